@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE
+#include "CHornbeamShims.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+int hbs_allocate(int descriptor, int64_t offset, int64_t length) {
+    return fallocate(descriptor, 0, offset, length) == 0 ? 0 : errno;
+}
+
+ssize_t hbs_write_through(int descriptor, const void *bytes, size_t count, int64_t offset) {
+    struct iovec vector = {.iov_base = (void *)bytes, .iov_len = count};
+    return pwritev2(descriptor, &vector, 1, offset, RWF_DSYNC);
+}
+
+int hbs_lock(int descriptor, int shared) {
+    struct flock lock;
+    memset(&lock, 0, sizeof lock);
+    lock.l_type = shared ? F_RDLCK : F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    return fcntl(descriptor, F_OFD_SETLK, &lock) == 0 ? 0 : errno;
+}
+
+int hbs_open_unnamed(const char *directory, int mode) {
+    return open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+}
+
+int hbs_link_unnamed(int descriptor, const char *path) {
+    char source[64];
+    snprintf(source, sizeof source, "/proc/self/fd/%d", descriptor);
+    return linkat(AT_FDCWD, source, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+}
+
+void *hbs_map(int descriptor, size_t length) {
+    int protection = descriptor < 0 ? PROT_READ | PROT_WRITE : PROT_READ;
+    int flags = descriptor < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED | MAP_NORESERVE;
+    void *base = mmap(NULL, length, protection, flags, descriptor, 0);
+    return base == MAP_FAILED ? NULL : base;
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compiler plugin's main: what the SwiftCompilerPlugin module would give, which the toolchain does not ship.
+
+@_spi(PluginMessage) import SwiftCompilerPluginMessageHandling
+import SwiftSyntax
+import SwiftSyntaxMacros
+
+struct Provider: PluginProvider {
+    func resolveMacro(moduleName: String, typeName: String) throws -> any Macro.Type {
+        throw UnknownMacro(name: "\(moduleName).\(typeName)")
+    }
+}
+
+struct UnknownMacro: Error {
+    let name: String
+}
+
+@main
+struct Plugin {
+    static func main() throws {
+        let connection = try StandardIOMessageConnection()
+        try CompilerPluginMessageListener(connection: connection, provider: Provider()).main()
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every way in which the engine (pages and trees) can refuse or fail. One enum for both layers, because a tree can do
+// nothing with a page's error but add the tree's name to it. Messages say what is wrong, where, and what to do.
+
+/// A failure of the storage engine.
+package enum StorageError: Error, Equatable {
+    /// A page, header or journal record is not what was written. See `Corruption`.
+    case corrupt(Corruption)
+    /// A system call failed: which operation, on what, with which errno.
+    case io(operation: String, path: String, errno: Int32)
+    /// The file is not a Hornbeam store (or not a file at all).
+    case notAStore(path: String, reason: String)
+    /// The file was made by a newer format than this library knows.
+    case newerFormat(path: String, version: UInt32, supported: UInt32)
+    /// The file needs features that this library lacks; `names` lists their bits.
+    case unknownFeatures(path: String, names: [String])
+    /// The store is open elsewhere, or transactions are still open.
+    case busy(String)
+    /// No space is left on the device.
+    case full(path: String)
+    /// The target exists already.
+    case exists(path: String)
+    /// A write in a read-only transaction or store.
+    case readOnly(String)
+    /// An argument is out of bounds.
+    case invalid(String)
+    /// A key, value or name beyond its limit: what it is, its size, the limit.
+    case tooLarge(what: String, size: Int, limit: Int)
+    /// An earlier write failed in a way that leaves the outcome unknown until the store is reopened.
+    indirect case failed(cause: StorageError)
+    /// The operation isn't there in this build or on this system.
+    case unsupported(String)
+}
+
+/// What is corrupt and where. Only the engine makes these, each `reason` in exactly one place of the source.
+package struct Corruption: Error, Equatable {
+    /// The page (its first sector), if it is one.
+    package var page: UInt64?
+    /// The tree whose page it is, once known.
+    package var tree: String?
+    /// What is wrong with it.
+    package var reason: String
+
+    package init(page: UInt64? = nil, tree: String? = nil, reason: String) {
+        self.page = page
+        self.tree = tree
+        self.reason = reason
+    }
+}
+
+extension StorageError {
+    /// The same error with the tree's name added, for the layer that knows it.
+    package func inTree(_ name: @autoclosure () -> String) -> StorageError {
+        guard case .corrupt(var what) = self, what.tree == nil else { return self }
+        what.tree = name()
+        return .corrupt(what)
+    }
+}
+
+extension StorageError: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .corrupt(let what):
+            return "corrupt data: \(what.description); restore a backup, or export what is still readable"
+        case .io(let operation, let path, let code):
+            return "\(operation) failed on \(path): \(SystemErrorText.of(code)) (errno \(code))"
+        case .notAStore(let path, let reason):
+            return "\(path) is not a Hornbeam store: \(reason)"
+        case .newerFormat(let path, let version, let supported):
+            return "\(path) has format \(version), this library reads formats up to \(supported): use a newer Hornbeam"
+        case .unknownFeatures(let path, let names):
+            return "\(path) uses features this library lacks (\(names.joined(separator: ", "))): use a newer Hornbeam"
+        case .busy(let what): return "busy: \(what)"
+        case .full(let path): return "no space left for \(path): free some space and try again; nothing was lost"
+        case .exists(let path): return "\(path) exists already"
+        case .readOnly(let what): return "read-only: \(what)"
+        case .invalid(let what): return "invalid argument: \(what)"
+        case .tooLarge(let what, let size, let limit):
+            return "\(what) of \(size) bytes is too large: the limit is \(limit) bytes"
+        case .failed(let cause):
+            return "the store refuses writes since an earlier failure (\(cause)): close and reopen it"
+        case .unsupported(let what): return "unsupported: \(what)"
+        }
+    }
+}
+
+extension Corruption: CustomStringConvertible {
+    package var description: String {
+        let place = page.map { "page \($0)" } ?? "the file"
+        let owner = tree.map { " of tree “\($0)”" } ?? ""
+        return "\(place)\(owner): \(reason)"
+    }
+}
