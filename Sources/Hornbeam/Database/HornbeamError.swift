@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one error type of the typed API: a code to switch over, a message for a person, and the engine's error below it.
+
+package import HornbeamPages
+
+/// What went wrong. An open struct: later versions may add codes.
+public struct HornbeamError: Error, Sendable {
+    /// The kind of failure.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        public let description: String
+
+        package init(_ description: String) {
+            self.description = description
+        }
+
+        /// Data on disk is damaged; the message names the place.
+        public static let corrupt = Code("corrupt")
+        /// A system call failed.
+        public static let io = Code("io")
+        /// No space is left; nothing was lost.
+        public static let full = Code("full")
+        /// The file is open elsewhere.
+        public static let busy = Code("busy")
+        /// The file is no Hornbeam store, or one of a newer format.
+        public static let notAStore = Code("notAStore")
+        /// A write where only reading is allowed.
+        public static let readOnly = Code("readOnly")
+        /// An argument is out of bounds.
+        public static let invalid = Code("invalid")
+        /// A key, value or name beyond its limit.
+        public static let tooLarge = Code("tooLarge")
+        /// The store refuses writes since an earlier failure; reopen it.
+        public static let failed = Code("failed")
+        /// An entity type that the database was not opened with.
+        public static let unregisteredEntity = Code("unregisteredEntity")
+        /// The stored schema and the declared models don't fit together.
+        public static let schemaMismatch = Code("schemaMismatch")
+        /// A stored value can't be read as the property's type.
+        public static let undecodable = Code("undecodable")
+        /// Another entity holds the same unique key.
+        public static let uniqueViolation = Code("uniqueViolation")
+        /// The operation isn't there on this system.
+        public static let unsupported = Code("unsupported")
+    }
+
+    public let code: Code
+    /// What is wrong, where, and what to do.
+    public let message: String
+
+    public init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+}
+
+extension HornbeamError: CustomStringConvertible {
+    public var description: String { message }
+}
+
+extension HornbeamError {
+    /// The engine's error in the typed API's terms.
+    package init(_ error: StorageError) {
+        let code: Code =
+            switch error {
+            case .corrupt: .corrupt
+            case .io: .io
+            case .notAStore, .newerFormat, .unknownFeatures: .notAStore
+            case .busy: .busy
+            case .full: .full
+            case .exists: .invalid
+            case .readOnly: .readOnly
+            case .invalid: .invalid
+            case .tooLarge: .tooLarge
+            case .failed: .failed
+            case .unsupported: .unsupported
+            }
+        self.init(code, error.description)
+    }
+}

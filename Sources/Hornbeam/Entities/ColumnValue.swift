@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two protocols between Swift types and columns: what can be stored, and what can also be ordered.
+
+/// A type whose values can be stored in a column.
+///
+/// The row format knows the integers, floats, `Bool`, `String`, `Date`, `Data`, `UUID`, `URL`, `Decimal`, optionals and
+/// arrays of these; raw-representable enums are stored as their raw value and any other `Codable` type as JSON, all
+/// without a conformance. A type of your own joins by naming the column type it maps to.
+public protocol ColumnValue: Sendable {
+    static var columnType: ColumnType { get }
+    /// The stored form. Must fit `columnType`.
+    var columnValue: Value { get }
+    /// From the stored form; nil if it does not fit.
+    init?(columnValue: Value)
+    /// Writes the value into `column` of a row. The default goes through `columnValue`.
+    func write(to row: inout RowWriter, column: Int)
+    /// Reads it back. The default goes through `columnValue`.
+    static func read(from row: RowReader, column: Int) throws(HornbeamError) -> Self
+}
+
+/// A column value with an order: it can be an index's key and an entity's id. The order of the values must be that of
+/// their stored forms.
+public protocol IndexKey: ColumnValue {}

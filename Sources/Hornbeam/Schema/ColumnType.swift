@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The types a stored property can have on disk. Everything that reads or orders raw columns goes by these; the Swift
+// type behind a column is known to the typed layer alone.
+
+/// How a column lies in a row and how its values are ordered.
+public indirect enum ColumnType: Hashable, Sendable {
+    case bool
+    case int8, int16, int32, int64
+    case uint8, uint16, uint32, uint64
+    case float, double
+    /// Seconds since 2001-01-01 00:00 UTC, as a double.
+    case date
+    case uuid
+    case string
+    case url
+    case data
+    case decimal
+    /// JSON of a `Codable` value: can be stored and read, not ordered or indexed.
+    case json
+    case array(ColumnType)
+    case optional(ColumnType)
+}
+
+extension ColumnType {
+    /// Bytes in a row's fixed area, or nil for a type of varying size.
+    package var fixedWidth: Int? {
+        switch self {
+        case .bool, .int8, .uint8: 1
+        case .int16, .uint16: 2
+        case .int32, .uint32, .float: 4
+        case .int64, .uint64, .double, .date: 8
+        case .uuid: 16
+        case .string, .url, .data, .decimal, .json, .array: nil
+        case .optional(let wrapped): wrapped.fixedWidth
+        }
+    }
+
+    /// The type without its optionality. Nested optionals collapse to one: nil is nil at any depth.
+    package var unwrapped: ColumnType {
+        if case .optional(let wrapped) = self { return wrapped.unwrapped }
+        return self
+    }
+
+    package var isOptional: Bool {
+        if case .optional = self { return true }
+        return false
+    }
+
+    /// Whether values have an order-preserving key, so that an index or a raw sort can use the column.
+    package var isOrdered: Bool {
+        switch unwrapped {
+        case .json, .array: false
+        default: true
+        }
+    }
+}
+
+extension ColumnType: CustomStringConvertible, Codable {
+    /// The schema's spelling: `int64`, `string?`, `[uuid]`.
+    public var description: String {
+        switch self {
+        case .optional(let wrapped): "\(wrapped)?"
+        case .array(let element): "[\(element)]"
+        default: Self.names.first { $0.1 == self }?.0 ?? "json"
+        }
+    }
+
+    private static let names: [(String, ColumnType)] = [
+        ("bool", .bool), ("int8", .int8), ("int16", .int16), ("int32", .int32), ("int64", .int64),
+        ("uint8", .uint8), ("uint16", .uint16), ("uint32", .uint32), ("uint64", .uint64),
+        ("float", .float), ("double", .double), ("date", .date), ("uuid", .uuid), ("string", .string),
+        ("url", .url), ("data", .data), ("decimal", .decimal), ("json", .json),
+    ]
+
+    /// Parses the schema's spelling; nil if it is none.
+    package init?(_ text: some StringProtocol) {
+        if text.hasSuffix("?") {
+            guard let wrapped = ColumnType(text.dropLast()) else { return nil }
+            self = .optional(wrapped)
+        } else if text.hasPrefix("["), text.hasSuffix("]") {
+            guard let element = ColumnType(text.dropFirst().dropLast()) else { return nil }
+            self = .array(element)
+        } else if let known = Self.names.first(where: { $0.0 == text }) {
+            self = known.1
+        } else {
+            return nil
+        }
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let text = try decoder.singleValueContainer().decode(String.self)
+        guard let type = ColumnType(text) else {
+            throw DecodingError.dataCorrupted(
+                .init(codingPath: decoder.codingPath, debugDescription: "unknown column type “\(text)”"))
+        }
+        self = type
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+}

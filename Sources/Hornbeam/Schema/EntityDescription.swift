@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the catalogue knows of an entity type: columns, indexes, relations. It is all that the untyped core needs to
+// store rows, keep indexes and answer queries, so the command works on any store without its Swift types.
+
+/// An entity type as it is stored. Column 0 is the id.
+public struct EntityDescription: Codable, Hashable, Sendable {
+    public var name: String
+    /// In order of their numbers. A number is never reused, so old rows stay readable: they simply end earlier.
+    public var columns: [ColumnDescription]
+    public var indexes: [IndexDescription]
+    public var relations: [RelationDescription]
+
+    public init(
+        name: String, columns: [ColumnDescription], indexes: [IndexDescription] = [],
+        relations: [RelationDescription] = []
+    ) {
+        self.name = name
+        self.columns = columns
+        self.indexes = indexes
+        self.relations = relations
+    }
+
+    /// The number of the column called `name`.
+    package func column(_ name: String) -> Int? {
+        columns.firstIndex { $0.name == name }
+    }
+}
+
+/// A stored property.
+public struct ColumnDescription: Codable, Hashable, Sendable {
+    public var name: String
+    public var type: ColumnType
+
+    public init(name: String, type: ColumnType) {
+        self.name = name
+        self.type = type
+    }
+}
+
+/// An index over columns of one entity type.
+public struct IndexDescription: Codable, Hashable, Sendable {
+    public enum Kind: String, Codable, Sendable {
+        /// Ordered entries (key, row id).
+        case value
+        /// Ordered, at most one entity a key; nil components are exempt.
+        case unique
+        /// Ranked full text over string columns.
+        case text
+    }
+
+    /// One component of a key.
+    public struct Component: Codable, Hashable, Sendable {
+        public var column: String
+        public var descending: Bool
+
+        public init(column: String, descending: Bool = false) {
+            self.column = column
+            self.descending = descending
+        }
+    }
+
+    /// Unique within its entity type: the declared property's name.
+    public var name: String
+    public var kind: Kind
+    public var components: [Component]
+
+    public init(name: String, kind: Kind, components: [Component]) {
+        self.name = name
+        self.kind = kind
+        self.components = components
+    }
+}
+
+/// One side of a relation.
+public struct RelationDescription: Codable, Hashable, Sendable {
+    public enum DeleteRule: String, Codable, Sendable {
+        /// The links go, the related entities stay.
+        case nullify
+        /// The related entities are deleted too.
+        case cascade
+    }
+
+    public var name: String
+    /// The related entity type.
+    public var target: String
+    public var toMany: Bool
+    /// A required relation can't be set to null.
+    public var required: Bool
+    /// The other side's property in the target type, if the relation is mutual.
+    public var inverse: String?
+    public var deleteRule: DeleteRule
+
+    public init(
+        name: String, target: String, toMany: Bool, required: Bool = false, inverse: String? = nil,
+        deleteRule: DeleteRule = .nullify
+    ) {
+        self.name = name
+        self.target = target
+        self.toMany = toMany
+        self.required = required
+        self.inverse = inverse
+        self.deleteRule = deleteRule
+    }
+}
