@@ -134,19 +134,23 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
         let all = sectors(bytes.count, offset)
         for sector in all.prefix(Int(Double(all.count) * part)) {
             let start = Int(sector - all.lowerBound) * Self.sectorSize
-            let content = Array(bytes[start..<start + Self.sectorSize])
-            unsynced[sector, default: []].append(content)
-            content.withUnsafeBytes { source in
-                if let from = source.baseAddress {
-                    _ = memcpy(mapping.base + Int(sector) * Self.sectorSize, from, source.count)
-                }
-            }
+            guard let source = bytes.baseAddress.map({ $0 + start }) else { continue }
+            unsynced[sector, default: []].append(Self.copy(source, Self.sectorSize))
+            memcpy(mapping.base + Int(sector) * Self.sectorSize, source, Self.sectorSize)
+        }
+    }
+
+    /// An array by one memcpy, whatever the build.
+    private static func copy(_ source: UnsafeRawPointer, _ count: Int) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            if let target = buffer.baseAddress { memcpy(target, source, count) }
+            initialized = count
         }
     }
 
     private func settleSize() {
         if durableBytes.count < Int(liveSize) {
-            durableBytes.append(contentsOf: repeatElement(0, count: Int(liveSize) - durableBytes.count))
+            durableBytes += [UInt8](repeating: 0, count: Int(liveSize) - durableBytes.count)
         }
     }
 
@@ -174,7 +178,7 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
         if name == .none || (name == .linked && Bool.random(using: &generator)) { return nil }
         var image = durableBytes
         if image.count < Int(liveSize), Bool.random(using: &generator) {
-            image.append(contentsOf: repeatElement(0, count: Int(liveSize) - image.count))
+            image += [UInt8](repeating: 0, count: Int(liveSize) - image.count)
         }
         // Some failures lose nearly all, some nearly nothing.
         let keep = [0.1, 0.5, 0.9][Int.random(in: 0..<3, using: &generator)]
@@ -199,6 +203,6 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
     /// What the file holds after the process was killed: all that it wrote; nil: no file.
     package func killedImage() -> [UInt8]? {
         guard name != .none else { return nil }
-        return Array(UnsafeRawBufferPointer(start: mapping.base, count: Int(liveSize)))
+        return Self.copy(mapping.base, Int(liveSize))
     }
 }
