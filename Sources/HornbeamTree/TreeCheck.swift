@@ -8,8 +8,8 @@ import HornbeamPages
 struct TreeCheck {
     private let pages: PageStore
     private let view: PageView
-    private let report: (String) -> Void
-    private var isSound = true
+    /// What was found, in words.
+    private(set) var problems: [String] = []
     private var reachable: [(page: UInt64, sectors: UInt32)] = []
     private var seen: Set<UInt64> = []
     /// Of the tree being walked.
@@ -17,14 +17,13 @@ struct TreeCheck {
     private var longValues: UInt64 = 0
     private var numbers: Set<UInt32> = []
 
-    init(pages: PageStore, view: PageView, report: @escaping (String) -> Void) {
+    init(pages: PageStore, view: PageView) {
         self.pages = pages
         self.view = view
-        self.report = report
     }
 
-    /// True if nothing is wrong.
-    mutating func run() throws(StorageError) -> Bool {
+    /// Fills `problems`. Throws `.busy` if a commit came between, whatever was found.
+    mutating func run() throws(StorageError) {
         let root = view.root
         let top = TreeRoot(page: root.page, birth: root.birth, count: root.count, level: Int(root.level))
         var records: [(name: [UInt8], value: [UInt8])] = []
@@ -34,12 +33,13 @@ struct TreeCheck {
         }
         for record in records { checkTree(record.name, record.value, nextTree: root.nextTree) }
         // Sectors can only be accounted for when all pages were found.
-        guard isSound else { return false }
-        var isSpaceSound = true
-        let report = report
-        isSpaceSound = try pages.checkSpace(reachable: reachable) { (problem) in report(problem) }
-        return isSpaceSound
+        guard isSound else { return }
+        var leaks: [String] = []
+        _ = try pages.checkSpace(reachable: reachable, transaction: view.transaction) { leaks.append($0) }
+        problems += leaks
     }
+
+    private var isSound: Bool { problems.isEmpty }
 
     private mutating func checkTree(_ name: [UInt8], _ value: [UInt8], nextTree: UInt32) {
         let text = String(decoding: name, as: UTF8.self)
@@ -56,10 +56,7 @@ struct TreeCheck {
         }
     }
 
-    private mutating func problem(_ text: String) {
-        isSound = false
-        report(text)
-    }
+    private mutating func problem(_ text: String) { problems.append(text) }
 
     private mutating func problem(_ page: UInt64, _ reason: String) {
         problem(Corruption(page: page, tree: name, reason: reason).description)
@@ -94,7 +91,9 @@ struct TreeCheck {
         guard take(record.page, sectors) else { return }
         let node: NodeView
         do throws(StorageError) {
-            try verify(record.page, sectors: sectors)
+            try pages.verifyWholePage(
+                record.page, birth: record.birth, kind: level == 0 ? .leaf : .branch,
+                level: UInt8(truncatingIfNeeded: level))
             node = try view.node(record.page, birth: record.birth, level: level)
         } catch {
             return problem(error.inTree(name).description)
@@ -148,16 +147,11 @@ struct TreeCheck {
         let sectors = LongValue.sectors(long.size)
         guard take(long.page, sectors) else { return }
         do throws(StorageError) {
-            try verify(long.page, sectors: sectors)
+            try pages.verifyWholePage(long.page, birth: long.birth, kind: .longValue, level: 0, sectors: sectors)
             _ = try LongValue.read(long, in: view)
         } catch {
             problem(error.inTree(name).description)
         }
-    }
-
-    /// The page's checksum, whether or not it was verified before.
-    private func verify(_ page: UInt64, sectors: UInt32) throws(StorageError) {
-        try pages.verifyWholePage(page, sectors: sectors)
     }
 }
 

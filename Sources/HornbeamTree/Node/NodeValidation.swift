@@ -88,7 +88,7 @@ private struct NodeExamination {
     }
 
     /// No page is older than what it refers to: whoever writes a page writes its ancestors.
-    private var birth: UInt64 { node.base.read64(NodePage.birth) }
+    private var birth: UInt64 { node.base.read64(PageLayout.birth) }
 
     private func orderProblem(_ index: Int) -> String? {
         let suffix = node.cell(index).suffix

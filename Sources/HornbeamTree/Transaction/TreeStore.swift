@@ -15,7 +15,7 @@ package final class TreeStore: Sendable {
 
     private init(
         options: StoreOptions,
-        open: (PageStore.StructureCheck, PageStore.Replay) throws(StorageError) -> PageStore
+        open: (@escaping PageStore.StructureCheck, PageStore.Replay) throws(StorageError) -> PageStore
     ) throws(StorageError) {
         let names = TreeNames()
         // Recovery replays one record after the other, in one thread.
@@ -81,21 +81,32 @@ package final class TreeStore: Sendable {
     /// Checkpoints and releases the file. `.busy` while transactions are open.
     package func close() throws(StorageError) { try pages.close() }
 
-    /// Verifies everything; calls `report` for each problem. True if there was none. Reads every page, and holds up
-    /// writers meanwhile.
+    /// Verifies everything; calls `report` for each problem. True if there was none. Reads every page. Starts over when
+    /// a commit comes between, and throws `.busy` if one always does.
     package func check(report: (String) -> Void) throws(StorageError) -> Bool {
-        let view = try pages.beginRead()
-        defer { pages.endRead(view) }
-        return try withoutActuallyEscaping(report) { (report) throws(StorageError) in
-            var check = TreeCheck(pages: pages, view: view, report: report)
-            return try check.run()
+        var attempt = 0
+        while true {
+            attempt += 1
+            let view = try pages.beginRead()
+            defer { pages.endRead(view) }
+            var check = TreeCheck(pages: pages, view: view)
+            do throws(StorageError) {
+                try check.run()
+            } catch {
+                guard case .busy = error, attempt < Self.checkAttempts else { throw error }
+                continue
+            }
+            for problem in check.problems { report(problem) }
+            return check.problems.isEmpty
         }
     }
+
+    private static let checkAttempts = 5
 
     package var statistics: StoreStatistics { StoreStatistics(pages.statistics) }
 }
 
-/// Figures of a store.
+/// Figures of a store. Sizes in bytes.
 package struct StoreStatistics: Sendable {
     package var fileBytes: UInt64 = 0
     package var usedBytes: UInt64 = 0
@@ -104,4 +115,13 @@ package struct StoreStatistics: Sendable {
     package var transaction: UInt64 = 0
     package var checkpoint: UInt64 = 0
     package init() {}
+
+    init(_ pages: PageStatistics) {
+        fileBytes = pages.fileBytes
+        usedBytes = pages.usedBytes
+        journalBytes = pages.journalBytes
+        pageSize = pages.pageSize
+        transaction = pages.transaction
+        checkpoint = pages.checkpoint
+    }
 }

@@ -62,7 +62,8 @@ extension TreeWriter {
         let child = try view.node(record.page, birth: record.birth, level: level)
         guard child.usedSize < capacity / 4 else { return false }
         if index + 1 < parent.view.count, try join(parent, index, level: level) { return true }
-        return try index > 0 && join(parent, index - 1, level: level)
+        guard index > 0 else { return false }
+        return try join(parent, index - 1, level: level)
     }
 
     /// Joins a branch's children at `index` and after it, if they fit well in one node.
