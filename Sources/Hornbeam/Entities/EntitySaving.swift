@@ -15,7 +15,10 @@ extension EntityModelProtocol {
         var entity = self
         try entity.willSave(to: &context)
         let row = try session.run { session in
-            if session.saveDepth == 0 { try entity.refuseCollisions(in: context, options: options) }
+            if session.saveDepth == 0 {
+                var check = RelationSaver<Self>(checking: context)
+                try entity.saveRelations(with: &check)
+            }
             let stored = try entity.merged(options, session)
             try stored.resolveCollisions(in: &context)
             return try session.save(stored)
@@ -37,27 +40,16 @@ extension EntityModelProtocol {
         return merged
     }
 
-    /// Throws if the entity, or one nested in it, would break a unique index that refuses.
+    /// Throws if this entity, nested in one that is about to be saved, or one nested in it would break a unique index
+    /// that refuses. Nothing is changed.
     fileprivate func refuseCollisions(in context: Context, options: MergeStrategy<Self>) throws {
         let session = context.session
-        let refusing = Self.entityShape.resolvers.filter { $0.resolver.refuses }.map(\.index.name)
-        if !refusing.isEmpty {
+        if Self.entityShape.resolvers.contains(where: \.resolver.refuses) {
             let stored = try merged(options, session)
-            let collisions = try session.collisions(of: stored)
-            if let collision = collisions.first(where: { refusing.contains($0.index.name) }) {
-                throw stored.violation(collision.index, existing: collision.id)
-            }
+            try stored.refuse(try session.collisions(of: stored))
         }
         var check = RelationSaver<Self>(checking: context)
         try saveRelations(with: &check)
-    }
-
-    fileprivate func violation(_ index: IndexDescription, existing: ID) -> HornbeamError {
-        let columns = index.components.map(\.column).joined(separator: ", ")
-        return HornbeamError(
-            .uniqueViolation,
-            "\(Self.entityName) \(id) can't be saved: \(Self.entityName) \(existing) has the same \(columns) "
-                + "(unique index “\(index.name)”)")
     }
 }
 
@@ -74,39 +66,52 @@ extension EntityModelProtocol {
     /// Hooks and resolvers may save and delete in turn; beyond this many rounds they are going in circles.
     private static var collisionRounds: Int { 64 }
 
-    /// Frees the unique keys of this entity by the rules of its indexes.
+    /// Frees the unique keys of this entity by the rules of its indexes. Those that refuse come first, before any other
+    /// has changed anything.
     fileprivate func resolveCollisions(in context: inout Context) throws {
         let resolvers = Self.entityShape.resolvers
         guard !resolvers.isEmpty else { return }
+        var collisions = try context.session.collisions(of: self)
+        try refuse(collisions)
         for (index, resolver) in resolvers {
-            if case .custom(let handler) = resolver.rule { try resolve(index, handler, in: &context) }
+            guard case .custom(let handler) = resolver.rule else { continue }
+            if try resolve(index, handler, in: &context) { collisions = try context.session.collisions(of: self) }
         }
         for _ in 0..<Self.collisionRounds {
-            let collisions = try context.session.collisions(of: self)
             guard let first = collisions.first else { return }
-            for collision in collisions {
-                let resolver = resolvers.first { $0.index.name == collision.index.name }?.resolver
-                if resolver?.refuses ?? true { throw violation(collision.index, existing: collision.id) }
-            }
+            try refuse(collisions)
             try Self.delete(id: first.id, from: &context)
+            collisions = try context.session.collisions(of: self)
         }
         throw HornbeamError(
             .uniqueViolation, "\(Self.entityName) \(id) can't be saved: entities with its unique keys keep coming back")
     }
 
-    /// Calls a resolver for each entity with the same key. One that it leaves as it is may keep the key.
+    /// Throws for the first collision in an index that refuses.
+    fileprivate func refuse(_ collisions: [(index: IndexDescription, id: ID)]) throws(HornbeamError) {
+        for (index, existing) in collisions {
+            let rule = Self.entityShape.resolvers.first { $0.index.name == index.name }
+            guard rule?.resolver.refuses ?? true else { continue }
+            let columns = index.components.map(\.column).joined(separator: ", ")
+            throw HornbeamError(
+                .uniqueViolation,
+                "\(Self.entityName) \(id) can't be saved: \(Self.entityName) \(existing) has the same \(columns) "
+                    + "(unique index “\(index.name)”)")
+        }
+    }
+
+    /// Calls a resolver for each entity with the same key; whether there was any. One that it leaves as it is may keep
+    /// the key.
     private func resolve(
         _ index: IndexDescription, _ handler: CollisionResolver<Self>.Handler, in context: inout Context
-    ) throws {
+    ) throws -> Bool {
         var last: ID?
         for _ in 0..<Self.collisionRounds {
-            let session = context.session
-            guard let existing = try session.run({ try $0.holder(ofKeyIn: self, index) }), existing != last else {
-                return
-            }
+            guard let existing = try context.session.holder(ofKeyOf: self, index), existing != last else { break }
             try handler(existing, self, index.name, &context)
             last = existing
         }
+        return last != nil
     }
 }
 
