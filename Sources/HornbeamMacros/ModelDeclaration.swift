@@ -15,6 +15,7 @@ struct ModelDeclaration {
         /// Whether the written type is optional: such properties are patched by fragments.
         var isOptional: Bool
         var hasWrapper: Bool
+        var hasDefault: Bool
         var name: String { code.filter { $0 != "`" } }
     }
 
@@ -129,7 +130,7 @@ struct ModelParser {
             properties.append(
                 .init(
                     code: name, isVariable: isVariable, isOptional: annotation?.isOptionalType ?? false,
-                    hasWrapper: hasWrapper))
+                    hasWrapper: hasWrapper, hasDefault: binding.initializer != nil))
         }
         model.properties += properties.reversed()
     }

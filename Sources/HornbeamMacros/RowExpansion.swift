@@ -9,11 +9,15 @@ extension ModelDeclaration {
     }
 
     var rowMembers: [String] {
-        let reads = properties.enumerated().map { "    self.\($1.code) = try row.read(column: \($0))" }
+        // A row that is older than a property with a default keeps the default.
+        let reads = properties.enumerated().map { number, property in
+            let guarded = property.hasDefault ? "if row.contains(column: \(number)) { " : ""
+            return "    \(guarded)self.\(property.code) = try row.read(column: \(number))\(guarded.isEmpty ? "" : " }")"
+        }
         let writes = properties.enumerated().map { "    row.write(self.\($1.code), column: \($0))" }
         return [
             """
-            \(access)init(row: borrowing Hornbeam.RowReader) throws {
+            \(access)init(row: Hornbeam.RowReader) throws(Hornbeam.HornbeamError) {
             \(reads.joined(separator: "\n"))
             }
             """,

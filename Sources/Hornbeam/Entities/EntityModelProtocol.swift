@@ -25,7 +25,7 @@ public protocol EntityModelProtocol: Sendable {
     /// Columns, indexes and relations, and which key path means which.
     static var entityShape: EntityShape<Self> { get }
     /// Reads the stored properties; every relation is `.none`.
-    init(row: RowReader) throws
+    init(row: RowReader) throws(HornbeamError)
     func write(to row: inout RowWriter)
     /// Forgets what the value says about its relations.
     mutating func normalize()
