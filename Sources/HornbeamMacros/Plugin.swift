@@ -7,7 +7,10 @@ import SwiftSyntaxMacros
 
 struct Provider: PluginProvider {
     func resolveMacro(moduleName: String, typeName: String) throws -> any Macro.Type {
-        throw UnknownMacro(name: "\(moduleName).\(typeName)")
+        switch typeName {
+        case "EntityModelMacro": EntityModelMacro.self
+        default: throw UnknownMacro(name: "\(moduleName).\(typeName)")
+        }
     }
 }
 

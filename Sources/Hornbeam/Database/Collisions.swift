@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who holds the unique keys that an entity wants. Only looks: nothing is changed, no row id is handed out.
+
+extension Session {
+    /// Other entities that hold a key of this one in an index that admits each key once.
+    func collisions<Entity: EntityModelProtocol>(
+        of entity: Entity
+    ) throws -> [(index: IndexDescription, id: Entity.ID)] {
+        let store = try store(Entity.self)
+        guard store.type.description.indexes.contains(where: { $0.kind == .unique }) else { return [] }
+        let row = try store.rowID(of: entity.id.columnValue) ?? .unassigned
+        return try store.uniqueConflicts(try encode(entity), rowID: row).compactMap { conflict in
+            try id(of: conflict.rowID, Entity.self).map { (conflict.index, $0) }
+        }
+    }
+
+    /// Another entity with this one's key in an index whose resolver may let both keep it. A nil in the key exempts it.
+    func holder<Entity: EntityModelProtocol>(ofKeyOf entity: Entity, _ index: IndexDescription) throws -> Entity.ID? {
+        let store = try store(Entity.self)
+        let own = try store.rowID(of: entity.id.columnValue)
+        let conditions: [Filter]? = try encode(entity).withBytes { bytes in
+            let row = try RowReader(bytes, layout: store.type.layout)
+            var conditions: [Filter] = []
+            for component in index.components {
+                let column = try store.type.column(component.column)
+                let value = try row.value(column)
+                if value == .null { return nil }
+                conditions.append(.compare(column: column, .equal, value))
+            }
+            return conditions
+        }
+        guard let conditions else { return nil }
+        // The entity itself may be one of two.
+        let query = EntityQuery(type: Entity.entityName, filter: .and(conditions), limit: 2)
+        guard let holder = try rows(query, of: Entity.self).first(where: { $0 != own }) else { return nil }
+        return try id(of: holder, Entity.self)
+    }
+}
+
+extension RowID {
+    /// Stands for an entity that has no row yet. Never handed out: row ids count up from 2^40.
+    fileprivate static let unassigned = RowID(rawValue: .max)
+}

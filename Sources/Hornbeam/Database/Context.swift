@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What entities are saved to and queries are resolved in: a view of one transaction. Copies are views of the same
+// transaction, so a copy is no snapshot and never disagrees with its original.
+
+/// A view of a transaction. `Context()` is a store in memory with one open transaction, for tests and previews.
+///
+/// `@unchecked Sendable`: a context may be handed from one thread to another, never be used by two at once. `Database`
+/// hands each one to a single closure; whoever passes it on keeps to that.
+public struct Context: @unchecked Sendable {
+    let session: Session
+
+    public init() {
+        session = Session()
+    }
+
+    init(_ session: Session) {
+        self.session = session
+    }
+
+    /// The ids of all stored entities of a type, in the order of their row ids.
+    public func ids<Entity: EntityModelProtocol>(_: Entity.Type) throws -> [Entity.ID] {
+        try session.run { try $0.allIds(Entity.self) }
+    }
+
+    /// All stored entities of a type, in the order of their row ids.
+    public func all<Entity: EntityModelProtocol>() throws -> [Entity] {
+        try Entity.query().resolve(in: self)
+    }
+
+    public func find<Entity: EntityModelProtocol>(_ id: Entity.ID) throws -> Entity? {
+        try session.run { try $0.entity(id, Entity.self) }
+    }
+
+    /// One element an id, nil where nothing is stored.
+    public func findAll<Entity: EntityModelProtocol>(_ ids: [Entity.ID]) throws -> [Entity?] {
+        try session.run { session in try ids.map { try session.entity($0, Entity.self) } }
+    }
+
+    /// The stored ones, in the order of the ids.
+    public func findAllExisting<Entity: EntityModelProtocol>(_ ids: [Entity.ID]) throws -> [Entity] {
+        try session.run { session in try ids.compactMap { try session.entity($0, Entity.self) } }
+    }
+}

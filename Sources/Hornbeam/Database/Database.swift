@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// An open database: one file (or memory), the entity types it was opened with, and its transactions. Reads see a frozen
+// state and never wait; writes come one after the other, and one that throws leaves nothing behind.
+
+import Dispatch
+import HornbeamPages
+import HornbeamTree
+
+/// A database of entities. Any thread may use it.
+public final class Database: Sendable {
+    private let store: TreeStore
+    private let models: ModelSet
+    private let schema: Schema
+    // Asynchronous transactions run here, so that a waiting writer never holds up a thread of the cooperative pool.
+    private let readers = DispatchQueue(label: "hornbeam.readers", attributes: .concurrent)
+    private let writer = DispatchQueue(label: "hornbeam.writer")
+
+    /// Opens the database in the file at `path`, and makes it if there is none.
+    ///
+    /// The declared types are compared with the stored ones: new types, properties and indexes are added in one
+    /// transaction. `.schemaMismatch`, with the file as it was, for a change that needs a migration.
+    public convenience init(
+        at path: String, models: any EntityModelProtocol.Type..., options: Options = Options()
+    ) throws {
+        try self.init(at: path, models: models, options: options)
+    }
+
+    public convenience init(
+        at path: String, models: [any EntityModelProtocol.Type], options: Options = Options()
+    ) throws {
+        let models = try ModelSet(models)
+        try self.init(models, isReadOnly: options.isReadOnly) { () throws(StorageError) in
+            try TreeStore.open(at: path, options: options.engine)
+        }
+    }
+
+    /// A database without a file.
+    public static func inMemory(models: any EntityModelProtocol.Type...) throws -> Database {
+        try Database(try ModelSet(models), isReadOnly: false) { () throws(StorageError) in try TreeStore.inMemory() }
+    }
+
+    private init(
+        _ models: ModelSet, isReadOnly: Bool, open: () throws(StorageError) -> TreeStore
+    ) throws {
+        do {
+            let store = try open()
+            do {
+                schema = try Self.schema(models, in: store, isReadOnly: isReadOnly)
+            } catch {
+                // The reason to give is that of the schema, not of a close that follows it.
+                try? store.close()
+                throw error
+            }
+            self.store = store
+            self.models = models
+        } catch let error as StorageError {
+            throw HornbeamError(error)
+        }
+    }
+
+    private static func schema(_ models: ModelSet, in store: TreeStore, isReadOnly: Bool) throws -> Schema {
+        let read = try store.beginRead()
+        let fitting: Schema?
+        do {
+            defer { read.abort() }
+            fitting = try SchemaCatalogue.open(models.descriptions, in: read)
+        }
+        if let fitting { return fitting }
+        guard !isReadOnly else {
+            throw HornbeamError(
+                .schemaMismatch, "the file lacks types, properties or indexes of the models and is open read-only: "
+                    + "open it once for writing")
+        }
+        let write = try store.beginWrite()
+        do {
+            guard let schema = try SchemaCatalogue.open(models.descriptions, in: write) else {
+                throw HornbeamError(.schemaMismatch, "the schema could not be brought up to date")
+            }
+            try write.commit()
+            return schema
+        } catch {
+            write.abort()
+            throw error
+        }
+    }
+
+    // MARK: - Transactions
+
+    /// Runs `body` in a frozen view of the newest committed state.
+    public func read<Result>(_ body: (Context) throws -> Result) throws -> Result {
+        do {
+            let transaction = try store.beginRead()
+            defer { transaction.abort() }
+            let session = Session(EntitySession(transaction, schema: schema), models: models)
+            defer { session.end() }
+            return try body(Context(session))
+        } catch let error as StorageError {
+            throw HornbeamError(error)
+        }
+    }
+
+    /// Runs `body` in the one write transaction, after waiting its turn. What it did is durable when this returns; if it
+    /// throws, nothing of it remains. A write inside a write would wait for itself: pass the context on instead.
+    public func write<Result>(
+        durability: Durability? = nil, _ body: (inout Context) throws -> Result
+    ) throws -> Result {
+        do {
+            let transaction = try store.beginWrite()
+            if let durability { transaction.durability = durability.engine }
+            let entities = EntitySession(transaction, schema: schema)
+            let session = Session(entities, models: models)
+            defer { session.end() }
+            do {
+                var context = Context(session)
+                let result = try body(&context)
+                try entities.commit()
+                return result
+            } catch {
+                // Without effect if the commit itself failed: the transaction has ended then.
+                transaction.abort()
+                throw error
+            }
+        } catch let error as StorageError {
+            throw HornbeamError(error)
+        }
+    }
+
+    /// The same without blocking the caller's thread.
+    public func read<Result: Sendable>(
+        _ body: @escaping @Sendable (Context) throws -> Result
+    ) async throws -> Result {
+        try await withCheckedThrowingContinuation { continuation in
+            readers.async { continuation.resume(with: Swift.Result { try self.read(body) }) }
+        }
+    }
+
+    /// The same without blocking the caller's thread.
+    public func write<Result: Sendable>(
+        durability: Durability? = nil, _ body: @escaping @Sendable (inout Context) throws -> Result
+    ) async throws -> Result {
+        try await withCheckedThrowingContinuation { continuation in
+            writer.async {
+                continuation.resume(with: Swift.Result { try self.write(durability: durability, body) })
+            }
+        }
+    }
+
+    // MARK: - Upkeep
+
+    /// Writes everything back and empties the journal.
+    public func checkpoint() throws {
+        try engine { () throws(StorageError) in try store.checkpoint() }
+    }
+
+    /// Checkpoints and releases the file. `.busy` while transactions are open.
+    public func close() throws {
+        try engine { () throws(StorageError) in try store.close() }
+    }
+
+    public var statistics: Statistics { Statistics(store.statistics) }
+
+    private func engine<Result>(_ body: () throws(StorageError) -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch {
+            throw HornbeamError(error)
+        }
+    }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// A transaction in terms of entity types: the bridge from the typed layer to the untyped core. All typed code reaches
+// storage through here, and here the engine's errors become `HornbeamError`.
+
+import HornbeamPages
+import HornbeamTree
+
+/// One open transaction. Belongs to one thread at a time; `Context` says how that is kept.
+final class Session {
+    private var core: EntitySession?
+    private var failure: HornbeamError?
+    /// Types that may be used, by name.
+    private var models: ModelSet
+    /// The store of a `Context()`, which no database keeps; such a session takes in types as they come.
+    private let ownStore: TreeStore?
+    /// Saves that are under way, one inside the other.
+    var saveDepth = 0
+
+    init(_ core: EntitySession, models: ModelSet) {
+        self.core = core
+        self.models = models
+        ownStore = nil
+    }
+
+    /// A store in memory with one open transaction that nothing ever commits.
+    init() {
+        models = ModelSet()
+        do {
+            let store = try TreeStore.inMemory()
+            ownStore = store
+            core = EntitySession(try store.beginWrite(), schema: Schema(types: []))
+        } catch {
+            ownStore = nil
+            failure = HornbeamError(error)
+        }
+    }
+
+    deinit {
+        if ownStore != nil { core?.transaction.abort() }
+    }
+
+    /// Makes every later use fail: the transaction's slices are gone.
+    func end() {
+        core = nil
+    }
+
+    private func open() throws(HornbeamError) -> EntitySession {
+        if let core { return core }
+        throw failure
+            ?? HornbeamError(.invalid, "the transaction has ended: a context is only good inside its read or write")
+    }
+
+    /// Runs `body` and turns the engine's errors into the typed API's; others pass.
+    func run<Result>(_ body: (Session) throws -> Result) throws -> Result {
+        do {
+            return try body(self)
+        } catch let error as StorageError {
+            throw HornbeamError(error)
+        }
+    }
+
+    // MARK: - Types
+
+    /// The store of an entity type. `.unregisteredEntity` if the database wasn't opened with it.
+    func store<Entity: EntityModelProtocol>(_: Entity.Type) throws -> EntityStore {
+        let core = try open()
+        if models.contains(Entity.self) { return try core.store(Entity.entityName) }
+        guard ownStore != nil else {
+            throw HornbeamError(
+                .unregisteredEntity,
+                "the database was opened without \(Entity.entityName): name it among the models")
+        }
+        try models.insert(Entity.self)
+        try core.flush()
+        if let schema = try SchemaCatalogue.open(models.descriptions, in: core.transaction) { try core.adopt(schema) }
+        return try core.store(Entity.entityName)
+    }
+
+    private func side<Entity>(_ relation: DeclaredRelation<Entity>) throws -> EdgeSide {
+        try store(Entity.self).type.relation(relation.description.name)
+    }
+
+    // MARK: - Rows
+
+    func row<Entity: EntityModelProtocol>(of id: Value, _: Entity.Type) throws -> RowID? {
+        try store(Entity.self).rowID(of: id)
+    }
+
+    func id<Entity: EntityModelProtocol>(of row: RowID, _: Entity.Type) throws -> Entity.ID? {
+        guard let value = try store(Entity.self).id(of: row) else { return nil }
+        guard let id = Entity.ID(columnValue: value) else {
+            throw HornbeamError(.undecodable, "the id \(value) of a \(Entity.entityName) is no \(Entity.ID.self)")
+        }
+        return id
+    }
+
+    func idValue<Entity: EntityModelProtocol>(of row: RowID, _: Entity.Type) throws -> Value? {
+        try store(Entity.self).id(of: row)
+    }
+
+    func isStored<Entity: EntityModelProtocol>(_ row: RowID, _: Entity.Type) throws -> Bool {
+        try store(Entity.self).isSaved(row)
+    }
+
+    func entity<Entity: EntityModelProtocol>(at row: RowID, _: Entity.Type) throws -> Entity? {
+        guard let reader = try store(Entity.self).row(row) else { return nil }
+        return try Entity(row: reader)
+    }
+
+    func entity<Entity: EntityModelProtocol>(_ id: Entity.ID, _: Entity.Type) throws -> Entity? {
+        let store = try store(Entity.self)
+        guard let row = try store.rowID(of: id.columnValue), let reader = try store.row(row) else { return nil }
+        return try Entity(row: reader)
+    }
+
+    func allIds<Entity: EntityModelProtocol>(_: Entity.Type) throws -> [Entity.ID] {
+        try store(Entity.self).allIDs().compactMap { Entity.ID(columnValue: $0) }
+    }
+
+    func encode<Entity: EntityModelProtocol>(_ entity: Entity) throws -> [UInt8] {
+        var writer = try store(Entity.self).makeRow()
+        entity.write(to: &writer)
+        return try writer.finish()
+    }
+
+    /// Stores the entity and its index entries. Refused saves leave nothing behind.
+    func save<Entity: EntityModelProtocol>(_ entity: Entity) throws -> RowID {
+        let bytes = try encode(entity)
+        let store = try store(Entity.self)
+        let row = try store.ensureRowID(of: entity.id.columnValue, saving: true)
+        try store.save(bytes, row)
+        return row
+    }
+
+    /// Removes the entity with its index entries and all links from and to it.
+    func delete<Entity: EntityModelProtocol>(_ row: RowID, _: Entity.Type) throws {
+        try store(Entity.self).delete(row)
+    }
+
+    // MARK: - Links
+
+    func linkedRows<Entity>(of row: RowID, _ relation: DeclaredRelation<Entity>) throws -> [RowID] {
+        try open().edges.targets(try side(relation), of: row)
+    }
+
+    func linkedIds<Entity, Target: EntityModelProtocol>(
+        of row: RowID, _ relation: DeclaredRelation<Entity>, as _: Target.Type
+    ) throws -> [Target.ID] {
+        try linkedRows(of: row, relation).compactMap { try id(of: $0, Target.self) }
+    }
+
+    /// Row ids for ids that are linked, stored or not.
+    func rowsToLink<Target: EntityModelProtocol>(_ ids: [Target.ID], _: Target.Type) throws -> [RowID] {
+        let store = try store(Target.self)
+        return try ids.map { try store.ensureRowID(of: $0.columnValue) }
+    }
+
+    func setLinks<Entity>(_ rows: [RowID], of row: RowID, _ relation: DeclaredRelation<Entity>) throws {
+        try open().edges.set(try side(relation), row, rows)
+    }
+
+    func appendLinks<Entity>(_ rows: [RowID], of row: RowID, _ relation: DeclaredRelation<Entity>) throws {
+        let side = try side(relation)
+        for target in rows { try open().edges.append(side, row, target) }
+    }
+
+    func removeLinks<Entity>(_ rows: [RowID], of row: RowID, _ relation: DeclaredRelation<Entity>) throws {
+        let side = try side(relation)
+        for target in rows { try open().edges.remove(side, row, target) }
+    }
+}

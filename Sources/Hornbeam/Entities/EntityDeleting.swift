@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Deleting: hook, row with indexes and links, then the entities of cascading relations in order of declaration, then
+// hook. The row goes before the cascade, so that relations which lead in a circle come to an end.
+
+extension EntityModelProtocol {
+    /// Deletes the entity and, by its delete rules, those related to it. The hooks run whether it is stored or not.
+    public func delete(from context: inout Context) throws {
+        try willDelete(from: &context)
+        let session = context.session
+        var cascades: [(any EntityModelProtocol.Type, [Value])] = []
+        try session.run { session in
+            guard let row = try session.row(of: id.columnValue, Self.self) else { return }
+            for relation in Self.entityShape.relations where relation.description.deleteRule == .cascade {
+                cascades.append((relation.target, try relation.target.ids(linkedFrom: row, relation, session)))
+            }
+            try session.delete(row, Self.self)
+        }
+        for (target, ids) in cascades {
+            for id in ids { try target.delete(storedId: id, from: &context) }
+        }
+        try didDelete(from: &context)
+    }
+
+    /// Deletes the stored entity with this id; without effect, and without hooks, if there is none.
+    public static func delete(id: ID, from context: inout Context) throws {
+        guard let entity: Self = try context.find(id) else { return }
+        try entity.delete(from: &context)
+    }
+
+    fileprivate static func ids<Owner>(
+        linkedFrom row: RowID, _ relation: DeclaredRelation<Owner>, _ session: Session
+    ) throws -> [Value] {
+        try session.linkedIds(of: row, relation, as: Self.self).map(\.columnValue)
+    }
+
+    fileprivate static func delete(storedId value: Value, from context: inout Context) throws {
+        guard let id = ID(columnValue: value) else { return }
+        try delete(id: id, from: &context)
+    }
+}
+
+// MARK: - Relations
+
+extension EntityModelProtocol {
+    /// Removes the links of a relation; the entities stay.
+    public func detach<Target, C, K>(
+        _ keyPath: WritableKeyPath<Self, OneWayRelation<Target, C, K>>, in context: inout Context
+    ) throws {
+        try detach(keyPath, only: nil, in: context)
+    }
+
+    public func detach<Target, C, K, InverseC, InverseK>(
+        _ keyPath: WritableKeyPath<Self, MutualRelation<Target, C, K>>,
+        inverse: WritableKeyPath<Target, MutualRelation<Self, InverseC, InverseK>>, in context: inout Context
+    ) throws {
+        try detach(keyPath, only: nil, in: context)
+    }
+
+    /// Removes the links to these entities; the entities stay.
+    public func detach<Target, C, K>(
+        _ ids: Target.ID..., relation keyPath: WritableKeyPath<Self, OneWayRelation<Target, C, K>>,
+        in context: inout Context
+    ) throws {
+        try detach(keyPath, only: ids, in: context)
+    }
+
+    public func detach<Target, C, K, InverseC, InverseK>(
+        _ ids: Target.ID..., relation keyPath: WritableKeyPath<Self, MutualRelation<Target, C, K>>,
+        inverse: WritableKeyPath<Target, MutualRelation<Self, InverseC, InverseK>>, in context: inout Context
+    ) throws {
+        try detach(keyPath, only: ids, in: context)
+    }
+
+    /// Deletes the entities of a relation, and with them the links.
+    public func delete<Target, C, K>(
+        _ keyPath: WritableKeyPath<Self, OneWayRelation<Target, C, K>>, from context: inout Context
+    ) throws {
+        try delete(keyPath, only: nil, from: &context)
+    }
+
+    public func delete<Target, C, K, InverseC, InverseK>(
+        _ keyPath: WritableKeyPath<Self, MutualRelation<Target, C, K>>,
+        inverse: WritableKeyPath<Target, MutualRelation<Self, InverseC, InverseK>>, from context: inout Context
+    ) throws {
+        try delete(keyPath, only: nil, from: &context)
+    }
+
+    /// Deletes those of these entities that are linked.
+    public func delete<Target, C, K>(
+        _ ids: Target.ID..., relation keyPath: WritableKeyPath<Self, OneWayRelation<Target, C, K>>,
+        from context: inout Context
+    ) throws {
+        try delete(keyPath, only: ids, from: &context)
+    }
+
+    public func delete<Target, C, K, InverseC, InverseK>(
+        _ ids: Target.ID..., relation keyPath: WritableKeyPath<Self, MutualRelation<Target, C, K>>,
+        inverse: WritableKeyPath<Target, MutualRelation<Self, InverseC, InverseK>>, from context: inout Context
+    ) throws {
+        try delete(keyPath, only: ids, from: &context)
+    }
+
+    private func detach<Target, D, C, K>(
+        _ keyPath: WritableKeyPath<Self, Relation<Target, D, C, K>>, only ids: [Target.ID]?, in context: Context
+    ) throws {
+        let relation = try Self.entityShape.relation(keyPath)
+        try context.session.run { session in
+            guard let row = try session.row(of: id.columnValue, Self.self) else { return }
+            guard let ids else { return try session.setLinks([], of: row, relation) }
+            let targets = try ids.compactMap { try session.row(of: $0.columnValue, Target.self) }
+            try session.removeLinks(targets, of: row, relation)
+        }
+    }
+
+    private func delete<Target, D, C, K>(
+        _ keyPath: WritableKeyPath<Self, Relation<Target, D, C, K>>, only ids: [Target.ID]?,
+        from context: inout Context
+    ) throws {
+        let relation = try Self.entityShape.relation(keyPath)
+        let linked = try context.session.run { session -> [Target.ID] in
+            guard let row = try session.row(of: id.columnValue, Self.self) else { return [] }
+            return try session.linkedIds(of: row, relation, as: Target.self)
+        }
+        let wanted = ids.map(Set.init)
+        for target in linked where wanted?.contains(target) ?? true {
+            try Target.delete(id: target, from: &context)
+        }
+        try detach(keyPath, only: ids, in: context)
+    }
+}

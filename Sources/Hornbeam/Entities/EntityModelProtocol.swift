@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every entity can do. `@EntityModel` writes the first group of requirements; the hooks and the merge strategies
+// have defaults to replace. Saving and deleting are in EntitySaving.swift and EntityDeleting.swift.
+
+/// Makes a struct an entity: a value that is stored under its id, with columns, indexes and relations.
+///
+/// Every stored property is a column. Relations are declared by `@Relationship`, indexes by `@Index`, `@Unique` and
+/// `@FullTextIndex`. Constants with a value, lazy and computed properties are not stored.
+@attached(
+    extension, conformances: EntityModelProtocol,
+    names: named(entityName), named(entityShape), named(init(row:)), named(write(to:)), named(normalize),
+    named(saveRelations(with:)), named(patch))
+public macro EntityModel() = #externalMacro(module: "HornbeamMacros", type: "EntityModelMacro")
+
+/// An entity. Conform by `@EntityModel`.
+public protocol EntityModelProtocol: Sendable {
+    associatedtype ID: Hashable, IndexKey
+
+    var id: ID { get }
+
+    // Written by the macro.
+
+    /// The name in the store.
+    static var entityName: String { get }
+    /// Columns, indexes and relations, and which key path means which.
+    static var entityShape: EntityShape<Self> { get }
+    /// Reads the stored properties; every relation is `.none`.
+    init(row: RowReader) throws(HornbeamError)
+    func write(to row: inout RowWriter)
+    /// Forgets what the value says about its relations.
+    mutating func normalize()
+    /// Saves what the value says about its relations, in order of declaration.
+    func saveRelations(with saver: inout RelationSaver<Self>) throws
+    /// Keeps stored values where the new entity's optional properties are nil.
+    static var patch: MergeStrategy<Self> { get }
+
+    // Hooks. What they throw ends the save or deletion and is thrown from it.
+
+    /// Called first; may change the value that is saved.
+    mutating func willSave(to context: inout Context) throws
+    func didSave(to context: inout Context) throws
+    func willDelete(from context: inout Context) throws
+    func didDelete(from context: inout Context) throws
+
+    /// For entities saved without options.
+    static var defaultMergeStrategy: MergeStrategy<Self> { get }
+    /// For entities saved as fragments.
+    static var fragmentMergeStrategy: MergeStrategy<Self> { get }
+}
+
+extension EntityModelProtocol {
+    public mutating func willSave(to context: inout Context) throws {}
+    public func didSave(to context: inout Context) throws {}
+    public func willDelete(from context: inout Context) throws {}
+    public func didDelete(from context: inout Context) throws {}
+
+    public static var defaultMergeStrategy: MergeStrategy<Self> { .replace }
+    public static var fragmentMergeStrategy: MergeStrategy<Self> { Self.patch }
+
+    /// The value without what it says about its relations.
+    public func normalized() -> Self {
+        var copy = self
+        copy.normalize()
+        return copy
+    }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the macro knows of an entity type, as a value: the description that the store gets, and the tables from key
+// paths to columns and relations. Built once a type, then shared by all threads.
+
+import FoundationEssentials
+
+/// A stored property: its column, and the key paths that mean it.
+public struct DeclaredColumn<Entity> {
+    let description: ColumnDescription
+    let keyPath: PartialKeyPath<Entity>
+    /// The key path followed by `.desc`, where the property has it.
+    let descending: PartialKeyPath<Entity>?
+
+    @_disfavoredOverload
+    public init<Property>(_ description: ColumnDescription, _ keyPath: KeyPath<Entity, Property>) {
+        self.description = description
+        self.keyPath = keyPath
+        descending = nil
+    }
+
+    public init<Property: Comparable & Sendable>(
+        _ description: ColumnDescription, _ keyPath: KeyPath<Entity, Property>
+    ) {
+        self.description = description
+        self.keyPath = keyPath
+        descending = keyPath.appending(path: \Property.desc)
+    }
+}
+
+/// An index as declared, with the rule for collisions if it is unique.
+public struct DeclaredIndex<Entity: EntityModelProtocol> {
+    let description: IndexDescription
+    let collisions: CollisionResolver<Entity>?
+
+    public static func value(_ name: String, _ components: [IndexDescription.Component]) -> Self {
+        Self(description: IndexDescription(name: name, kind: .value, components: components), collisions: nil)
+    }
+
+    /// A resolver of one's own may let two entities keep the same key, so its index can't be one that refuses this: it
+    /// is an ordinary index, and saving asks it for collisions.
+    public static func unique(
+        _ name: String, _ components: [IndexDescription.Component], collisions: CollisionResolver<Entity> = .upsert
+    ) -> Self {
+        let kind: IndexDescription.Kind
+        if case .custom = collisions.rule { kind = .value } else { kind = .unique }
+        return Self(
+            description: IndexDescription(name: name, kind: kind, components: components), collisions: collisions)
+    }
+
+    public static func text(_ name: String, _ components: [IndexDescription.Component]) -> Self {
+        Self(description: IndexDescription(name: name, kind: .text, components: components), collisions: nil)
+    }
+}
+
+extension IndexDescription.Component {
+    /// A field of a full-text index.
+    public static func text<Entity>(_ name: String, _: KeyPath<Entity, String>) -> Self { Self(column: name) }
+    public static func text<Entity>(_ name: String, _: KeyPath<Entity, String?>) -> Self { Self(column: name) }
+
+    @available(*, unavailable, message: "a full-text index is over String properties")
+    public static func text<Entity, Property>(_ name: String, _: KeyPath<Entity, Property>) -> Self {
+        Self(column: name)
+    }
+}
+
+/// Columns, indexes and relations of an entity type. Made by the macro.
+///
+/// `@unchecked Sendable`: nothing in it ever changes, and its key paths are literals of plain properties.
+public struct EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable {
+    package let description: EntityDescription
+    let relations: [DeclaredRelation<Entity>]
+    /// Unique indexes with their rules, in order of declaration.
+    let resolvers: [(index: IndexDescription, resolver: CollisionResolver<Entity>)]
+    private let columns: [AnyKeyPath: ColumnPlace]
+    private let relationNumbers: [AnyKeyPath: Int]
+
+    /// A column as a key path names it.
+    struct ColumnPlace {
+        let number: Int
+        let descending: Bool
+    }
+
+    public init(
+        columns: [DeclaredColumn<Entity>], indexes: [DeclaredIndex<Entity>], relations: [DeclaredRelation<Entity>]
+    ) {
+        description = EntityDescription(
+            name: Entity.entityName, columns: columns.map(\.description), indexes: indexes.map(\.description),
+            relations: relations.map(\.description))
+        self.relations = relations
+        resolvers = indexes.compactMap { index in index.collisions.map { (index.description, $0) } }
+        var places: [AnyKeyPath: ColumnPlace] = [:]
+        for (number, column) in columns.enumerated() {
+            places[column.keyPath] = ColumnPlace(number: number, descending: false)
+            if let descending = column.descending {
+                places[descending] = ColumnPlace(number: number, descending: true)
+            }
+        }
+        self.columns = places
+        var numbers: [AnyKeyPath: Int] = [:]
+        for (number, relation) in relations.enumerated() { numbers[relation.keyPath] = number }
+        relationNumbers = numbers
+    }
+
+    /// The column that a key path names; nil for computed and nested properties.
+    func column(_ keyPath: AnyKeyPath) -> ColumnPlace? {
+        columns[keyPath]
+    }
+
+    /// The relation that `\.$property` names.
+    func relation(_ keyPath: AnyKeyPath) throws(HornbeamError) -> DeclaredRelation<Entity> {
+        guard let number = relationNumbers[keyPath] else {
+            throw HornbeamError(
+                .invalid, "\(keyPath) is no relation of \(Entity.entityName): write '\\.$' and a @Relationship property")
+        }
+        return relations[number]
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// How an entity that is saved is merged with the one stored under its id.
+
+/// From the stored entity and the new one to the entity to store. A function without side effects: a save may call it
+/// more than once.
+public struct MergeStrategy<Entity> {
+    /// Nil means that the new entity wins as it is, so that the stored one need not be read.
+    private let combine: ((_ old: Entity, _ new: Entity) -> Entity)?
+
+    private init() {
+        combine = nil
+    }
+
+    public init(merge: @escaping (_ old: Entity, _ new: Entity) -> Entity) {
+        combine = merge
+    }
+
+    /// All of them, one after the other; each sees the same stored entity.
+    public init(_ strategies: MergeStrategy<Entity>...) {
+        self.init(strategies)
+    }
+
+    private init(_ strategies: [MergeStrategy<Entity>]) {
+        self.init { old, new in strategies.reduce(new) { $1.merge(old, new: $0) } }
+    }
+
+    public func merge(_ existing: Entity, new: Entity) -> Entity {
+        combine?(existing, new) ?? new
+    }
+
+    var replaces: Bool { combine == nil }
+
+    /// The new entity as it is.
+    public static var replace: Self { Self() }
+
+    /// Keeps the stored value where the new one has none.
+    public static func patch<Value>(_ keyPath: WritableKeyPath<Entity, Value?>) -> Self {
+        Self { old, new in
+            guard new[keyPath: keyPath] == nil else { return new }
+            var new = new
+            new[keyPath: keyPath] = old[keyPath: keyPath]
+            return new
+        }
+    }
+
+    /// The stored elements, then the new ones.
+    public static func append<Element>(_ keyPath: WritableKeyPath<Entity, [Element]>) -> Self {
+        Self { old, new in
+            var new = new
+            new[keyPath: keyPath] = old[keyPath: keyPath] + new[keyPath: keyPath]
+            return new
+        }
+    }
+
+    /// The same for optional arrays; no elements at all are nil.
+    public static func append<Element>(_ keyPath: WritableKeyPath<Entity, [Element]?>) -> Self {
+        Self { old, new in
+            var new = new
+            let all = (old[keyPath: keyPath] ?? []) + (new[keyPath: keyPath] ?? [])
+            new[keyPath: keyPath] = all.isEmpty ? nil : all
+            return new
+        }
+    }
+
+    /// The entity with the greater value wins, the stored one if both are equal; `strategies` then fold the loser in.
+    public static func lastWriteWins<Value: Comparable>(
+        _ strategies: MergeStrategy<Entity>..., comparedBy keyPath: KeyPath<Entity, Value>
+    ) -> Self {
+        lastWriteWins(strategies) { $0[keyPath: keyPath] < $1[keyPath: keyPath] }
+    }
+
+    fileprivate static func lastWriteWins(
+        _ strategies: [MergeStrategy<Entity>], isOlder: @escaping (Entity, Entity) -> Bool
+    ) -> Self {
+        Self { old, new in
+            let (winner, loser) = isOlder(old, new) ? (new, old) : (old, new)
+            return strategies.reduce(winner) { $1.merge(loser, new: $0) }
+        }
+    }
+}
+
+extension MergeStrategy where Entity: Comparable {
+    public static func lastWriteWins(_ strategies: MergeStrategy<Entity>...) -> Self {
+        lastWriteWins(strategies, isOlder: <)
+    }
+}
+
+extension MergeStrategy {
+    /// For an optional: the new value, or the old one if there is none.
+    public static func patch<Wrapped>() -> Self where Entity == Wrapped? {
+        Self { old, new in new ?? old }
+    }
+}
+
+extension MergeStrategy where Entity: EntityModelProtocol {
+    /// The type's own strategy for whole entities.
+    public static var `default`: Self { Entity.defaultMergeStrategy }
+    /// The type's own strategy for incomplete entities.
+    public static var fragment: Self { Entity.fragmentMergeStrategy }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conditions on entities. A key path of a stored property becomes a comparison of columns that the planner can answer
+// from an index; any other (computed, nested) becomes a test of the decoded entity. Both mean the same.
+
+/// A condition on entities of one type: `\.age > 18 && \.status == .active`.
+public struct Predicate<Entity: EntityModelProtocol>: Sendable {
+    let filter: Filter
+
+    init(_ filter: Filter) {
+        self.filter = filter
+    }
+
+    /// Whether it is a full-text match, whose hits have scores.
+    var isMatch: Bool {
+        if case .matches = filter { return true }
+        return false
+    }
+}
+
+public func && <Entity>(left: Predicate<Entity>, right: Predicate<Entity>) -> Predicate<Entity> {
+    Predicate(.and([left.filter, right.filter]))
+}
+
+public func || <Entity>(left: Predicate<Entity>, right: Predicate<Entity>) -> Predicate<Entity> {
+    Predicate(.or([left.filter, right.filter]))
+}
+
+/// Plain negation: what is false because a property is nil becomes true.
+public prefix func ! <Entity>(predicate: Predicate<Entity>) -> Predicate<Entity> {
+    Predicate(.not(predicate.filter))
+}
+
+// MARK: - Equality
+
+public func == <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
+    keyPath: any KeyPath<Entity, Property> & Sendable, value: Property
+) -> Predicate<Entity> {
+    .comparing(keyPath, .equal, value) { $0 == value }
+}
+
+public func != <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
+    keyPath: any KeyPath<Entity, Property> & Sendable, value: Property
+) -> Predicate<Entity> {
+    .comparing(keyPath, .notEqual, value) { $0 != value }
+}
+
+public func == <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
+    keyPath: any KeyPath<Entity, Property?> & Sendable, value: Property?
+) -> Predicate<Entity> {
+    .comparing(optional: keyPath, .equal, value) { $0 == value }
+}
+
+public func != <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
+    keyPath: any KeyPath<Entity, Property?> & Sendable, value: Property?
+) -> Predicate<Entity> {
+    .comparing(optional: keyPath, .notEqual, value) { $0 != value }
+}
+
+// MARK: - Order. A nil property is neither less nor greater than anything.
+
+public func < <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
+    keyPath: any KeyPath<Entity, Property> & Sendable, value: Property
+) -> Predicate<Entity> {
+    .comparing(keyPath, .less, value) { $0 < value }
+}
+
+public func <= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
+    keyPath: any KeyPath<Entity, Property> & Sendable, value: Property
+) -> Predicate<Entity> {
+    .comparing(keyPath, .lessOrEqual, value) { $0 <= value }
+}
+
+public func > <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
+    keyPath: any KeyPath<Entity, Property> & Sendable, value: Property
+) -> Predicate<Entity> {
+    .comparing(keyPath, .greater, value) { $0 > value }
+}
+
+public func >= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
+    keyPath: any KeyPath<Entity, Property> & Sendable, value: Property
+) -> Predicate<Entity> {
+    .comparing(keyPath, .greaterOrEqual, value) { $0 >= value }
+}
+
+public func < <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
+    keyPath: any KeyPath<Entity, Property?> & Sendable, value: Property
+) -> Predicate<Entity> {
+    .comparing(optional: keyPath, .less, value) { $0.map { $0 < value } ?? false }
+}
+
+public func <= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
+    keyPath: any KeyPath<Entity, Property?> & Sendable, value: Property
+) -> Predicate<Entity> {
+    .comparing(optional: keyPath, .lessOrEqual, value) { $0.map { $0 <= value } ?? false }
+}
+
+public func > <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
+    keyPath: any KeyPath<Entity, Property?> & Sendable, value: Property
+) -> Predicate<Entity> {
+    .comparing(optional: keyPath, .greater, value) { $0.map { $0 > value } ?? false }
+}
+
+public func >= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
+    keyPath: any KeyPath<Entity, Property?> & Sendable, value: Property
+) -> Predicate<Entity> {
+    .comparing(optional: keyPath, .greaterOrEqual, value) { $0.map { $0 >= value } ?? false }
+}
+
+// MARK: - From key paths to columns
+
+/// The stored form of a literal; nil for types without one.
+private func literal<Property>(_ value: Property) -> Value? {
+    if let value = value as? any ColumnValue { return value.columnValue }
+    guard let value = value as? any RawRepresentable else { return nil }
+    return rawLiteral(value)
+}
+
+private func rawLiteral(_ value: some RawRepresentable) -> Value? {
+    (value.rawValue as? any ColumnValue)?.columnValue
+}
+
+extension Comparison {
+    /// Whether columns answer as the Swift type does. A raw-representable type may order its cases otherwise than
+    /// their raw values, unless it says by conforming to `IndexKey` that it doesn't.
+    fileprivate func holdsForColumns<Property>(of _: Property.Type) -> Bool {
+        switch self {
+        case .equal, .notEqual: true
+        case .less, .lessOrEqual, .greater, .greaterOrEqual: Property.self is any IndexKey.Type
+        }
+    }
+}
+
+extension Predicate {
+    /// The column to compare, if `keyPath` is one whose stored order and equality are those of the property.
+    private static func column<Property>(
+        _ keyPath: AnyKeyPath, _ comparison: Comparison, _: Property.Type
+    ) -> Int? {
+        let shape = Entity.entityShape
+        guard let place = shape.column(keyPath), !place.descending,
+            shape.description.columns[place.number].type.isOrdered, comparison.holdsForColumns(of: Property.self)
+        else { return nil }
+        return place.number
+    }
+
+    fileprivate static func comparing<Property: Sendable>(
+        _ keyPath: any KeyPath<Entity, Property> & Sendable, _ comparison: Comparison, _ value: Property,
+        _ test: @escaping @Sendable (Property) -> Bool
+    ) -> Self {
+        if let column = column(keyPath, comparison, Property.self), let literal = literal(value) {
+            return Self(.compare(column: column, comparison, literal))
+        }
+        return testing(keyPath, label: "\(keyPath) \(comparison.rawValue) \(value)", test)
+    }
+
+    fileprivate static func comparing<Property: Sendable>(
+        optional keyPath: any KeyPath<Entity, Property?> & Sendable, _ comparison: Comparison, _ value: Property?,
+        _ test: @escaping @Sendable (Property?) -> Bool
+    ) -> Self {
+        if let column = column(keyPath, comparison, Property.self) {
+            guard let value else { return Self(comparison == .equal ? .isNull(column: column) : .not(.isNull(column: column))) }
+            if let literal = literal(value) { return Self(.compare(column: column, comparison, literal)) }
+        }
+        let text = value.map { "\($0)" } ?? "nil"
+        return testing(keyPath, label: "\(keyPath) \(comparison.rawValue) \(text)", test)
+    }
+
+    /// A test of the decoded entity.
+    static func testing<Property>(
+        _ keyPath: any KeyPath<Entity, Property> & Sendable, label: String,
+        _ test: @escaping @Sendable (Property) -> Bool
+    ) -> Self {
+        Self(.opaque(label: label) { row in test(try Entity(row: row)[keyPath: keyPath]) })
+    }
+}

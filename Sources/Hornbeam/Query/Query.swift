@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// A query for one entity, and for groups of entities. Both are thin: a query for one is a list that gives at most one.
+
+/// One entity: by id, the first of a list, or the target of a to-one relation.
+public struct Query<Entity: EntityModelProtocol>: Sendable {
+    var list: QueryList<Entity>
+
+    init(_ list: QueryList<Entity>) {
+        self.list = list
+    }
+
+    public init(id: Entity.ID) {
+        self.init(context: nil, ids: [id])
+    }
+
+    public init(context: Context, id: Entity.ID) {
+        self.init(context: context, ids: [id])
+    }
+
+    init(context: Context?, ids: [Entity.ID]) {
+        list = QueryList(context: context, ids: ids)
+    }
+
+    public func resolve(in context: Context) throws -> Entity? {
+        try list.resolve(in: context).first
+    }
+
+    /// The same with the context that the query began with.
+    public func resolve() throws -> Entity? {
+        try resolve(in: try list.boundContext())
+    }
+
+    public func exists(in context: Context) throws -> Bool {
+        try list.count(in: context) > 0
+    }
+
+    public func filter(_ predicate: Predicate<Entity>) -> Self {
+        Self(list.filter(predicate))
+    }
+}
+
+extension QueryList {
+    /// By ids, in the order given.
+    init(context: Context?, ids: [Entity.ID]) {
+        let values = ids.map(\.columnValue)
+        self.init(context: context) { session in
+            try values.compactMap { try session.row(of: $0, Entity.self) }
+        }
+    }
+}
+
+extension Collection where Self: Sendable {
+    /// Many queries for one, in their order; what isn't stored is left out.
+    public func resolve<Entity>(in context: Context) throws -> [Entity] where Element == Query<Entity> {
+        try compactMap { try $0.resolve(in: context) }
+    }
+
+    public func resolve<Entity>() throws -> [Entity] where Element == Query<Entity> {
+        try compactMap { try $0.resolve() }
+    }
+}
+
+/// A list of lists: what a to-many relation gives for a list of entities.
+public struct QueryGroup<Entity: EntityModelProtocol>: Sendable {
+    let context: Context?
+    let groups: @Sendable (Session) throws -> [[RowID]]
+    var members = QueryList<Entity>()
+
+    public func resolve(in context: Context) throws -> [[Entity]] {
+        try context.session.run { try members.load(eachOf: try groups($0), $0) }
+    }
+
+    public func resolve() throws -> [[Entity]] {
+        guard let context else {
+            throw HornbeamError(.invalid, "this query has no context: write resolve(in: context)")
+        }
+        return try resolve(in: context)
+    }
+}
+
+/// A hit of a full-text search.
+public struct Ranked<Entity: EntityModelProtocol>: Sendable {
+    public let id: Entity.ID
+    /// Greater is better.
+    public let score: Double
+    let row: RowID
+    let context: Context
+
+    /// The entity, read now. Works as long as the transaction of the search.
+    public var entity: Entity? {
+        get throws { try context.session.run { try $0.entity(at: row, Entity.self) } }
+    }
+}

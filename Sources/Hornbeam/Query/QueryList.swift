@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// A query for entities of one type: a value that is built up in steps and holds no context until it is resolved. Steps
+// that a single plan can answer are gathered; a step that can't join them (a filter behind a limit) starts a new query
+// over the rows of the one before.
+
+/// Entities of one type, selected, ordered and completed.
+///
+/// Without `sorted`, entities come in the order of their row ids, of the ids that were asked for, or of linking.
+public struct QueryList<Entity: EntityModelProtocol>: Sendable {
+    /// Where the rows come from.
+    enum Source: Sendable {
+        case all
+        /// Rows in an order of their own, possibly with repeats or rows that aren't stored.
+        case rows(@Sendable (Session) throws -> [RowID])
+    }
+
+    var source = Source.all
+    var filter = Filter.all
+    var order: [SortKey<Entity>] = []
+    /// Whether the first filter was a full-text match, whose order is by relevance.
+    var isRanked = false
+    var limit: Int?
+    var offset = 0
+    var nested: [NestedStep<Entity>] = []
+    /// For the spelling with the context at the head.
+    var context: Context?
+
+    public init(context: Context? = nil) {
+        self.context = context
+    }
+
+    init(context: Context?, rows: @escaping @Sendable (Session) throws -> [RowID]) {
+        self.context = context
+        source = .rows(rows)
+    }
+}
+
+// MARK: - Selecting
+
+extension QueryList {
+    /// A list to combine with: `.or(.filter(\.age == 30))`.
+    public static func filter(_ predicate: Predicate<Entity>) -> Self {
+        Self().filter(predicate)
+    }
+
+    public static func filter(_ predicate: Predicate<Entity>, in context: Context) -> Self {
+        Self(context: context).filter(predicate)
+    }
+
+    public func filter(_ predicate: Predicate<Entity>) -> Self {
+        var list = isCut ? startingOver() : self
+        guard case .all = list.filter else {
+            list.filter = .and([list.filter, predicate.filter])
+            return list
+        }
+        list.filter = predicate.filter
+        if case .all = list.source, list.order.isEmpty { list.isRanked = predicate.isMatch }
+        return list
+    }
+
+    public func and(_ predicate: Predicate<Entity>) -> Self {
+        filter(predicate)
+    }
+
+    /// Those that are in both lists, in the order of this one.
+    public func and(_ other: Self) -> Self {
+        if isPlain, other.isPlain {
+            var list = self
+            list.filter = .and([filter, other.filter])
+            return list
+        }
+        return combined { session in
+            let right = Set(try other.rows(session))
+            return try rows(session).filter(right.contains)
+        }
+    }
+
+    public func or(_ predicate: Predicate<Entity>) -> Self {
+        or(.filter(predicate))
+    }
+
+    /// Those of this list, then those of the other that aren't in it.
+    public func or(_ other: Self) -> Self {
+        if isPlain, other.isPlain {
+            var list = self
+            list.filter = .or([filter, other.filter])
+            return list
+        }
+        return combined { session in
+            let left = try rows(session)
+            let known = Set(left)
+            return left + (try other.rows(session)).filter { !known.contains($0) }
+        }
+    }
+
+    /// Each entity once, where it comes first.
+    public func distinct() -> Self {
+        guard case .rows = source else { return self }
+        return combined { session in
+            var seen: Set<RowID> = []
+            return try rows(session).filter { seen.insert($0).inserted }
+        }
+    }
+
+    /// At most so many, after skipping `offset`. A limit below 1 or a negative offset gives nothing.
+    public func limit(_ limit: Int, offset: Int = 0) -> Self {
+        var list = isCut ? startingOver() : self
+        let isEmpty = limit < 1 || offset < 0
+        list.limit = isEmpty ? 0 : limit
+        list.offset = isEmpty ? 0 : offset
+        return list
+    }
+
+    /// The first entity.
+    public func first() -> Query<Entity> {
+        Query(limit(1))
+    }
+
+    /// The last entity.
+    public func last() -> Query<Entity> {
+        Query(combined { session in try rows(session).suffix(1) })
+    }
+
+    /// Whether later filters and orders would change which entities a limit leaves.
+    private var isCut: Bool { limit != nil || offset != 0 }
+
+    /// Whether the list is a filter and nothing else.
+    private var isPlain: Bool {
+        guard case .all = source else { return false }
+        return order.isEmpty && !isRanked && !isCut
+    }
+
+    private func startingOver() -> Self {
+        combined { session in try rows(session) }
+    }
+
+    /// A new list over other rows, with this one's context and nested steps.
+    private func combined(_ rows: @escaping @Sendable (Session) throws -> [RowID]) -> Self {
+        var list = Self(context: context, rows: rows)
+        list.nested = nested
+        return list
+    }
+}
+
+// MARK: - Ordering
+
+extension QueryList {
+    /// In the order of one property, or of several, each ascending or `.desc`. Equal ones come in the order of their
+    /// row ids.
+    public func sorted<each Property: Comparable & Sendable>(
+        by keyPath: repeat any KeyPath<Entity, each Property> & Sendable
+    ) -> Self {
+        var keys: [SortKey<Entity>] = []
+        for path in repeat each keyPath { keys.append(SortKey(path)) }
+        return sorted(keys)
+    }
+
+    /// In the order of an optional property: nil comes first.
+    public func sorted<Property: Comparable & Sendable>(by keyPath: any KeyPath<Entity, Property?> & Sendable) -> Self {
+        sorted([SortKey(optional: keyPath)])
+    }
+
+    private func sorted(_ keys: [SortKey<Entity>]) -> Self {
+        var list = isCut ? startingOver() : self
+        list.order = keys
+        list.isRanked = false
+        return list
+    }
+}
+
+// MARK: - Resolving
+
+extension QueryList {
+    /// The entities. Ids that aren't stored are left out.
+    public func resolve(in context: Context) throws -> [Entity] {
+        try context.session.run { try load($0) }
+    }
+
+    /// The same with the context that the query began with.
+    public func resolve() throws -> [Entity] {
+        try resolve(in: try boundContext())
+    }
+
+    /// How many `resolve` would give. Where an index range covers the whole query nothing is read but counts.
+    public func count(in context: Context) throws -> Int {
+        try context.session.run { session in
+            guard case .all = source else { return try rows(session).count }
+            return try session.count(coreQuery, of: Entity.self)
+        }
+    }
+
+    public func count() throws -> Int {
+        try count(in: try boundContext())
+    }
+
+    /// The first entity, if there is one.
+    public func first(in context: Context) throws -> Entity? {
+        try first().resolve(in: context)
+    }
+
+    /// The ids alone.
+    public func ids(in context: Context) throws -> [Entity.ID] {
+        try context.session.run { session in
+            try rows(session).compactMap { try session.id(of: $0, Entity.self) }
+        }
+    }
+
+    /// How the store would answer: access path, index, exact counts of index ranges.
+    public func explain(in context: Context) throws -> Plan {
+        try context.session.run { try $0.plan(coreQuery, of: Entity.self) }
+    }
+
+    /// Best first, with scores; entities are read when asked for. For queries that begin with a full-text match.
+    public func ranked(in context: Context) throws -> [Ranked<Entity>] {
+        guard isRanked, case .all = source else {
+            throw HornbeamError(
+                .invalid, "only a query that begins with a full-text match, and isn't sorted, has scores: "
+                    + "write filter(.string(…, matches: …)) first")
+        }
+        return try context.session.run { session in
+            try session.ranked(coreQuery, of: Entity.self).compactMap { row, score in
+                try session.id(of: row, Entity.self).map { Ranked(id: $0, score: score, row: row, context: context) }
+            }
+        }
+    }
+
+    func boundContext() throws -> Context {
+        guard let context else {
+            throw HornbeamError(.invalid, "this query has no context: write resolve(in: context)")
+        }
+        return context
+    }
+}

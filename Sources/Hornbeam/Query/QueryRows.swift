@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a list finds its rows and turns them into entities. The planner finds and orders rows; what is here follows
+// lists of rows that have an order of their own, and loads relations level by level.
+
+extension QueryList {
+    /// What the planner gets.
+    var coreQuery: EntityQuery {
+        EntityQuery(type: Entity.entityName, filter: filter, sort: sort, limit: limit, offset: offset)
+    }
+
+    private var sort: [SortTerm] {
+        isRanked ? [.bestScore] : order.map(\.term)
+    }
+
+    /// The stored rows in order.
+    func rows(_ session: Session) throws -> [RowID] {
+        switch source {
+        case .all: try session.rows(coreQuery, of: Entity.self)
+        case .rows(let source): try rows(among: try source(session), session)
+        }
+    }
+
+    /// The rows of `base` that the query selects: in the order of `base`, repeats included, unless it is sorted.
+    private func rows(among base: [RowID], _ session: Session) throws -> [RowID] {
+        if limit == 0 || base.isEmpty { return [] }
+        if case .all = filter, order.isEmpty {
+            return cut(try base.filter { try session.isStored($0, Entity.self) })
+        }
+        let ids = try Set(base).compactMap { try session.idValue(of: $0, Entity.self) }
+        let found = try session.rows(
+            EntityQuery(type: Entity.entityName, filter: .and([.ids(ids), filter]), sort: sort), of: Entity.self)
+        if order.isEmpty {
+            let wanted = Set(found)
+            return cut(base.filter(wanted.contains))
+        }
+        let times = Dictionary(base.map { ($0, 1) }, uniquingKeysWith: +)
+        return cut(found.flatMap { repeatElement($0, count: times[$0] ?? 1) })
+    }
+
+    private func cut(_ rows: [RowID]) -> [RowID] {
+        Array(rows.dropFirst(offset).prefix(limit ?? Int.max))
+    }
+
+    /// The entities, with all that is nested in them.
+    func load(_ session: Session) throws -> [Entity] {
+        try decode(try candidates(session), session).entities
+    }
+
+    /// The rows that `decode` goes through. It skips what isn't stored by itself, so plain lists of rows need no test.
+    private func candidates(_ session: Session) throws -> [RowID] {
+        guard case .rows(let source) = source, isWhole else { return try rows(session) }
+        return try source(session)
+    }
+
+    /// Whether every row of the source is selected, in the source's order.
+    private var isWhole: Bool {
+        guard case .all = filter else { return false }
+        return order.isEmpty && limit == nil && offset == 0
+    }
+
+    /// The stored ones among `rows` as entities, and their rows.
+    private func decode(_ rows: [RowID], _ session: Session) throws -> (entities: [Entity], rows: [RowID]) {
+        var entities: [Entity] = []
+        var stored: [RowID] = []
+        entities.reserveCapacity(rows.count)
+        stored.reserveCapacity(rows.count)
+        for row in rows {
+            guard let entity = try session.entity(at: row, Entity.self) else { continue }
+            entities.append(entity)
+            stored.append(row)
+        }
+        guard !entities.isEmpty else { return ([], []) }
+        for step in nested { try step.load(&entities, stored, session) }
+        return (entities, stored)
+    }
+
+    /// For each list of linked rows what the query makes of it. A query that only completes entities reads each row
+    /// once for all lists.
+    func load(eachOf lists: [[RowID]], _ session: Session) throws -> [[Entity]] {
+        guard case .all = source, isWhole else {
+            return try lists.map { try decode(try rows(of: $0, session), session).entities }
+        }
+        var distinct: [RowID] = []
+        var seen: Set<RowID> = []
+        for list in lists {
+            for row in list where seen.insert(row).inserted { distinct.append(row) }
+        }
+        let (entities, rows) = try decode(distinct, session)
+        let places = Dictionary(zip(rows, entities.indices)) { first, _ in first }
+        return lists.map { list in list.compactMap { row in places[row].map { entities[$0] } } }
+    }
+
+    /// The query over linked rows. One that brings a source of its own selects among both.
+    private func rows(of linked: [RowID], _ session: Session) throws -> [RowID] {
+        guard case .rows = source else { return try rows(among: linked, session) }
+        let own = Set(linked)
+        return try rows(session).filter(own.contains)
+    }
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queries along relations: `with` and `id` complete the entities that are read, `related` goes over to the entities
+// that they are related to.
+
+extension QueryList {
+    /// Loads a to-one relation.
+    public func with<Target, D, K>(
+        _ keyPath: WritableKeyPath<Entity, ToOneRelation<Target, D, K>>,
+        nested: (Query<Target>) -> Query<Target> = { $0 }
+    ) -> Self {
+        loading(keyPath, nested(Query(QueryList<Target>())).list)
+    }
+
+    /// Loads a to-many relation, as the nested query selects and orders it.
+    public func with<Target, D, K>(
+        _ keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>,
+        nested: (QueryList<Target>) -> QueryList<Target> = { $0 }
+    ) -> Self {
+        loading(keyPath, nested(QueryList<Target>()))
+    }
+
+    /// Loads a part of a to-many relation: saving the result adds to the links instead of replacing them.
+    public func with<Target, D, K>(
+        slice keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>,
+        nested: (QueryList<Target>) -> QueryList<Target> = { $0 }
+    ) -> Self {
+        loading(keyPath, nested(QueryList<Target>()), isSlice: true)
+    }
+
+    /// Loads a to-one relation as a fragment: saving the result merges the entity.
+    public func fragment<Target, D, K>(
+        _ keyPath: WritableKeyPath<Entity, ToOneRelation<Target, D, K>>,
+        nested: (Query<Target>) -> Query<Target> = { $0 }
+    ) -> Self {
+        loading(keyPath, nested(Query(QueryList<Target>())).list, isFragment: true)
+    }
+
+    public func fragment<Target, D, K>(
+        _ keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>,
+        nested: (QueryList<Target>) -> QueryList<Target> = { $0 }
+    ) -> Self {
+        loading(keyPath, nested(QueryList<Target>()), isFragment: true)
+    }
+
+    public func fragment<Target, D, K>(
+        slice keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>,
+        nested: (QueryList<Target>) -> QueryList<Target> = { $0 }
+    ) -> Self {
+        loading(keyPath, nested(QueryList<Target>()), isSlice: true, isFragment: true)
+    }
+
+    /// Loads the ids of a relation, of entities that aren't stored too.
+    public func id<Target, D, C, K>(_ keyPath: WritableKeyPath<Entity, Relation<Target, D, C, K>>) -> Self {
+        adding(NestedStep(ids: RelationPath(keyPath), isSlice: false))
+    }
+
+    public func id<Target, D, K>(slice keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>) -> Self {
+        adding(NestedStep(ids: RelationPath(keyPath), isSlice: true))
+    }
+
+    /// Loads all relations, one element a level: `with(.entities, .ids)`.
+    public func with(_ nested: Nested...) -> Self {
+        with(nested)
+    }
+
+    func with(_ levels: [Nested]) -> Self {
+        guard let level = levels.first else { return self }
+        var list = self
+        for relation in Entity.entityShape.relations {
+            list.nested.append(relation.step(level.mode, Array(levels.dropFirst())))
+        }
+        return list
+    }
+
+    /// The targets of a to-one relation, one for each entity that has one.
+    public func related<Target, D, K>(_ keyPath: WritableKeyPath<Entity, ToOneRelation<Target, D, K>>)
+        -> QueryList<Target>
+    {
+        let path = RelationPath(keyPath)
+        return QueryList<Target>(context: context) { try linked(path, $0).flatMap { $0 } }
+    }
+
+    /// The targets of a to-many relation, a list for each entity.
+    public func related<Target, D, K>(_ keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>)
+        -> QueryGroup<Target>
+    {
+        let path = RelationPath(keyPath)
+        return QueryGroup(context: context, groups: { try linked(path, $0) })
+    }
+
+    fileprivate func linked<Target, D, C, K>(_ path: RelationPath<Entity, Target, D, C, K>, _ session: Session) throws
+        -> [[RowID]]
+    {
+        let relation = try Entity.entityShape.relation(path.keyPath)
+        return try rows(session).map { try session.linkedRows(of: $0, relation) }
+    }
+
+    private func loading<Target, D, C, K>(
+        _ keyPath: WritableKeyPath<Entity, Relation<Target, D, C, K>>, _ query: QueryList<Target>,
+        isSlice: Bool = false, isFragment: Bool = false
+    ) -> Self {
+        let path = RelationPath(keyPath)
+        return adding(NestedStep(entities: path, query, isSlice: isSlice, isFragment: isFragment))
+    }
+
+    private func adding(_ step: NestedStep<Entity>) -> Self {
+        var list = self
+        list.nested.append(step)
+        return list
+    }
+}
+
+extension Query {
+    public func with<Target, D, K>(
+        _ keyPath: WritableKeyPath<Entity, ToOneRelation<Target, D, K>>,
+        nested: (Query<Target>) -> Query<Target> = { $0 }
+    ) -> Self {
+        Self(list.with(keyPath, nested: nested))
+    }
+
+    public func with<Target, D, K>(
+        _ keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>,
+        nested: (QueryList<Target>) -> QueryList<Target> = { $0 }
+    ) -> Self {
+        Self(list.with(keyPath, nested: nested))
+    }
+
+    public func with<Target, D, K>(
+        slice keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>,
+        nested: (QueryList<Target>) -> QueryList<Target> = { $0 }
+    ) -> Self {
+        Self(list.with(slice: keyPath, nested: nested))
+    }
+
+    public func fragment<Target, D, K>(
+        _ keyPath: WritableKeyPath<Entity, ToOneRelation<Target, D, K>>,
+        nested: (Query<Target>) -> Query<Target> = { $0 }
+    ) -> Self {
+        Self(list.fragment(keyPath, nested: nested))
+    }
+
+    public func fragment<Target, D, K>(
+        _ keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>,
+        nested: (QueryList<Target>) -> QueryList<Target> = { $0 }
+    ) -> Self {
+        Self(list.fragment(keyPath, nested: nested))
+    }
+
+    public func fragment<Target, D, K>(
+        slice keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>,
+        nested: (QueryList<Target>) -> QueryList<Target> = { $0 }
+    ) -> Self {
+        Self(list.fragment(slice: keyPath, nested: nested))
+    }
+
+    public func id<Target, D, C, K>(_ keyPath: WritableKeyPath<Entity, Relation<Target, D, C, K>>) -> Self {
+        Self(list.id(keyPath))
+    }
+
+    public func id<Target, D, K>(slice keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>) -> Self {
+        Self(list.id(slice: keyPath))
+    }
+
+    public func with(_ nested: Nested...) -> Self {
+        Self(list.with(nested))
+    }
+
+    public func related<Target, D, K>(_ keyPath: WritableKeyPath<Entity, ToOneRelation<Target, D, K>>) -> Query<Target> {
+        Query<Target>(list.related(keyPath))
+    }
+
+    public func related<Target, D, K>(_ keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>)
+        -> QueryList<Target>
+    {
+        let path = RelationPath(keyPath)
+        return QueryList<Target>(context: list.context) { try list.linked(path, $0).flatMap { $0 } }
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// One key of an order: a column where the key path is one, otherwise a key taken from the decoded entity.
+
+/// What `sorted(by:)` makes of a key path.
+struct SortKey<Entity: EntityModelProtocol>: Sendable {
+    let term: SortTerm
+
+    init<Property: Comparable & Sendable>(_ keyPath: any KeyPath<Entity, Property> & Sendable) {
+        let isOrdered = Self.isOrderedAsStored(Property.self)
+        self.init(keyPath, isOrdered) { $0 < $1 ? -1 : ($1 < $0 ? 1 : 0) }
+    }
+
+    /// Nil comes first.
+    init<Property: Comparable & Sendable>(optional keyPath: any KeyPath<Entity, Property?> & Sendable) {
+        let isOrdered = Self.isOrderedAsStored(Property.self)
+        self.init(keyPath, isOrdered) { left, right in
+            guard let left, let right else { return left == nil ? (right == nil ? 0 : -1) : 1 }
+            return left < right ? -1 : (right < left ? 1 : 0)
+        }
+    }
+
+    private init<Property: Sendable>(
+        _ keyPath: any KeyPath<Entity, Property> & Sendable, _ isOrderedAsStored: Bool,
+        _ order: @escaping @Sendable (Property, Property) -> Int
+    ) {
+        if isOrderedAsStored, let place = Entity.entityShape.column(keyPath) {
+            term = .column(place.number, descending: place.descending)
+            return
+        }
+        term = SortTerm(
+            .opaque(
+                label: "\(keyPath)", key: { row in try Entity(row: row)[keyPath: keyPath] },
+                order: { left, right in
+                    guard let left = left as? Property, let right = right as? Property else { return 0 }
+                    return order(left, right)
+                }))
+    }
+
+    /// Only `IndexKey` promises that stored values have the order of the Swift type.
+    private static func isOrderedAsStored<Property>(_ type: Property.Type) -> Bool {
+        type is any IndexKey.Type || (type as? any DescendingType.Type)?.isOrderedAsStored ?? false
+    }
+}
+
+/// Looks through `Descending` at the type it turns round.
+private protocol DescendingType {
+    static var isOrderedAsStored: Bool { get }
+}
+
+extension Descending: DescendingType {
+    static var isOrderedAsStored: Bool { Wrapped.self is any IndexKey.Type }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// One relation of an entity type with its types erased to closures: what deletion and nested queries need without
+// knowing the related type. The two makers take the key paths of both sides and so check them against each other.
+
+/// A relation as declared. Made by the macro.
+///
+/// `@unchecked Sendable`: nothing in it ever changes, and its key path is a literal of a plain property.
+public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable {
+    package let description: RelationDescription
+    let keyPath: PartialKeyPath<Entity>
+    let target: any EntityModelProtocol.Type
+    /// The step that loads the relation's entities, or their ids, with `levels` for what lies below.
+    let step: @Sendable (_ mode: Nested.Mode, _ below: [Nested]) -> NestedStep<Entity>
+
+    public static func oneWay<Target, C, K>(
+        _ name: String, _ keyPath: WritableKeyPath<Entity, Relation<Target, Relations.OneWay, C, K>>,
+        deleteRule: Relations.DeleteRule = .nullify
+    ) -> Self {
+        Self(name, keyPath, inverse: nil, deleteRule)
+    }
+
+    public static func mutual<Target, C, K, InverseC, InverseK>(
+        _ name: String, _ keyPath: WritableKeyPath<Entity, Relation<Target, Relations.Mutual, C, K>>,
+        inverse: String, _: WritableKeyPath<Target, Relation<Entity, Relations.Mutual, InverseC, InverseK>>,
+        deleteRule: Relations.DeleteRule = .nullify
+    ) -> Self {
+        Self(name, keyPath, inverse: inverse, deleteRule)
+    }
+
+    private init<Target, D, C, K>(
+        _ name: String, _ keyPath: WritableKeyPath<Entity, Relation<Target, D, C, K>>, inverse: String?,
+        _ deleteRule: Relations.DeleteRule
+    ) {
+        description = RelationDescription(
+            name: name, target: Target.entityName, toMany: C.isToMany, required: K.isRequired, inverse: inverse,
+            deleteRule: deleteRule)
+        self.keyPath = keyPath
+        target = Target.self
+        let path = RelationPath(keyPath)
+        step = { mode, below in
+            switch mode {
+            case .ids: NestedStep(ids: path, isSlice: false)
+            case .entities, .fragments:
+                NestedStep(
+                    entities: path, QueryList<Target>().with(below), isSlice: false, isFragment: mode == .fragments)
+            }
+        }
+    }
+}
+
+/// A relation's key path that may cross threads.
+///
+/// `@unchecked Sendable`: `\.$property` captures nothing; key paths themselves never change.
+struct RelationPath<Entity, Target, D, C, K>: @unchecked Sendable
+where
+    Entity: EntityModelProtocol, Target: EntityModelProtocol, D: DirectionalityProtocol, C: CardinalityProtocol,
+    K: ConstraintsProtocol
+{
+    let keyPath: WritableKeyPath<Entity, Relation<Target, D, C, K>>
+
+    init(_ keyPath: WritableKeyPath<Entity, Relation<Target, D, C, K>>) {
+        self.keyPath = keyPath
+    }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an entity value says about one of its relations. What may be said depends on the kind of relation, and the type
+// parameters are the kind: what makes no sense doesn't compile. A relation never reads the store by itself.
+
+/// Whether a relation has another side.
+public protocol DirectionalityProtocol: Sendable {}
+
+/// Whether a relation has one target or many.
+public protocol CardinalityProtocol: Sendable {
+    associatedtype Entity
+    /// The property's type without its optionality.
+    associatedtype Value
+    static var isToMany: Bool { get }
+    static func value(of entities: [Entity]) -> Value?
+}
+
+/// Whether a relation may be set to null.
+public protocol ConstraintsProtocol: Sendable {
+    static var isRequired: Bool { get }
+}
+
+/// The kinds that relations are made of.
+public enum Relations {
+    /// The target knows nothing of it.
+    public enum OneWay: DirectionalityProtocol {}
+    /// The target has the other side as a property; both always agree.
+    public enum Mutual: DirectionalityProtocol {}
+
+    public enum ToOne<Entity>: CardinalityProtocol {
+        public static var isToMany: Bool { false }
+        public static func value(of entities: [Entity]) -> Entity? { entities.first }
+    }
+
+    public enum ToMany<Entity>: CardinalityProtocol {
+        public static var isToMany: Bool { true }
+        public static func value(of entities: [Entity]) -> [Entity]? { entities }
+    }
+
+    /// May be set to null.
+    public enum Optional: ConstraintsProtocol {
+        public static var isRequired: Bool { false }
+    }
+
+    /// Can't be set to null.
+    public enum Required: ConstraintsProtocol {
+        case required
+        public static var isRequired: Bool { true }
+    }
+
+    /// What deleting an entity does to those it is related to.
+    public typealias DeleteRule = RelationDescription.DeleteRule
+}
+
+public typealias OneWayRelation<E: EntityModelProtocol, C: CardinalityProtocol, K: ConstraintsProtocol> =
+    Relation<E, Relations.OneWay, C, K>
+public typealias MutualRelation<E: EntityModelProtocol, C: CardinalityProtocol, K: ConstraintsProtocol> =
+    Relation<E, Relations.Mutual, C, K>
+public typealias ToOneRelation<E: EntityModelProtocol, D: DirectionalityProtocol, K: ConstraintsProtocol> =
+    Relation<E, D, Relations.ToOne<E>, K>
+public typealias ToManyRelation<E: EntityModelProtocol, D: DirectionalityProtocol, K: ConstraintsProtocol> =
+    Relation<E, D, Relations.ToMany<E>, K>
+
+/// The value of a relation: nothing said, explicitly null, ids, or whole entities.
+public struct Relation<
+    Entity: EntityModelProtocol, Directionality: DirectionalityProtocol, Cardinality: CardinalityProtocol,
+    Constraints: ConstraintsProtocol
+>: Sendable {
+    enum Content: Sendable {
+        /// Nothing said: saving leaves the links as they are.
+        case none
+        /// Saving removes the link.
+        case null
+        case ids([Entity.ID])
+        case entities([Entity])
+    }
+
+    let content: Content
+    /// Saving adds to the links instead of replacing them.
+    public let isSlice: Bool
+    /// Its entities are incomplete: saving merges them by their fragment strategy.
+    public let isFragment: Bool
+
+    init(_ content: Content, isSlice: Bool = false, isFragment: Bool = false) {
+        self.content = content
+        self.isSlice = isSlice
+        self.isFragment = isFragment
+    }
+
+    /// Nothing is said about the relation: saving leaves its links as they are.
+    public static var none: Self { Self(.none) }
+
+    public var isNone: Bool {
+        if case .none = content { return true }
+        return false
+    }
+
+    /// Whether it holds ids without entities.
+    public var isId: Bool {
+        if case .ids = content { return true }
+        return false
+    }
+
+    /// The related entities; nil if none were loaded.
+    public var entities: [Entity]? {
+        if case .entities(let entities) = content { return entities }
+        return nil
+    }
+
+    /// The ids, of entities too; nil if nothing is said.
+    var linkedIds: [Entity.ID]? {
+        switch content {
+        case .none: nil
+        case .null: []
+        case .ids(let ids): ids
+        case .entities(let entities): entities.map(\.id)
+        }
+    }
+
+    /// Forgets what was said.
+    public mutating func normalize() {
+        self = .none
+    }
+}
+
+extension Relation where Cardinality == Relations.ToOne<Entity> {
+    /// Links to the entity with this id, stored or not.
+    public static func id(_ id: Entity.ID) -> Self { Self(.ids([id])) }
+    /// Links to the entity and saves it too.
+    public static func relation(_ entity: Entity) -> Self { Self(.entities([entity])) }
+    /// Links to the entity and merges what it has into the stored one.
+    public static func fragment(_ entity: Entity) -> Self { Self(.entities([entity]), isFragment: true) }
+
+    public var id: Entity.ID? { linkedIds?.first }
+}
+
+extension Relation where Cardinality == Relations.ToOne<Entity>, Constraints == Relations.Optional {
+    /// Removes the link.
+    public static var null: Self { Self(.null) }
+}
+
+extension Relation where Cardinality == Relations.ToMany<Entity> {
+    /// Links to exactly these, stored or not.
+    public static func ids(_ ids: [Entity.ID]) -> Self { Self(.ids(ids)) }
+    /// Links to exactly these entities and saves them too.
+    public static func relation(_ entities: [Entity]) -> Self { Self(.entities(entities)) }
+    /// Links to exactly these entities and merges what they have into the stored ones.
+    public static func fragment(_ entities: [Entity]) -> Self { Self(.entities(entities), isFragment: true) }
+    /// Links to these besides those already linked.
+    public static func appending(ids: [Entity.ID]) -> Self { Self(.ids(ids), isSlice: true) }
+    public static func appending(relation entities: [Entity]) -> Self { Self(.entities(entities), isSlice: true) }
+    public static func appending(fragment entities: [Entity]) -> Self {
+        Self(.entities(entities), isSlice: true, isFragment: true)
+    }
+
+    public var ids: [Entity.ID]? { linkedIds }
+}
+
+/// Two relations are equal if they link the same ids: related entities don't count, and nothing said is like no links.
+extension Relation: Hashable {
+    public static func == (left: Self, right: Self) -> Bool {
+        (left.linkedIds ?? []) == (right.linkedIds ?? [])
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(linkedIds ?? [])
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// The property wrapper that declares a relation. The property shows the loaded entities and can't be set; the relation
+// is set through `$property`. Which initialiser fits decides the kind of the relation.
+
+/// Declares a relation of an entity: `@Relationship(inverse: \.messages) var chat: Chat?`.
+@propertyWrapper
+public struct Relationship<
+    Value, Entity: EntityModelProtocol, Directionality: DirectionalityProtocol, Cardinality: CardinalityProtocol,
+    Constraints: ConstraintsProtocol
+>: Sendable where Cardinality.Entity == Entity, Cardinality.Value == Value {
+    /// What is said about the relation.
+    public var projectedValue: Relation<Entity, Directionality, Cardinality, Constraints>
+
+    init(_ relation: Relation<Entity, Directionality, Cardinality, Constraints>) {
+        projectedValue = relation
+    }
+
+    /// The related entities, if they were loaded or set.
+    public var wrappedValue: Value? {
+        projectedValue.entities.flatMap { Cardinality.value(of: $0) }
+    }
+}
+
+// One way. A value behind `=` is what the property shows until the relation is saved or loaded.
+
+extension Relationship
+where
+    Value == Entity, Directionality == Relations.OneWay, Cardinality == Relations.ToOne<Entity>,
+    Constraints == Relations.Optional
+{
+    public init(deleteRule: Relations.DeleteRule = .nullify) {
+        self.init(.none)
+    }
+
+    public init(wrappedValue: Value?, deleteRule: Relations.DeleteRule = .nullify) {
+        self.init(wrappedValue.map { .relation($0) } ?? .none)
+    }
+}
+
+extension Relationship
+where
+    Value == [Entity], Directionality == Relations.OneWay, Cardinality == Relations.ToMany<Entity>,
+    Constraints == Relations.Optional
+{
+    public init(deleteRule: Relations.DeleteRule = .nullify) {
+        self.init(.none)
+    }
+
+    public init(wrappedValue: Value?, deleteRule: Relations.DeleteRule = .nullify) {
+        self.init(wrappedValue.map { .relation($0) } ?? .none)
+    }
+}
+
+extension Relationship
+where
+    Value == Entity, Directionality == Relations.OneWay, Cardinality == Relations.ToOne<Entity>,
+    Constraints == Relations.Required
+{
+    public init(_ constraint: Relations.Required, deleteRule: Relations.DeleteRule = .nullify) {
+        self.init(.none)
+    }
+}
+
+// Mutual. The inverse names the other side; that it names this side in turn is checked in what the macro writes.
+
+extension Relationship
+where
+    Value == Entity, Directionality == Relations.Mutual, Cardinality == Relations.ToOne<Entity>,
+    Constraints == Relations.Optional
+{
+    public init<Owner: EntityModelProtocol>(
+        deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, Owner?>
+    ) {
+        self.init(.none)
+    }
+
+    public init<Owner: EntityModelProtocol>(
+        deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, [Owner]?>
+    ) {
+        self.init(.none)
+    }
+}
+
+extension Relationship
+where
+    Value == [Entity], Directionality == Relations.Mutual, Cardinality == Relations.ToMany<Entity>,
+    Constraints == Relations.Optional
+{
+    public init<Owner: EntityModelProtocol>(
+        deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, Owner?>
+    ) {
+        self.init(.none)
+    }
+
+    public init<Owner: EntityModelProtocol>(
+        deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, [Owner]?>
+    ) {
+        self.init(.none)
+    }
+}
+
+extension Relationship
+where
+    Value == Entity, Directionality == Relations.Mutual, Cardinality == Relations.ToOne<Entity>,
+    Constraints == Relations.Required
+{
+    public init<Owner: EntityModelProtocol>(
+        _ constraint: Relations.Required, deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, Owner?>
+    ) {
+        self.init(.none)
+    }
+
+    public init<Owner: EntityModelProtocol>(
+        _ constraint: Relations.Required, deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, [Owner]?>
+    ) {
+        self.init(.none)
+    }
+}
+
+// The values of relations, for memberwise initialisers, which take the wrapper itself.
+
+extension Relationship {
+    public static var none: Self { Self(.none) }
+}
+
+extension Relationship where Cardinality == Relations.ToOne<Entity>, Value == Entity {
+    public static func id(_ id: Entity.ID) -> Self { Self(.id(id)) }
+    public static func relation(_ entity: Entity) -> Self { Self(.relation(entity)) }
+    public static func fragment(_ entity: Entity) -> Self { Self(.fragment(entity)) }
+}
+
+extension Relationship
+where Cardinality == Relations.ToOne<Entity>, Value == Entity, Constraints == Relations.Optional {
+    public static var null: Self { Self(.null) }
+}
+
+extension Relationship where Cardinality == Relations.ToMany<Entity>, Value == [Entity] {
+    public static func ids(_ ids: [Entity.ID]) -> Self { Self(.ids(ids)) }
+    public static func relation(_ entities: [Entity]) -> Self { Self(.relation(entities)) }
+    public static func fragment(_ entities: [Entity]) -> Self { Self(.fragment(entities)) }
+    public static func appending(ids: [Entity.ID]) -> Self { Self(.appending(ids: ids)) }
+    public static func appending(relation entities: [Entity]) -> Self { Self(.appending(relation: entities)) }
+    public static func appending(fragment entities: [Entity]) -> Self { Self(.appending(fragment: entities)) }
+}
+
+extension Relationship: Hashable {
+    public static func == (left: Self, right: Self) -> Bool { left.projectedValue == right.projectedValue }
+    public func hash(into hasher: inout Hasher) { hasher.combine(projectedValue) }
+}

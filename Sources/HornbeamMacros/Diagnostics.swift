@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `@EntityModel` refuses. Each message says what is wrong and what to write instead.
+
+import SwiftDiagnostics
+
+enum ModelDiagnostic: DiagnosticMessage {
+    case notAStruct
+    case noId(String)
+    case computedId
+    case pattern
+    case conditional
+    case relationWithoutType(String)
+    case relationNotOptional(String, type: String)
+    case relationWithoutValue(String, type: String)
+    case inverse(String)
+    case emptyIndex(String)
+    case indexPath(String)
+    case computedIndex(String)
+    case unknownProperty(String, index: String)
+    case duplicate(String)
+
+    var severity: DiagnosticSeverity { .error }
+
+    var diagnosticID: MessageID {
+        MessageID(domain: "HornbeamMacros", id: "\(self)".prefix { $0 != "(" }.description)
+    }
+
+    var message: String {
+        switch self {
+        case .notAStruct:
+            "@EntityModel needs a struct: entities are values"
+        case .noId(let name):
+            "'\(name)' has no 'id': add a stored property such as 'let id: String'"
+        case .computedId:
+            "'id' must be a stored property: it is the row's key"
+        case .pattern:
+            "@EntityModel needs one name a stored property: declare each on its own"
+        case .conditional:
+            "a stored property inside '#if' would change the row format from build to build: move it out of the '#if'"
+        case .relationWithoutType(let name):
+            "relation '\(name)' needs a written type: 'T?' for to-one, '[T]?' for to-many"
+        case .relationNotOptional(let name, let type):
+            "relation '\(name)' must be optional, because it may not be loaded: write '\(type)?'"
+        case .relationWithoutValue(let name, let type):
+            "a one-way relation needs parentheses or a value: '@Relationship() var \(name): \(type)' "
+                + "or '@Relationship var \(name): \(type) = nil'"
+        case .inverse(let text):
+            "'\(text)' is no inverse: write the related type's property, such as '\\.messages'"
+        case .emptyIndex(let name):
+            "index '\(name)' has no key path: write the properties it is over, such as '@Index<Self>(\\.name)'"
+        case .indexPath(let text):
+            "'\(text)' can't be indexed: an index is over stored properties, each with or without '.desc'"
+        case .computedIndex(let name):
+            "'\(name)' is computed: an index is over stored properties"
+        case .unknownProperty(let name, let index):
+            "index '\(index)' names '\(name)', which is no stored property of this type"
+        case .duplicate(let name):
+            "'\(name)' is declared twice"
+        }
+    }
+}

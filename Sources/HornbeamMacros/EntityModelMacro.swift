@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// `@EntityModel`: reads the struct once into a `ModelDeclaration`, then writes one extension from it. Purely syntactic:
+// types are never looked up, so what needs a type is left to overloads that the generated code calls.
+
+import SwiftDiagnostics
+package import SwiftSyntax
+import SwiftSyntaxBuilder
+package import SwiftSyntaxMacros
+
+package enum EntityModelMacro: ExtensionMacro {
+    package static func expansion(
+        of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
+        providingExtensionsOf type: some TypeSyntaxProtocol, conformingTo protocols: [TypeSyntax],
+        in context: some MacroExpansionContext
+    ) throws -> [ExtensionDeclSyntax] {
+        guard let structure = declaration.as(StructDeclSyntax.self) else {
+            context.diagnose(Diagnostic(node: node, message: ModelDiagnostic.notAStruct))
+            return []
+        }
+        var parser = ModelParser(enclosing: context.lexicalContext)
+        let model = parser.parse(structure)
+        for diagnostic in parser.diagnostics { context.diagnose(diagnostic) }
+        // Half an extension would bury the real message under errors about members that are missing.
+        guard let model else { return [] }
+        let text = expandedText(model, type: type.trimmedDescription)
+        return [DeclSyntax(stringLiteral: text)].compactMap { $0.as(ExtensionDeclSyntax.self) }
+    }
+
+    private static func expandedText(_ model: ModelDeclaration, type: String) -> String {
+        let members =
+            [nameMember(model), shapeMember(model)] + model.rowMembers + model.relationMembers + [model.patchMember]
+        let body = members.joined(separator: "\n\n").split(separator: "\n", omittingEmptySubsequences: false)
+            .map { $0.isEmpty ? "" : "    \($0)" }.joined(separator: "\n")
+        return "extension \(type): Hornbeam.EntityModelProtocol {\n\(body)\n}"
+    }
+
+    private static func nameMember(_ model: ModelDeclaration) -> String {
+        "\(model.access)static var entityName: String {\n    \"\(model.name)\"\n}"
+    }
+
+    /// The table that everything at run time goes by. A generic type can't have a stored static, so it computes it.
+    private static func shapeMember(_ model: ModelDeclaration) -> String {
+        let parts = [
+            list("columns", model.columnItems), list("indexes", model.indexItems), list("relations", model.relationItems),
+        ].joined(separator: ",\n").split(separator: "\n").map { "    \($0)" }.joined(separator: "\n")
+        let value = "Hornbeam.EntityShape<Self>(\n\(parts)\n)"
+        guard model.isGeneric else {
+            return "\(model.access)static let entityShape = \(value)"
+        }
+        let indented = value.split(separator: "\n").map { "    \($0)" }.joined(separator: "\n")
+        return "\(model.access)static var entityShape: Hornbeam.EntityShape<Self> {\n\(indented)\n}"
+    }
+
+    private static func list(_ label: String, _ items: [String]) -> String {
+        items.isEmpty ? "\(label): []" : "\(label): [\n\(items.map { "    \($0),\n" }.joined())]"
+    }
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shape of an annotated struct as the macro understands it, and the parser that takes it from the syntax tree. The
+// parser collects all diagnostics of a declaration rather than stop at the first.
+
+import SwiftDiagnostics
+import SwiftSyntax
+
+/// What the expansion is written from.
+struct ModelDeclaration {
+    /// A stored property. The id comes first.
+    struct Property {
+        /// As written, with back-ticks where it needs them.
+        var code: String
+        var isVariable: Bool
+        /// Whether the written type is optional: such properties are patched by fragments.
+        var isOptional: Bool
+        var hasWrapper: Bool
+        var hasDefault: Bool
+        var name: String { code.filter { $0 != "`" } }
+    }
+
+    struct Index {
+        enum Kind: String {
+            case value, unique, text
+        }
+        struct Component {
+            var property: String
+            var descending: Bool
+        }
+        var name: String
+        var kind: Kind
+        var components: [Component]
+        /// The expression behind `collisions:`.
+        var collisions: String?
+    }
+
+    struct Relation {
+        var name: String
+        /// The related entity type as written.
+        var target: String
+        /// The property of the target behind `inverse:`.
+        var inverse: String?
+        /// The expression behind `deleteRule:`.
+        var deleteRule: String?
+    }
+
+    /// Unique among types: nested types carry the names of those around them.
+    var name: String
+    /// `public `, `package ` or nothing: the access of generated members.
+    var access: String
+    var isGeneric: Bool
+    var properties: [Property] = []
+    var indexes: [Index] = []
+    var relations: [Relation] = []
+}
+
+/// Reads one struct declaration.
+struct ModelParser {
+    private(set) var diagnostics: [Diagnostic] = []
+    private let enclosing: [Syntax]
+    private var model = ModelDeclaration(name: "", access: "", isGeneric: false)
+    private var computed: Set<String> = []
+    /// Index key paths wait until all properties are known.
+    private var pending: [(index: ModelDeclaration.Index, arguments: [LabeledExprSyntax])] = []
+
+    init(enclosing: [Syntax]) {
+        self.enclosing = enclosing
+    }
+
+    /// The model, or nil if a diagnostic says why not.
+    mutating func parse(_ structure: StructDeclSyntax) -> ModelDeclaration? {
+        let outer = enclosing.reversed().compactMap { $0.asProtocol((any DeclGroupSyntax).self)?.typeName }
+        model.name = (outer + [structure.name.text]).joined(separator: ".")
+        model.access =
+            structure.modifiers.map(\.name.text).first { ["public", "package"].contains($0) }.map { "\($0) " } ?? ""
+        model.isGeneric =
+            structure.genericParameterClause != nil
+            || enclosing.contains { $0.asProtocol((any WithGenericParametersSyntax).self)?.genericParameterClause != nil }
+        for member in structure.memberBlock.members {
+            if let variable = member.decl.as(VariableDeclSyntax.self) {
+                read(variable)
+            } else if let condition = member.decl.as(IfConfigDeclSyntax.self) {
+                refuseStored(in: condition)
+            }
+        }
+        resolveIndexes()
+        moveIdFirst(of: structure)
+        refuseDuplicates(in: structure)
+        return diagnostics.isEmpty ? model : nil
+    }
+
+    private mutating func report(_ message: ModelDiagnostic, at node: some SyntaxProtocol) {
+        diagnostics.append(Diagnostic(node: node, message: message))
+    }
+
+    // MARK: - Members
+
+    private mutating func read(_ variable: VariableDeclSyntax) {
+        let attributes = variable.attributes.compactMap { $0.as(AttributeSyntax.self) }
+        if let attribute = attributes.first(where: { IndexWrapper($0) != nil }), let wrapper = IndexWrapper(attribute) {
+            readIndex(variable, attribute, wrapper.kind)
+            return
+        }
+        let modifiers = Set(variable.modifiers.map(\.name.text))
+        guard modifiers.isDisjoint(with: ["static", "class", "lazy"]) else { return }
+        if let attribute = attributes.first(where: { $0.baseName == "Relationship" }) {
+            readRelation(variable, attribute)
+            return
+        }
+        readProperties(variable, hasWrapper: !attributes.isEmpty)
+    }
+
+    private mutating func readProperties(_ variable: VariableDeclSyntax, hasWrapper: Bool) {
+        let isVariable = variable.bindingSpecifier.tokenKind == .keyword(.var)
+        var annotation: TypeSyntax?
+        var properties: [ModelDeclaration.Property] = []
+        // `var a, b: Int`: a binding without type takes that of the next one, so go from the back.
+        for binding in variable.bindings.reversed() {
+            guard let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier.text else {
+                report(.pattern, at: binding.pattern)
+                continue
+            }
+            annotation = binding.typeAnnotation?.type ?? (binding.initializer == nil ? annotation : nil)
+            // A constant with a value is the same in every entity: there is nothing to store.
+            guard isVariable || binding.initializer == nil else { continue }
+            guard !binding.isComputed else {
+                computed.insert(name)
+                continue
+            }
+            properties.append(
+                .init(
+                    code: name, isVariable: isVariable, isOptional: annotation?.isOptionalType ?? false,
+                    hasWrapper: hasWrapper, hasDefault: binding.initializer != nil))
+        }
+        model.properties += properties.reversed()
+    }
+
+    private mutating func readRelation(_ variable: VariableDeclSyntax, _ attribute: AttributeSyntax) {
+        guard variable.bindings.count == 1, let binding = variable.bindings.first,
+            let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier.text
+        else {
+            report(.pattern, at: variable)
+            return
+        }
+        guard let type = binding.typeAnnotation?.type else {
+            report(.relationWithoutType(name), at: binding)
+            return
+        }
+        guard let wrapped = type.wrappedOptional else {
+            report(.relationNotOptional(name, type: type.trimmedDescription), at: type)
+            return
+        }
+        if attribute.arguments == nil, attribute.leftParen == nil, binding.initializer == nil {
+            report(.relationWithoutValue(name, type: type.trimmedDescription), at: attribute)
+            return
+        }
+        var relation = ModelDeclaration.Relation(
+            name: name.filter { $0 != "`" }, target: (wrapped.arrayElement ?? wrapped).trimmedDescription)
+        for argument in attribute.labeledArguments {
+            switch argument.label?.text {
+            case "inverse":
+                guard let path = argument.expression.propertyPath, path.count == 1 else {
+                    report(.inverse(argument.expression.trimmedDescription), at: argument.expression)
+                    return
+                }
+                relation.inverse = path[0]
+            case "deleteRule": relation.deleteRule = argument.expression.trimmedDescription
+            default: break
+            }
+        }
+        model.relations.append(relation)
+    }
+
+    private mutating func readIndex(
+        _ variable: VariableDeclSyntax, _ attribute: AttributeSyntax, _ kind: ModelDeclaration.Index.Kind
+    ) {
+        guard variable.bindings.count == 1,
+            let name = variable.bindings.first?.pattern.as(IdentifierPatternSyntax.self)?.identifier.text
+        else {
+            report(.pattern, at: variable)
+            return
+        }
+        var index = ModelDeclaration.Index(name: name.filter { $0 != "`" }, kind: kind, components: [])
+        let arguments = attribute.labeledArguments
+        index.collisions = arguments.first { $0.label?.text == "collisions" }?.expression.trimmedDescription
+        let paths = arguments.filter { $0.label == nil }
+        if paths.isEmpty { report(.emptyIndex(name), at: attribute) }
+        pending.append((index, paths))
+    }
+
+    // MARK: - What needs the whole declaration
+
+    private mutating func resolveIndexes() {
+        let stored = Set(model.properties.map(\.name))
+        for (index, arguments) in pending {
+            var index = index
+            for argument in arguments {
+                guard var path = argument.expression.propertyPath, let property = path.first else {
+                    report(.indexPath(argument.expression.trimmedDescription), at: argument.expression)
+                    continue
+                }
+                let descending = path.count > 1 && path.last == "desc"
+                if descending { path.removeLast() }
+                if !stored.contains(property) {
+                    let message: ModelDiagnostic =
+                        computed.contains(property)
+                        ? .computedIndex(property) : .unknownProperty(property, index: index.name)
+                    report(message, at: argument.expression)
+                } else if path.count > 1 || (descending && index.kind == .text) {
+                    report(.indexPath(argument.expression.trimmedDescription), at: argument.expression)
+                }
+                index.components.append(.init(property: property, descending: descending))
+            }
+            model.indexes.append(index)
+        }
+    }
+
+    private mutating func moveIdFirst(of structure: StructDeclSyntax) {
+        guard let place = model.properties.firstIndex(where: { $0.name == "id" }) else {
+            report(computed.contains("id") ? .computedId : .noId(model.name), at: structure.name)
+            return
+        }
+        let id = model.properties.remove(at: place)
+        model.properties.insert(id, at: 0)
+    }
+
+    private mutating func refuseDuplicates(in structure: StructDeclSyntax) {
+        var seen: Set<String> = []
+        let names = model.properties.map(\.name) + model.relations.map(\.name) + model.indexes.map(\.name)
+        for name in names where !seen.insert(name).inserted {
+            report(.duplicate(name), at: structure.name)
+        }
+    }
+
+    private mutating func refuseStored(in condition: IfConfigDeclSyntax) {
+        for clause in condition.clauses {
+            guard case .decls(let members) = clause.elements else { continue }
+            for variable in members.compactMap({ $0.decl.as(VariableDeclSyntax.self) }) {
+                let isStatic = variable.modifiers.contains { $0.name.text == "static" }
+                if !isStatic, variable.bindings.contains(where: { !$0.isComputed }) {
+                    report(.conditional, at: variable)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions to syntax nodes that the parser of models asks. Nothing here knows what the answers are for.
+
+import SwiftSyntax
+
+/// The index attributes.
+struct IndexWrapper {
+    let kind: ModelDeclaration.Index.Kind
+
+    init?(_ attribute: AttributeSyntax) {
+        switch attribute.baseName {
+        case "Index": kind = .value
+        case "Unique": kind = .unique
+        case "FullTextIndex": kind = .text
+        default: return nil
+        }
+    }
+}
+
+extension AttributeSyntax {
+    /// The attribute's name without module and generic arguments.
+    var baseName: String {
+        if let member = attributeName.as(MemberTypeSyntax.self) { return member.name.text }
+        return attributeName.as(IdentifierTypeSyntax.self)?.name.text ?? ""
+    }
+
+    var labeledArguments: [LabeledExprSyntax] {
+        guard case .argumentList(let list) = arguments else { return [] }
+        return Array(list)
+    }
+}
+
+extension PatternBindingSyntax {
+    /// Whether it has a getter: observers alone leave a property stored.
+    var isComputed: Bool {
+        guard let accessorBlock else { return false }
+        guard case .accessors(let list) = accessorBlock.accessors else { return true }
+        return !list.allSatisfy { ["willSet", "didSet"].contains($0.accessorSpecifier.text) }
+    }
+}
+
+extension TypeSyntax {
+    var isOptionalType: Bool { wrappedOptional != nil }
+
+    /// `T` of `T?`, `T!` and `Optional<T>`.
+    var wrappedOptional: TypeSyntax? {
+        if let optional = self.as(OptionalTypeSyntax.self) { return optional.wrappedType.trimmed }
+        if let implicit = self.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) { return implicit.wrappedType.trimmed }
+        return genericArgument(of: "Optional")
+    }
+
+    /// `T` of `[T]` and `Array<T>`.
+    var arrayElement: TypeSyntax? {
+        self.as(ArrayTypeSyntax.self)?.element.trimmed ?? genericArgument(of: "Array")
+    }
+
+    private func genericArgument(of name: String) -> TypeSyntax? {
+        let clause: GenericArgumentClauseSyntax?
+        if let plain = self.as(IdentifierTypeSyntax.self), plain.name.text == name {
+            clause = plain.genericArgumentClause
+        } else if let member = self.as(MemberTypeSyntax.self), member.name.text == name {
+            clause = member.genericArgumentClause
+        } else {
+            clause = nil
+        }
+        guard let clause, clause.arguments.count == 1, let first = clause.arguments.first,
+            case .type(let type) = first.argument
+        else { return nil }
+        return type.trimmed
+    }
+}
+
+extension ExprSyntax {
+    /// The names along a key path of properties; nil for anything else.
+    var propertyPath: [String]? {
+        guard let path = self.as(KeyPathExprSyntax.self), !path.components.isEmpty else { return nil }
+        var names: [String] = []
+        for component in path.components {
+            guard let property = component.component.as(KeyPathPropertyComponentSyntax.self) else { return nil }
+            names.append(property.declName.baseName.text.filter { $0 != "`" })
+        }
+        return names
+    }
+}
+
+extension DeclGroupSyntax {
+    /// The name of a type declaration, or of the type that an extension extends.
+    var typeName: String? {
+        if let named = self.asProtocol((any NamedDeclSyntax).self) { return named.name.text }
+        return self.as(ExtensionDeclSyntax.self)?.extendedType.trimmedDescription
+    }
+}

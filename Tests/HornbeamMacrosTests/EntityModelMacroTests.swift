@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `@EntityModel` writes, word for word, and what it refuses. That the result compiles and works is shown in
+// HornbeamTests, where every form is used.
+
+import Testing
+
+@Suite("@EntityModel writes")
+struct EntityModelExpansionTests {
+    @Test("columns, indexes, relations, coding and merging of an entity with every kind of member")
+    func wholeEntity() {
+        let expansion = Expansion(
+            #"""
+            @EntityModel
+            public struct Message {
+                @Index<Self>(\.room, \.sentAt.desc) private var byRoom
+                @Unique<Self>(\.key, collisions: .throw) private var byKey
+                @FullTextIndex<Self>(\.text) private var search
+                static let limit = 3
+                let kind = "message"
+                var room: Int, key: String
+                let id: String
+                private(set) var text: String = ""
+                var note: String?
+                var sentAt: Double { didSet { print(oldValue) } }
+                var words: Int { text.count }
+                lazy var cache = 3
+                @Relationship(.required) var author: User?
+                @Relationship(deleteRule: .cascade, inverse: \.message) var attachments: [Attachment]?
+            }
+            """#)
+        #expect(expansion.diagnostics == [])
+        #expect(expansion.generated == Self.wholeEntityExpanded)
+    }
+
+    private static let wholeEntityExpanded = #"""
+        extension Message: Hornbeam.EntityModelProtocol {
+            public static var entityName: String {
+                "Message"
+            }
+
+            public static let entityShape = Hornbeam.EntityShape<Self>(
+                columns: [
+                    .init(.of("id", \Self.id), \Self.id),
+                    .init(.of("room", \Self.room), \Self.room),
+                    .init(.of("key", \Self.key), \Self.key),
+                    .init(.of("text", \Self.text), \Self.text),
+                    .init(.of("note", \Self.note), \Self.note),
+                    .init(.of("sentAt", \Self.sentAt), \Self.sentAt),
+                ],
+                indexes: [
+                    .value("byRoom", [.of("room", \Self.room), .of("sentAt", \Self.sentAt, descending: true)]),
+                    .unique("byKey", [.of("key", \Self.key)], collisions: .throw),
+                    .text("search", [.text("text", \Self.text)]),
+                ],
+                relations: [
+                    .oneWay("author", \Self.$author),
+                    .mutual("attachments", \Self.$attachments, inverse: "message", \Attachment.$message, deleteRule: .cascade),
+                ]
+            )
+
+            public init(row: Hornbeam.RowReader) throws(Hornbeam.HornbeamError) {
+                self.id = try row.read(column: 0)
+                self.room = try row.read(column: 1)
+                self.key = try row.read(column: 2)
+                if row.contains(column: 3) {
+                    self.text = try row.read(column: 3)
+                }
+                self.note = try row.read(column: 4)
+                self.sentAt = try row.read(column: 5)
+            }
+
+            public func write(to row: inout Hornbeam.RowWriter) {
+                row.write(self.id, column: 0)
+                row.write(self.room, column: 1)
+                row.write(self.key, column: 2)
+                row.write(self.text, column: 3)
+                row.write(self.note, column: 4)
+                row.write(self.sentAt, column: 5)
+            }
+
+            public mutating func normalize() {
+                self.$author = .none
+                self.$attachments = .none
+            }
+
+            public func saveRelations(with saver: inout Hornbeam.RelationSaver<Self>) throws {
+                try saver.save(self.$author, relation: 0)
+                try saver.save(self.$attachments, relation: 1)
+            }
+
+            public static var patch: Hornbeam.MergeStrategy<Self> {
+                Hornbeam.MergeStrategy<Self>(
+                    .patch(\Self.note)
+                )
+            }
+        }
+        """#
+
+    @Test("members without access for a type that is not public, and no patch where nothing is optional")
+    func smallEntity() {
+        let text = Expansion("@EntityModel private struct Tag { var id: Int }").generated
+        #expect(
+            text == #"""
+                extension Tag: Hornbeam.EntityModelProtocol {
+                    static var entityName: String {
+                        "Tag"
+                    }
+
+                    static let entityShape = Hornbeam.EntityShape<Self>(
+                        columns: [
+                            .init(.of("id", \Self.id), \Self.id),
+                        ],
+                        indexes: [],
+                        relations: []
+                    )
+
+                    init(row: Hornbeam.RowReader) throws(Hornbeam.HornbeamError) {
+                        self.id = try row.read(column: 0)
+                    }
+
+                    func write(to row: inout Hornbeam.RowWriter) {
+                        row.write(self.id, column: 0)
+                    }
+
+                    mutating func normalize() {
+                    }
+
+                    func saveRelations(with saver: inout Hornbeam.RelationSaver<Self>) throws {
+                    }
+
+                    static var patch: Hornbeam.MergeStrategy<Self> {
+                        .replace
+                    }
+                }
+                """#)
+    }
+
+    @Test("the names of the enclosing types in front of a nested type's own")
+    func nestedName() {
+        let text = Expansion("enum Shop { struct Parts { @EntityModel struct Item { let id: Int } } }").text
+        #expect(text.contains("\"Shop.Parts.Item\""))
+    }
+
+    @Test("a computed shape for a generic type, which can't have a stored one")
+    func genericType() {
+        let text = Expansion("@EntityModel struct Box<T: Codable & Sendable> { let id: Int; var value: T }").text
+        #expect(text.contains("static var entityShape: Hornbeam.EntityShape<Self> {"))
+    }
+
+    @Test("static index properties, which only Swift 5 mode compiles, like those of the instance")
+    func staticIndexes() {
+        let source = #"@EntityModel struct User { @Index<Self>(\.age) private static var byAge; let id: Int; let age: Int }"#
+        #expect(Expansion(source).text.contains(#".value("byAge", [.of("age", \Self.age)])"#))
+    }
+
+    @Test(
+        "patches for every spelling of an optional, not for constants, wrapped properties or relations",
+        arguments: [
+            ("var a: Int?", true), ("var a: Optional<Int>", true), ("var a: Swift.Optional<Int>", true),
+            ("private(set) var a: [Int]?", true), ("var a, b: Int?", true), ("let a: Int?", false),
+            ("@Clamped var a: Int?", false), ("var a: [Int?]", false), ("@Relationship() var a: User?", false),
+        ])
+    func patches(_ property: String, isPatched: Bool) {
+        let text = Expansion("@EntityModel struct Thing { let id: Int; \(property) }").text
+        #expect(text.contains(#".patch(\Self.a)"#) == isPatched)
+    }
+
+    @Test("names in back-ticks as they are written, and without the back-ticks in the store")
+    func escapedNames() {
+        let text = Expansion("@EntityModel struct Thing { let id: Int; var `default`: Bool }").text
+        #expect(text.contains(#".init(.of("default", \Self.`default`), \Self.`default`)"#))
+        #expect(text.contains("self.`default` = try row.read(column: 1)"))
+    }
+}
+
+@Suite("@EntityModel refuses")
+struct EntityModelDiagnosticTests {
+    private func diagnostics(_ members: String) -> [String] {
+        let expansion = Expansion("@EntityModel struct Thing {\n\(members)\n}")
+        // Half an extension would only add errors of its own.
+        #expect(expansion.generated.contains("extension Thing") == false)
+        return expansion.diagnostics
+    }
+
+    @Test("what is no struct", arguments: ["class", "enum", "actor"])
+    func notAStruct(_ kind: String) {
+        let expansion = Expansion("@EntityModel \(kind) Thing { }")
+        #expect(expansion.diagnostics == ["1:1 @EntityModel needs a struct: entities are values"])
+    }
+
+    @Test("an entity without an id")
+    func missingId() {
+        #expect(
+            diagnostics("var name: String")
+                == ["1:21 'Thing' has no 'id': add a stored property such as 'let id: String'"])
+        #expect(diagnostics("var id: Int { 3 }") == ["1:21 'id' must be a stored property: it is the row's key"])
+    }
+
+    @Test("a relation that has no type, is not optional, or can't be told from a plain property")
+    func relations() {
+        #expect(
+            diagnostics("let id: Int\n@Relationship(.required) var owner = nil")
+                == ["3:30 relation 'owner' needs a written type: 'T?' for to-one, '[T]?' for to-many"])
+        #expect(
+            diagnostics("let id: Int\n@Relationship(.required) var owner: User")
+                == ["3:37 relation 'owner' must be optional, because it may not be loaded: write 'User?'"])
+        #expect(
+            diagnostics("let id: Int\n@Relationship var owner: User?") == [
+                "3:1 a one-way relation needs parentheses or a value: '@Relationship() var owner: User?' "
+                    + "or '@Relationship var owner: User? = nil'"
+            ])
+        #expect(
+            diagnostics("let id: Int\n@Relationship(inverse: \\.a.b) var owner: User?")
+                == [#"3:24 '\.a.b' is no inverse: write the related type's property, such as '\.messages'"#])
+    }
+
+    @Test("an index over anything but stored properties")
+    func indexes() {
+        #expect(
+            diagnostics("let id: Int\n@Index<Self>(\\.size) private var bySize")
+                == ["3:14 index 'bySize' names 'size', which is no stored property of this type"])
+        #expect(
+            diagnostics("let id: Int\nvar size: Int { 3 }\n@Index<Self>(\\.size) private var bySize")
+                == ["4:14 'size' is computed: an index is over stored properties"])
+        #expect(
+            diagnostics("let id: Int\nvar name: String\n@Index<Self>(\\.name.count) private var byLength") == [
+                #"4:14 '\.name.count' can't be indexed: an index is over stored properties, each with or without "#
+                    + "'.desc'"
+            ])
+        #expect(
+            diagnostics("let id: Int\n@Unique<Self>(collisions: .throw) private var none") == [
+                #"3:1 index 'none' has no key path: write the properties it is over, such as '@Index<Self>(\.name)'"#
+            ])
+    }
+
+    @Test("stored properties that come and go with a build setting")
+    func conditionalProperties() {
+        #expect(
+            diagnostics("let id: Int\n#if DEBUG\nvar trace: String\nvar size: Int { 3 }\n#endif") == [
+                "4:1 a stored property inside '#if' would change the row format from build to build: "
+                    + "move it out of the '#if'"
+            ])
+    }
+
+    @Test("tuples, and two members of one name")
+    func patternsAndDuplicates() {
+        #expect(
+            diagnostics("let id: Int\nvar (a, b) = (1, 2)")
+                == ["3:5 @EntityModel needs one name a stored property: declare each on its own"])
+        #expect(diagnostics("let id: Int\nvar a: Int\nvar a: String") == ["1:21 'a' is declared twice"])
+    }
+
+    @Test("every mistake of a declaration at once")
+    func allAtOnce() {
+        let found = diagnostics("var name: String\n@Relationship(.required) var owner: User\n@Index<Self>(\\.x) var i")
+        #expect(found.count == 3)
+    }
+}
