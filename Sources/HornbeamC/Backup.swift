@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A consistent copy of a store, written beside its readers and its writer: every tree, in key order, as one read
-// transaction sees it, into a new store that is therefore packed. The copy gets its name only once it is complete and on
-// the medium; whatever fails before, nothing is left behind. Must never write to the store it copies.
+// transaction sees it, into a new store that is therefore packed. The copy gets its name only once it is complete
+// and on the medium; whatever fails before, nothing is left behind. Must never write to the store it copies.
 
 import Glibc
 import HornbeamPages

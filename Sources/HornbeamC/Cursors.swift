@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cursors: hb_cursor_open to hb_cursor_close. The engine's cursor can't outlive its transaction, but its handle can: when the
-// transaction ends it takes its cursors' places away, and what is left of them says HB_INVALID until it is closed.
-// Moving allocates nothing and counts no references.
+// Cursors: hb_cursor_open to hb_cursor_close. The engine's cursor can't outlive its transaction, but its handle can:
+// when the transaction ends it takes its cursors' places away, and what is left of them says HB_INVALID until it is
+// closed. Moving allocates nothing and counts no references.
 
 public import CHornbeam
 import HornbeamPages

@@ -155,7 +155,9 @@ extension HandleTable {
     static func close(
         _ handle: OpaquePointer?, release: (StoreHandle) -> (result: Int32, keep: Bool)
     ) throws(StorageError) -> Int32? {
-        guard let unmanaged = find(handle, StoreHandle.self), let slot = slot(UInt(bitPattern: handle)) else { return nil }
+        guard let unmanaged = find(handle, StoreHandle.self), let slot = slot(UInt(bitPattern: handle)) else {
+            return nil
+        }
         let claim = slot.pointee.users.compareExchange(
             expected: 0, desired: closing, ordering: .sequentiallyConsistent)
         guard claim.exchanged else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // hb_begin to hb_abort, and the rules every operation of a transaction goes through: a live handle, the right to write,
-// no change after one that failed halfway. A transaction and its cursors belong to one thread at a time, so nothing here
-// locks; looking a transaction up must not count references.
+// no change after one that failed halfway. A transaction and its cursors belong to one thread at a time, so nothing
+// here locks; looking a transaction up must not count references.
 
 import CHornbeam
 import HornbeamPages
@@ -16,8 +16,8 @@ final class TransactionHandle: HandleObject {
     private let entered: OpaquePointer?
     let transaction: Transaction
     let isWritable: Bool
-    /// Set when a slice of a write transaction's memory went out. Until the next change such a slice may come back as that
-    /// change's argument, and is copied first: the change would move it.
+    /// Set when a slice of a write transaction's memory went out. Until the next change such a slice may come back
+    /// as that change's argument, and is copied first: the change would move it.
     var hasLent = false
     /// Why the transaction can't be committed any more.
     private(set) var doubt: StorageError?

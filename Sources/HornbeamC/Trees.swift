@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named trees and their entries: hb_tree_open to hb_count. Slices from C are checked before anything looks at their bytes;
-// slices to C point into the engine's memory and live as hornbeam.h says. The way of hb_get allocates nothing.
+// Named trees and their entries: hb_tree_open to hb_count. Slices from C are checked before anything looks at their
+// bytes; slices to C point into the engine's memory and live as hornbeam.h says. The way of hb_get allocates nothing.
 
 public import CHornbeam
 import HornbeamPages
@@ -40,12 +40,11 @@ extension hb_slice {
         get throws(StorageError) {
             guard size != 0 else { return Bytes(start: nil, count: 0) }
             // Sizes from half the address space up arrive as negative.
-            guard size > 0, data != nil else { throw .invalid("a slice of \(UInt(bitPattern: size)) bytes at \(place)") }
+            guard size > 0 else { throw .invalid("a slice of \(UInt(bitPattern: size)) bytes") }
+            guard data != nil else { throw .invalid("a slice of \(size) bytes whose data is NULL") }
             return Bytes(start: data, count: size)
         }
     }
-
-    private var place: String { data == nil ? "NULL" : "an address" }
 
     @inline(__always)
     var key: Bytes {
@@ -100,7 +99,8 @@ public func hb_tree_open(
     }
 }
 
-/// Makes a tree under a number that no aborted creation of this store's life has had: C code may still hold that number.
+/// Makes a tree under a number that no aborted creation of this store's life has had: C code may still hold that
+/// number.
 private func createTree(_ name: String, _ handle: TransactionHandle) throws(StorageError) -> TreeID? {
     // The engine gives each number once in a transaction, so this many attempts pass all abandoned ones.
     for _ in 0..<handle.store.abandonedCount {
@@ -161,11 +161,13 @@ public func hb_get_many(
     _ txn: OpaquePointer?, _ tree: hb_tree, _ keys: UnsafePointer<hb_slice>?,
     _ values: UnsafeMutablePointer<hb_slice>?, _ count: Int
 ) -> Int32 {
-    // The keys may be there once for each bit pattern of `count` that memory can hold; a negative one can't.
+    // Counts from half the address space up arrive as negative.
     guard count >= 0, count <= Int.max / MemoryLayout<hb_slice>.stride else {
         return Failure.invalid("hb_get_many of \(UInt(bitPattern: count)) keys")
     }
-    if count > 0, keys == nil || values == nil { return Failure.invalid("hb_get_many needs keys and places for values") }
+    guard count == 0 || (keys != nil && values != nil) else {
+        return Failure.invalid("hb_get_many needs keys, and places for values")
+    }
     let keys = UnsafeBufferPointer(start: keys, count: count)
     let values = UnsafeMutableBufferPointer(start: values, count: count)
     values.update(repeating: .none)

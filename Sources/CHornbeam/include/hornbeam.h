@@ -30,8 +30,8 @@
  *    it and returns the same result. After HB_INVALID, HB_TOO_LARGE and HB_READ_ONLY it can go on: nothing was changed.
  *
  * MISUSE. A NULL pointer where one is needed, a handle that was closed, ended or never given out, or a tree that is not
- * the store's is HB_INVALID, never a crash. Functions that return nothing ignore such a handle. Two things can't be told: a
- * slice whose pointer is wrong, and a handle that another thread ends at the very moment it is used.
+ * the store's is HB_INVALID, never a crash. Functions that return nothing ignore such a handle. Two things can't be
+ * told: a slice whose pointer is wrong, and a handle that another thread ends at the very moment it is used.
  *
  * RESULTS. Every function that returns int returns one of the codes below. Each function's comment lists those that say
  * something about it in particular; besides, any of them may return HB_INVALID for misuse, HB_CORRUPT, HB_IO, and
@@ -86,7 +86,7 @@ enum {
 enum {
     HB_DURABLE_FULL = 0,    /* power loss (the default) */
     HB_DURABLE_PROCESS = 1, /* a crash of the process; POWER LOSS MAY TAKE THE LAST COMMITS */
-    HB_DURABLE_NONE = 2     /* nothing, until the next fully durable commit or checkpoint: A CRASH TAKES THE LAST COMMITS */
+    HB_DURABLE_NONE = 2     /* nothing until the next full commit or checkpoint: A CRASH TAKES THE LAST COMMITS */
 };
 
 /* Flags of hb_tree_open. */
@@ -108,18 +108,18 @@ enum {
 typedef struct {
     size_t struct_size;
     uint32_t durability;       /* HB_DURABLE_…: of transactions that don't choose their own */
-    uint32_t page_size;        /* of a new store: a power of two, 4,096 to 65,536; default 8,192. A store keeps its own */
+    uint32_t page_size;        /* of a new store: a power of two, 4,096 to 65,536; default 8,192 */
     uint64_t cache_bytes;      /* memory for a writer's changed pages: a hint */
     uint64_t checkpoint_bytes; /* checkpoint once the journal holds as much; default: half of the journal */
     uint32_t read_only;        /* not 0: never write; the file must be there */
-    uint32_t in_memory;        /* not 0: a store without a file, gone when it is closed; `path` is ignored, may be NULL */
+    uint32_t in_memory;        /* not 0: no file, all gone when it is closed; `path` is ignored and may be NULL */
     uint32_t lock_wait_ms;     /* how long to wait for another process that has the file open */
 } hb_options;
 
 /* ---- Stores ---- */
 
-/* Opens the store in the file at `path` (UTF-8), recovering what a crash left. Makes the file, durably, if there is none,
- * unless read_only.
+/* Opens the store in the file at `path` (UTF-8), recovering what a crash left. Makes the file, durably, if there is
+ * none, unless read_only.
  * HB_INVALID: `path` is no store (a directory, some other file), or an option is out of bounds.
  * HB_UNSUPPORTED: the file's format is newer than this library. HB_BUSY: it is open elsewhere, also in this process.
  * HB_IO: for example, no permission, or no such file in the case of read_only. */
@@ -127,7 +127,8 @@ int hb_open(const char *path, const hb_options *options_or_null, hb_store **stor
 
 /* Checkpoints, then releases the file and frees the handle.
  * HB_BUSY: transactions are open, or other threads are inside a call; the store stays open.
- * On any other failure (of the checkpoint) the handle is freed too; no durable commit is lost: the next hb_open recovers. */
+ * On any other failure (of the checkpoint) the handle is freed too; no durable commit is lost: the next hb_open
+ * recovers. */
 int hb_close(hb_store *store);
 
 /* Writes back what commits have left in the journal. Happens by itself, too, when the journal fills and at hb_close.
@@ -139,12 +140,13 @@ int hb_checkpoint(hb_store *store);
  * Waits its turn as a write transaction does. HB_BUSY: the turn is that of a write transaction begun on this thread. */
 int hb_check(hb_store *store, void (*report)(void *context, const char *problem), void *context);
 
-/* Writes a consistent copy of the newest committed state to a new file at `path`, beside readers and the writer. The file
- * appears under its name only once it is complete and durable.
+/* Writes a consistent copy of the newest committed state to a new file at `path`, beside readers and the writer. The
+ * file appears under its name only once it is complete and durable.
  * HB_EXISTS: there is something at `path`. HB_FULL, HB_IO: the target could not be written; nothing is left of it. */
 int hb_backup(hb_store *store, const char *path);
 
-/* Returns unused space to the file system, in place. HB_UNSUPPORTED in this version: write a backup, which is compact. */
+/* Returns unused space to the file system, in place. HB_UNSUPPORTED in this version: write a backup, which is
+ * compact. */
 int hb_compact(hb_store *store);
 
 /* ---- Transactions ---- */
@@ -166,9 +168,9 @@ void hb_abort(hb_txn *txn);
 
 /* ---- Trees ---- */
 
-/* Finds the tree called `name` (UTF-8, not empty), or with HB_TREE_CREATE makes it. Its number stays good for the life of the
- * store, in any transaction that can see the tree, once this transaction has committed or if it is a read; a number of a
- * tree that was dropped, or whose creation was aborted, is HB_INVALID and never comes again.
+/* Finds the tree called `name` (UTF-8, not empty), or with HB_TREE_CREATE makes it. Its number stays good for the
+ * life of the store, in any transaction that can see the tree, once this transaction has committed or if it is a
+ * read; a number of a tree that was dropped, or whose creation was aborted, is HB_INVALID and never comes again.
  * HB_NOT_FOUND: no such tree, and no HB_TREE_CREATE. HB_READ_ONLY: it would have to be made in a read transaction.
  * HB_TOO_LARGE: the name. HB_UNSUPPORTED: HB_TREE_LZ4. */
 int hb_tree_open(hb_txn *txn, const char *name, uint32_t flags, hb_tree *tree);
@@ -214,14 +216,15 @@ int hb_cursor_seek_last(hb_cursor *cursor, hb_slice key); /* to the last entry <
 int hb_cursor_first(hb_cursor *cursor);
 int hb_cursor_last(hb_cursor *cursor);
 
-/* To the next or previous entry. A cursor that ran off an end stands beyond it: prev from beyond the last entry gives the
- * last, next from before the first gives the first. */
+/* To the next or previous entry. A cursor that ran off an end stands beyond it: prev from beyond the last entry
+ * gives the last, next from before the first gives the first. */
 int hb_cursor_next(hb_cursor *cursor);
 int hb_cursor_prev(hb_cursor *cursor);
 
 int hb_cursor_at(hb_cursor *cursor, uint64_t index); /* to the index-th entry of the tree, from 0 */
 
-/* The entry at the cursor. The slices live until the cursor moves, or as for hb_get. HB_NOT_FOUND: it stands on none. */
+/* The entry at the cursor. The slices live until the cursor moves, or as for hb_get. HB_NOT_FOUND: it stands on
+ * none. */
 int hb_cursor_entry(hb_cursor *cursor, hb_slice *key, hb_slice *value);
 
 /* Frees the cursor, before or after its transaction ended. */
@@ -229,8 +232,8 @@ void hb_cursor_close(hb_cursor *cursor);
 
 /* ---- Words ---- */
 
-/* This thread's last error, in words: what is wrong, where, and what to do. Never NULL; empty if there was none. Lives until
- * the thread's next error. */
+/* This thread's last error, in words: what is wrong, where, and what to do. Never NULL; empty if there was none.
+ * Lives until the thread's next error. */
 const char *hb_error(void);
 
 /* The version of the library, as "1.2.3". */
