@@ -18,8 +18,6 @@ final class CursorHandle: HandleObject {
     private let owner: Unmanaged<TransactionHandle>
     private var next: Unmanaged<CursorHandle>?
     private var previous: Unmanaged<CursorHandle>?
-    /// Where the key that went out last lay. It may come back as the argument of a seek, which would overwrite it.
-    private var lentKey = Bytes(start: nil, count: 0)
 
     init(_ cursor: consuming Cursor, of owner: TransactionHandle) {
         let place = UnsafeMutablePointer<Cursor>.allocate(capacity: 1)
@@ -58,19 +56,7 @@ final class CursorHandle: HandleObject {
     @inline(__always)
     func entry(_ place: UnsafeMutablePointer<Cursor>) -> (key: hb_slice, value: hb_slice)? {
         guard place.pointee.isValid else { return nil }
-        lentKey = place.pointee.key
-        return owner._withUnsafeGuaranteedRef { ($0.lend(lentKey), $0.lend(place.pointee.value)) }
-    }
-
-    /// Runs a seek with a key that the move can't overwrite.
-    @inline(__always)
-    func withStable(_ key: Bytes, _ body: (Bytes) throws(StorageError) -> Bool) throws(StorageError) -> Bool {
-        guard let start = key.baseAddress, let lent = lentKey.baseAddress, start >= lent, start < lent + lentKey.count
-        else { return try body(key) }
-        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: key.count, alignment: 8)
-        defer { copy.deallocate() }
-        copy.copyMemory(from: key)
-        return try body(Bytes(copy))
+        return owner._withUnsafeGuaranteedRef { ($0.lend(place.pointee.key), $0.lend(place.pointee.value)) }
     }
 }
 
@@ -112,16 +98,12 @@ public func hb_cursor_open(
 
 @c @implementation
 public func hb_cursor_seek(_ cursor: OpaquePointer?, _ key: hb_slice) -> Int32 {
-    inCursor(cursor) { (cursor, place) throws(StorageError) in
-        try cursor.withStable(try key.key) { (key) throws(StorageError) in try place.pointee.seek(key) }
-    }
+    inCursor(cursor) { (_, place) throws(StorageError) in try place.pointee.seek(try key.key) }
 }
 
 @c @implementation
 public func hb_cursor_seek_last(_ cursor: OpaquePointer?, _ key: hb_slice) -> Int32 {
-    inCursor(cursor) { (cursor, place) throws(StorageError) in
-        try cursor.withStable(try key.key) { (key) throws(StorageError) in try place.pointee.seekLast(key) }
-    }
+    inCursor(cursor) { (_, place) throws(StorageError) in try place.pointee.seekLast(try key.key) }
 }
 
 @c @implementation

@@ -47,17 +47,6 @@ enum Failure {
     }
 }
 
-extension StorageError {
-    /// Whether a change that failed so was refused before it began. Any other failure may have come halfway, and its
-    /// transaction must not be committed.
-    var isRefusal: Bool {
-        switch self {
-        case .invalid, .tooLarge, .readOnly, .unsupported: true
-        default: false
-        }
-    }
-}
-
 /// The words of each thread's last error, in memory that the thread's end frees.
 private enum LastError {
     private static let key: pthread_key_t? = {

@@ -17,8 +17,6 @@ final class StoreHandle: HandleObject {
     /// What a tree's number is mixed with on its way out and in, so that numbers of two stores differ: a tree of
     /// another store comes in as a number that this store never gave out. The low 20 bits stay as they are.
     let treeSalt: UInt32
-    /// Numbers of trees whose creation was aborted; the engine may give them out again, this interface must not.
-    private let abandoned = Mutex<Set<UInt32>>([])
 
     private static let opened = Atomic<UInt32>(0)
 
@@ -26,16 +24,6 @@ final class StoreHandle: HandleObject {
         self.trees = trees
         treeSalt = (Self.opened.add(1, ordering: .relaxed).oldValue % 0xFFF + 1) << 20
     }
-
-    func abandon(_ created: [TreeID]) {
-        abandoned.withLock { $0.formUnion(created.map(\.rawValue)) }
-    }
-
-    func isAbandoned(_ tree: TreeID) -> Bool {
-        abandoned.withLock { $0.contains(tree.rawValue) }
-    }
-
-    var abandonedCount: Int { abandoned.withLock { $0.count } }
 }
 
 /// Whose turn it is to write. The engine's own turn can be waited for only; this one can also be tried, and may end on

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// hb_begin to hb_abort, and the rules every operation of a transaction goes through: a live handle, the right to write,
-// no change after one that failed halfway. A transaction and its cursors belong to one thread at a time, so nothing
-// here locks; looking a transaction up must not count references.
+// hb_begin to hb_abort, and what every operation of a transaction goes through: a live handle, the right to write. A
+// transaction and its cursors belong to one thread at a time, so nothing here locks; looking a transaction up must not
+// count references.
 
 import CHornbeam
 import HornbeamPages
@@ -19,10 +19,6 @@ final class TransactionHandle: HandleObject {
     /// Set when a slice of a write transaction's memory went out. Until the next change such a slice may come back
     /// as that change's argument, and is copied first: the change would move it.
     var hasLent = false
-    /// Why the transaction can't be committed any more.
-    private(set) var doubt: StorageError?
-    /// Trees made by this transaction.
-    var created: [TreeID] = []
     /// The head of the list of its open cursors.
     var cursors: Unmanaged<CursorHandle>?
 
@@ -33,17 +29,12 @@ final class TransactionHandle: HandleObject {
         isWritable = transaction.isWritable
     }
 
-    /// Runs a change: in a write transaction that is not in doubt, and puts it in doubt when it fails halfway.
+    /// Runs a change, in a write transaction only. The engine itself refuses to commit after a change that failed
+    /// midway.
     @inline(__always)
     func change(_ body: (Transaction) throws(StorageError) -> Int32) throws(StorageError) -> Int32 {
         guard isWritable else { throw .readOnly("a change in a read transaction: begin it with HB_WRITE") }
-        if let doubt { throw doubt }
-        do throws(StorageError) {
-            return try body(transaction)
-        } catch {
-            if !error.isRefusal { doubt = error }
-            throw error
-        }
+        return try body(transaction)
     }
 
     /// Ends the transaction; its handle must be gone from the table already.
@@ -51,21 +42,11 @@ final class TransactionHandle: HandleObject {
         endCursors()
         var result = Result.ok
         do throws(StorageError) {
-            if committing, let doubt { throw doubt }
-            if committing && isWritable {
-                try transaction.commit()
-                created = []
-            } else {
-                transaction.abort()
-            }
+            if committing && isWritable { try transaction.commit() } else { transaction.abort() }
         } catch {
-            transaction.abort()
             result = Failure.report(error)
         }
-        if isWritable {
-            if !created.isEmpty { store.abandon(created) }
-            store.writer.end()
-        }
+        if isWritable { store.writer.end() }
         HandleTable.leave(entered)
         return result
     }

@@ -91,27 +91,14 @@ public func hb_tree_open(
             return Result.ok
         }
         guard flags & UInt32(HB_TREE_CREATE) != 0 else { return Failure.notFound("a tree called “\(name)”") }
-        return try handle.change { (_) throws(StorageError) in
-            guard let made = try createTree(name, handle) else { return Failure.notFound("the new tree “\(name)”") }
+        return try handle.change { (transaction) throws(StorageError) in
+            guard let made = try transaction.tree(name, create: true) else {
+                return Failure.notFound("the new tree “\(name)”")
+            }
             tree.pointee = handle.number(made)
             return Result.ok
         }
     }
-}
-
-/// Makes a tree under a number that no aborted creation of this store's life has had: C code may still hold that
-/// number.
-private func createTree(_ name: String, _ handle: TransactionHandle) throws(StorageError) -> TreeID? {
-    // The engine gives each number once in a transaction, so this many attempts pass all abandoned ones.
-    for _ in 0..<handle.store.abandonedCount {
-        guard let made = try handle.transaction.tree(name, create: true) else { return nil }
-        handle.created.append(made)
-        if !handle.store.isAbandoned(made) { return made }
-        _ = try handle.transaction.dropTree(name)
-    }
-    let made = try handle.transaction.tree(name, create: true)
-    if let made { handle.created.append(made) }
-    return made
 }
 
 @c @implementation
