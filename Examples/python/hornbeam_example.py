@@ -154,13 +154,13 @@ def main(path: str):
             print(f"as it should be: {error}")
     try:
         with store.begin(WRITE, "words") as words_tree:
-            words_tree[b"zzz"] = b""
+            words_tree[b"not a word"] = b""
             raise ValueError("a change of mind")
     except ValueError:
         pass
     with store.begin(READ, "words") as words_tree:
         try:
-            words_tree[b"zzz"]
+            words_tree[b"not a word"]
             raise AssertionError("an aborted change is there")
         except KeyError:
             pass
