@@ -43,11 +43,22 @@ let macroLinker: [LinkerSetting] =
         [.unsafeFlags(["-L", $0, "-Xlinker", "-rpath", "-Xlinker", $0])]
     } ?? []
 
+// The C library has its own name, exports hb_* alone, and stays mapped once loaded (the Swift runtime can't be unloaded).
+let sharedLibraryLinker: [LinkerSetting] = [
+    .unsafeFlags(
+        [
+            "-soname=libhornbeam.so.0", "-z", "nodelete",
+            "--version-script=\(Context.packageDirectory)/Sources/HornbeamC/libhornbeam.map",
+        ].flatMap { ["-Xlinker", $0] })
+]
+
 let package = Package(
     name: "hornbeam",
     products: [
         .library(name: "Hornbeam", targets: ["Hornbeam"]),
         .executable(name: "hornbeam", targets: ["hornbeam"]),
+        // libhornbeam.so, the C interface; `Scripts/install.sh` gives it that name.
+        .library(name: "HornbeamC", type: .dynamic, targets: ["HornbeamC"]),
         // For this repository's own benchmarks and fuzzers; carries no promise.
         .library(
             name: "_HornbeamEngine", targets: ["HornbeamPages", "HornbeamTree", "HornbeamKeys", "HornbeamText"]),
@@ -67,6 +78,10 @@ let package = Package(
         .target(
             name: "Hornbeam", dependencies: ["HornbeamText", "HornbeamTree", "HornbeamKeys", "HornbeamMacros", "CXXHash"],
             swiftSettings: engineSettings),
+        .target(name: "CHornbeam"),
+        .target(
+            name: "HornbeamC", dependencies: ["HornbeamTree", "HornbeamPages", "CHornbeam"],
+            exclude: ["libhornbeam.map"], swiftSettings: engineSettings, linkerSettings: sharedLibraryLinker),
         .executableTarget(name: "hornbeam", dependencies: ["Hornbeam"], swiftSettings: engineSettings),
 
         .target(

@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Builds libhornbeam.so, the C interface, with the Swift runtime inside, and installs it:
+#     Scripts/install.sh PREFIX
+# puts PREFIX/lib/libhornbeam.so.0 (and libhornbeam.so, a link to it), PREFIX/include/hornbeam.h and
+# PREFIX/lib/pkgconfig/hornbeam.pc in place. DESTDIR is honoured; SWIFT names another swift command, CONFIGURATION
+# another build than "release".
+set -eu
+
+if [ $# -ne 1 ]; then
+    echo "usage: $0 PREFIX" >&2
+    exit 2
+fi
+mkdir -p "${DESTDIR:-}$1"
+prefix=$1
+case $prefix in
+/*) ;;
+*) prefix=$(cd "$prefix" && pwd) ;;
+esac
+root=$(cd "$(dirname "$0")/.." && pwd)
+target=${DESTDIR:-}$prefix
+configuration=${CONFIGURATION:-release}
+
+# A build folder of its own: other flags than the programs have, and neither build should throw away the other's.
+set -- --package-path "$root" --scratch-path "$root/.build/c-interface" -c "$configuration" -Xswiftc -static-stdlib
+${SWIFT:-swift} build "$@" --product HornbeamC
+built=$(${SWIFT:-swift} build "$@" --show-bin-path)/libHornbeamC.so
+
+version=$(sed -n 's/^#define HB_VERSION "\(.*\)"$/\1/p' "$root/Sources/CHornbeam/include/hornbeam.h")
+install -d "$target/lib/pkgconfig" "$target/include"
+# Symbols for the linker stay; those for the debugger would be nine tenths of the file.
+strip --strip-unneeded -o "$target/lib/libhornbeam.so.0.new" "$built"
+chmod 755 "$target/lib/libhornbeam.so.0.new"
+# Renamed into place: a program that has the old one mapped keeps it.
+mv -f "$target/lib/libhornbeam.so.0.new" "$target/lib/libhornbeam.so.0"
+ln -sf libhornbeam.so.0 "$target/lib/libhornbeam.so"
+install -m 644 "$root/Sources/CHornbeam/include/hornbeam.h" "$target/include/hornbeam.h"
+cat > "$target/lib/pkgconfig/hornbeam.pc" <<END
+prefix=$prefix
+libdir=\${prefix}/lib
+includedir=\${prefix}/include
+
+Name: hornbeam
+Description: An embedded database in one file: ordered trees, transactions, crash safety
+Version: $version
+Libs: -L\${libdir} -lhornbeam
+Cflags: -I\${includedir}
+END
+echo "installed Hornbeam $version for C in $target"

@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs the C interface into a folder of its own and tests it from there, as its users meet it: the header as C and as
+# C++, the library's symbols and needs, a C program through pkg-config's words, Python through ctypes. Prints
+# "N passed, M failed" last. SWIFT and CONFIGURATION are those of install.sh; PREFIX tests what is installed there.
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d "${TMPDIR:-/tmp}/hornbeam-c.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+prefix=${PREFIX:-}
+if [ -z "$prefix" ]; then
+    prefix=$work/prefix
+    "$root/Scripts/install.sh" "$prefix"
+fi
+library=$prefix/lib/libhornbeam.so.0
+passed=0
+failed=0
+
+# check NAME COMMAND...: one test, which is its command's success.
+check() {
+    name=$1
+    shift
+    if "$@" > "$work/output" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $name"
+        sed 's/^/    /' "$work/output"
+    fi
+}
+
+exports_the_header() {
+    sed -n 's/^\(int\|void\|const char\) .*\(hb_[a-z_]*\)(.*/\2/p; s/^const char \*\(hb_[a-z_]*\)(.*/\1/p' \
+        "$prefix/include/hornbeam.h" | sort -u > "$work/declared"
+    nm -D --defined-only "$library" | sed -n 's/.* T \([^@]*\).*/\1/p' | sort -u > "$work/exported"
+    [ "$(wc -l < "$work/declared")" -eq 32 ] && diff "$work/declared" "$work/exported"
+}
+
+needs_little() {
+    ! readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
+        grep -vE '^(libc|libm|libstdc\+\+|libgcc_s|libxxhash|ld-linux-x86-64|ld-linux-aarch64)\.so'
+}
+
+has_its_soname() {
+    readelf -d "$library" | grep -q 'SONAME.*\[libhornbeam.so.0\]' &&
+        [ "$(readlink "$prefix/lib/libhornbeam.so")" = libhornbeam.so.0 ]
+}
+
+compiles() { # compiles COMPILER STANDARD LANGUAGE
+    printf '#include "hornbeam.h"\nint main(void) { hb_slice s = {0, 0}; return hb_version() == 0 || s.size; }\n' |
+        "$1" "-std=$2" -x "$3" -Wall -Wextra -Wpedantic -Werror -I "$prefix/include" - -o "$work/header" \
+            "-L$prefix/lib" -lhornbeam "-Wl,-rpath,$prefix/lib" &&
+        "$work/header"
+}
+
+words_of_pkg_config() {
+    words=$(sed -n "s|\${libdir}|$prefix/lib|; s|\${includedir}|$prefix/include|; s/^\(Libs\|Cflags\): //p" \
+        "$prefix/lib/pkgconfig/hornbeam.pc")
+    grep -q "^prefix=$prefix\$" "$prefix/lib/pkgconfig/hornbeam.pc" &&
+        grep -q "^Version: $(sed -n 's/^#define HB_VERSION "\(.*\)"$/\1/p' "$prefix/include/hornbeam.h")\$" \
+            "$prefix/lib/pkgconfig/hornbeam.pc" &&
+        # Words to be split, as a shell does with the output of pkg-config.
+        ${CC:-cc} -std=c11 -O1 -g -Wall -Wextra -Wno-missing-field-initializers -Werror \
+            "$root/Tests/CAPITests/capi_test.c" -o "$work/capi_test" $words -lpthread "-Wl,-rpath,$prefix/lib"
+}
+
+check "the header is C99" compiles "${CC:-cc}" c99 c
+check "the header is C++" compiles "${CXX:-c++}" c++11 c++
+check "the library exports what the header declares, and nothing else" exports_the_header
+check "the library needs libc, libm, libstdc++, libgcc and libxxhash alone" needs_little
+check "the library has its name" has_its_soname
+check "the C program compiles with the words of hornbeam.pc" words_of_pkg_config
+check "the Python example runs" \
+    env HORNBEAM_LIBRARY="$library" python3 "$root/Examples/python/hornbeam_example.py"
+
+# The C program counts its own tests.
+mkdir "$work/stores"
+if [ -x "$work/capi_test" ]; then
+    "$work/capi_test" "$work/stores" > "$work/output" || true
+    summary=$(tail -n 1 "$work/output" | sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p')
+    if [ -n "$summary" ]; then
+        passed=$((passed + ${summary% *}))
+        failed=$((failed + ${summary#* }))
+    else
+        echo "FAILED: the C program did not come to its end"
+        failed=$((failed + 1))
+    fi
+fi
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * hornbeam.h: the C interface of Hornbeam, an embedded database in one file.
+ *
+ * A store holds named trees: ordered maps from bytes to bytes, sorted as memcmp sorts them, a prefix before what it
+ * begins. All reading and writing happens in transactions. A read transaction sees the newest committed state, frozen,
+ * for as long as it lives; any number may be open at once, and none ever blocks or is blocked. A write transaction sees
+ * its own changes; there is one at a time, and nobody else sees them until hb_commit.
+ *
+ *     hb_store *store;  hb_txn *txn;  hb_tree tree;
+ *     if (hb_open("words.hornbeam", NULL, &store) != HB_OK) { fputs(hb_error(), stderr); exit(1); }
+ *     hb_begin(store, HB_WRITE, &txn);
+ *     hb_tree_open(txn, "words", HB_TREE_CREATE, &tree);
+ *     hb_put(txn, tree, (hb_slice){"key", 3}, (hb_slice){"value", 5});
+ *     if (hb_commit(txn) != HB_OK) fputs(hb_error(), stderr);
+ *     hb_close(store);
+ *
+ * BEFORE YOU SHIP
+ *
+ *  - A slice that the library hands out points into the store's own memory. It lives until its transaction ends, in a
+ *    write transaction only until that transaction's next change. Copy what you want to keep. (Handing such a slice
+ *    straight back, as the key or value of the next call, is fine.) Never write through it.
+ *  - A long-lived read transaction keeps the space of everything it can see from being used again: the file grows.
+ *  - A store may be used from all threads. A transaction, with its cursors, belongs to one thread at a time; it may be
+ *    handed to another thread.
+ *  - A thread that holds the write transaction and asks for another one waits for itself, forever.
+ *  - Don't use a store on both sides of a fork(): open it in the process that uses it.
+ *  - One process at a time has a store open for writing, once. A second opener gets HB_BUSY.
+ *  - When a change fails with HB_CORRUPT, HB_IO or HB_FULL, its transaction can only be aborted: hb_commit then aborts
+ *    it and returns the same result. After HB_INVALID, HB_TOO_LARGE and HB_READ_ONLY it can go on: nothing was changed.
+ *
+ * MISUSE. A NULL pointer where one is needed, a handle that was closed, ended or never given out, or a tree that is not
+ * the store's is HB_INVALID, never a crash. Functions that return nothing ignore such a handle. Two things can't be
+ * told: a slice whose pointer is wrong, and a handle that another thread ends at the very moment it is used.
+ *
+ * RESULTS. Every function that returns int returns one of the codes below. Each function's comment lists those that say
+ * something about it in particular; besides, any of them may return HB_INVALID for misuse, HB_CORRUPT, HB_IO, and
+ * those that change something HB_FULL or HB_FAILED. On any result but HB_OK, handles and numbers that would have been
+ * handed out are NULL or 0 and slices empty. Every function that takes a pointer for such a result needs it, unless
+ * its name ends in or_null.
+ */
+#ifndef HORNBEAM_H
+#define HORNBEAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The version of this header. hb_version() is that of the library. */
+#define HB_VERSION "0.1.0"
+
+typedef struct hb_store hb_store;
+typedef struct hb_txn hb_txn;
+typedef struct hb_cursor hb_cursor;
+
+/* Names a tree of one store; see hb_tree_open. 0 is never one. */
+typedef uint32_t hb_tree;
+
+/* Bytes that somebody else owns. `data` may be NULL when `size` is 0. */
+typedef struct {
+    const void *data;
+    size_t size;
+} hb_slice;
+
+/* Results. */
+enum {
+    HB_OK = 0,
+    HB_NOT_FOUND = 1,    /* no such key, tree, entry or rank; hb_error() may keep its older text */
+    HB_INVALID = 2,      /* a wrong argument or handle; a file that is not a store */
+    HB_CORRUPT = 3,      /* the file does not hold what was written; hb_error() names the page */
+    HB_IO = 4,           /* another error of the operating system; hb_error() names the call, the file and the errno */
+    HB_BUSY = 5,         /* in use: by another process, another hb_store, or a transaction */
+    HB_FULL = 6,         /* no space is left on the device */
+    HB_EXISTS = 7,       /* the target of a backup is there already */
+    HB_READ_ONLY = 8,    /* a change in a read transaction or in a store opened read-only */
+    HB_TOO_LARGE = 9,    /* a key, value or name beyond its limit; hb_error() names the limit */
+    HB_UNSUPPORTED = 10, /* not in this version of the library; a file of a newer format */
+    HB_FAILED = 11       /* writes are refused since a sync failed: close the store and open it again */
+};
+
+/* How much a commit survives once hb_commit has returned. Whatever is chosen, the file is never corrupted, and what
+ * is there after a crash is the state after some commit, with every commit before it. */
+enum {
+    HB_DURABLE_FULL = 0,    /* power loss (the default) */
+    HB_DURABLE_PROCESS = 1, /* a crash of the process; POWER LOSS MAY TAKE THE LAST COMMITS */
+    HB_DURABLE_NONE = 2     /* nothing until the next full commit or checkpoint: A CRASH TAKES THE LAST COMMITS */
+};
+
+/* Flags of hb_tree_open. */
+enum {
+    HB_TREE_CREATE = 1, /* make the tree if it isn't there */
+    HB_TREE_LZ4 = 2     /* compress its pages: HB_UNSUPPORTED in this version */
+};
+
+/* Modes of hb_begin. */
+enum {
+    HB_READ = 0,
+    HB_WRITE = 1,
+    HB_NOWAIT = 2 /* with HB_WRITE: HB_BUSY instead of waiting */
+};
+
+/* How to open a store. Zero in any field means its default; set struct_size to sizeof(hb_options). A library newer than
+ * the caller takes fields beyond struct_size as zero; an older one refuses fields that it doesn't know
+ * (HB_UNSUPPORTED) unless they are zero. A struct_size of 0 means this first form of the struct. */
+typedef struct {
+    size_t struct_size;
+    uint32_t durability;       /* HB_DURABLE_…: of transactions that don't choose their own */
+    uint32_t page_size;        /* of a new store: a power of two, 4,096 to 65,536; default 8,192 */
+    uint64_t cache_bytes;      /* memory for a writer's changed pages: a hint */
+    uint64_t checkpoint_bytes; /* checkpoint once the journal holds as much; default: half of the journal */
+    uint32_t read_only;        /* not 0: never write; the file must be there */
+    uint32_t in_memory;        /* not 0: no file, all gone when it is closed; `path` is ignored and may be NULL */
+    uint32_t lock_wait_ms;     /* how long to wait for another process that has the file open */
+} hb_options;
+
+/* ---- Stores ---- */
+
+/* Opens the store in the file at `path` (UTF-8), recovering what a crash left. Makes the file, durably, if there is
+ * none, unless read_only.
+ * HB_INVALID: `path` is no store (a directory, some other file), or an option is out of bounds.
+ * HB_UNSUPPORTED: the file's format is newer than this library. HB_BUSY: it is open elsewhere, also in this process.
+ * HB_IO: for example, no permission, or no such file in the case of read_only. */
+int hb_open(const char *path, const hb_options *options_or_null, hb_store **store);
+
+/* Checkpoints, then releases the file and frees the handle.
+ * HB_BUSY: transactions are open, or other threads are inside a call; the store stays open.
+ * On any other failure (of the checkpoint) the handle is freed too; no durable commit is lost: the next hb_open
+ * recovers. */
+int hb_close(hb_store *store);
+
+/* Writes back what commits have left in the journal. Happens by itself, too, when the journal fills and at hb_close.
+ * Waits its turn as a write transaction does. HB_BUSY: the turn is that of a write transaction begun on this thread. */
+int hb_checkpoint(hb_store *store);
+
+/* Verifies everything in the newest committed state: checksums, order, counts, space. Calls `report`, if not NULL,
+ * with a line for each problem; it must not use the store. HB_OK, or HB_CORRUPT if there was one.
+ * Waits its turn as a write transaction does. HB_BUSY: the turn is that of a write transaction begun on this thread. */
+int hb_check(hb_store *store, void (*report)(void *context, const char *problem), void *context);
+
+/* Writes a consistent copy of the newest committed state to a new file at `path`, beside readers and the writer. The
+ * file appears under its name only once it is complete and durable.
+ * HB_EXISTS: there is something at `path`. HB_FULL, HB_IO: the target could not be written; nothing is left of it. */
+int hb_backup(hb_store *store, const char *path);
+
+/* Returns unused space to the file system, in place. HB_UNSUPPORTED in this version: write a backup, which is
+ * compact. */
+int hb_compact(hb_store *store);
+
+/* ---- Transactions ---- */
+
+/* Begins a transaction. `mode`: HB_READ, HB_WRITE (waits its turn), or HB_WRITE|HB_NOWAIT.
+ * HB_BUSY: HB_NOWAIT, and another write transaction is open. HB_READ_ONLY: HB_WRITE in a store opened read-only. */
+int hb_begin(hb_store *store, uint32_t mode, hb_txn **txn);
+
+/* Sets the durability of this write transaction alone. HB_READ_ONLY: it is a read transaction. */
+int hb_durability(hb_txn *txn, uint32_t durability);
+
+/* Commits a write transaction (returns once it is durable as configured), or ends a read transaction. Frees the handle,
+ * always. When the result is not HB_OK, nothing of the transaction is visible, now or after reopening, unless a sync
+ * failed: then the outcome is known after reopening, and the store is HB_FAILED until then. */
+int hb_commit(hb_txn *txn);
+
+/* Ends a read transaction, or discards a write transaction. Frees the handle. */
+void hb_abort(hb_txn *txn);
+
+/* ---- Trees ---- */
+
+/* Finds the tree called `name` (UTF-8, not empty), or with HB_TREE_CREATE makes it. Its number stays good for the
+ * life of the store, in any transaction that can see the tree, once this transaction has committed or if it is a
+ * read; a number of a tree that was dropped, or whose creation was aborted, is HB_INVALID and never comes again.
+ * HB_NOT_FOUND: no such tree, and no HB_TREE_CREATE. HB_READ_ONLY: it would have to be made in a read transaction.
+ * HB_TOO_LARGE: the name. HB_UNSUPPORTED: HB_TREE_LZ4. */
+int hb_tree_open(hb_txn *txn, const char *name, uint32_t flags, hb_tree *tree);
+
+/* Drops the tree called `name` and all in it. HB_NOT_FOUND: there is none. HB_READ_ONLY: in a read transaction. */
+int hb_tree_drop(hb_txn *txn, const char *name);
+
+/* Calls `each` with the name of every tree, in byte order. */
+int hb_tree_list(hb_txn *txn, void (*each)(void *context, const char *name), void *context);
+
+/* ---- Entries. A key is never empty (HB_INVALID); a value may be. ---- */
+
+/* Finds the value of `key`. HB_NOT_FOUND: there is none. The data of an empty value is not NULL. */
+int hb_get(hb_txn *txn, hb_tree tree, hb_slice key, hb_slice *value);
+
+/* Finds the values of `count` keys, in any order. An absent key's value has `data` NULL. HB_OK either way. */
+int hb_get_many(hb_txn *txn, hb_tree tree, const hb_slice *keys, hb_slice *values, size_t count);
+
+/* Inserts the entry, or replaces its value. HB_TOO_LARGE, HB_READ_ONLY. */
+int hb_put(hb_txn *txn, hb_tree tree, hb_slice key, hb_slice value);
+
+/* Inserts an entry behind all others and fills the tree's pages fully: the fast way to load sorted data.
+ * HB_INVALID: `key` is not greater than every key of the tree. HB_TOO_LARGE, HB_READ_ONLY. */
+int hb_append(hb_txn *txn, hb_tree tree, hb_slice key, hb_slice value);
+
+/* Removes the entry. HB_NOT_FOUND: there is none. HB_READ_ONLY. */
+int hb_delete(hb_txn *txn, hb_tree tree, hb_slice key);
+
+/* Removes the entries from `from` to before `to`; an empty slice is an open end. HB_OK also if there are none. */
+int hb_delete_range(hb_txn *txn, hb_tree tree, hb_slice from, hb_slice to, uint64_t *deleted_or_null);
+
+/* Counts the entries from `from` to before `to`, without visiting them; an empty slice is an open end. */
+int hb_count(hb_txn *txn, hb_tree tree, hb_slice from, hb_slice to, uint64_t *count);
+
+/* ---- Cursors. A move returns HB_OK when the cursor then stands on an entry, else HB_NOT_FOUND. ---- */
+
+/* Opens a cursor before the first entry. In a write transaction it keeps its place through changes; when its entry is
+ * deleted, next and prev go to its neighbours. */
+int hb_cursor_open(hb_txn *txn, hb_tree tree, hb_cursor **cursor);
+
+int hb_cursor_seek(hb_cursor *cursor, hb_slice key);      /* to the first entry >= key */
+int hb_cursor_seek_last(hb_cursor *cursor, hb_slice key); /* to the last entry <= key */
+int hb_cursor_first(hb_cursor *cursor);
+int hb_cursor_last(hb_cursor *cursor);
+
+/* To the next or previous entry. A cursor that ran off an end stands beyond it: prev from beyond the last entry
+ * gives the last, next from before the first gives the first. */
+int hb_cursor_next(hb_cursor *cursor);
+int hb_cursor_prev(hb_cursor *cursor);
+
+int hb_cursor_at(hb_cursor *cursor, uint64_t index); /* to the index-th entry of the tree, from 0 */
+
+/* The entry at the cursor. The slices live until the cursor moves, or as for hb_get. HB_NOT_FOUND: it stands on
+ * none. */
+int hb_cursor_entry(hb_cursor *cursor, hb_slice *key, hb_slice *value);
+
+/* Frees the cursor, before or after its transaction ended. */
+void hb_cursor_close(hb_cursor *cursor);
+
+/* ---- Words ---- */
+
+/* This thread's last error, in words: what is wrong, where, and what to do. Never NULL; empty if there was none.
+ * Lives until the thread's next error. */
+const char *hb_error(void);
+
+/* The version of the library, as "1.2.3". */
+const char *hb_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

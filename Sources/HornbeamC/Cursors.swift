@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cursors: hb_cursor_open to hb_cursor_close. The engine's cursor can't outlive its transaction, but its handle can:
+// when the transaction ends it takes its cursors' places away, and what is left of them says HB_INVALID until it is
+// closed. Moving allocates nothing and counts no references.
+
+public import CHornbeam
+import HornbeamPages
+import HornbeamTree
+
+/// A cursor in the hands of C code: a link of its transaction's list while that lives.
+final class CursorHandle: HandleObject {
+    static var kind: HandleKind { .cursor }
+
+    /// The engine's cursor; nil once the transaction has ended. In memory of its own, so that a move needs no
+    /// exclusivity check.
+    private(set) var place: UnsafeMutablePointer<Cursor>?
+    /// The transaction lives as long as `place` does: it ends its cursors before it goes.
+    private let owner: Unmanaged<TransactionHandle>
+    private var next: Unmanaged<CursorHandle>?
+    private var previous: Unmanaged<CursorHandle>?
+
+    init(_ cursor: consuming Cursor, of owner: TransactionHandle) {
+        let place = UnsafeMutablePointer<Cursor>.allocate(capacity: 1)
+        place.initialize(to: cursor)
+        self.place = place
+        self.owner = Unmanaged.passUnretained(owner)
+    }
+
+    deinit { end() }
+
+    /// Enters the transaction's list; once, when the table holds the cursor.
+    func join() {
+        let owner = owner.takeUnretainedValue()
+        next = owner.cursors
+        next?.takeUnretainedValue().previous = Unmanaged.passUnretained(self)
+        owner.cursors = Unmanaged.passUnretained(self)
+    }
+
+    /// Gives the engine's cursor back and leaves the transaction's list.
+    func end() {
+        guard let place else { return }
+        self.place = nil
+        place.deinitialize(count: 1)
+        place.deallocate()
+        if let previous {
+            previous.takeUnretainedValue().next = next
+        } else if owner.takeUnretainedValue().cursors?.toOpaque() == Unmanaged.passUnretained(self).toOpaque() {
+            owner.takeUnretainedValue().cursors = next
+        }
+        next?.takeUnretainedValue().previous = previous
+        next = nil
+        previous = nil
+    }
+
+    /// The key and value at the cursor; nil if it stands on no entry.
+    @inline(__always)
+    func entry(_ place: UnsafeMutablePointer<Cursor>) -> (key: hb_slice, value: hb_slice)? {
+        guard place.pointee.isValid else { return nil }
+        return owner._withUnsafeGuaranteedRef { ($0.lend(place.pointee.key), $0.lend(place.pointee.value)) }
+    }
+}
+
+/// Runs `body` with the cursor behind `handle` and its place.
+@inline(__always)
+private func inCursor(
+    _ handle: OpaquePointer?,
+    _ body: (CursorHandle, UnsafeMutablePointer<Cursor>) throws(StorageError) -> Bool
+) -> Int32 {
+    guard let unmanaged = HandleTable.find(handle, CursorHandle.self) else {
+        return Failure.invalid("the cursor's handle is NULL, was closed, or is no cursor's")
+    }
+    return unmanaged._withUnsafeGuaranteedRef { cursor in
+        guard let place = cursor.place else { return Failure.invalid("the cursor's transaction has ended") }
+        do throws(StorageError) {
+            return try body(cursor, place) ? Result.ok : Result.notFound
+        } catch {
+            return Failure.report(error)
+        }
+    }
+}
+
+@c @implementation
+public func hb_cursor_open(
+    _ txn: OpaquePointer?, _ tree: hb_tree, _ cursor: UnsafeMutablePointer<OpaquePointer?>?
+) -> Int32 {
+    guard let cursor else { return Failure.invalid("hb_cursor_open needs a place for the cursor") }
+    cursor.pointee = nil
+    return inTransaction(txn) { (handle) throws(StorageError) in
+        let tree = handle.treeID(tree)
+        // The engine may find out only at the first move that there is no such tree.
+        _ = try handle.transaction.count(tree)
+        let opened = CursorHandle(try handle.transaction.cursor(tree), of: handle)
+        cursor.pointee = try HandleTable.insert(opened)
+        opened.join()
+        return Result.ok
+    }
+}
+
+@c @implementation
+public func hb_cursor_seek(_ cursor: OpaquePointer?, _ key: hb_slice) -> Int32 {
+    inCursor(cursor) { (_, place) throws(StorageError) in try place.pointee.seek(try key.key) }
+}
+
+@c @implementation
+public func hb_cursor_seek_last(_ cursor: OpaquePointer?, _ key: hb_slice) -> Int32 {
+    inCursor(cursor) { (_, place) throws(StorageError) in try place.pointee.seekLast(try key.key) }
+}
+
+@c @implementation
+public func hb_cursor_first(_ cursor: OpaquePointer?) -> Int32 {
+    inCursor(cursor) { (_, place) throws(StorageError) in try place.pointee.first() }
+}
+
+@c @implementation
+public func hb_cursor_last(_ cursor: OpaquePointer?) -> Int32 {
+    inCursor(cursor) { (_, place) throws(StorageError) in try place.pointee.last() }
+}
+
+@c @implementation
+public func hb_cursor_next(_ cursor: OpaquePointer?) -> Int32 {
+    inCursor(cursor) { (_, place) throws(StorageError) in try place.pointee.next() }
+}
+
+@c @implementation
+public func hb_cursor_prev(_ cursor: OpaquePointer?) -> Int32 {
+    inCursor(cursor) { (_, place) throws(StorageError) in try place.pointee.previous() }
+}
+
+@c @implementation
+public func hb_cursor_at(_ cursor: OpaquePointer?, _ index: UInt64) -> Int32 {
+    inCursor(cursor) { (_, place) throws(StorageError) in try place.pointee.seek(index: index) }
+}
+
+@c @implementation
+public func hb_cursor_entry(
+    _ cursor: OpaquePointer?, _ key: UnsafeMutablePointer<hb_slice>?, _ value: UnsafeMutablePointer<hb_slice>?
+) -> Int32 {
+    key?.pointee = .none
+    value?.pointee = .none
+    guard let key, let value else { return Failure.invalid("hb_cursor_entry needs places for key and value") }
+    return inCursor(cursor) { (cursor, place) throws(StorageError) in
+        guard let entry = cursor.entry(place) else { return false }
+        key.pointee = entry.key
+        value.pointee = entry.value
+        return true
+    }
+}
+
+@c @implementation
+public func hb_cursor_close(_ cursor: OpaquePointer?) {
+    HandleTable.remove(cursor, CursorHandle.self)?.end()
+}

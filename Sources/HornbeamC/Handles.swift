@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a C program holds: handles that can be checked. A handle is not an address but the stamp of a slot in one table
+// for the whole process: the slot's index, how often it was used before, and the kind of object. The slots are never
+// unmapped, so any 64 bits may be looked up: a handle that ended, of the wrong kind or made up finds no equal stamp.
+// Nothing here may trap, whatever it is given, and looking a handle up must stay free of locks and reference counting.
+
+import Glibc
+import HornbeamPages
+import Synchronization
+
+/// The low three bits of a handle. Never zero, so no handle is NULL.
+enum HandleKind: UInt {
+    case store = 1
+    case transaction = 2
+    case cursor = 3
+}
+
+/// An object that C code holds by a handle. The table owns it from `insert` to `remove`.
+protocol HandleObject: AnyObject {
+    static var kind: HandleKind { get }
+}
+
+/// One slot. All zero, as it comes from the kernel, it is a free slot that was never used.
+private struct HandleSlot: ~Copyable {
+    /// The handle's bits while it is live, else 0. Stored with release after the other fields, loaded with acquire.
+    let stamp = Atomic<UInt>(0)
+    /// Of a store: calls inside it and open transactions; far below zero while it is being closed.
+    let users = Atomic<Int>(0)
+    /// Of a free slot: index + 1 of the next free one; 0 ends the list.
+    let link = Atomic<UInt64>(0)
+    /// The retained object. Only the slot's owner touches this and the next field.
+    var object: UnsafeMutableRawPointer?
+    /// How many handles the slot has been.
+    var turns: UInt = 0
+}
+
+enum HandleTable {
+    /// Bits of a handle, from the lowest: 3 kind, 20 index, 41 turns.
+    private static let indexBits: UInt = 20
+    private static let capacity = 1 << 20
+    private static let closing = -(1 << 40)
+
+    /// Address space for all slots, zeroed; the kernel gives memory when a slot is first used.
+    nonisolated(unsafe) private static let slots: UnsafeMutablePointer<HandleSlot>? = {
+        let size = capacity * MemoryLayout<HandleSlot>.stride
+        let memory = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+        guard let memory, memory != MAP_FAILED else { return nil }
+        return memory.bindMemory(to: HandleSlot.self, capacity: capacity)
+    }()
+    /// Slots that were ever used.
+    private static let used = Atomic<Int>(0)
+    /// The list of free slots: low half, index + 1 of the first; high half, a count of changes, so that a slot that was
+    /// taken and given back meanwhile isn't mistaken for an unchanged list.
+    private static let free = Atomic<UInt64>(0)
+
+    /// The slot that `handle` claims to be the stamp of.
+    @inline(__always)
+    private static func slot(_ bits: UInt) -> UnsafeMutablePointer<HandleSlot>? {
+        slots.map { $0 + Int((bits >> 3) & (1 << indexBits - 1)) }
+    }
+
+    /// The live object behind a handle. It stays alive until its handle is removed: the caller keeps to one thread.
+    @inline(__always)
+    static func find<Object: HandleObject>(_ handle: OpaquePointer?, _: Object.Type) -> Unmanaged<Object>? {
+        let bits = UInt(bitPattern: handle)
+        guard bits & 7 == Object.kind.rawValue, let slot = slot(bits),
+            slot.pointee.stamp.load(ordering: .acquiring) == bits, let object = slot.pointee.object
+        else { return nil }
+        return .fromOpaque(object)
+    }
+
+    /// Gives `object` a handle and keeps it alive.
+    static func insert<Object: HandleObject>(_ object: Object) throws(StorageError) -> OpaquePointer {
+        guard let slots, let index = takeSlot(slots) else {
+            throw .tooLarge(what: "the number of open handles", size: capacity + 1, limit: capacity)
+        }
+        let slot = slots + index
+        slot.pointee.turns &+= 1
+        slot.pointee.object = Unmanaged.passRetained(object).toOpaque()
+        let bits = slot.pointee.turns << (indexBits + 3) | UInt(index) << 3 | Object.kind.rawValue
+        slot.pointee.stamp.store(bits, ordering: .releasing)
+        // The kind in the low bits is never zero.
+        return OpaquePointer(bitPattern: bits).unsafelyUnwrapped
+    }
+
+    /// Ends a handle and returns its object; nil if it isn't live. Of two that try, one succeeds.
+    static func remove<Object: HandleObject>(_ handle: OpaquePointer?, _: Object.Type) -> Object? {
+        let bits = UInt(bitPattern: handle)
+        guard bits & 7 == Object.kind.rawValue, let slot = slot(bits),
+            slot.pointee.stamp.compareExchange(expected: bits, desired: 0, ordering: .acquiringAndReleasing).exchanged
+        else { return nil }
+        return takeObject(slot)
+    }
+
+    /// Empties a slot whose stamp the caller has taken away, and gives it back.
+    private static func takeObject<Object: HandleObject>(_ slot: UnsafeMutablePointer<HandleSlot>) -> Object? {
+        let object = slot.pointee.object.map { Unmanaged<Object>.fromOpaque($0).takeRetainedValue() }
+        slot.pointee.object = nil
+        giveSlot(slot)
+        return object
+    }
+
+    private static func takeSlot(_ slots: UnsafeMutablePointer<HandleSlot>) -> Int? {
+        var head = free.load(ordering: .acquiring)
+        while case let index = Int(head & 0xFFFF_FFFF) - 1, index >= 0 {
+            let next = slots[index].link.load(ordering: .relaxed)
+            let changed = (head >> 32 &+ 1) << 32 | next
+            let result = free.compareExchange(
+                expected: head, desired: changed, ordering: .acquiringAndReleasing)
+            if result.exchanged { return index }
+            head = result.original
+        }
+        let index = used.add(1, ordering: .relaxed).oldValue
+        if index < capacity { return index }
+        used.subtract(1, ordering: .relaxed)
+        return nil
+    }
+
+    private static func giveSlot(_ slot: UnsafeMutablePointer<HandleSlot>) {
+        guard let slots else { return }
+        var head = free.load(ordering: .acquiring)
+        while true {
+            slot.pointee.link.store(head & 0xFFFF_FFFF, ordering: .relaxed)
+            let changed = (head >> 32 &+ 1) << 32 | UInt64(slot - slots + 1)
+            let result = free.compareExchange(
+                expected: head, desired: changed, ordering: .acquiringAndReleasing)
+            if result.exchanged { return }
+            head = result.original
+        }
+    }
+}
+
+// A store is used from many threads at once, so each use is counted and closing it waits for none: it is refused.
+extension HandleTable {
+    /// Enters a store: it can't be closed until `leave`. Nil if the handle isn't live.
+    static func enter(_ handle: OpaquePointer?) -> StoreHandle? {
+        let bits = UInt(bitPattern: handle)
+        guard bits & 7 == HandleKind.store.rawValue, let slot = slot(bits) else { return nil }
+        // Counted first, looked at second: whoever closes sees the count, or we see the closing.
+        if slot.pointee.users.add(1, ordering: .sequentiallyConsistent).oldValue >= 0,
+            slot.pointee.stamp.load(ordering: .sequentiallyConsistent) == bits, let object = slot.pointee.object
+        {
+            return Unmanaged<StoreHandle>.fromOpaque(object).takeUnretainedValue()
+        }
+        slot.pointee.users.subtract(1, ordering: .sequentiallyConsistent)
+        return nil
+    }
+
+    static func leave(_ handle: OpaquePointer?) {
+        _ = slot(UInt(bitPattern: handle))?.pointee.users.subtract(1, ordering: .sequentiallyConsistent)
+    }
+
+    /// Runs `release` on a store that nobody uses, then ends its handle, unless `release` says to keep it.
+    /// Nil: the handle isn't live. `.busy`: somebody uses it.
+    static func close(
+        _ handle: OpaquePointer?, release: (StoreHandle) -> (result: Int32, keep: Bool)
+    ) throws(StorageError) -> Int32? {
+        guard let unmanaged = find(handle, StoreHandle.self), let slot = slot(UInt(bitPattern: handle)) else {
+            return nil
+        }
+        let claim = slot.pointee.users.compareExchange(
+            expected: 0, desired: closing, ordering: .sequentiallyConsistent)
+        guard claim.exchanged else {
+            throw .busy("transactions are open, or other threads are inside the store: end them, then close it")
+        }
+        // Another thread may have closed it between the look and the claim.
+        let isLive = slot.pointee.stamp.load(ordering: .acquiring) == UInt(bitPattern: handle)
+        let outcome = isLive ? release(unmanaged.takeUnretainedValue()) : nil
+        let isOver = outcome.map { !$0.keep } ?? false
+        if isOver { slot.pointee.stamp.store(0, ordering: .sequentiallyConsistent) }
+        // Before the slot is given back: its next owner must be able to enter.
+        slot.pointee.users.subtract(closing, ordering: .sequentiallyConsistent)
+        if isOver { _ = takeObject(slot) as StoreHandle? }
+        return outcome?.result
+    }
+}

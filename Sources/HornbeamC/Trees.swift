@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// Named trees and their entries: hb_tree_open to hb_count. Slices from C are checked before anything looks at their
+// bytes; slices to C point into the engine's memory and live as hornbeam.h says. The way of hb_get allocates nothing.
+
+public import CHornbeam
+import HornbeamPages
+import HornbeamTree
+
+extension TransactionHandle {
+    /// The number of a tree as C code knows it, and back. A number of another store comes back as one that no tree has.
+    @inline(__always)
+    func treeID(_ tree: hb_tree) -> TreeID { TreeID(rawValue: tree ^ store.treeSalt) }
+
+    @inline(__always)
+    func number(_ tree: TreeID) -> hb_tree { tree.rawValue ^ store.treeSalt }
+
+    /// Hands out bytes of the engine.
+    @inline(__always)
+    func lend(_ bytes: Bytes) -> hb_slice {
+        if isWritable { hasLent = true }
+        return hb_slice(lending: bytes)
+    }
+}
+
+/// Where empty values that are handed out point: somewhere.
+nonisolated(unsafe) private let emptyBytes = UnsafeRawPointer(
+    UnsafeMutableRawPointer.allocate(byteCount: 8, alignment: 8))
+
+extension hb_slice {
+    static var none: hb_slice { hb_slice(data: nil, size: 0) }
+
+    @inline(__always)
+    init(lending bytes: Bytes) {
+        self.init(data: bytes.isEmpty ? emptyBytes : bytes.baseAddress, size: bytes.count)
+    }
+
+    /// The bytes of a slice that came from C.
+    @inline(__always)
+    var bytes: Bytes {
+        get throws(StorageError) {
+            guard size != 0 else { return Bytes(start: nil, count: 0) }
+            // Sizes from half the address space up arrive as negative.
+            guard size > 0 else { throw .invalid("a slice of \(UInt(bitPattern: size)) bytes") }
+            guard data != nil else { throw .invalid("a slice of \(size) bytes whose data is NULL") }
+            return Bytes(start: data, count: size)
+        }
+    }
+
+    @inline(__always)
+    var key: Bytes {
+        get throws(StorageError) {
+            let bytes = try bytes
+            guard !bytes.isEmpty else { throw .invalid("an empty key") }
+            return bytes
+        }
+    }
+}
+
+/// Runs `body` with both runs of bytes, copied when they may lie in memory that the change will move.
+@inline(__always)
+private func withStable(
+    _ first: Bytes, _ second: Bytes, of handle: TransactionHandle,
+    _ body: (Bytes, Bytes) throws(StorageError) -> Int32
+) throws(StorageError) -> Int32 {
+    // A size beyond all limits can't be copied; the engine refuses it without a look at the bytes.
+    guard handle.hasLent, max(first.count, second.count) <= UInt32.max else { return try body(first, second) }
+    let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: first.count + second.count, alignment: 8)
+    defer { copy.deallocate() }
+    copy.copyMemory(from: first)
+    UnsafeMutableRawBufferPointer(rebasing: copy[first.count...]).copyMemory(from: second)
+    let result = try body(Bytes(rebasing: copy[..<first.count]), Bytes(rebasing: copy[first.count...]))
+    // Changed: what went out before is dead. (A change that was refused has left it alive.)
+    if result == Result.ok { handle.hasLent = false }
+    return result
+}
+
+// ---- Trees
+
+@c @implementation
+public func hb_tree_open(
+    _ txn: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ flags: UInt32, _ tree: UnsafeMutablePointer<hb_tree>?
+) -> Int32 {
+    guard let tree else { return Failure.invalid("hb_tree_open needs a place for the tree") }
+    tree.pointee = 0
+    return inTransaction(txn) { (handle) throws(StorageError) in
+        let name = try text(name, "the tree's name")
+        guard flags <= UInt32(HB_TREE_CREATE | HB_TREE_LZ4) else { throw .invalid("the flags \(flags) of a tree") }
+        guard flags & UInt32(HB_TREE_LZ4) == 0 else { throw .unsupported("compressed trees come with a later version") }
+        if let found = try handle.transaction.tree(name) {
+            tree.pointee = handle.number(found)
+            return Result.ok
+        }
+        guard flags & UInt32(HB_TREE_CREATE) != 0 else { return Failure.notFound("a tree called “\(name)”") }
+        return try handle.change { (transaction) throws(StorageError) in
+            guard let made = try transaction.tree(name, create: true) else {
+                return Failure.notFound("the new tree “\(name)”")
+            }
+            tree.pointee = handle.number(made)
+            return Result.ok
+        }
+    }
+}
+
+@c @implementation
+public func hb_tree_drop(_ txn: OpaquePointer?, _ name: UnsafePointer<CChar>?) -> Int32 {
+    inTransaction(txn) { (handle) throws(StorageError) in
+        let name = try text(name, "the tree's name")
+        return try handle.change { (transaction) throws(StorageError) in
+            try transaction.dropTree(name) ? Result.ok : Failure.notFound("a tree called “\(name)”")
+        }
+    }
+}
+
+@c @implementation
+public func hb_tree_list(
+    _ txn: OpaquePointer?,
+    _ each: (@convention(c) (_ context: UnsafeMutableRawPointer?, _ name: UnsafePointer<CChar>?) -> Void)?,
+    _ context: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let each else { return Failure.invalid("hb_tree_list needs a function to call") }
+    var names: [String] = []
+    let result = inTransaction(txn) { (handle) throws(StorageError) in
+        names = try handle.transaction.treeNames()
+        return Result.ok
+    }
+    // Outside: the function may well end the transaction.
+    for name in names { name.withCString { each(context, $0) } }
+    return result
+}
+
+// ---- Entries
+
+@c @implementation
+public func hb_get(
+    _ txn: OpaquePointer?, _ tree: hb_tree, _ key: hb_slice, _ value: UnsafeMutablePointer<hb_slice>?
+) -> Int32 {
+    guard let value else { return Failure.invalid("hb_get needs a place for the value") }
+    value.pointee = .none
+    return inTransaction(txn) { (handle) throws(StorageError) in
+        guard let found = try handle.transaction.get(handle.treeID(tree), try key.key) else { return Result.notFound }
+        value.pointee = handle.lend(found)
+        return Result.ok
+    }
+}
+
+@c @implementation
+public func hb_get_many(
+    _ txn: OpaquePointer?, _ tree: hb_tree, _ keys: UnsafePointer<hb_slice>?,
+    _ values: UnsafeMutablePointer<hb_slice>?, _ count: Int
+) -> Int32 {
+    // Counts from half the address space up arrive as negative.
+    guard count >= 0, count <= Int.max / MemoryLayout<hb_slice>.stride else {
+        return Failure.invalid("hb_get_many of \(UInt(bitPattern: count)) keys")
+    }
+    guard count == 0 || (keys != nil && values != nil) else {
+        return Failure.invalid("hb_get_many needs keys, and places for values")
+    }
+    let keys = UnsafeBufferPointer(start: keys, count: count)
+    let values = UnsafeMutableBufferPointer(start: values, count: count)
+    values.update(repeating: .none)
+    let result = inTransaction(txn) { (handle) throws(StorageError) in
+        let tree = handle.treeID(tree)
+        for index in keys.indices {
+            guard let found = try handle.transaction.get(tree, try keys[index].key) else { continue }
+            values[index] = handle.lend(found)
+        }
+        return Result.ok
+    }
+    if result != Result.ok { values.update(repeating: .none) }
+    return result
+}
+
+@c @implementation
+public func hb_put(_ txn: OpaquePointer?, _ tree: hb_tree, _ key: hb_slice, _ value: hb_slice) -> Int32 {
+    inTransaction(txn) { (handle) throws(StorageError) in
+        try handle.change { (transaction) throws(StorageError) in
+            try withStable(try key.key, try value.bytes, of: handle) { (key, value) throws(StorageError) in
+                try transaction.put(handle.treeID(tree), key, value)
+                return Result.ok
+            }
+        }
+    }
+}
+
+@c @implementation
+public func hb_append(_ txn: OpaquePointer?, _ tree: hb_tree, _ key: hb_slice, _ value: hb_slice) -> Int32 {
+    inTransaction(txn) { (handle) throws(StorageError) in
+        try handle.change { (transaction) throws(StorageError) in
+            try withStable(try key.key, try value.bytes, of: handle) { (key, value) throws(StorageError) in
+                try transaction.append(handle.treeID(tree), key, value)
+                return Result.ok
+            }
+        }
+    }
+}
+
+@c @implementation
+public func hb_delete(_ txn: OpaquePointer?, _ tree: hb_tree, _ key: hb_slice) -> Int32 {
+    inTransaction(txn) { (handle) throws(StorageError) in
+        try handle.change { (transaction) throws(StorageError) in
+            try withStable(try key.key, .init(start: nil, count: 0), of: handle) { (key, _) throws(StorageError) in
+                try transaction.delete(handle.treeID(tree), key) ? Result.ok : Result.notFound
+            }
+        }
+    }
+}
+
+@c @implementation
+public func hb_delete_range(
+    _ txn: OpaquePointer?, _ tree: hb_tree, _ from: hb_slice, _ to: hb_slice,
+    _ deleted_or_null: UnsafeMutablePointer<UInt64>?
+) -> Int32 {
+    deleted_or_null?.pointee = 0
+    return inTransaction(txn) { (handle) throws(StorageError) in
+        try handle.change { (transaction) throws(StorageError) in
+            try withStable(try from.bytes, try to.bytes, of: handle) { (from, to) throws(StorageError) in
+                let deleted = try transaction.deleteRange(handle.treeID(tree), from: from, to: to)
+                deleted_or_null?.pointee = deleted
+                return Result.ok
+            }
+        }
+    }
+}
+
+@c @implementation
+public func hb_count(
+    _ txn: OpaquePointer?, _ tree: hb_tree, _ from: hb_slice, _ to: hb_slice,
+    _ count: UnsafeMutablePointer<UInt64>?
+) -> Int32 {
+    guard let count else { return Failure.invalid("hb_count needs a place for the count") }
+    count.pointee = 0
+    return inTransaction(txn) { (handle) throws(StorageError) in
+        count.pointee = try handle.transaction.count(
+            handle.treeID(tree), from: try from.bytes, to: try to.bytes)
+        return Result.ok
+    }
+}
