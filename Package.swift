@@ -88,6 +88,8 @@ let package = Package(
             name: "HornbeamTests", dependencies: ["Hornbeam", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         .testTarget(
+            name: "HornbeamCommandTests", dependencies: ["hornbeam"], swiftSettings: engineSettings),
+        .testTarget(
             name: "HornbeamMacrosTests", dependencies: ["HornbeamMacros"],
             swiftSettings: macroSettings, linkerSettings: macroLinker),
     ]
