@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A column's value without its Swift type: literals in filters, ids, cells of a result table, JSON lines.
 
-public import Foundation
+public import FoundationEssentials
 
 /// A value of any column type.
 public enum Value: Hashable, Sendable {

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// What code written by the macro calls for a stored property of any type: the compiler picks the overload. In order
+// of preference: column values, raw-representable types (by raw value), any Codable (as JSON with sorted keys); and for
+// everything else an error at compile time that says what to do. A type that is both a column value and
+// raw-representable has overloads of its own only because the compiler could not choose otherwise.
+
+import FoundationEssentials
+
+extension RowWriter {
+    public mutating func write<V: ColumnValue>(_ value: V, column: Int) {
+        value.write(to: &self, column: column)
+    }
+
+    public mutating func write<V: RawRepresentable>(_ value: V, column: Int) where V.RawValue: ColumnValue {
+        value.rawValue.write(to: &self, column: column)
+    }
+
+    public mutating func write<V: RawRepresentable>(_ value: V?, column: Int) where V.RawValue: ColumnValue {
+        (value?.rawValue).write(to: &self, column: column)
+    }
+
+    public mutating func write<V: RawRepresentable>(_ value: [V], column: Int) where V.RawValue: ColumnValue {
+        value.map(\.rawValue).write(to: &self, column: column)
+    }
+
+    public mutating func write<V: RawRepresentable>(_ value: [V]?, column: Int) where V.RawValue: ColumnValue {
+        (value?.map(\.rawValue)).write(to: &self, column: column)
+    }
+
+    public mutating func write<V: ColumnValue & RawRepresentable>(_ value: V, column: Int)
+    where V.RawValue: ColumnValue {
+        value.write(to: &self, column: column)
+    }
+
+    public mutating func write<V: ColumnValue & RawRepresentable>(_ value: V?, column: Int)
+    where V.RawValue: ColumnValue {
+        value.write(to: &self, column: column)
+    }
+
+    public mutating func write<V: ColumnValue & RawRepresentable>(_ value: [V], column: Int)
+    where V.RawValue: ColumnValue {
+        value.write(to: &self, column: column)
+    }
+
+    public mutating func write<V: ColumnValue & RawRepresentable>(_ value: [V]?, column: Int)
+    where V.RawValue: ColumnValue {
+        value.write(to: &self, column: column)
+    }
+
+    @_disfavoredOverload
+    public mutating func write<V: Codable>(_ value: V, column: Int) {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        do {
+            set(.json(String(decoding: try encoder.encode(value), as: UTF8.self)), column)
+        } catch {
+            fail(.invalid, "a value of type \(V.self) can't be encoded as JSON: \(error)")
+        }
+    }
+
+    @_disfavoredOverload
+    public mutating func write<V: Codable>(_ value: V?, column: Int) {
+        if let value { write(value, column: column) } else { setNull(column) }
+    }
+
+    @available(*, unavailable, message: "this type can't be stored: make it Codable, or conform it to ColumnValue")
+    public mutating func write<V>(_ value: V, column: Int) {}
+}
+
+extension RowReader {
+    public func read<V: ColumnValue>(column: Int) throws(HornbeamError) -> V {
+        try V.read(from: self, column: column)
+    }
+
+    public func read<V: RawRepresentable>(column: Int) throws(HornbeamError) -> V where V.RawValue: ColumnValue {
+        try represented(try V.RawValue.read(from: self, column: column), column)
+    }
+
+    public func read<V: RawRepresentable>(column: Int) throws(HornbeamError) -> V? where V.RawValue: ColumnValue {
+        guard let raw = try V.RawValue?.read(from: self, column: column) else { return nil }
+        return try represented(raw, column) as V
+    }
+
+    public func read<V: RawRepresentable>(column: Int) throws(HornbeamError) -> [V] where V.RawValue: ColumnValue {
+        try representedAll(try [V.RawValue].read(from: self, column: column), column)
+    }
+
+    public func read<V: RawRepresentable>(column: Int) throws(HornbeamError) -> [V]? where V.RawValue: ColumnValue {
+        guard let raw = try [V.RawValue]?.read(from: self, column: column) else { return nil }
+        return try representedAll(raw, column)
+    }
+
+    public func read<V: ColumnValue & RawRepresentable>(column: Int) throws(HornbeamError) -> V
+    where V.RawValue: ColumnValue {
+        try V.read(from: self, column: column)
+    }
+
+    public func read<V: ColumnValue & RawRepresentable>(column: Int) throws(HornbeamError) -> V?
+    where V.RawValue: ColumnValue {
+        try V?.read(from: self, column: column)
+    }
+
+    public func read<V: ColumnValue & RawRepresentable>(column: Int) throws(HornbeamError) -> [V]
+    where V.RawValue: ColumnValue {
+        try [V].read(from: self, column: column)
+    }
+
+    public func read<V: ColumnValue & RawRepresentable>(column: Int) throws(HornbeamError) -> [V]?
+    where V.RawValue: ColumnValue {
+        try [V]?.read(from: self, column: column)
+    }
+
+    /// Optionals too: null is their nil.
+    @_disfavoredOverload
+    public func read<V: Codable>(column: Int) throws(HornbeamError) -> V {
+        guard let text = try string(column) else {
+            let optional = V.self as? any ExpressibleByNilLiteral.Type
+            guard let none = optional?.init(nilLiteral: ()) as? V else { throw undecodable(column, as: "\(V.self)") }
+            return none
+        }
+        do {
+            return try JSONDecoder().decode(V.self, from: Data(text.utf8))
+        } catch {
+            throw undecodable(column, as: "\(V.self) (\(error))")
+        }
+    }
+
+    @available(*, unavailable, message: "this type can't be stored: make it Codable, or conform it to ColumnValue")
+    public func read<V>(column: Int) throws(HornbeamError) -> V {
+        throw undecodable(column, as: "\(V.self)")
+    }
+
+    private func represented<V: RawRepresentable>(_ raw: V.RawValue, _ column: Int) throws(HornbeamError) -> V {
+        guard let value = V(rawValue: raw) else { throw undecodable(column, as: "\(V.self)") }
+        return value
+    }
+
+    private func representedAll<V: RawRepresentable>(
+        _ raw: [V.RawValue], _ column: Int
+    ) throws(HornbeamError) -> [V] {
+        var values: [V] = []
+        values.reserveCapacity(raw.count)
+        for one in raw { values.append(try represented(one, column)) }
+        return values
+    }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads columns straight from the bytes of a row. Every offset is validated before it is used: garbage gives a typed
+// error, never a trap or a read outside the row.
+
+package import HornbeamPages
+
+/// A row as it lies in its page. Borrowed: it lives as long as the slice it was made from, that is until its
+/// transaction ends or, in a write transaction, until the next change.
+public struct RowReader {
+    package let bytes: Bytes
+    package let layout: RowLayout
+    /// Columns in this row; fewer than the layout's if an older schema wrote it.
+    private let count: Int
+    private let fixedStart: Int
+    private let variableStart: Int
+
+    package init(_ bytes: Bytes, layout: RowLayout) throws(HornbeamError) {
+        self.bytes = bytes
+        self.layout = layout
+        guard bytes.count >= 2 else { throw Self.corrupt("a row of \(bytes.count) bytes") }
+        count = Int(UInt16(littleEndian: bytes.loadUnaligned(as: UInt16.self)))
+        guard count < layout.fixedSizes.count else {
+            throw Self.corrupt("a row with \(count) columns, the schema has \(layout.fields.count)")
+        }
+        fixedStart = RowLayout.headerSize(columns: count)
+        variableStart = fixedStart + layout.fixedSizes[count]
+        guard variableStart <= bytes.count else {
+            throw Self.corrupt("a row of \(bytes.count) bytes, its \(count) columns need \(variableStart)")
+        }
+    }
+
+    private static func corrupt(_ what: String) -> HornbeamError {
+        HornbeamError(.corrupt, "corrupt data: \(what); run a check, restore a backup or export what is still readable")
+    }
+
+    func undecodable(_ column: Int, as type: String) -> HornbeamError {
+        let name = layout.fields.indices.contains(column) ? layout.fields[column].name : "\(column)"
+        return HornbeamError(
+            .undecodable,
+            "property “\(name)” can't be read as \(type): the stored value is null or doesn't fit; "
+                + "make the property optional, give it a default, or migrate the stored values")
+    }
+
+    @inline(__always)
+    private func field(_ column: Int) throws(HornbeamError) -> RowLayout.Field {
+        guard column >= 0, column < layout.fields.count else {
+            throw HornbeamError(.invalid, "there is no column \(column): the type has \(layout.fields.count)")
+        }
+        return layout.fields[column]
+    }
+
+    @inline(__always)
+    private func isNull(_ field: RowLayout.Field) -> Bool {
+        field.stored >= count || bytes[2 + field.stored / 8] & (1 << UInt8(field.stored % 8)) != 0
+    }
+
+    /// Whether the row was written with this column. False for rows older than a property that was added later.
+    public func contains(column: Int) -> Bool {
+        layout.fields.indices.contains(column) && layout.fields[column].stored < count
+    }
+
+    /// Whether the column holds no value.
+    public func isNull(column: Int) throws(HornbeamError) -> Bool {
+        isNull(try field(column))
+    }
+
+    /// The bytes of a column as they are stored; nil if it is null.
+    package func rawBytes(_ column: Int) throws(HornbeamError) -> Bytes? {
+        let field = try field(column)
+        guard !isNull(field) else { return nil }
+        return try place(of: field)
+    }
+
+    private func place(of field: RowLayout.Field) throws(HornbeamError) -> Bytes {
+        let at = fixedStart + field.offset
+        guard field.isVariable else { return Bytes(rebasing: bytes[at..<at + field.width]) }
+        let end = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: UInt32.self)))
+        var start = 0
+        if field.previousEnd >= 0 {
+            let offset = fixedStart + field.previousEnd
+            start = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
+        }
+        guard start <= end, end <= bytes.count - variableStart else {
+            throw Self.corrupt("property “\(field.name)” lies outside its row")
+        }
+        return Bytes(rebasing: bytes[variableStart + start..<variableStart + end])
+    }
+
+    /// Any column as a value; null if it holds none.
+    package func value(_ column: Int) throws(HornbeamError) -> Value {
+        let field = try field(column)
+        guard !isNull(field) else { return .null }
+        guard let value = ValueBytes.decode(try place(of: field), as: field.type) else {
+            throw undecodable(column, as: field.type.description)
+        }
+        return value
+    }
+
+    /// All columns of the schema, in the order of their numbers.
+    package func values() throws(HornbeamError) -> [Value] {
+        var values: [Value] = []
+        values.reserveCapacity(layout.fields.count)
+        for column in layout.fields.indices { values.append(try value(column)) }
+        return values
+    }
+}
+
+// Raw columns: the fast paths of the known types. Nil means null; another type than the column's is an error.
+extension RowReader {
+    package func bool(_ column: Int) throws(HornbeamError) -> Bool? {
+        let field = try field(column)
+        guard !isNull(field) else { return nil }
+        let byte = bytes[fixedStart + field.offset]
+        guard field.type == .bool, byte <= 1 else { throw undecodable(column, as: "bool") }
+        return byte == 1
+    }
+
+    package func int(_ column: Int) throws(HornbeamError) -> Int64? {
+        let field = try field(column)
+        guard !isNull(field) else { return nil }
+        let at = fixedStart + field.offset
+        switch field.type {
+        case .int64: return Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: Int64.self))
+        case .int32: return Int64(Int32(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: Int32.self)))
+        case .int16: return Int64(Int16(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: Int16.self)))
+        case .int8: return Int64(Int8(bitPattern: bytes[at]))
+        default: throw undecodable(column, as: "an integer")
+        }
+    }
+
+    package func uint(_ column: Int) throws(HornbeamError) -> UInt64? {
+        let field = try field(column)
+        guard !isNull(field) else { return nil }
+        let at = fixedStart + field.offset
+        switch field.type {
+        case .uint64: return UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: UInt64.self))
+        case .uint32: return UInt64(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: UInt32.self)))
+        case .uint16: return UInt64(UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: UInt16.self)))
+        case .uint8: return UInt64(bytes[at])
+        default: throw undecodable(column, as: "an unsigned integer")
+        }
+    }
+
+    /// Float, double and date columns.
+    package func double(_ column: Int) throws(HornbeamError) -> Double? {
+        let field = try field(column)
+        guard !isNull(field) else { return nil }
+        let at = fixedStart + field.offset
+        switch field.type {
+        case .double, .date:
+            let bits = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: UInt64.self))
+            return Double(bitPattern: bits)
+        case .float:
+            let bits = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: UInt32.self))
+            return Double(Float(bitPattern: bits))
+        default: throw undecodable(column, as: "a floating-point number")
+        }
+    }
+
+    /// The UTF-8 of a string, URL or JSON column. Not yet validated as UTF-8.
+    package func stringBytes(_ column: Int) throws(HornbeamError) -> Bytes? {
+        let field = try field(column)
+        guard !isNull(field) else { return nil }
+        switch field.type {
+        case .string, .url, .json: return try place(of: field)
+        default: throw undecodable(column, as: "a string")
+        }
+    }
+
+    package func string(_ column: Int) throws(HornbeamError) -> String? {
+        guard let utf8 = try stringBytes(column) else { return nil }
+        guard let text = ValueBytes.string(utf8) else { throw undecodable(column, as: "a string (it is no UTF-8)") }
+        return text
+    }
+}

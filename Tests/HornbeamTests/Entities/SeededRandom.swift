@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Randomness that can be replayed: set HORNBEAM_SEED to the seed that a failing test printed.
+
+import Foundation
+
+/// SplitMix64, seeded from HORNBEAM_SEED or from the clock; prints its seed so that a failure can be replayed.
+struct SeededRandom: RandomNumberGenerator {
+    let seed: UInt64
+    private var state: UInt64
+
+    init() {
+        let given = ProcessInfo.processInfo.environment["HORNBEAM_SEED"].flatMap { UInt64($0) }
+        self.init(seed: given ?? UInt64.random(in: 0...UInt64.max))
+    }
+
+    init(seed: UInt64) {
+        self.seed = seed
+        state = seed
+        print("HORNBEAM_SEED=\(seed)")
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
