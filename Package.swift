@@ -67,7 +67,13 @@ let package = Package(
         .target(
             name: "Hornbeam", dependencies: ["HornbeamText", "HornbeamTree", "HornbeamKeys", "HornbeamMacros"],
             swiftSettings: engineSettings),
-        .executableTarget(name: "hornbeam", dependencies: ["Hornbeam"], swiftSettings: engineSettings),
+        // The command: a library, so that tests can import it, and the file that starts it, in one folder.
+        .target(
+            name: "HornbeamCommand", dependencies: ["Hornbeam"], path: "Sources/hornbeam", exclude: ["main.swift"],
+            swiftSettings: engineSettings),
+        .executableTarget(
+            name: "hornbeam", dependencies: ["HornbeamCommand"], path: "Sources/hornbeam", sources: ["main.swift"],
+            swiftSettings: engineSettings),
 
         .target(
             name: "HornbeamTestSupport", dependencies: ["HornbeamTree"], path: "Tests/HornbeamTestSupport",
@@ -88,7 +94,8 @@ let package = Package(
             name: "HornbeamTests", dependencies: ["Hornbeam", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         .testTarget(
-            name: "HornbeamCommandTests", dependencies: ["hornbeam"], swiftSettings: engineSettings),
+            name: "HornbeamCommandTests", dependencies: ["HornbeamCommand", "hornbeam"],
+            swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamMacrosTests", dependencies: ["HornbeamMacros"],
             swiftSettings: macroSettings, linkerSettings: macroLinker),
