@@ -60,7 +60,8 @@ enum SchemaFile {
     }
 
     private static func place(_ path: [any CodingKey]) -> String {
-        path.reduce("") { text, key in
+        if path.isEmpty { return "at the top" }
+        return path.reduce("") { text, key in
             key.intValue.map { "\(text)[\($0)]" } ?? (text.isEmpty ? key.stringValue : "\(text).\(key.stringValue)")
         }
     }

@@ -6,8 +6,7 @@ import Glibc
 import Hornbeam
 import HornbeamPages
 
-@main
-enum HornbeamCommand {
+package enum Program {
     static let version = "0.1.0"
 
     /// In the order of help.
@@ -15,7 +14,7 @@ enum HornbeamCommand {
         TreeListCommand.declaration, TreeScanCommand.declaration,
     ]
 
-    static func main() {
+    package static func main() -> Never {
         // `hornbeam … | head` ends as quietly as cat does, even if the parent ignores the signal.
         signal(SIGPIPE, SIG_DFL)
         let code = run(Array(CommandLine.arguments.dropFirst()), Console())
