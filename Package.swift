@@ -72,7 +72,8 @@ let package = Package(
             name: "HornbeamCommand", dependencies: ["Hornbeam"], path: "Sources/hornbeam", exclude: ["main.swift"],
             swiftSettings: engineSettings),
         .executableTarget(
-            name: "hornbeam", dependencies: ["HornbeamCommand"], path: "Sources/hornbeam", sources: ["main.swift"],
+            name: "hornbeam", dependencies: ["HornbeamCommand"], path: "Sources/hornbeam",
+            exclude: ["Arguments", "Commands", "Input", "Schema", "Terminal"], sources: ["main.swift"],
             swiftSettings: engineSettings),
 
         .target(
