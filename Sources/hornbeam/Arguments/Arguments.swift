@@ -17,7 +17,7 @@ struct UsageError: Error, Equatable {
 
 struct Arguments {
     let command: CommandDeclaration
-    /// In order of the declarations; optional ones may be missing at the end.
+    /// As given; `operand` tells which is which.
     let operands: [String]
     /// By long name, every occurrence in order; a flag's are empty.
     private let values: [String: [String]]
@@ -27,6 +27,31 @@ struct Arguments {
         self.operands = operands
         self.values = values
     }
+
+    /// The operand declared under this name, or nil if it is optional and was left out. The first optional ones are
+    /// filled first.
+    func operand(_ name: String) -> String? {
+        var spare = operands.count - command.operands.filter { !$0.isOptional }.count
+        var next = 0
+        for declaration in command.operands {
+            if declaration.isOptional {
+                if spare == 0 {
+                    if declaration.name == name { return nil }
+                    continue
+                }
+                spare -= 1
+            }
+            if declaration.name == name { return operands.indices.contains(next) ? operands[next] : nil }
+            next += 1
+        }
+        assertionFailure("undeclared operand \(name)")
+        return nil
+    }
+
+    /// The store's path: the first operand of every command.
+    var file: String { operands.first ?? "" }
+    /// The entity type's name, of commands that take one.
+    var type: String { operand("TYPE") ?? "" }
 
     /// Whether the option was given.
     func has(_ name: String) -> Bool {

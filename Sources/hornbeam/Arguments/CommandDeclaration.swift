@@ -25,7 +25,7 @@ struct OptionDeclaration: Sendable {
 struct OperandDeclaration: Sendable {
     var name: String
     var help: String
-    /// Optional operands come last.
+    /// May be left out; told by the number of operands.
     var isOptional = false
 
     static let store = OperandDeclaration(name: "FILE", help: "the store")

@@ -14,7 +14,7 @@ enum TreeListCommand {
         run: run)
 
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {
-        let store = try OpenStore.reading(arguments.operands[0])
+        let store = try OpenStore.reading(arguments.file)
         try store.reading { transaction in
             var table = console.table([TableColumn(title: "tree"), TableColumn(title: "entries", alignment: .right)])
             for name in try transaction.treeNames() {

@@ -36,9 +36,9 @@ enum TreeScanCommand {
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {
         let bounds = try bounds(arguments)
         let limit = try arguments.number("limit", 0...Int.max) ?? .max
-        let store = try OpenStore.reading(arguments.operands[0])
+        let store = try OpenStore.reading(arguments.file)
         try store.reading { transaction in
-            let name = arguments.operands[1]
+            let name = arguments.operand("TREE") ?? ""
             guard let tree = try transaction.tree(name) else {
                 let hint = NearestName.hint(name, among: try transaction.treeNames())
                 throw CommandError("there is no tree “\(name)”: \(hint ?? "hornbeam tree ls lists the trees")")

@@ -19,14 +19,11 @@ enum SchemaFile {
 
     /// `path` is for messages.
     static func parse(_ data: Data, path: String) throws -> [EntityDescription] {
-        let entities: [EntityDescription]
         do {
-            entities = try JSONDecoder().decode(File.self, from: data).entities.map(\.description)
+            return try JSONDecoder().decode(File.self, from: data).entities.map(\.description)
         } catch let error as DecodingError {
             throw CommandError("\(path): \(message(error))")
         }
-        if let problem = SchemaRules.firstProblem(entities) { throw CommandError("\(path): \(problem)") }
-        return entities
     }
 
     /// The same form, complete and with sorted keys.

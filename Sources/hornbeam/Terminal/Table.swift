@@ -84,9 +84,10 @@ struct Table: ~Copyable {
             let padding = String(repeating: " ", count: max(0, widths[index] - DisplayWidth.of(shown)))
             switch columns[index].alignment {
             case .right: text += padding + shown
-            case .left: text += index == cells.count - 1 ? shown : shown + padding
+            case .left: text += shown + padding
             }
         }
+        while text.last == " " { text.removeLast() }
         return lineWidth.map { DisplayWidth.truncate(text, to: $0) } ?? text
     }
 }

@@ -60,6 +60,20 @@ struct ArgumentParserTests {
         #expect(try parse("find", "-", "x").operands == ["-", "x"])
     }
 
+    @Test("an operand in the middle may be left out")
+    func optionalOperands() throws {
+        let command = CommandDeclaration(
+            path: ["c"], summary: "",
+            operands: [
+                .store, OperandDeclaration(name: "INDEX", help: "", isOptional: true),
+                OperandDeclaration(name: "WORDS", help: ""),
+            ], run: { _, _ in .ok })
+        let short = Arguments(command: command, operands: ["f", "w"], values: [:])
+        #expect([short.file, short.operand("INDEX"), short.operand("WORDS")] == ["f", nil, "w"])
+        let long = Arguments(command: command, operands: ["f", "i", "w"], values: [:])
+        #expect([long.file, long.operand("INDEX"), long.operand("WORDS")] == ["f", "i", "w"])
+    }
+
     @Test("lists join all occurrences and refuse empty names")
     func lists() throws {
         #expect(try parse("find", "f", "--sort", "a, b", "--sort", "c").list("sort") == ["a", "b", "c"])

@@ -68,29 +68,4 @@ struct SchemaFileTests {
             problem(entity: #""indices": []"#)
                 == "s.json: entities[0].indices: unknown key; did you mean indexes?")
     }
-
-    @Test("names must fit together")
-    func rules() {
-        #expect(
-            problem(entity: #""indexes": [{"name": "i", "components": ["tt"]}]"#)
-                == "s.json: P: index “i”: there is no column “tt”; did you mean t?")
-        #expect(
-            problem(entity: #""indexes": [{"name": "i", "kind": "text", "components": ["id"]}]"#)
-                == "s.json: P: index “i”: full text needs string columns, “id” is int64")
-        #expect(
-            problem(entity: #""relations": [{"name": "r", "target": "Q", "toMany": false}]"#)
-                == "s.json: P: relation “r”: there is no entity type “Q”; did you mean P?")
-        #expect(
-            problem(entity: #""relations": [{"name": "r", "target": "P", "toMany": false, "inverse": "x"}]"#)
-                == "s.json: P: relation “r”: P has no relation “x”")
-        #expect(
-            problem(entity: #""relations": [{"name": "t", "target": "P", "toMany": false}]"#)
-                == "s.json: P: two columns or relations are called “t”")
-        #expect(
-            problem(#"{"entities": [{"name": "A", "columns": [{"name": "id", "type": "int64?"}]}]}"#)
-                == "s.json: A: the id (the first column, “id”) can't be of type int64?")
-        #expect(
-            problem(#"{"entities": [{"name": "A", "columns": []}]}"#)
-                == "s.json: A: it has no columns; the first one is the id")
-    }
 }
