@@ -3,7 +3,6 @@
 // overload that is, the property's type decides (see RowOverloads.swift). The first failure is kept and thrown by
 // `finish`, so that writing needs no `try` for each property.
 
-
 /// A row in the making. Columns may be written in any order; those never written are null.
 public struct RowWriter {
     let layout: RowLayout
@@ -44,7 +43,9 @@ public struct RowWriter {
         for column in layout.columns {
             let field = layout.fields[column]
             guard field.isVariable else { continue }
-            if !spans.isEmpty, spans[field.stored].upperBound > 0 { end = spans[field.stored].upperBound - variableStart }
+            if !spans.isEmpty, spans[field.stored].upperBound > 0 {
+                end = spans[field.stored].upperBound - variableStart
+            }
             store(UInt64(end), at: field.offset, width: 4)
         }
         return bytes

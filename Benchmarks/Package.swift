@@ -1,0 +1,39 @@
+// swift-tools-version: 6.2
+// SPDX-License-Identifier: Apache-2.0
+// The benchmarks: a package of their own, so that whoever embeds Hornbeam needs neither the peers nor this.
+// A peer takes part if its header is installed; the plain run needs none.
+
+import PackageDescription
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+func isInstalled(_ header: String) -> Bool {
+    access("/usr/include/\(header)", R_OK) == 0
+}
+
+var targets: [Target] = []
+var peers: [Target.Dependency] = []
+var settings: [SwiftSetting] = [.swiftLanguageMode(.v6)]
+
+if isInstalled("lmdb.h") {
+    targets.append(.systemLibrary(name: "CLMDB", providers: [.apt(["liblmdb-dev"])]))
+    peers.append("CLMDB")
+    settings.append(.define("PEER_LMDB"))
+}
+if isInstalled("sqlite3.h") {
+    targets.append(.systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]))
+    peers.append("CSQLite")
+    settings.append(.define("PEER_SQLITE"))
+}
+targets.append(
+    .executableTarget(
+        name: "hornbeam-bench", dependencies: [.product(name: "HornbeamC", package: "hornbeam")] + peers,
+        path: "Sources/HornbeamBench", swiftSettings: settings))
+
+let package = Package(
+    name: "hornbeam-benchmarks",
+    dependencies: [.package(name: "hornbeam", path: "..")],
+    targets: targets
+)

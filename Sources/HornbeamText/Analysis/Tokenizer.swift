@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// One pass over UTF-8: ASCII through a table of bytes, everything else scalar by scalar. No String, array or reference
+// counting for a token; the caller gets a slice of one reused buffer. Malformed UTF-8 separates; it never traps.
+
+package import HornbeamPages
+
+/// Cuts texts into tokens as its analyzer says. Owns the buffer in which a token is built; one thread at a time.
+package struct Tokenizer: ~Copyable {
+    private var token: UnsafeMutablePointer<UInt8>
+    private var capacity: Int
+
+    package init(_ analyzer: Analyzer) {
+        switch analyzer {
+        case .words:
+            capacity = 4096
+            token = .allocate(capacity: capacity)
+        }
+    }
+
+    deinit { token.deallocate() }
+
+    /// Calls `body` with each token of `text`, in order. The bytes live until `body` returns.
+    @inline(__always)
+    package mutating func forEachToken(in text: String, _ body: (Bytes) -> Void) {
+        var text = text
+        text.withUTF8 { source in
+            reserve(source.count)
+            scan(source, into: token, body)
+        }
+    }
+
+    /// A token is never longer than one and a half times its text: no lower-case mapping turns two bytes into more
+    /// than three, or three into more than three.
+    private mutating func reserve(_ sourceSize: Int) {
+        let needed = sourceSize + sourceSize / 2 + 8
+        guard needed > capacity else { return }
+        token.deallocate()
+        capacity = needed
+        token = .allocate(capacity: capacity)
+    }
+
+    @inline(__always)
+    private func scan(
+        _ source: UnsafeBufferPointer<UInt8>, into token: UnsafeMutablePointer<UInt8>, _ body: (Bytes) -> Void
+    ) {
+        let tables = ScalarTables.shared
+        ASCIITable.shared.withUnsafeBufferPointer { ascii in
+            var index = 0
+            var size = 0
+            while index < source.count {
+                let mapped = ascii[Int(source[index])]
+                if mapped > ASCIITable.beyond {
+                    token[size] = mapped
+                    size &+= 1
+                    index &+= 1
+                } else if mapped == ASCIITable.separator {
+                    if size > 0 { body(Bytes(start: token, count: size)) }
+                    size = 0
+                    index &+= 1
+                } else {
+                    let ends = Self.appendScalar(source, &index, tables, token, &size)
+                    if ends && size > 0 {
+                        body(Bytes(start: token, count: size))
+                        size = 0
+                    }
+                }
+            }
+            if size > 0 { body(Bytes(start: token, count: size)) }
+        }
+    }
+
+    /// Takes the scalar at `index`, one beyond ASCII, and appends its lower case to the token. True if the token ends here.
+    private static func appendScalar(
+        _ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, _ tables: ScalarTables,
+        _ token: UnsafeMutablePointer<UInt8>, _ size: inout Int
+    ) -> Bool {
+        let start = index
+        let scalar = UTF8Scalars.decode(source, at: &index)
+        switch scalar {
+        case 0x130:
+            // İ becomes i and a combining dot; the dot is a mark and ends the token.
+            token[size] = UInt8(ascii: "i")
+            size += 1
+            return true
+        case 0x3A3:
+            let isFinal = FinalSigma.isFinal(source, sigma: start..<index)
+            UTF8Scalars.append(isFinal ? 0x3C2 : 0x3C3, token, &size)
+            return false
+        default:
+            let lower = tables.lower(scalar)
+            guard tables.isWord(lower) else { return true }
+            UTF8Scalars.append(lower, token, &size)
+            return false
+        }
+    }
+}
+
+/// UTF-8 by hand: the standard library's views cost several times as much here.
+enum UTF8Scalars {
+    /// What a malformed sequence decodes to: no scalar, in no table.
+    static let malformed: UInt32 = 0xFFFF_FFFF
+
+    /// The scalar that begins at `index`, which moves behind it (by one byte if it is malformed). `index` must be in bounds.
+    static func decode(_ source: UnsafeBufferPointer<UInt8>, at index: inout Int) -> UInt32 {
+        let lead = source[index]
+        let width = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0
+        guard width > 0, index + width <= source.count else {
+            index += 1
+            return malformed
+        }
+        var scalar = width == 1 ? UInt32(lead) : UInt32(lead) & (0x7F >> UInt32(width))
+        for offset in 1..<width {
+            let byte = source[index + offset]
+            guard byte & 0xC0 == 0x80 else {
+                index += 1
+                return malformed
+            }
+            scalar = scalar << 6 | UInt32(byte & 0x3F)
+        }
+        index += width
+        return scalar
+    }
+
+    /// Appends a scalar's UTF-8 at `size`; the caller has room for four bytes.
+    static func append(_ scalar: UInt32, _ target: UnsafeMutablePointer<UInt8>, _ size: inout Int) {
+        func continuation(_ shift: UInt32) -> UInt8 { UInt8(truncatingIfNeeded: 0x80 | (scalar >> shift & 0x3F)) }
+        if scalar < 0x80 {
+            target[size] = UInt8(truncatingIfNeeded: scalar)
+            size += 1
+        } else if scalar < 0x800 {
+            target[size] = UInt8(truncatingIfNeeded: 0xC0 | scalar >> 6)
+            target[size + 1] = continuation(0)
+            size += 2
+        } else if scalar < 0x1_0000 {
+            target[size] = UInt8(truncatingIfNeeded: 0xE0 | scalar >> 12)
+            target[size + 1] = continuation(6)
+            target[size + 2] = continuation(0)
+            size += 3
+        } else {
+            target[size] = UInt8(truncatingIfNeeded: 0xF0 | scalar >> 18)
+            target[size + 1] = continuation(12)
+            target[size + 2] = continuation(6)
+            target[size + 3] = continuation(0)
+            size += 4
+        }
+    }
+}
+
+/// The one rule of full case mapping that looks at the neighbours (Unicode, SpecialCasing.txt, Final_Sigma): Σ becomes ς
+/// after a cased letter and before none, case-ignorable scalars between them not counted. So ΟΔΟΣ finds οδος.
+enum FinalSigma {
+    static func isFinal(_ source: UnsafeBufferPointer<UInt8>, sigma: Range<Int>) -> Bool {
+        isCasedBefore(source, sigma.lowerBound) && !isCasedAfter(source, sigma.upperBound)
+    }
+
+    private static func isCasedBefore(_ source: UnsafeBufferPointer<UInt8>, _ end: Int) -> Bool {
+        var end = end
+        while end > 0 {
+            var start = end - 1
+            while start > 0, source[start] & 0xC0 == 0x80 { start -= 1 }
+            var next = start
+            guard let scalar = Unicode.Scalar(UTF8Scalars.decode(source, at: &next)), next == end else { return false }
+            guard scalar.properties.isCaseIgnorable else { return scalar.properties.isCased }
+            end = start
+        }
+        return false
+    }
+
+    private static func isCasedAfter(_ source: UnsafeBufferPointer<UInt8>, _ start: Int) -> Bool {
+        var index = start
+        while index < source.count {
+            guard let scalar = Unicode.Scalar(UTF8Scalars.decode(source, at: &index)) else { return false }
+            guard scalar.properties.isCaseIgnorable else { return scalar.properties.isCased }
+        }
+        return false
+    }
+}

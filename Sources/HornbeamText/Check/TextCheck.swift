@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Proves that an index is what its documents' texts make it: first that every part of it is readable and agrees with the
+// rest, then that each text's postings are there, then that there are no others, by their number. Memory stays bounded:
+// the texts are taken in batches, and each batch is compared in term order. It never changes anything.
+
+package import HornbeamPages
+package import HornbeamTree
+
+/// A check of one index in one state of a transaction.
+package struct TextCheck {
+    private let index: TextIndex
+    private let transaction: Transaction
+    private let batchSize: Int
+
+    /// `batchSize` bounds the memory for texts not yet compared, in bytes.
+    package init(_ index: TextIndex, in transaction: Transaction, batchSize: Int = 64 << 20) {
+        self.index = index
+        self.transaction = transaction
+        self.batchSize = batchSize
+    }
+
+    /// Calls `documents` once, which must call its argument with each document that the index should hold and its text.
+    /// The problems found, each with what is wrong and where: the first hundred; empty if all is well. Throws what
+    /// `documents` throws, and what reading throws other than `.corrupt`, which is a problem.
+    package func run(
+        documents: (_ body: (_ docno: UInt64, _ text: String) throws(StorageError) -> Void) throws(StorageError) -> Void
+    ) throws(StorageError) -> [String] {
+        var problems = TextProblems()
+        var opened: (trees: TextTrees, statistics: TextStatistics)?
+        try problems.collect { () throws(StorageError) in opened = try index.open(in: transaction) }
+        guard let opened else {
+            guard problems.isEmpty else { return problems.texts }
+            try documents { (docno, _) throws(StorageError) in
+                problems.add("document \(docno) is missing: nothing is indexed under “\(index.prefix)”")
+            }
+            return problems.texts
+        }
+        var walk = TextWalk(index, opened.trees, in: transaction)
+        try walk.run(opened.statistics, &problems)
+        var comparison = TextComparison(index, opened.trees, in: transaction)
+        try documents { (docno, text) throws(StorageError) in
+            comparison.add(docno, text, &problems)
+            if comparison.size > batchSize { try comparison.compare(&problems) }
+        }
+        try comparison.compare(&problems)
+        comparison.compareTotals(walk, &problems)
+        return problems.texts
+    }
+}
+
+/// The first problems of a check.
+struct TextProblems {
+    private static let limit = 100
+    private(set) var texts: [String] = []
+
+    var isEmpty: Bool { texts.isEmpty }
+    var isFull: Bool { texts.count >= Self.limit }
+
+    mutating func add(_ text: @autoclosure () -> String) {
+        if !isFull { texts.append(text()) }
+    }
+
+    /// Makes a problem of corruption that `body` meets; other errors pass.
+    mutating func collect(_ body: () throws(StorageError) -> Void) throws(StorageError) {
+        do { try body() } catch {
+            guard case .corrupt(let what) = error else { throw error }
+            add(what.description)
+        }
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The integers of the index's values: seven bits a byte, least significant first, the high bit says that more follow.
+// Reading checks every bound; it returns nil for whatever a writer here can't have written, and never traps.
+
+import HornbeamPages
+
+/// Reads a value from its beginning. Borrows the bytes: use it only while they live.
+struct ByteReader {
+    private let bytes: Bytes
+    private(set) var offset = 0
+
+    init(_ bytes: Bytes) { self.bytes = bytes }
+
+    var isAtEnd: Bool { offset == bytes.count }
+    var rest: Bytes { Bytes(rebasing: bytes[offset...]) }
+
+    @inline(__always)
+    mutating func byte() -> UInt8? {
+        guard offset < bytes.count else { return nil }
+        defer { offset &+= 1 }
+        return bytes[offset]
+    }
+
+    @inline(__always)
+    mutating func varint() -> UInt64? {
+        guard offset < bytes.count else { return nil }
+        let first = bytes[offset]
+        offset &+= 1
+        return first < 0x80 ? UInt64(first) : longVarint(UInt64(first & 0x7F))
+    }
+
+    private mutating func longVarint(_ low: UInt64) -> UInt64? {
+        var value = low
+        var shift: UInt64 = 7
+        while offset < bytes.count {
+            let byte = bytes[offset]
+            offset &+= 1
+            // The tenth byte has room for one bit.
+            if shift == 63 && byte > 1 { return nil }
+            value |= UInt64(byte & 0x7F) << shift
+            if byte < 0x80 { return value }
+            shift += 7
+            if shift > 63 { return nil }
+        }
+        return nil
+    }
+
+    mutating func varint32() -> UInt32? { varint().flatMap { UInt32(exactly: $0) } }
+
+    /// The next `count` bytes.
+    mutating func slice(_ count: UInt64) -> Bytes? {
+        guard count <= UInt64(bytes.count - offset) else { return nil }
+        let end = offset + Int(count)
+        defer { offset = end }
+        return Bytes(rebasing: bytes[offset..<end])
+    }
+
+    mutating func fixed16() -> UInt16? {
+        guard bytes.count - offset >= 2 else { return nil }
+        defer { offset += 2 }
+        return UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt16.self))
+    }
+}
+
+extension [UInt8] {
+    @inline(__always)
+    mutating func appendVarint(_ value: UInt64) {
+        var value = value
+        while value >= 0x80 {
+            append(UInt8(truncatingIfNeeded: value) | 0x80)
+            value >>= 7
+        }
+        append(UInt8(truncatingIfNeeded: value))
+    }
+
+    mutating func appendFixed16(_ value: UInt16) {
+        append(UInt8(truncatingIfNeeded: value))
+        append(UInt8(truncatingIfNeeded: value >> 8))
+    }
+
+    /// For keys: the order of the bytes is the order of the numbers.
+    mutating func appendBigEndian<Value: FixedWidthInteger>(_ value: Value) {
+        for shift in stride(from: Value.bitWidth - 8, through: 0, by: -8) {
+            append(UInt8(truncatingIfNeeded: value >> Value(shift)))
+        }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// The big-endian number at `offset`, nil if it doesn't lie within.
+    func bigEndian<Value: FixedWidthInteger & BitwiseCopyable>(at offset: Int, as type: Value.Type) -> Value? {
+        guard offset >= 0, count - offset >= MemoryLayout<Value>.size else { return nil }
+        return Value(bigEndian: loadUnaligned(fromByteOffset: offset, as: type))
+    }
+}

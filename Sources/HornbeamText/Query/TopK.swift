@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The best k of a stream of scored documents, in a heap whose root is the worst of them. Equal scores are decided by the
+// caller's order, so the result doesn't depend on the order in which documents arrive.
+
+import HornbeamPages
+
+/// A document found by a ranked search.
+package struct TextHit: Equatable, Sendable {
+    package let docno: UInt64
+    package let score: Double
+
+    package init(docno: UInt64, score: Double) {
+        self.docno = docno
+        self.score = score
+    }
+}
+
+/// A bounded heap.
+struct TopK {
+    private var heap: [TextHit] = []
+    private let limit: Int
+    private let tieBreak: TextTieBreak?
+
+    /// `limit` must be positive. Without `tieBreak` the smaller document number comes first.
+    init(limit: Int, tieBreak: TextTieBreak?) {
+        self.limit = limit
+        self.tieBreak = tieBreak
+        heap.reserveCapacity(min(limit, 1024))
+    }
+
+    /// The score below which nothing can enter any more.
+    var threshold: Double { heap.count < limit ? -.infinity : heap[0].score }
+
+    /// Whether a document would enter now.
+    func admits(_ hit: TextHit) throws(StorageError) -> Bool {
+        if heap.count < limit { return true }
+        return try isBetter(hit, heap[0])
+    }
+
+    mutating func insert(_ hit: TextHit) throws(StorageError) {
+        if heap.count < limit {
+            heap.append(hit)
+            try siftUp(heap.count - 1)
+        } else {
+            heap[0] = hit
+            try siftDown(0, in: heap.count)
+        }
+    }
+
+    /// The documents, best first.
+    consuming func sorted() throws(StorageError) -> [TextHit] {
+        var end = heap.count
+        while end > 1 {
+            end -= 1
+            heap.swapAt(0, end)
+            try siftDown(0, in: end)
+        }
+        return heap
+    }
+
+    private func isBetter(_ left: TextHit, _ right: TextHit) throws(StorageError) -> Bool {
+        if left.score != right.score { return left.score > right.score }
+        guard let tieBreak else { return left.docno < right.docno }
+        return try tieBreak(left.docno, right.docno)
+    }
+
+    private mutating func siftUp(_ start: Int) throws(StorageError) {
+        var place = start
+        while place > 0 {
+            let parent = (place - 1) / 2
+            guard try isBetter(heap[parent], heap[place]) else { return }
+            heap.swapAt(place, parent)
+            place = parent
+        }
+    }
+
+    private mutating func siftDown(_ start: Int, in count: Int) throws(StorageError) {
+        var place = start
+        while true {
+            var worst = place
+            for child in [2 * place + 1, 2 * place + 2] where child < count {
+                if try isBetter(heap[worst], heap[child]) { worst = child }
+            }
+            guard worst != place else { return }
+            heap.swapAt(place, worst)
+            place = worst
+        }
+    }
+}
