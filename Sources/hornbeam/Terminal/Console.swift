@@ -52,6 +52,11 @@ final class Console {
         if !isQuiet { Self.complain(line) }
     }
 
+    /// Something that was asked for and doesn't belong to the result, on standard error.
+    func answer(_ lines: String) {
+        Self.complain(lines)
+    }
+
     /// An error's line on standard error.
     func report(_ line: String) {
         Self.complain("hornbeam: \(line)")
