@@ -14,14 +14,26 @@ struct CommandRun {
     private static let binary = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         .deletingLastPathComponent().appendingPathComponent("hornbeam")
 
-    /// Runs `hornbeam` with these words. Output goes through files, so that no pipe can fill up.
+    /// Runs `hornbeam` with these words.
     init(_ words: [String], input: String = "", errorsTo terminal: FileHandle? = nil) throws {
+        try self.init(Self.binary, words, input: input, errorsTo: terminal)
+    }
+
+    /// Runs a line of shell in `folder`; `hornbeam` in it is the built one.
+    init(shell line: String, in folder: String) throws {
+        let path = "\(Self.binary.deletingLastPathComponent().path):/usr/bin:/bin"
+        try self.init(
+            URL(fileURLWithPath: "/bin/sh"), ["-c", "cd '\(folder)' && PATH='\(path)' && \(line)"], input: "",
+            errorsTo: nil)
+    }
+
+    /// Output goes through files, so that no pipe can fill up.
+    private init(_ executable: URL, _ words: [String], input: String, errorsTo terminal: FileHandle?) throws {
         let folder = try TemporaryFolder()
         let process = Process()
-        process.executableURL = Self.binary
+        process.executableURL = executable
         process.arguments = words
-        process.standardInput = try FileHandle(
-            forReadingFrom: URL(fileURLWithPath: try folder.write("in", input)))
+        process.standardInput = try FileHandle(forReadingFrom: URL(fileURLWithPath: try folder.write("in", input)))
         process.standardOutput = try Self.file(folder, "out")
         process.standardError = try terminal ?? Self.file(folder, "err")
         try process.run()
