@@ -65,7 +65,7 @@ let package = Package(
             name: "HornbeamText", dependencies: ["HornbeamTree", "HornbeamKeys"], swiftSettings: engineSettings),
         .macro(name: "HornbeamMacros", swiftSettings: macroSettings, linkerSettings: macroLinker),
         .target(
-            name: "Hornbeam", dependencies: ["HornbeamText", "HornbeamTree", "HornbeamKeys", "HornbeamMacros"],
+            name: "Hornbeam", dependencies: ["HornbeamText", "HornbeamTree", "HornbeamKeys", "HornbeamMacros", "CXXHash"],
             swiftSettings: engineSettings),
         // The command: a library, so that tests can import it, and the file that starts it, in one folder.
         .target(

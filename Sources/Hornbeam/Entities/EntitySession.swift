@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// One transaction seen through the schema: the way from type names to stores and edges. Holds what a write transaction
+// gathers before its commit (counters of row ids, buffered postings); `flush` must come before the commit.
+
+package import HornbeamTree
+
+/// Belongs to one thread at a time, as its transaction does.
+package final class EntitySession {
+    package let transaction: Transaction
+    package private(set) var schema: Schema
+    private var stores: [String: EntityStore] = [:]
+    package private(set) lazy var edges = EdgeTrees(session: self)
+
+    package init(_ transaction: Transaction, schema: Schema) {
+        self.transaction = transaction
+        self.schema = schema
+    }
+
+    /// The store of one entity type. `.unregisteredEntity` if the database doesn't know it.
+    package func store(_ name: String) throws(HornbeamError) -> EntityStore {
+        if let store = stores[name] { return store }
+        let store = EntityStore(type: try schema.type(name), session: self)
+        stores[name] = store
+        return store
+    }
+
+    /// Adds or changes types within this write transaction. Stores handed out before must be asked for anew.
+    package func adopt(_ schema: Schema) throws {
+        try flush()
+        self.schema = schema
+        stores = [:]
+        edges = EdgeTrees(session: self)
+    }
+
+    /// Brings the trees up to what the session gathered.
+    package func flush() throws {
+        for store in stores.values { try store.flush() }
+    }
+
+    /// Flushes and commits. The transaction has ended afterwards, also after a failure.
+    package func commit() throws {
+        do {
+            try flush()
+        } catch {
+            transaction.abort()
+            throw error
+        }
+        try transaction.commit()
+    }
+}

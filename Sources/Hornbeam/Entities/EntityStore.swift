@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of one entity type in one transaction: ids, rows, and the indexes that follow them. A save works out and
+// checks everything before it changes anything, so a refused save leaves nothing behind.
+
+import HornbeamKeys
+import HornbeamPages
+import HornbeamText
+package import HornbeamTree
+
+/// One entity type in one transaction. Made by `EntitySession.store`.
+package final class EntityStore {
+    package let type: EntityType
+    // The session owns its stores and outlives every use of them.
+    unowned let session: EntitySession
+    package let transaction: Transaction
+    private var nextRowID: UInt64?
+    private var nextRowIDChanged = false
+    private var textWriters: [TextIndexWriter?]
+
+    init(type: EntityType, session: EntitySession) {
+        self.type = type
+        self.session = session
+        transaction = session.transaction
+        textWriters = type.textIndexes.map { _ in nil }
+    }
+
+    // MARK: Rows
+
+    /// Saved entities.
+    package func count() throws -> Int {
+        Int(clamping: try transaction.count(type.rows))
+    }
+
+    package func isSaved(_ rowID: RowID) throws -> Bool {
+        try rowBytes(rowID) != nil
+    }
+
+    /// The row, or nil if there is none. Lives until the transaction changes or ends.
+    package func row(_ rowID: RowID) throws -> RowReader? {
+        guard let bytes = try rowBytes(rowID) else { return nil }
+        return try RowReader(bytes, layout: type.layout)
+    }
+
+    @inline(__always)
+    private func rowBytes(_ rowID: RowID) throws(StorageError) -> Bytes? {
+        var key = rowID.rawValue.bigEndian
+        return try withUnsafeMutableBytes(of: &key) { (bytes) throws(StorageError) in
+            try transaction.get(type.rows, Bytes(bytes))
+        }
+    }
+
+    /// A writer for a row of this type.
+    package func makeRow() -> RowWriter { RowWriter(layout: type.layout) }
+
+    /// All saved rows in the order of their row ids, until `body` returns false. `body` must not change the store.
+    package func forEachRow(_ body: (RowID, RowReader) throws -> Bool) throws {
+        var cursor = try transaction.cursor(type.rows)
+        var isValid = try cursor.first()
+        while isValid {
+            guard let rowID = RowID(key: cursor.key), cursor.key.count == 8 else {
+                throw corrupt("e:\(type.name)", "a key is no row id")
+            }
+            guard try body(rowID, try RowReader(cursor.value, layout: type.layout)) else { return }
+            isValid = try cursor.next()
+        }
+    }
+
+    /// All ids of saved entities, in the order of their row ids.
+    package func allIDs() throws -> [Value] {
+        var ids: [Value] = []
+        try forEachRow { _, row in
+            ids.append(try row.value(0))
+            return true
+        }
+        return ids
+    }
+
+    func corrupt(_ tree: String, _ reason: String) -> StorageError {
+        .corrupt(Corruption(tree: tree, reason: reason))
+    }
+
+    // MARK: Saving and deleting
+
+    /// Entities other than `rowID` that hold a unique key of `row`.
+    package func uniqueConflicts(
+        _ row: [UInt8], rowID: RowID
+    ) throws -> [(index: IndexDescription, rowID: RowID)] {
+        try row.withUnsafeBytes { bytes in
+            let new = try RowReader(bytes, layout: type.layout)
+            let changes = try IndexChanges(of: type, from: try self.row(rowID), to: new)
+            return try conflicts(of: new, rowID, changes)
+        }
+    }
+
+    /// Inserts or replaces a row and brings its indexes along; relations are left alone. `.uniqueViolation`, with
+    /// nothing changed, if another entity holds one of its unique keys.
+    package func save(_ row: [UInt8], _ rowID: RowID) throws {
+        let (changes, isNew) = try row.withUnsafeBytes { bytes in
+            let new = try RowReader(bytes, layout: type.layout)
+            let old = try self.row(rowID)
+            let changes = try IndexChanges(of: type, from: old, to: new)
+            if let (index, other) = try conflicts(of: new, rowID, changes).first {
+                throw try violation(index, of: try new.value(0), by: other)
+            }
+            return (changes, old == nil)
+        }
+        try transaction.put(type.rows, rowID.key, row)
+        if isNew, try transaction.count(type.unsaved) > 0 { _ = try transaction.delete(type.unsaved, rowID.key) }
+        try apply(changes, rowID)
+    }
+
+    /// Removes an entity: row, index entries, links from and to it, and its place among the ids. False if it was not
+    /// saved; its links and its place go all the same.
+    @discardableResult
+    package func delete(_ rowID: RowID) throws -> Bool {
+        let old = try row(rowID)
+        let id = try self.id(of: rowID)
+        if let old {
+            let changes = try IndexChanges(of: type, from: old, to: nil)
+            _ = try transaction.delete(type.rows, rowID.key)
+            try apply(changes, rowID)
+        }
+        try session.edges.removeAll(of: type, rowID)
+        if let id, RowID(integerID: id) == nil {
+            _ = try transaction.delete(type.ids, try idKey(id))
+            _ = try transaction.delete(type.unsaved, rowID.key)
+        }
+        return old != nil
+    }
+
+    private func apply(_ changes: IndexChanges, _ rowID: RowID) throws {
+        for change in changes.keys {
+            if let removed = change.removed {
+                _ = try transaction.delete(change.index.tree, change.index.entry(removed, rowID).key)
+            }
+            if let added = change.added {
+                let entry = change.index.entry(added, rowID)
+                try transaction.put(change.index.tree, entry.key, entry.value)
+            }
+        }
+        for change in changes.texts {
+            let writer = try textWriter(change.index)
+            switch (change.removed, change.added) {
+            case (nil, let text?): try writer.insert(rowID.rawValue, text: text)
+            case (let text?, nil): try writer.remove(rowID.rawValue, text: text)
+            case (let old?, let new?): try writer.update(rowID.rawValue, from: old, to: new)
+            case (nil, nil): break
+            }
+        }
+    }
+
+    private func conflicts(
+        of new: RowReader, _ rowID: RowID, _ changes: IndexChanges
+    ) throws -> [(index: IndexDescription, rowID: RowID)] {
+        var found: [(index: IndexDescription, rowID: RowID)] = []
+        for change in changes.keys where change.index.isUnique {
+            guard let key = change.added, !key.hasNil else { continue }
+            if let other = try holder(of: key, new, change.index, except: rowID) {
+                found.append((change.index.description, other))
+            }
+        }
+        return found
+    }
+
+    private func holder(
+        of key: IndexKeyBytes, _ new: RowReader, _ index: EntityIndex, except rowID: RowID
+    ) throws -> RowID? {
+        if index.isExclusive(key) {
+            guard let value = try transaction.get(index.tree, key.bytes) else { return nil }
+            guard let other = RowID(stored: value) else {
+                throw corrupt("u:\(type.name):\(index.description.name)", "an entry holds no row id")
+            }
+            return other == rowID ? nil : other
+        }
+        let whole = try index.fullKey(of: new).key
+        var cursor = try transaction.cursor(index.tree)
+        var isValid = try cursor.seek(key.bytes)
+        while isValid, cursor.key.starts(with: key.bytes) {
+            if let other = index.rowID(key: cursor.key, value: cursor.value), other != rowID,
+                let row = try row(other), try index.fullKey(of: row).key == whole
+            {
+                return other
+            }
+            isValid = try cursor.next()
+        }
+        return nil
+    }
+
+    private func violation(_ index: IndexDescription, of id: Value, by other: RowID) throws -> HornbeamError {
+        let otherID = try self.id(of: other) ?? .null
+        let columns = index.components.map(\.column).joined(separator: ", ")
+        return HornbeamError(
+            .uniqueViolation,
+            "\(type.name) \(id.text) can't be saved: \(type.name) \(otherID.text) has the same \(columns) "
+                + "(unique index “\(index.name)”)")
+    }
+
+    // MARK: Full text
+
+    /// The writer of one full-text index; gathers changes until `flush`.
+    private func textWriter(_ index: EntityTextIndex) throws -> TextIndexWriter {
+        let position = type.textIndexes.firstIndex { $0.description.name == index.description.name } ?? 0
+        if let writer = textWriters[position] { return writer }
+        let writer = try TextIndexWriter(index.index, in: transaction)
+        textWriters[position] = writer
+        return writer
+    }
+
+    /// Brings the full-text trees up to date; searches in the same transaction need it.
+    package func flushText() throws {
+        for writer in textWriters { try writer?.flush() }
+    }
+
+    func flush() throws {
+        try flushText()
+        guard nextRowIDChanged, let next = nextRowID else { return }
+        try SchemaCatalogue.setNextRowID(next, type.name, in: transaction)
+        nextRowIDChanged = false
+    }
+}
+
+// MARK: - Ids
+
+extension EntityStore {
+    /// Longer ids are refused.
+    package static let maximumIDSize = 900
+
+    private func idKey(_ id: Value) throws -> [UInt8] {
+        var key = KeyWriter(capacity: 24)
+        try KeyCoding.append(id, as: type.idType, to: &key)
+        guard key.bytes.count <= Self.maximumIDSize else {
+            throw StorageError.tooLarge(
+                what: "the id of a \(type.name)", size: key.bytes.count, limit: Self.maximumIDSize)
+        }
+        return key.bytes
+    }
+
+    private func converted(_ id: Value) throws -> Value {
+        guard let converted = id.converted(to: type.idType), converted != .null else {
+            throw HornbeamError(.invalid, "\(id.text) can't be the id of a \(type.name): ids are \(type.idType)")
+        }
+        return converted
+    }
+
+    /// The row id of an entity that is saved or referred to; an integer id may have neither yet.
+    package func rowID(of id: Value) throws -> RowID? {
+        let id = try converted(id)
+        if let rowID = RowID(integerID: id) { return rowID }
+        guard let stored = try transaction.get(type.ids, try idKey(id)) else { return nil }
+        guard let rowID = RowID(stored: stored) else { throw corrupt("i:\(type.name)", "an entry holds no row id") }
+        return rowID
+    }
+
+    /// The row id of an entity, handed out now if need be.
+    /// - Parameter saving: whether the entity's row is saved right after this; ids that are only referred to are
+    ///   remembered apart, so that they can be told without a row.
+    package func ensureRowID(of id: Value, saving: Bool = false) throws -> RowID {
+        if let rowID = try rowID(of: id) { return rowID }
+        let id = try converted(id)
+        let next = try nextRowID ?? SchemaCatalogue.nextRowID(type.name, in: transaction)
+        let rowID = RowID(rawValue: next)
+        try transaction.put(type.ids, try idKey(id), rowID.stored)
+        if !saving {
+            var bytes: [UInt8] = []
+            _ = ValueBytes.append(id, as: type.idType, to: &bytes)
+            try transaction.put(type.unsaved, rowID.key, bytes)
+        }
+        nextRowID = next + 1
+        nextRowIDChanged = true
+        return rowID
+    }
+
+    /// The order of two entities by their ids.
+    func idPrecedes(_ left: RowID, _ right: RowID) throws -> Bool {
+        guard let first = try id(of: left), let second = try id(of: right) else { return left < right }
+        return try idKey(first).lexicographicallyPrecedes(try idKey(second))
+    }
+
+    /// The id behind a row id: of a saved entity, or of one that is only referred to. An integer row id that is
+    /// neither stands for itself.
+    package func id(of rowID: RowID) throws -> Value? {
+        if rowID < RowID.firstAssigned {
+            return Value.uint(rowID.rawValue).converted(to: type.idType)
+        }
+        if let row = try row(rowID) { return try row.value(0) }
+        guard let bytes = try transaction.get(type.unsaved, rowID.key) else { return nil }
+        guard let id = ValueBytes.decode(bytes, as: type.idType) else {
+            throw corrupt("n:\(type.name)", "an entry holds no \(type.idType)")
+        }
+        return id
+    }
+}

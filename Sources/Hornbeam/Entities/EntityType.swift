@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// An entity type as the core works with it: its description, the layout of its rows, and the trees it lies in.
+//
+//     e:Type             row id → row
+//     i:Type             id as key → row id            (ids that can't be row ids themselves)
+//     n:Type             row id → id as value bytes    (ids that are referred to and not saved)
+//     x:Type:index       key ‖ row id → nothing
+//     u:Type:index       key → row id                  (row id appended if a component is nil or the key is cut)
+//     t:Type:index:…     full text
+//     f:Type:relation    source ‖ position → target, or source → target if to-one
+//     l:Type:relation    source ‖ target → position    (to-many)
+//     b:Type:relation    target ‖ source → nothing     (one-way relations)
+//
+// Row ids and positions are eight bytes, big-endian in keys and little-endian in values.
+
+import HornbeamText
+import HornbeamTree
+
+/// Immutable and shared by all transactions: tree ids stay good for the life of the store.
+package final class EntityType: Sendable {
+    /// Columns by number: those declared, in their order, then those that only the store still has.
+    package let description: EntityDescription
+    package let layout: RowLayout
+    let rows: TreeID
+    let ids: TreeID
+    let unsaved: TreeID
+    let indexes: [EntityIndex]
+    let textIndexes: [EntityTextIndex]
+    package let relations: [EdgeSide]
+
+    package var name: String { description.name }
+    package var idType: ColumnType { description.columns[0].type }
+
+    init(
+        description: EntityDescription, layout: RowLayout, rows: TreeID, ids: TreeID, unsaved: TreeID,
+        indexes: [EntityIndex], textIndexes: [EntityTextIndex], relations: [EdgeSide]
+    ) {
+        self.description = description
+        self.layout = layout
+        self.rows = rows
+        self.ids = ids
+        self.unsaved = unsaved
+        self.indexes = indexes
+        self.textIndexes = textIndexes
+        self.relations = relations
+    }
+
+    /// The number of a column; an error that names the type if there is none.
+    package func column(_ name: String) throws(HornbeamError) -> Int {
+        guard let column = description.column(name) else {
+            let known = description.columns.map(\.name).joined(separator: ", ")
+            throw HornbeamError(.invalid, "\(self.name) has no property “\(name)”; it has \(known)")
+        }
+        return column
+    }
+
+    package func relation(_ name: String) throws(HornbeamError) -> EdgeSide {
+        guard let side = relations.first(where: { $0.name == name }) else {
+            throw HornbeamError(.invalid, "\(self.name) has no relation “\(name)”")
+        }
+        return side
+    }
+}
+
+/// A value or unique index with its columns resolved.
+package struct EntityIndex: Sendable {
+    struct Component: Sendable {
+        let column: Int
+        let type: ColumnType
+        let descending: Bool
+    }
+
+    let description: IndexDescription
+    let tree: TreeID
+    let components: [Component]
+    var isUnique: Bool { description.kind == .unique }
+}
+
+/// A full-text index with its columns resolved.
+package struct EntityTextIndex: Sendable {
+    let description: IndexDescription
+    let index: TextIndex
+    let columns: [Int]
+}

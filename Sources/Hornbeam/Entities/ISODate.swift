@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dates as text, exactly: ISO 8601 in UTC, used only where reading it back gives the very same double.
+
+enum ISODate {
+    /// Seconds from 1970-01-01 to the reference date 2001-01-01.
+    private static let referenceOffset = 978_307_200.0
+
+    /// Seconds since the reference date as `2001-01-01T00:00:00Z`, with a fraction of up to nine digits; nil if no such
+    /// text is exact, or the year is beyond 0000–9999.
+    static func text(_ seconds: Double) -> String? {
+        let whole = seconds.rounded(.down)
+        guard abs(whole) < 1e12 else { return nil }
+        let days = Int(whole / 86_400.0 + (whole < 0 ? -1 : 0))
+        var day = days
+        var second = Int(whole) - day * 86_400
+        if second >= 86_400 {
+            day += 1
+            second -= 86_400
+        }
+        let (year, month, dayOfMonth) = civil(day + Int(referenceOffset) / 86_400)
+        guard (0...9999).contains(year) else { return nil }
+        let head = pad(year, 4) + "-" + pad(month, 2) + "-" + pad(dayOfMonth, 2) + "T" + pad(second / 3600, 2)
+        let time = head + ":" + pad(second / 60 % 60, 2) + ":" + pad(second % 60, 2)
+        let nanoseconds = Int(((seconds - whole) * 1e9).rounded())
+        var fraction = ""
+        if nanoseconds > 0 {
+            fraction = "." + pad(nanoseconds, 9)
+            while fraction.hasSuffix("0") { fraction.removeLast() }
+        }
+        let text = time + fraction + "Z"
+        return ISODate.seconds(text)?.bitPattern == seconds.bitPattern ? text : nil
+    }
+
+    private static func pad(_ number: Int, _ width: Int) -> String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    }
+
+    /// Reads `YYYY-MM-DD`, `YYYY-MM-DDThh:mm[:ss[.fraction]]` with `Z`, an offset `±hh:mm`, or neither (UTC).
+    static func seconds(_ text: String) -> Double? {
+        var scanner = Scanner(bytes: Array(text.utf8))
+        guard let year = scanner.number(4), scanner.take("-"), let month = scanner.number(2), scanner.take("-"),
+            let day = scanner.number(2), (1...12).contains(month), (1...lastDay(year, month)).contains(day)
+        else { return nil }
+        var total = (daysSince1970(year, month, day) - Int(referenceOffset) / 86_400) * 86_400
+        var fraction = 0.0
+        if scanner.take("T") || scanner.take(" ") {
+            guard let hour = scanner.number(2), scanner.take(":"), let minute = scanner.number(2), hour < 24,
+                minute < 60
+            else { return nil }
+            total += hour * 3600 + minute * 60
+            if scanner.take(":") {
+                guard let second = scanner.number(2), second < 60 else { return nil }
+                total += second
+                if scanner.take(".") {
+                    guard let part = scanner.fraction() else { return nil }
+                    fraction = part
+                }
+            }
+            guard let zone = scanner.zone() else { return nil }
+            total -= zone
+        }
+        return scanner.isAtEnd ? Double(total) + fraction : nil
+    }
+
+    private static func lastDay(_ year: Int, _ month: Int) -> Int {
+        if month == 2 { return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28 }
+        return [4, 6, 9, 11].contains(month) ? 30 : 31
+    }
+
+    // The two conversions count from the first of March, so that the leap day ends the year.
+    private static func daysSince1970(_ year: Int, _ month: Int, _ day: Int) -> Int {
+        let year = month <= 2 ? year - 1 : year
+        let era = (year >= 0 ? year : year - 399) / 400
+        let yearOfEra = year - era * 400
+        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+    }
+
+    private static func civil(_ days: Int) -> (year: Int, month: Int, day: Int) {
+        let shifted = days + 719_468
+        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let monthIndex = (5 * dayOfYear + 2) / 153
+        let month = monthIndex + (monthIndex < 10 ? 3 : -9)
+        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * monthIndex + 2) / 5 + 1)
+    }
+
+    private struct Scanner {
+        let bytes: [UInt8]
+        var at = 0
+
+        var isAtEnd: Bool { at == bytes.count }
+
+        mutating func take(_ character: Character) -> Bool {
+            guard at < bytes.count, bytes[at] == character.asciiValue else { return false }
+            at += 1
+            return true
+        }
+
+        mutating func number(_ digits: Int) -> Int? {
+            guard at + digits <= bytes.count else { return nil }
+            var number = 0
+            for _ in 0..<digits {
+                guard (48...57).contains(bytes[at]) else { return nil }
+                number = number * 10 + Int(bytes[at] - 48)
+                at += 1
+            }
+            return number
+        }
+
+        mutating func fraction() -> Double? {
+            let start = at
+            while at < bytes.count, (48...57).contains(bytes[at]) { at += 1 }
+            guard at > start, at - start <= 18 else { return nil }
+            return Double("0." + String(decoding: bytes[start..<at], as: UTF8.self))
+        }
+
+        /// Seconds east of UTC.
+        mutating func zone() -> Int? {
+            if isAtEnd || take("Z") { return 0 }
+            let sign = take("+") ? 1 : take("-") ? -1 : 0
+            guard sign != 0, let hours = number(2) else { return nil }
+            _ = take(":")
+            guard let minutes = number(2), hours < 24, minutes < 60 else { return nil }
+            return sign * (hours * 3600 + minutes * 60)
+        }
+    }
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entry of a row in an index, and what a change of the row means for it. This is the pure function of index
+// maintenance: old row and new row in, keys to remove and to add out. It never touches a tree.
+//
+// Keys longer than a tree takes are cut: 884 bytes and a 128-bit hash of the whole. Among such keys the order is that
+// of the 884 bytes; equality is exact because whoever finds a cut key compares with the row.
+
+import CXXHash
+import HornbeamKeys
+import HornbeamPages
+
+/// A row's key in one index.
+struct IndexKeyBytes: Equatable {
+    /// Without the row id; cut if it was too long.
+    var bytes: [UInt8]
+    var hasNil: Bool
+    var isCut: Bool { bytes.count == IndexKeyBytes.cutSize }
+
+    /// Keys from this size on are cut, to exactly this size. Fits the smallest node page with a row id appended.
+    static let cutSize = 900
+    /// What is left of a cut key before its hash.
+    static let keptSize = cutSize - 16
+
+    static func cut(_ key: inout [UInt8]) {
+        guard key.count >= cutSize else { return }
+        let hash = key.withUnsafeBytes { XXH3_128bits($0.baseAddress, $0.count) }
+        key.removeLast(key.count - keptSize)
+        withUnsafeBytes(of: hash.high64.bigEndian) { key.append(contentsOf: $0) }
+        withUnsafeBytes(of: hash.low64.bigEndian) { key.append(contentsOf: $0) }
+    }
+}
+
+extension EntityIndex {
+    /// The whole key of a row, not cut.
+    func fullKey(of row: RowReader) throws(HornbeamError) -> (key: [UInt8], hasNil: Bool) {
+        var writer = KeyWriter(capacity: 48)
+        var hasNil = false
+        for component in components {
+            if try row.isNull(column: component.column) { hasNil = true }
+            try KeyCoding.appendComponent(
+                of: row, column: component.column, descending: component.descending, to: &writer)
+        }
+        return (writer.bytes, hasNil)
+    }
+
+    func key(of row: RowReader) throws(HornbeamError) -> IndexKeyBytes {
+        var (bytes, hasNil) = try fullKey(of: row)
+        IndexKeyBytes.cut(&bytes)
+        return IndexKeyBytes(bytes: bytes, hasNil: hasNil)
+    }
+
+    /// Whether the tree can hold one entity at most under this key, so that the key stands there alone.
+    func isExclusive(_ key: IndexKeyBytes) -> Bool {
+        isUnique && !key.hasNil && !key.isCut
+    }
+
+    /// The entry in the tree.
+    func entry(_ key: IndexKeyBytes, _ rowID: RowID) -> (key: [UInt8], value: [UInt8]) {
+        if isExclusive(key) { return (key.bytes, rowID.stored) }
+        return (key.bytes + rowID.key, isUnique ? rowID.stored : [])
+    }
+
+    /// The row id that an entry names; nil if the entry is damaged.
+    @inline(__always)
+    func rowID(key: Bytes, value: Bytes) -> RowID? {
+        isUnique ? RowID(stored: value) : RowID(key: key, at: key.count - 8)
+    }
+
+    /// How many bytes of an entry's key are the key itself, without a row id appended.
+    func keySize(_ key: Bytes) -> Int? {
+        if !isUnique || key.count >= IndexKeyBytes.cutSize { return key.count >= 8 ? key.count - 8 : nil }
+        var reader = KeyReader(key)
+        for component in components {
+            guard let shape = KeyCoding.shape(of: component.type, descending: component.descending),
+                (try? reader.skip(shape)) != nil
+            else { return nil }
+        }
+        return reader.offset
+    }
+}
+
+/// What a change of one row does to one index.
+struct IndexChange {
+    let index: EntityIndex
+    var removed: IndexKeyBytes?
+    var added: IndexKeyBytes?
+}
+
+/// What a change of one row does to one full-text index.
+struct TextChange {
+    let index: EntityTextIndex
+    var removed: String?
+    var added: String?
+}
+
+/// What a change of one row does to all indexes. Indexes it does not touch are not in it.
+struct IndexChanges {
+    var keys: [IndexChange] = []
+    var texts: [TextChange] = []
+
+    /// - Parameters: nil for a row that is not there before or after.
+    init(of type: EntityType, from old: RowReader?, to new: RowReader?) throws(HornbeamError) {
+        for index in type.indexes {
+            if let old, let new, try Self.isUntouched(index.components.map(\.column), old, new) { continue }
+            var change = IndexChange(index: index)
+            if let old { change.removed = try index.key(of: old) }
+            if let new { change.added = try index.key(of: new) }
+            if change.removed != change.added { keys.append(change) }
+        }
+        for index in type.textIndexes {
+            if let old, let new, try Self.isUntouched(index.columns, old, new) { continue }
+            var change = TextChange(index: index)
+            if let old { change.removed = try index.text(of: old) }
+            if let new { change.added = try index.text(of: new) }
+            texts.append(change)
+        }
+    }
+
+    private static func isUntouched(
+        _ columns: [Int], _ old: RowReader, _ new: RowReader
+    ) throws(HornbeamError) -> Bool {
+        for column in columns {
+            switch (try old.rawBytes(column), try new.rawBytes(column)) {
+            case (nil, nil): continue
+            case (let before?, let after?) where before.order(after) == 0: continue
+            default: return false
+            }
+        }
+        return true
+    }
+}
+
+extension EntityTextIndex {
+    /// The document: the fields in declared order, joined by a line feed. A nil field is an empty one.
+    func text(of row: RowReader) throws(HornbeamError) -> String {
+        try row.joinedText(columns)
+    }
+}
+
+extension RowReader {
+    /// String columns (or arrays of strings) joined by line feeds.
+    func joinedText(_ columns: [Int]) throws(HornbeamError) -> String {
+        if columns.count == 1, case .string = layout.fields[columns[0]].type { return try string(columns[0]) ?? "" }
+        var text = ""
+        for (position, column) in columns.enumerated() {
+            if position > 0 { text += "\n" }
+            text += Self.text(in: try value(column))
+        }
+        return text
+    }
+
+    private static func text(in value: Value) -> String {
+        switch value {
+        case .string(let text): text
+        case .array(let values): values.map(text(in:)).joined(separator: "\n")
+        default: ""
+        }
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// From values and raw columns to the components of keys. Every component of an index begins with a presence marker,
+// also where the column isn't optional: rows that are older than a property hold null in it.
+
+import FoundationEssentials
+import HornbeamKeys
+import HornbeamPages
+
+enum KeyCoding {
+    /// Appends a value that is not null and was converted to `type`, without a marker.
+    static func append(_ value: Value, as type: ColumnType, to key: inout KeyWriter) throws(HornbeamError) {
+        switch (type.unwrapped, value) {
+        case (.bool, .bool(let flag)): key.append(flag)
+        case (.int8, .int(let number)): key.append(Int8(truncatingIfNeeded: number))
+        case (.int16, .int(let number)): key.append(Int16(truncatingIfNeeded: number))
+        case (.int32, .int(let number)): key.append(Int32(truncatingIfNeeded: number))
+        case (.int64, .int(let number)): key.append(number)
+        case (.uint8, .uint(let number)): key.append(UInt8(truncatingIfNeeded: number))
+        case (.uint16, .uint(let number)): key.append(UInt16(truncatingIfNeeded: number))
+        case (.uint32, .uint(let number)): key.append(UInt32(truncatingIfNeeded: number))
+        case (.uint64, .uint(let number)): key.append(number)
+        case (.float, .double(let number)): key.append(Float(number))
+        case (.double, .double(let number)), (.date, .date(let number)): key.append(number)
+        case (.uuid, .uuid(let id)): key.append(uuid: id.uuid)
+        case (.string, .string(let text)), (.url, .string(let text)): key.append(text)
+        case (.data, .data(let data)): key.append(bytes: Array(data))
+        case (.decimal, .decimal(let number)): key.append(try decimal(number))
+        default:
+            throw HornbeamError(.invalid, "\(value) has no order-preserving key as \(type): index another property")
+        }
+    }
+
+    private static func decimal(_ number: Decimal) throws(HornbeamError) -> KeyDecimal {
+        if number.isNaN { return .nan }
+        let magnitude = number.magnitude
+        guard let mantissa = UInt128(magnitude.significand.description),
+            let decimal = KeyDecimal(
+                isNegative: number.sign == .minus, mantissa: mantissa, exponent: magnitude.exponent)
+        else { throw HornbeamError(.invalid, "the decimal \(number) has no key") }
+        return decimal
+    }
+
+    /// A whole component, marker included.
+    static func appendComponent(
+        _ value: Value, as type: ColumnType, descending: Bool, to key: inout KeyWriter
+    ) throws(HornbeamError) {
+        let start = key.bytes.count
+        if value == .null {
+            key.appendNil()
+        } else {
+            key.appendPresent()
+            try append(value, as: type, to: &key)
+        }
+        if descending { key.invert(from: start) }
+    }
+
+    /// A whole component straight from a row.
+    static func appendComponent(
+        of row: RowReader, column: Int, descending: Bool, to key: inout KeyWriter
+    ) throws(HornbeamError) {
+        let start = key.bytes.count
+        if try row.isNull(column: column) {
+            key.appendNil()
+        } else {
+            key.appendPresent()
+            try appendPresent(row, column, to: &key)
+        }
+        if descending { key.invert(from: start) }
+    }
+
+    private static func appendPresent(
+        _ row: RowReader, _ column: Int, to key: inout KeyWriter
+    ) throws(HornbeamError) {
+        let type = row.layout.fields[column].type
+        switch type {
+        case .int64:
+            if let number = try row.int(column) { key.append(number) }
+        case .double, .date:
+            if let number = try row.double(column) { key.append(number) }
+        case .string, .url:
+            guard let utf8 = try row.stringBytes(column) else { return }
+            if utf8.allSatisfy({ $0 < 0x80 }) {
+                key.append(bytes: utf8)
+            } else if let text = try row.string(column) {
+                key.append(text)
+            }
+        default:
+            try append(try row.value(column), as: type, to: &key)
+        }
+    }
+
+    /// The shape of a component, for passing over it.
+    static func shape(of type: ColumnType, descending: Bool) -> KeyShape? {
+        let shape: KeyShape
+        switch type.unwrapped {
+        case .string, .url, .data: shape = .terminated
+        case .decimal: shape = .decimal
+        case let fixed:
+            guard let width = fixed.fixedWidth else { return nil }
+            shape = .fixed(width)
+        }
+        return descending ? .descending(.optional(shape)) : .optional(shape)
+    }
+}

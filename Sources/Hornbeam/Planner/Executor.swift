@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a plan: streams candidates in order, tests what the access path left open, and stops when the limit is full.
+// Rows are borrowed from their pages: whoever gets one must not change the store before it is done with it.
+
+import HornbeamPages
+import HornbeamText
+import HornbeamTree
+
+extension EntitySession {
+    /// Calls `body` with each result in order until it returns false; the score is that of a ranked search. `body` must
+    /// not change the store.
+    package func forEach(
+        _ query: EntityQuery, _ body: (RowID, RowReader, Double?) throws -> Bool
+    ) throws {
+        try Executor(try Planner(query, session: self).plan(), session: self).run(needsRows: true) {
+            rowID, row, score in
+            guard let row else { return true }
+            return try body(rowID, row, score)
+        }
+    }
+
+    /// The row ids of the results in order; rows are read only where the filter or the sort needs them.
+    package func rowIDs(_ query: EntityQuery) throws -> [RowID] {
+        var found: [RowID] = []
+        try Executor(try Planner(query, session: self).plan(), session: self).run(needsRows: false) { rowID, _, _ in
+            found.append(rowID)
+            return true
+        }
+        return found
+    }
+
+    /// Row ids and scores of a ranked search, best first.
+    package func ranked(_ query: EntityQuery) throws -> [(rowID: RowID, score: Double)] {
+        var found: [(rowID: RowID, score: Double)] = []
+        try Executor(try Planner(query, session: self).plan(), session: self).run(needsRows: false) { rowID, _, score in
+            found.append((rowID, score ?? 0))
+            return true
+        }
+        return found
+    }
+
+    /// How many results; without reading an entry where counted trees know it.
+    package func count(_ query: EntityQuery) throws -> Int {
+        var query = query
+        // The order doesn't change the count, and a sort by score needs more than the count does.
+        query.sort = []
+        let plan = try Planner(query, session: self).plan()
+        if let known = plan.knownCount { return known }
+        var count = 0
+        try Executor(plan, session: self).run(needsRows: false) { _, _, _ in
+            count += 1
+            return true
+        }
+        return count
+    }
+
+    /// How the query would be answered.
+    package func explain(_ query: EntityQuery) throws -> Plan {
+        try Planner(query, session: self).plan().plan
+    }
+}
+
+struct Executor {
+    private let plan: QueryPlan
+    private let session: EntitySession
+    private let store: EntityStore
+    private let filter: RowFilter
+
+    init(_ plan: QueryPlan, session: EntitySession) throws {
+        self.plan = plan
+        self.session = session
+        store = try session.store(plan.type.name)
+        filter = try RowFilter(plan.residual, type: plan.type, session: session)
+    }
+
+    /// - Parameter needsRows: whether `body` wants the rows; else it may get nil.
+    func run(needsRows: Bool, _ body: (RowID, RowReader?, Double?) throws -> Bool) throws {
+        if case .text(let index, let query, true) = plan.path { return try ranked(index, query, needsRows, body) }
+        if plan.sort.isEmpty {
+            var skip = plan.offset
+            var left = plan.limit ?? .max
+            try matching(needsRows: needsRows) { rowID, row in
+                if skip > 0 {
+                    skip -= 1
+                    return true
+                }
+                left -= 1
+                return try body(rowID, row, nil) && left > 0
+            }
+        } else {
+            try sorted(needsRows, body)
+        }
+    }
+
+    // MARK: Candidates
+
+    /// The candidates that pass the residual filter.
+    private func matching(needsRows: Bool, _ body: (RowID, RowReader?) throws -> Bool) throws {
+        // A list may name entities that were never saved.
+        let isList = if case .list = plan.path { true } else { false }
+        let needsRow = needsRows || isList || !filter.acceptsAll
+        try candidates(plan.path) { rowID, given in
+            guard needsRow else { return try body(rowID, nil) }
+            guard let row = try given ?? store.row(rowID) else {
+                if isList { return true }
+                throw store.corrupt("e:\(plan.type.name)", "an index names \(rowID), which has no row")
+            }
+            return try filter.accepts(rowID, row) ? try body(rowID, row) : true
+        }
+    }
+
+    private func candidates(_ path: AccessPath, _ body: (RowID, RowReader?) throws -> Bool) throws {
+        switch path {
+        case .nothing: return
+        case .rowScan: try store.forEachRow { try body($0, $1) }
+        case .list(let rowIDs, _):
+            for rowID in rowIDs where try !body(rowID, nil) { return }
+        case .index(let match, true, let reversed):
+            let scan = IndexScan(match.index, match.ranges[0], session.transaction)
+            if reversed { try scan.backward { try body($0, nil) } } else { try scan.forward { try body($0, nil) } }
+        case .index(let match, false, _) where match.isInRowOrder:
+            try IndexScan(match.index, match.ranges[0], session.transaction).forward { try body($0, nil) }
+        case .index, .text, .union, .intersection:
+            for rowID in try rowIDs(path) where try !body(RowID(rawValue: rowID), nil) { return }
+        }
+    }
+
+    /// All row ids of a path, ascending, each once.
+    private func rowIDs(_ path: AccessPath) throws -> [UInt64] {
+        switch path {
+        case .index(let match, _, _):
+            var found: [UInt64] = []
+            found.reserveCapacity(match.count)
+            for range in match.ranges where range.count > 0 {
+                try IndexScan(match.index, range, session.transaction).forward {
+                    found.append($0.rawValue)
+                    return true
+                }
+            }
+            if !match.isInRowOrder { found.sort() }
+            return found
+        case .text(let index, let query, _):
+            try store.flushText()
+            return try TextSearcher(index.index, in: session.transaction).matches(query)
+        case .union(let parts):
+            var found: [UInt64] = []
+            for part in parts { found += try rowIDs(part) }
+            found.sort()
+            var last: UInt64?
+            return found.filter { rowID in
+                defer { last = rowID }
+                return rowID != last
+            }
+        case .intersection(let parts):
+            guard let first = parts.first else { return [] }
+            return try parts.dropFirst().reduce(try rowIDs(first)) { Self.intersection($0, try rowIDs($1)) }
+        case .rowScan, .list, .nothing:
+            var found: [UInt64] = []
+            try candidates(path) { rowID, _ in
+                found.append(rowID.rawValue)
+                return true
+            }
+            return Set(found).sorted()
+        }
+    }
+
+    private static func intersection(_ left: [UInt64], _ right: [UInt64]) -> [UInt64] {
+        var found: [UInt64] = []
+        var at = 0
+        for value in left {
+            while at < right.count, right[at] < value { at += 1 }
+            if at < right.count, right[at] == value { found.append(value) }
+        }
+        return found
+    }
+
+    // MARK: Orders that no path gives
+
+    private func sorted(_ needsRows: Bool, _ body: (RowID, RowReader?, Double?) throws -> Bool) throws {
+        var best = SortedRows(plan.sort, type: plan.type, limit: plan.budget)
+        try matching(needsRows: true) { rowID, row in
+            if let row { try best.insert(rowID, row) }
+            return true
+        }
+        for rowID in best.finish().dropFirst(plan.offset) {
+            let row = needsRows ? try store.row(rowID) : nil
+            guard try body(rowID, row, nil) else { return }
+        }
+    }
+
+    private func ranked(
+        _ index: EntityTextIndex, _ query: String, _ needsRows: Bool,
+        _ body: (RowID, RowReader?, Double?) throws -> Bool
+    ) throws {
+        try store.flushText()
+        let searcher = try TextSearcher(index.index, in: session.transaction)
+        // The search knows errors of storage only; others are kept and thrown after it.
+        var failure: (any Error)?
+        func accepts(_ docno: UInt64) -> Bool {
+            guard failure == nil else { return false }
+            do {
+                let rowID = RowID(rawValue: docno)
+                guard let row = try store.row(rowID) else {
+                    throw store.corrupt("e:\(plan.type.name)", "full text names \(rowID), which has no row")
+                }
+                return try filter.accepts(rowID, row)
+            } catch {
+                failure = error
+                return false
+            }
+        }
+        let hits = try searcher.search(
+            query, limit: plan.budget ?? .max, filter: filter.acceptsAll ? .all : .matching { accepts($0) },
+            tieBreak: tieBreak { failure = $0 })
+        if let failure { throw failure }
+        for hit in hits.dropFirst(plan.offset) {
+            let rowID = RowID(rawValue: hit.docno)
+            let row = needsRows ? try store.row(rowID) : nil
+            guard try body(rowID, row, hit.score) else { return }
+        }
+    }
+
+    /// Equal scores go by the smaller id. Integer ids that are their row ids need no look.
+    private func tieBreak(_ fail: @escaping (any Error) -> Void) -> TextTieBreak? {
+        { left, right in
+            if left < RowID.firstAssigned.rawValue, right < RowID.firstAssigned.rawValue { return left < right }
+            do {
+                return try store.idPrecedes(RowID(rawValue: left), RowID(rawValue: right))
+            } catch {
+                fail(error)
+                return left < right
+            }
+        }
+    }
+}
+
+/// One range of an index, either way. Entries of equal keys come with ascending row ids in both directions.
+struct IndexScan {
+    private let index: EntityIndex
+    private let range: KeyRange
+    private let transaction: Transaction
+
+    init(_ index: EntityIndex, _ range: KeyRange, _ transaction: Transaction) {
+        self.index = index
+        self.range = range
+        self.transaction = transaction
+    }
+
+    private func damaged() -> StorageError {
+        .corrupt(Corruption(tree: "index \(index.description.name)", reason: "an entry names no row"))
+    }
+
+    func forward(_ body: (RowID) throws -> Bool) throws {
+        var cursor = try transaction.cursor(index.tree)
+        var isValid = range.from.isEmpty ? try cursor.first() : try cursor.seek(range.from)
+        try range.to.withUnsafeBytes { end in
+            while isValid, end.isEmpty || cursor.key.order(end) < 0 {
+                guard let rowID = index.rowID(key: cursor.key, value: cursor.value) else { throw damaged() }
+                guard try body(rowID) else { return }
+                isValid = try cursor.next()
+            }
+        }
+    }
+
+    func backward(_ body: (RowID) throws -> Bool) throws {
+        var cursor = try transaction.cursor(index.tree)
+        var isValid: Bool
+        if !range.to.isEmpty, try cursor.seek(range.to) {
+            isValid = try cursor.previous()
+        } else {
+            isValid = try cursor.last()
+        }
+        while isValid, range.from.withUnsafeBytes({ cursor.key.order($0) >= 0 }) {
+            guard let size = index.keySize(cursor.key), let rowID = index.rowID(key: cursor.key, value: cursor.value)
+            else { throw damaged() }
+            let key = Array(cursor.key.prefix(size))
+            let isAlone = size == cursor.key.count
+            isValid = try cursor.previous()
+            if isAlone || !(isValid && isEntry(cursor.key, of: key)) {
+                guard try body(rowID) else { return }
+                continue
+            }
+            guard try group(key, body) else { return }
+            isValid = try cursor.seek(key) ? try cursor.previous() : try cursor.last()
+        }
+    }
+
+    private func isEntry(_ entry: Bytes, of key: [UInt8]) -> Bool {
+        entry.count == key.count + 8 && entry.starts(with: key)
+    }
+
+    /// All entries of one key, forward. False if `body` ended it.
+    private func group(_ key: [UInt8], _ body: (RowID) throws -> Bool) throws -> Bool {
+        var cursor = try transaction.cursor(index.tree)
+        var isValid = try cursor.seek(key)
+        while isValid, isEntry(cursor.key, of: key) {
+            guard let rowID = index.rowID(key: cursor.key, value: cursor.value) else { throw damaged() }
+            guard try body(rowID) else { return false }
+            isValid = try cursor.next()
+        }
+        return true
+    }
+}

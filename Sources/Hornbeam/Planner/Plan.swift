@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a query is answered, as a value and as text. Counts of index ranges are exact: counted trees know them before
+// an entry is read.
+
+/// How a query is answered: what `explain` gives.
+public struct Plan: Sendable, Hashable {
+    /// Where the candidates come from.
+    public indirect enum Access: Sendable, Hashable {
+        /// All rows, in the order of their row ids.
+        case rowScan(rows: Int)
+        /// Rows looked up by their ids.
+        case ids(count: Int)
+        /// Ranges of an index; `entries` is exact.
+        case index(name: String, ranges: Int, entries: Int, reversed: Bool)
+        /// The targets of a relation.
+        case relation(name: String, targets: Int)
+        /// A full-text search; `ranked` if the order is that of the scores.
+        case text(index: String, query: String, ranked: Bool)
+        /// Entities that any of these finds.
+        case union([Access])
+        /// Entities that all of these find.
+        case intersection([Access])
+        /// Nothing can match.
+        case nothing
+    }
+
+    /// Where the order comes from.
+    public enum Order: Sendable, Hashable {
+        /// The access path gives it.
+        case byAccess
+        /// The matching rows are sorted, only the best `limit` kept.
+        case inMemory([String])
+    }
+
+    public var entity: String
+    public var access: Access
+    /// What is tested on each candidate's row; nil if the access path answers the whole filter.
+    public var filter: String?
+    public var order: Order
+    public var limit: Int?
+    public var offset: Int
+    /// Candidates that the access path gives, if all are read: exact for rows, ids, relations and index ranges.
+    public var candidates: Int
+    /// Whether the number of results is known without reading an entry.
+    public var isCountKnown: Bool
+}
+
+extension Plan: CustomStringConvertible {
+    /// Some lines of text.
+    public var description: String {
+        var lines = ["\(entity): \(access)"]
+        if let filter { lines.append("filter rows by \(filter)") }
+        if case .inMemory(let terms) = order { lines.append("sort by \(terms.joined(separator: ", "))") }
+        if limit != nil || offset > 0 {
+            let place = order == .byAccess && filter == nil ? " within the access" : ""
+            lines.append(
+                (limit.map { "limit \($0)" } ?? "no limit") + (offset > 0 ? " from \(offset)" : "") + place)
+        }
+        if isCountKnown { lines.append("count known without reading") }
+        return lines.joined(separator: "\n  ")
+    }
+}
+
+extension Plan.Access: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .rowScan(let rows): "scan of \(rows) rows"
+        case .ids(let count): "look-up of \(count) ids"
+        case .index(let name, let ranges, let entries, let reversed):
+            "index \(name), \(ranges == 1 ? "one range" : "\(ranges) ranges") of \(entries) entries"
+                + (reversed ? ", backwards" : "")
+        case .relation(let name, let targets): "relation \(name), \(targets) targets"
+        case .text(let index, let query, let ranked):
+            "\(ranked ? "ranked search" : "search") of index \(index) for \(Value.string(query).text)"
+        case .union(let parts): "union of (" + parts.map(\.description).joined(separator: ") and (") + ")"
+        case .intersection(let parts): "intersection of (" + parts.map(\.description).joined(separator: ") and (") + ")"
+        case .nothing: "nothing"
+        }
+    }
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses the access path of a query. Every candidate path is priced in row reads: a row in a scan costs 1, a row
+// looked up 4, an index entry a half. Counts of index ranges are exact, so the prices are rarely far off; the choice
+// never changes a result, only its time.
+
+import HornbeamText
+import HornbeamTree
+
+/// A query with everything the executor needs.
+struct QueryPlan {
+    let type: EntityType
+    let path: AccessPath
+    /// What the path leaves to be tested on rows.
+    let residual: Filter
+    /// Empty if the path gives the order.
+    let sort: [SortTerm]
+    let limit: Int?
+    let offset: Int
+    /// Exact, if it is known without reading.
+    let knownCount: Int?
+    let plan: Plan
+
+    /// Results that have to be found before the rest may be left unread.
+    var budget: Int? {
+        guard let limit else { return nil }
+        let (sum, overflow) = limit.addingReportingOverflow(offset)
+        return overflow ? nil : sum
+    }
+}
+
+struct Planner {
+    private struct Candidate {
+        var path: AccessPath
+        var answered: Set<Int>
+        var isOrdered: Bool
+        var cost: Double
+    }
+
+    private let session: EntitySession
+    private let query: EntityQuery
+    private let type: EntityType
+    private let conjuncts: [Filter]
+    private let rows: Int
+    private let matches: [IndexMatch]
+
+    init(_ query: EntityQuery, session: EntitySession) throws {
+        self.session = session
+        self.query = query
+        let store = try session.store(query.type)
+        type = store.type
+        conjuncts = query.filter.conjuncts
+        rows = try store.count()
+        let matcher = IndexMatcher(type: type, transaction: session.transaction, conjuncts: conjuncts)
+        matches = try type.indexes.compactMap { try matcher.match($0) }
+    }
+
+    func plan() throws -> QueryPlan {
+        let isEmpty = conjuncts.contains { if case .none = $0 { true } else { false } }
+        if isEmpty || query.offset < 0 || (query.limit.map { $0 <= 0 } ?? false) {
+            return finish(Candidate(path: .nothing, answered: Set(conjuncts.indices), isOrdered: true, cost: 0))
+        }
+        if query.sort.contains(where: { if case .score = $0.key { true } else { false } }) {
+            return finish(try ranked())
+        }
+        if query.sort.isEmpty, let list = try list() { return finish(list) }
+        let candidates =
+            [scan()] + (try list().map { [$0] } ?? []) + indexes() + (try orders()) + intersections()
+            + (try unions()) + (try texts())
+        var best = candidates[0]
+        for candidate in candidates where candidate.cost < best.cost { best = candidate }
+        return finish(best)
+    }
+
+    private func finish(_ choice: Candidate) -> QueryPlan {
+        let rest = conjuncts.indices.filter { !choice.answered.contains($0) }.map { conjuncts[$0] }
+        let residual = Filter.conjunction(rest)
+        var known: Int?
+        if rest.isEmpty {
+            switch choice.path {
+            case .rowScan: known = rows
+            case .index(let match, _, _): known = match.count
+            case .nothing: known = 0
+            default: break
+            }
+        }
+        let known2 = known.map { count in
+            max(0, min(query.limit ?? .max, count - min(count, max(0, query.offset))))
+        }
+        let terms = query.sort.map { $0.text(type.description) }
+        let plan = Plan(
+            entity: type.name, access: choice.path.described(rows: rows),
+            filter: rest.isEmpty ? nil : residual.text(type.description),
+            order: choice.isOrdered || terms.isEmpty ? .byAccess : .inMemory(terms), limit: query.limit,
+            offset: query.offset, candidates: choice.path.candidates(rows: rows), isCountKnown: known != nil)
+        return QueryPlan(
+            type: type, path: choice.path, residual: residual, sort: choice.isOrdered ? [] : query.sort,
+            limit: query.limit, offset: query.offset, knownCount: known2, plan: plan)
+    }
+
+    // MARK: Prices
+
+    private var budget: Double? {
+        query.limit.map { Double($0) + Double(query.offset) }
+    }
+
+    /// The share of candidates that pass what a path leaves to be tested.
+    private func selectivity(without answered: Set<Int>) -> Double {
+        var share = 1.0
+        for position in conjuncts.indices where !answered.contains(position) {
+            let known = matches.filter { $0.answered.contains(position) }.map(\.count).min()
+            share = min(share, known.map { Double($0) / Double(max(1, rows)) } ?? 0.3)
+        }
+        return max(share, 1 / Double(max(1, rows)))
+    }
+
+    /// - Parameter rowCost: of reading one candidate's row.
+    private func cost(_ count: Int, _ answered: Set<Int>, isOrdered: Bool, rowCost: Double) -> Double {
+        let count = Double(count)
+        let inOrder = isOrdered || query.sort.isEmpty
+        let collecting = isOrdered ? 0 : count * 0.6
+        guard inOrder, let budget else { return collecting + count * (rowCost + (inOrder ? 0 : 0.5)) + 4 }
+        let needed = budget / (answered.count == conjuncts.count ? 1 : selectivity(without: answered))
+        return collecting + min(count, needed) * rowCost + 4
+    }
+
+    // MARK: Candidates
+
+    private func scan() -> Candidate {
+        let cost = cost(rows, [], isOrdered: query.sort.isEmpty, rowCost: 1)
+        return Candidate(path: .rowScan, answered: [], isOrdered: query.sort.isEmpty, cost: cost)
+    }
+
+    /// The candidates that a list of ids or a relation names.
+    private func list() throws -> Candidate? {
+        for (position, conjunct) in conjuncts.enumerated() {
+            let path: AccessPath
+            let count: Int
+            switch conjunct {
+            case .ids(let ids):
+                let store = try session.store(type.name)
+                var seen: Set<RowID> = []
+                let rowIDs = try ids.compactMap { try store.rowID(of: $0) }.filter { seen.insert($0).inserted }
+                path = .list(rowIDs, name: .ids(count: rowIDs.count))
+                count = rowIDs.count
+            case .related(let source):
+                let (side, rowID) = try RowFilter.bind(source, type, session)
+                let targets = try rowID.map { try session.edges.targets(side, of: $0) } ?? []
+                path = .list(
+                    targets, name: .relation(name: "\(source.type).\(source.relation)", targets: targets.count))
+                count = targets.count
+            default: continue
+            }
+            let cost = cost(count, [position], isOrdered: query.sort.isEmpty, rowCost: 4)
+            return Candidate(path: path, answered: [position], isOrdered: query.sort.isEmpty, cost: cost)
+        }
+        return nil
+    }
+
+    private func indexes() -> [Candidate] {
+        matches.map { match in
+            let direction = direction(of: match)
+            let isOrdered = direction != nil
+            return Candidate(
+                path: .index(match, ordered: isOrdered, reversed: direction ?? false), answered: match.answered,
+                isOrdered: isOrdered,
+                cost: cost(match.count, match.answered, isOrdered: isOrdered, rowCost: 4.5))
+        }
+    }
+
+    /// Indexes that narrow nothing but give the order.
+    private func orders() throws -> [Candidate] {
+        guard !query.sort.isEmpty else { return [] }
+        let matcher = IndexMatcher(type: type, transaction: session.transaction, conjuncts: [])
+        return try type.indexes.compactMap { index in
+            let whole = try matcher.whole(index)
+            guard let reversed = direction(of: whole) else { return nil }
+            return Candidate(
+                path: .index(whole, ordered: true, reversed: reversed), answered: [], isOrdered: true,
+                cost: cost(whole.count, [], isOrdered: true, rowCost: 4.5))
+        }
+    }
+
+    /// Whether the index gives the query's order, and then whether backwards. The order must be the whole order: after
+    /// the fixed components exactly the sort's columns, so that ties are left to the row ids.
+    private func direction(of match: IndexMatch) -> Bool? {
+        guard match.ranges.count == 1 else { return nil }
+        let components = match.index.components
+        let fixed = Set(components[..<match.fixed].map(\.column))
+        var columns: [(column: Int, descending: Bool)] = []
+        var seen = fixed
+        for term in query.sort {
+            guard case .column(let column) = term.key else { return nil }
+            if seen.insert(column).inserted { columns.append((column, term.descending)) }
+        }
+        let rest = components[match.fixed...]
+        guard rest.count == columns.count else { return nil }
+        if rest.isEmpty { return false }
+        var reversed: Bool?
+        for (component, wanted) in zip(rest, columns) {
+            guard component.column == wanted.column else { return nil }
+            let isReversed = component.descending != wanted.descending
+            guard reversed == nil || reversed == isReversed else { return nil }
+            reversed = isReversed
+        }
+        return reversed
+    }
+
+    /// Two ranges whose row ids are intersected before a row is read.
+    private func intersections() -> [Candidate] {
+        let sorted = matches.sorted { $0.count < $1.count }
+        guard let first = sorted.first,
+            let second = sorted.dropFirst().first(where: { !$0.answered.isSubset(of: first.answered) }),
+            rows > 0
+        else { return [] }
+        let answered = first.answered.union(second.answered)
+        let both = Int(Double(first.count) * Double(second.count) / Double(rows)) + 1
+        let reading = Double(first.count + second.count) * 0.6
+        let path = AccessPath.intersection([
+            .index(first, ordered: false, reversed: false), .index(second, ordered: false, reversed: false),
+        ])
+        return [
+            Candidate(
+                path: path, answered: answered, isOrdered: false,
+                cost: reading + cost(both, answered, isOrdered: false, rowCost: 4))
+        ]
+    }
+
+    /// For an `or` whose every branch has a path of its own.
+    private func unions() throws -> [Candidate] {
+        var candidates: [Candidate] = []
+        for (position, conjunct) in conjuncts.enumerated() {
+            guard case .or(let branches) = conjunct, !branches.isEmpty else { continue }
+            var parts: [AccessPath] = []
+            var isExact = true
+            for branch in Self.flattened(branches) {
+                guard let (path, answersAll) = try branchPath(branch) else {
+                    parts = []
+                    break
+                }
+                parts.append(path)
+                isExact = isExact && answersAll
+            }
+            guard !parts.isEmpty else { continue }
+            let path = AccessPath.union(parts)
+            let answered: Set<Int> = isExact ? [position] : []
+            candidates.append(
+                Candidate(
+                    path: path, answered: answered, isOrdered: false,
+                    cost: cost(path.candidates(rows: rows), answered, isOrdered: false, rowCost: 4)))
+        }
+        return candidates
+    }
+
+    private static func flattened(_ branches: [Filter]) -> [Filter] {
+        branches.flatMap { branch -> [Filter] in
+            if case .or(let inner) = branch { flattened(inner) } else { [branch] }
+        }
+    }
+
+    private func branchPath(_ branch: Filter) throws -> (AccessPath, answersAll: Bool)? {
+        let parts = branch.conjuncts
+        let matcher = IndexMatcher(type: type, transaction: session.transaction, conjuncts: parts)
+        let found = try type.indexes.compactMap { try matcher.match($0) }
+        if let match = found.min(by: { $0.count < $1.count }) {
+            return (.index(match, ordered: false, reversed: false), match.answered.count == parts.count)
+        }
+        guard parts.count == 1, let (path, _) = try textPath(parts[0], ranked: false) else { return nil }
+        return (path, true)
+    }
+
+    // MARK: Full text
+
+    private func texts() throws -> [Candidate] {
+        try conjuncts.indices.compactMap { position in
+            guard let (path, count) = try textPath(conjuncts[position], ranked: false) else { return nil }
+            return Candidate(
+                path: path, answered: [position], isOrdered: false,
+                cost: cost(count, [position], isOrdered: false, rowCost: 4))
+        }
+    }
+
+    /// The search for a `matches` condition, if an index is over exactly its columns, and about how much it finds.
+    private func textPath(_ filter: Filter, ranked: Bool) throws -> (AccessPath, count: Int)? {
+        guard case .matches(let columns, let text) = filter,
+            let index = type.textIndexes.first(where: { $0.columns == columns })
+        else { return nil }
+        var count = rows
+        if !ranked {
+            try session.store(type.name).flushText()
+            let searcher = try TextSearcher(index.index, in: session.transaction)
+            var sum: UInt64 = 0
+            for token in Set(Analyzer.words.tokens(of: text)) {
+                sum += try searcher.documentFrequency(of: String(decoding: token, as: UTF8.self))
+            }
+            count = min(rows, Int(clamping: sum))
+        }
+        return (.text(index, query: text, ranked: ranked), count)
+    }
+
+    private func ranked() throws -> Candidate {
+        guard query.sort.count == 1, query.sort[0].descending else {
+            throw HornbeamError(.invalid, "a sort by score can only be descending, and the only term of the sort")
+        }
+        guard let position = conjuncts.firstIndex(where: { if case .matches = $0 { true } else { false } }),
+            let (path, _) = try textPath(conjuncts[position], ranked: true)
+        else {
+            throw HornbeamError(
+                .invalid,
+                "a sort by score needs a `matches` condition over exactly the properties of a full-text index of "
+                    + "\(type.name): declare one, or sort by something else")
+        }
+        return Candidate(path: path, answered: [position], isOrdered: true, cost: 0)
+    }
+}

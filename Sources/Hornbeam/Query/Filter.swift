@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queries as data: what the planner reads. Columns are numbers, values are literals; only what can't be said so is a
+// closure.
+//
+// Meaning: values compare as their keys do, so −0.0 equals 0.0 and NaN equals itself, after everything else. An ordering
+// comparison with null is false. `==` null holds for null; `!=` is the opposite of `==`, true for null against a value.
+// `not` is plain negation. In sorting null comes first, last in descending order; ties go by row id, always ascending.
+
+import FoundationEssentials
+
+/// How two values compare.
+package enum Comparison: String, Sendable, CaseIterable {
+    case equal = "=="
+    case notEqual = "!="
+    case less = "<"
+    case lessOrEqual = "<="
+    case greater = ">"
+    case greaterOrEqual = ">="
+}
+
+/// A test of string columns. With several columns any of them may pass; a negated test passes if none does.
+package struct StringTest: Sendable {
+    package enum Kind: String, Sendable {
+        case contains
+        case hasPrefix
+        case hasSuffix
+    }
+
+    package var kind: Kind
+    package var columns: [Int]
+    package var text: String
+    package var isCaseSensitive: Bool
+    package var isNegated: Bool
+
+    package init(
+        _ kind: Kind, columns: [Int], _ text: String, caseSensitive: Bool = false, negated: Bool = false
+    ) {
+        self.kind = kind
+        self.columns = columns
+        self.text = text
+        isCaseSensitive = caseSensitive
+        isNegated = negated
+    }
+}
+
+/// The entities that one entity's relation leads to.
+package struct RelationSource: Sendable {
+    package var type: String
+    package var relation: String
+    package var source: Value
+
+    package init(type: String, relation: String, source: Value) {
+        self.type = type
+        self.relation = relation
+        self.source = source
+    }
+}
+
+/// A condition on the entities of one type.
+package indirect enum Filter: Sendable {
+    case all
+    case none
+    case compare(column: Int, Comparison, Value)
+    case isNull(column: Int)
+    case within(column: Int, [Value])
+    case string(StringTest)
+    /// Any word of the text occurs in the columns (strings joined by line feeds). Answered by the full-text index over
+    /// exactly these columns, if there is one.
+    case matches(columns: [Int], text: String)
+    /// Without a sort, the result is in this order.
+    case ids([Value])
+    /// Without a sort, the result is in the order of linking.
+    case related(RelationSource)
+    /// What only the typed layer can evaluate. The label is for `explain`.
+    case opaque(label: String, @Sendable (RowReader) throws -> Bool)
+    case and([Filter])
+    case or([Filter])
+    case not(Filter)
+}
+
+extension Filter {
+    /// The parts of which all must hold; empty for `all`. Nested `and`s are resolved.
+    var conjuncts: [Filter] {
+        switch self {
+        case .all: []
+        case .and(let parts): parts.flatMap(\.conjuncts)
+        case .not(.not(let inner)): inner.conjuncts
+        default: [self]
+        }
+    }
+
+    static func conjunction(_ parts: [Filter]) -> Filter {
+        switch parts.count {
+        case 0: .all
+        case 1: parts[0]
+        default: .and(parts)
+        }
+    }
+
+    /// For people and `explain`.
+    package func text(_ type: EntityDescription) -> String {
+        func name(_ column: Int) -> String {
+            type.columns.indices.contains(column) ? type.columns[column].name : "#\(column)"
+        }
+        func names(_ columns: [Int]) -> String { columns.map(name).joined(separator: ", ") }
+        switch self {
+        case .all: return "true"
+        case .none: return "false"
+        case .compare(let column, let comparison, let value):
+            return "\(name(column)) \(comparison.rawValue) \(value.text)"
+        case .isNull(let column): return "\(name(column)) == nil"
+        case .within(let column, let values):
+            return "\(name(column)) in [\(values.map(\.text).joined(separator: ", "))]"
+        case .string(let test):
+            let not = test.isNegated ? "not " : ""
+            return "\(names(test.columns)) \(not)\(test.kind.rawValue) \(Value.string(test.text).text)"
+        case .matches(let columns, let text): return "\(names(columns)) matches \(Value.string(text).text)"
+        case .ids(let ids):
+            return "id in [\(ids.prefix(5).map(\.text).joined(separator: ", "))\(ids.count > 5 ? ", …" : "")]"
+        case .related(let source): return "in \(source.type) \(source.source.text).\(source.relation)"
+        case .opaque(let label, _): return label
+        case .and(let parts): return "(" + parts.map { $0.text(type) }.joined(separator: " && ") + ")"
+        case .or(let parts): return "(" + parts.map { $0.text(type) }.joined(separator: " || ") + ")"
+        case .not(let part): return "!(\(part.text(type)))"
+        }
+    }
+}
+
+extension Value {
+    /// As in filter text and messages: strings quoted, dates in ISO 8601.
+    package var text: String {
+        switch self {
+        case .null: "nil"
+        case .bool(let flag): flag ? "true" : "false"
+        case .int(let number): String(number)
+        case .uint(let number): String(number)
+        case .double(let number): String(number)
+        case .date(let seconds): "\"\(ISODate.text(seconds) ?? String(seconds))\""
+        case .uuid(let id): "\"\(id.uuidString)\""
+        case .string(let text): "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+        case .data(let data): "<\(data.count) bytes>"
+        case .decimal(let number): number.description
+        case .json(let text): text
+        case .array(let values): "[" + values.map(\.text).joined(separator: ", ") + "]"
+        }
+    }
+}
+
+/// One term of a sort.
+package struct SortTerm: Sendable {
+    package enum Key: Sendable {
+        case column(Int)
+        /// Best score of the `matches` filter first (descending) or last. Ties go by id.
+        case score
+        /// What only the typed layer can evaluate: a key of a row, and the order of two keys as by `memcmp`.
+        case opaque(
+            label: String, key: @Sendable (RowReader) throws -> any Sendable,
+            order: @Sendable (any Sendable, any Sendable) -> Int)
+    }
+
+    package var key: Key
+    package var descending: Bool
+
+    package init(_ key: Key, descending: Bool = false) {
+        self.key = key
+        self.descending = descending
+    }
+
+    package static func column(_ column: Int, descending: Bool = false) -> SortTerm {
+        SortTerm(.column(column), descending: descending)
+    }
+
+    package static let bestScore = SortTerm(.score, descending: true)
+
+    func text(_ type: EntityDescription) -> String {
+        let name =
+            switch key {
+            case .column(let column): type.columns.indices.contains(column) ? type.columns[column].name : "#\(column)"
+            case .score: "score"
+            case .opaque(let label, _, _): label
+            }
+        return descending ? name + " desc" : name
+    }
+}
+
+/// A query over one entity type. Without a sort the order is that of the first `ids` or `related` condition, else by row
+/// id. A limit of nil is none; negative limits and offsets give nothing.
+package struct EntityQuery: Sendable {
+    package var type: String
+    package var filter: Filter
+    package var sort: [SortTerm]
+    package var limit: Int?
+    package var offset: Int
+
+    package init(
+        type: String, filter: Filter = .all, sort: [SortTerm] = [], limit: Int? = nil, offset: Int = 0
+    ) {
+        self.type = type
+        self.filter = filter
+        self.sort = sort
+        self.limit = limit
+        self.offset = offset
+    }
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// A filter made ready for rows: literals converted to their columns' types and encoded once, then tested against the
+// raw columns. This is the reference meaning of a filter; access paths through indexes may only narrow what it sees.
+
+import HornbeamKeys
+import HornbeamPages
+import HornbeamText
+
+/// A filter bound to an entity type and a session. Use within the session's transaction.
+struct RowFilter {
+    private indirect enum Node {
+        case constant(Bool)
+        case int(Int, Comparison, Int64)
+        case uint(Int, Comparison, UInt64)
+        case text(Int, Comparison, ascii: [UInt8]?, key: [UInt8])
+        case key(Int, Comparison, [UInt8])
+        case isNull(Int)
+        case within(Int, Set<[UInt8]>, orNull: Bool)
+        case string(StringMatcher)
+        case matches([Int], Set<[UInt8]>)
+        case rows(Set<RowID>)
+        case linked(EdgeSide, RowID, EdgeTrees)
+        case opaque((RowReader) throws -> Bool)
+        case and([Node])
+        case or([Node])
+        case not(Node)
+    }
+
+    private let node: Node
+
+    init(_ filter: Filter, type: EntityType, session: EntitySession) throws {
+        node = try Self.bind(filter, type, session)
+    }
+
+    var acceptsAll: Bool {
+        if case .constant(true) = node { return true }
+        return false
+    }
+
+    func accepts(_ rowID: RowID, _ row: RowReader) throws -> Bool {
+        try Self.test(node, rowID, row)
+    }
+
+    // MARK: Binding
+
+    /// The literal in the form of the column.
+    static func literal(_ value: Value, _ column: Int, _ type: EntityType) throws(HornbeamError) -> Value {
+        guard type.description.columns.indices.contains(column) else {
+            throw HornbeamError(.invalid, "\(type.name) has no column \(column)")
+        }
+        let description = type.description.columns[column]
+        if value == .null { return .null }
+        guard description.type.isOrdered, let converted = value.converted(to: description.type) else {
+            throw HornbeamError(
+                .invalid,
+                "\(type.name).\(description.name), a \(description.type), can't be compared with \(value.text)")
+        }
+        return converted
+    }
+
+    private static func key(_ value: Value, _ column: Int, _ type: EntityType) throws(HornbeamError) -> [UInt8] {
+        var key = KeyWriter(capacity: 24)
+        try KeyCoding.append(value, as: type.description.columns[column].type, to: &key)
+        return key.bytes
+    }
+
+    private static func bind(_ filter: Filter, _ type: EntityType, _ session: EntitySession) throws -> Node {
+        switch filter {
+        case .all: return .constant(true)
+        case .none: return .constant(false)
+        case .compare(let column, let comparison, let value): return try bind(column, comparison, value, type)
+        case .isNull(let column): return .isNull(column)
+        case .within(let column, let values):
+            let literals = try values.map { try literal($0, column, type) }
+            let keys = try literals.filter { $0 != .null }.map { try key($0, column, type) }
+            return .within(column, Set(keys), orNull: literals.contains(.null))
+        case .string(let test): return .string(StringMatcher(test))
+        case .matches(let columns, let text): return .matches(columns, Set(Analyzer.words.tokens(of: text)))
+        case .ids(let ids):
+            let store = try session.store(type.name)
+            return .rows(Set(try ids.compactMap { try store.rowID(of: $0) }))
+        case .related(let source):
+            let (side, rowID) = try bind(source, type, session)
+            guard let rowID else { return .constant(false) }
+            return .linked(side, rowID, session.edges)
+        case .opaque(_, let test): return .opaque(test)
+        case .and(let parts): return .and(try parts.map { try bind($0, type, session) })
+        case .or(let parts): return .or(try parts.map { try bind($0, type, session) })
+        case .not(let part): return .not(try bind(part, type, session))
+        }
+    }
+
+    /// The relation side and the source's row id; nil if the source was never heard of.
+    static func bind(
+        _ source: RelationSource, _ type: EntityType, _ session: EntitySession
+    ) throws -> (EdgeSide, RowID?) {
+        let store = try session.store(source.type)
+        let side = try store.type.relation(source.relation)
+        guard side.target == type.name else {
+            throw HornbeamError(
+                .invalid, "\(source.type).\(source.relation) leads to \(side.target), not to \(type.name)")
+        }
+        return (side, try store.rowID(of: source.source))
+    }
+
+    private static func bind(
+        _ column: Int, _ comparison: Comparison, _ value: Value, _ type: EntityType
+    ) throws(HornbeamError) -> Node {
+        let literal = try literal(value, column, type)
+        switch (literal, type.description.columns[column].type.unwrapped) {
+        case (.null, _):
+            switch comparison {
+            case .equal: return .isNull(column)
+            case .notEqual: return .not(.isNull(column))
+            default: return .constant(false)
+            }
+        case (.int(let number), _): return .int(column, comparison, number)
+        case (.uint(let number), _): return .uint(column, comparison, number)
+        case (.string(let text), .string), (.string(let text), .url):
+            let ascii = text.utf8.allSatisfy { $0 < 0x80 } ? Array(text.utf8) : nil
+            return .text(column, comparison, ascii: ascii, key: try key(literal, column, type))
+        default: return .key(column, comparison, try key(literal, column, type))
+        }
+    }
+
+    // MARK: Testing
+
+    private static func test(_ node: Node, _ rowID: RowID, _ row: RowReader) throws -> Bool {
+        switch node {
+        case .constant(let result): return result
+        case .int(let column, let comparison, let literal):
+            guard let value = try row.int(column) else { return comparison == .notEqual }
+            return holds(comparison, value < literal ? -1 : value > literal ? 1 : 0)
+        case .uint(let column, let comparison, let literal):
+            guard let value = try row.uint(column) else { return comparison == .notEqual }
+            return holds(comparison, value < literal ? -1 : value > literal ? 1 : 0)
+        case .text(let column, let comparison, let ascii, let key):
+            guard let utf8 = try row.stringBytes(column) else { return comparison == .notEqual }
+            if let ascii, utf8.allSatisfy({ $0 < 0x80 }) {
+                return holds(comparison, ascii.withUnsafeBytes { utf8.order($0) })
+            }
+            return try compare(row, column, comparison, key)
+        case .key(let column, let comparison, let key):
+            if try row.isNull(column: column) { return comparison == .notEqual }
+            return try compare(row, column, comparison, key)
+        case .isNull(let column): return try row.isNull(column: column)
+        case .within(let column, let keys, let orNull):
+            if try row.isNull(column: column) { return orNull }
+            return keys.contains(try key(of: row, column))
+        case .string(let matcher): return try matcher.accepts(row)
+        case .matches(let columns, let tokens): return try matches(row, columns, tokens)
+        case .rows(let rowIDs): return rowIDs.contains(rowID)
+        case .linked(let side, let source, let edges): return try edges.contains(side, source, rowID)
+        case .opaque(let test): return try test(row)
+        case .and(let parts):
+            for part in parts where try !test(part, rowID, row) { return false }
+            return true
+        case .or(let parts):
+            for part in parts where try test(part, rowID, row) { return true }
+            return false
+        case .not(let part): return try !test(part, rowID, row)
+        }
+    }
+
+    @inline(__always)
+    private static func holds(_ comparison: Comparison, _ order: Int) -> Bool {
+        switch comparison {
+        case .equal: order == 0
+        case .notEqual: order != 0
+        case .less: order < 0
+        case .lessOrEqual: order <= 0
+        case .greater: order > 0
+        case .greaterOrEqual: order >= 0
+        }
+    }
+
+    /// The key of a column that is not null, without a marker.
+    private static func key(of row: RowReader, _ column: Int) throws(HornbeamError) -> [UInt8] {
+        var key = KeyWriter(capacity: 32)
+        try KeyCoding.append(try row.value(column), as: row.layout.fields[column].type, to: &key)
+        return key.bytes
+    }
+
+    private static func compare(
+        _ row: RowReader, _ column: Int, _ comparison: Comparison, _ literal: [UInt8]
+    ) throws(HornbeamError) -> Bool {
+        let key = try key(of: row, column)
+        return holds(comparison, key.withUnsafeBytes { left in literal.withUnsafeBytes { left.order($0) } })
+    }
+
+    private static func matches(
+        _ row: RowReader, _ columns: [Int], _ tokens: Set<[UInt8]>
+    ) throws(HornbeamError) -> Bool {
+        if tokens.isEmpty { return false }
+        return Analyzer.words.tokens(of: try row.joinedText(columns)).contains { tokens.contains($0) }
+    }
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// The links between entities. Each side of a relation has its own trees (see EntityType.swift); a mutual relation has
+// two sides that are changed together, so that neither ever says something the other doesn't. A one-way relation has
+// a reverse look-up instead, so that deleting its target leaves no link behind.
+//
+// The order of a to-many side is the order of linking; linking what is linked already changes nothing.
+
+import HornbeamPages
+import HornbeamTree
+
+/// One side of a relation with its trees resolved.
+package struct EdgeSide: Sendable {
+    package let type: String
+    package let description: RelationDescription
+    /// The other side's name in the target type: declared here or there.
+    package let inverse: String?
+    let forward: TreeID
+    /// To-many sides only.
+    let lookup: TreeID?
+    /// One-way relations only.
+    let reverse: TreeID?
+
+    package var name: String { description.name }
+    package var target: String { description.target }
+    package var isToMany: Bool { description.toMany }
+}
+
+/// The links of all entities in one transaction.
+package final class EdgeTrees {
+    // The session owns this and outlives every use of it.
+    private unowned let session: EntitySession
+    private let transaction: Transaction
+
+    init(session: EntitySession) {
+        self.session = session
+        transaction = session.transaction
+    }
+
+    private func inverse(of side: EdgeSide) throws(HornbeamError) -> EdgeSide? {
+        guard let name = side.inverse else { return nil }
+        return try session.schema.type(side.target).relation(name)
+    }
+
+    private func damaged(_ tree: String, _ side: EdgeSide, _ reason: String) -> StorageError {
+        .corrupt(Corruption(tree: "\(tree):\(side.type):\(side.name)", reason: reason))
+    }
+
+    // MARK: Reading
+
+    /// The targets in the order of linking, from `offset` on, at most `limit`.
+    package func targets(
+        _ side: EdgeSide, of source: RowID, offset: Int = 0, limit: Int = .max
+    ) throws -> [RowID] {
+        guard limit > 0, offset >= 0 else { return [] }
+        guard side.isToMany else {
+            return offset == 0 ? try target(side, of: source).map { [$0] } ?? [] : []
+        }
+        var found: [RowID] = []
+        var cursor = try transaction.cursor(side.forward)
+        var isValid = try cursor.seek(source.key)
+        if isValid, offset > 0 {
+            let before = try transaction.count(side.forward, from: [], to: source.key)
+            let (index, overflow) = before.addingReportingOverflow(UInt64(offset))
+            isValid = overflow ? false : try cursor.seek(index: index)
+        }
+        while isValid, found.count < limit, RowID(key: cursor.key) == source {
+            guard let target = RowID(stored: cursor.value) else { throw damaged("f", side, "a link has no target") }
+            found.append(target)
+            isValid = try cursor.next()
+        }
+        return found
+    }
+
+    /// The target of a to-one side, the first target of a to-many side.
+    package func target(_ side: EdgeSide, of source: RowID) throws -> RowID? {
+        if side.isToMany { return try targets(side, of: source, limit: 1).first }
+        guard let value = try transaction.get(side.forward, source.key) else { return nil }
+        guard let target = RowID(stored: value) else { throw damaged("f", side, "a link has no target") }
+        return target
+    }
+
+    package func contains(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws -> Bool {
+        guard let lookup = side.lookup else { return try self.target(side, of: source) == target }
+        return try transaction.get(lookup, source.key + target.key) != nil
+    }
+
+    /// How many targets a source has, in O(log n).
+    package func count(_ side: EdgeSide, of source: RowID) throws -> Int {
+        guard side.isToMany else { return try transaction.get(side.forward, source.key) == nil ? 0 : 1 }
+        let end = source.rawValue == .max ? [] : RowID(rawValue: source.rawValue + 1).key
+        return Int(clamping: try transaction.count(side.forward, from: source.key, to: end))
+    }
+
+    // MARK: Changing
+
+    /// Links two entities on both sides, at the end of the order. A to-one end that was linked elsewhere is released
+    /// there first, so the entity that held it no longer lists it.
+    package func append(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
+        if try contains(side, source, target) { return }
+        if !side.isToMany, let old = try self.target(side, of: source) { try remove(side, source, old) }
+        if let inverse = try inverse(of: side) {
+            if !inverse.isToMany, let old = try self.target(inverse, of: target) { try remove(inverse, target, old) }
+            try addHalf(side, source, target)
+            try addHalf(inverse, target, source)
+        } else {
+            try addHalf(side, source, target)
+            if let reverse = side.reverse { try transaction.put(reverse, target.key + source.key, []) }
+        }
+    }
+
+    /// Unlinks two entities on both sides; without effect if they aren't linked.
+    package func remove(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
+        try removeHalf(side, source, target)
+        if let inverse = try inverse(of: side) {
+            try removeHalf(inverse, target, source)
+        } else if let reverse = side.reverse {
+            _ = try transaction.delete(reverse, target.key + source.key)
+        }
+    }
+
+    /// Unlinks all targets of a source.
+    package func clear(_ side: EdgeSide, _ source: RowID) throws {
+        for target in try targets(side, of: source) { try remove(side, source, target) }
+    }
+
+    /// Makes the targets of a source exactly these, in this order; repeated ones count once. A to-one side takes the
+    /// last of them.
+    package func set(_ side: EdgeSide, _ source: RowID, _ wanted: [RowID]) throws {
+        guard side.isToMany else {
+            guard let target = wanted.last else { return try clear(side, source) }
+            return try append(side, source, target)
+        }
+        var seen: Set<RowID> = []
+        let wanted = wanted.filter { seen.insert($0).inserted }
+        let current = try targets(side, of: source)
+        if current == wanted { return }
+        for target in current where !seen.contains(target) { try remove(side, source, target) }
+        for target in wanted { try append(side, source, target) }
+        let linked = try targets(side, of: source)
+        if linked != wanted { try renumber(side, source, linked, to: wanted) }
+    }
+
+    /// Removes every link from and to an entity.
+    package func removeAll(of type: EntityType, _ rowID: RowID) throws {
+        for side in type.relations { try clear(side, rowID) }
+        for side in session.schema.incoming[type.name] ?? [] {
+            for source in try sources(side, of: rowID) { try remove(side, source, rowID) }
+        }
+    }
+
+    /// The sources of a one-way relation that link to `target`.
+    package func sources(_ side: EdgeSide, of target: RowID) throws -> [RowID] {
+        guard let reverse = side.reverse else { return [] }
+        var found: [RowID] = []
+        var cursor = try transaction.cursor(reverse)
+        var isValid = try cursor.seek(target.key)
+        while isValid, RowID(key: cursor.key) == target {
+            guard let source = RowID(key: cursor.key, at: 8) else {
+                throw damaged("b", side, "an entry has no source")
+            }
+            found.append(source)
+            isValid = try cursor.next()
+        }
+        return found
+    }
+
+    // MARK: One side alone
+
+    private func addHalf(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
+        guard let lookup = side.lookup else {
+            return try transaction.put(side.forward, source.key, target.stored)
+        }
+        if try transaction.get(lookup, source.key + target.key) != nil { return }
+        let position = try nextPosition(side, source)
+        try transaction.put(side.forward, source.key + position.key, target.stored)
+        try transaction.put(lookup, source.key + target.key, position.stored)
+    }
+
+    /// A position is a number as a row id is, and lies in the same bytes.
+    private func nextPosition(_ side: EdgeSide, _ source: RowID) throws -> RowID {
+        var cursor = try transaction.cursor(side.forward)
+        guard try cursor.seekLast(source.key + RowID(rawValue: .max).key), RowID(key: cursor.key) == source else {
+            return RowID(rawValue: 0)
+        }
+        guard let last = RowID(key: cursor.key, at: 8), last.rawValue < .max else {
+            throw damaged("f", side, "a link has no position")
+        }
+        return RowID(rawValue: last.rawValue + 1)
+    }
+
+    private func removeHalf(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
+        guard let lookup = side.lookup else {
+            guard try self.target(side, of: source) == target else { return }
+            _ = try transaction.delete(side.forward, source.key)
+            return
+        }
+        let key = source.key + target.key
+        guard let value = try transaction.get(lookup, key) else { return }
+        guard let position = RowID(stored: value) else { throw damaged("l", side, "an entry has no position") }
+        _ = try transaction.delete(side.forward, source.key + position.key)
+        _ = try transaction.delete(lookup, key)
+    }
+
+    private func renumber(_ side: EdgeSide, _ source: RowID, _ linked: [RowID], to wanted: [RowID]) throws {
+        for target in linked { try removeHalf(side, source, target) }
+        for target in wanted { try addHalf(side, source, target) }
+    }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// All entity types of a store, resolved: what every session works by.
+
+/// Immutable; made by `SchemaCatalogue`.
+package final class Schema: Sendable {
+    package let types: [String: EntityType]
+    /// One-way relations by the type they lead to.
+    let incoming: [String: [EdgeSide]]
+
+    init(types: [EntityType]) {
+        self.types = Dictionary(types.map { ($0.name, $0) }) { _, last in last }
+        incoming = Dictionary(grouping: types.flatMap(\.relations).filter { $0.reverse != nil }, by: \.target)
+    }
+
+    /// Names of all types, sorted.
+    package var typeNames: [String] { types.keys.sorted() }
+
+    package func type(_ name: String) throws(HornbeamError) -> EntityType {
+        guard let type = types[name] else {
+            throw HornbeamError(
+                .unregisteredEntity,
+                "the database knows no entity type “\(name)” (it knows \(typeNames.joined(separator: ", "))): "
+                    + "name it among the models when opening")
+        }
+        return type
+    }
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Declared against stored: what a type becomes, what has to be done for it, and what can't be done. Pure; the catalogue
+// acts on it.
+
+/// A type as this database sees it: declared columns first, then those only the store has; and the position of each in
+/// the rows.
+struct Merged {
+    var description: EntityDescription
+    var positions: [Int]
+}
+
+/// What to do to the store for one type.
+struct SchemaChange {
+    /// The description to store: columns in the order of their positions.
+    var stored: EntityDescription
+    var dropped: [IndexDescription]
+    /// Names of indexes to build from the rows.
+    var built: Set<String>
+}
+
+enum SchemaComparison {
+    private static func mismatch(_ what: String) -> HornbeamError {
+        HornbeamError(.schemaMismatch, what)
+    }
+
+    /// - Returns: the type, and what has to be done for it; nil if nothing.
+    static func merge(
+        _ declared: EntityDescription, with stored: EntityDescription?
+    ) throws(HornbeamError) -> (Merged, SchemaChange?) {
+        guard let stored else {
+            let built = Set<String>()
+            return (
+                Merged(description: declared, positions: Array(declared.columns.indices)),
+                SchemaChange(stored: declared, dropped: [], built: built)
+            )
+        }
+        var columns = stored.columns
+        var positions: [Int] = []
+        for column in declared.columns {
+            if let position = columns.firstIndex(where: { $0.name == column.name }) {
+                columns[position] = try merge(column, with: columns[position], declared.name)
+                positions.append(position)
+            } else {
+                positions.append(columns.count)
+                columns.append(column)
+            }
+        }
+        guard positions.first == 0 else {
+            throw mismatch(
+                "the id of \(declared.name) was “\(stored.columns[0].name)” when it was stored: keep that name")
+        }
+        var seen = declared
+        let known = Set(positions)
+        for position in columns.indices where !known.contains(position) {
+            seen.columns.append(columns[position])
+            positions.append(position)
+        }
+        seen.relations += try leftOver(declared, stored)
+        var change = SchemaChange(
+            stored: EntityDescription(
+                name: declared.name, columns: columns, indexes: declared.indexes, relations: seen.relations),
+            dropped: [], built: [])
+        for index in stored.indexes where !declared.indexes.contains(index) { change.dropped.append(index) }
+        for index in declared.indexes where !stored.indexes.contains(index) { change.built.insert(index.name) }
+        return (Merged(description: seen, positions: positions), isSame(change.stored, stored) ? nil : change)
+    }
+
+    /// Whether nothing has to be written: the order of indexes and relations doesn't count.
+    private static func isSame(_ new: EntityDescription, _ old: EntityDescription) -> Bool {
+        new.columns == old.columns && Set(new.indexes) == Set(old.indexes) && Set(new.relations) == Set(old.relations)
+    }
+
+    private static func merge(
+        _ declared: ColumnDescription, with stored: ColumnDescription, _ type: String
+    ) throws(HornbeamError) -> ColumnDescription {
+        if declared.type == stored.type || declared.type == .optional(stored.type) { return declared }
+        throw mismatch(
+            "\(type).\(declared.name) is declared as \(declared.type) and stored as \(stored.type): "
+                + "declare it as \(stored.type), or give the new property another name")
+    }
+
+    /// Relations that only the store has; they keep their links, so that deleting an entity still clears them.
+    private static func leftOver(
+        _ declared: EntityDescription, _ stored: EntityDescription
+    ) throws(HornbeamError) -> [RelationDescription] {
+        var rest: [RelationDescription] = []
+        for old in stored.relations {
+            guard let new = declared.relations.first(where: { $0.name == old.name }) else {
+                rest.append(old)
+                continue
+            }
+            guard new.target == old.target, new.toMany == old.toMany, new.inverse == old.inverse else {
+                throw mismatch(
+                    "relation \(declared.name).\(new.name) is stored with another target, cardinality or inverse: "
+                        + "declare it as it was, or give the new relation another name")
+            }
+        }
+        return rest
+    }
+
+    /// The property on the other side: declared here, or there with this one as its inverse.
+    static func inverse(
+        of relation: RelationDescription, in type: EntityDescription, _ all: [String: EntityDescription]
+    ) -> String? {
+        if let inverse = relation.inverse { return inverse }
+        return all[relation.target]?.relations.first { $0.target == type.name && $0.inverse == relation.name }?.name
+    }
+
+    /// Checks that descriptions are sound in themselves and with each other.
+    static func validate(_ types: [EntityDescription], allowsUnknownTargets: Bool) throws(HornbeamError) {
+        let all = Dictionary(types.map { ($0.name, $0) }) { _, last in last }
+        guard all.count == types.count else { throw mismatch("two models have the same name") }
+        for type in types {
+            try validate(type)
+            for relation in type.relations {
+                guard let target = all[relation.target] else {
+                    if allowsUnknownTargets { continue }
+                    throw HornbeamError(
+                        .unregisteredEntity,
+                        "\(type.name).\(relation.name) leads to \(relation.target), which the database doesn't know: "
+                            + "name it among the models when opening")
+                }
+                try validate(relation, of: type, target, all)
+            }
+        }
+    }
+
+    private static func validate(_ type: EntityDescription) throws(HornbeamError) {
+        guard !type.name.isEmpty, !type.name.contains(":") else {
+            throw mismatch("“\(type.name)” can't be the name of an entity type: it is empty or has a colon")
+        }
+        guard let id = type.columns.first, id.type.isOrdered, !id.type.isOptional else {
+            throw mismatch("\(type.name) needs an id whose type has an order and is not optional")
+        }
+        guard type.columns.count <= RowLayout.maximumColumns else {
+            throw mismatch(
+                "\(type.name) has \(type.columns.count) properties, the limit is \(RowLayout.maximumColumns)")
+        }
+        let names = type.columns.map(\.name) + type.relations.map(\.name)
+        guard Set(names).count == names.count, Set(type.indexes.map(\.name)).count == type.indexes.count else {
+            throw mismatch("\(type.name) has two properties or two indexes of the same name")
+        }
+        for index in type.indexes {
+            guard !index.components.isEmpty else {
+                throw mismatch("index “\(index.name)” of \(type.name) is over nothing")
+            }
+            for component in index.components {
+                guard let column = type.column(component.column) else {
+                    throw mismatch(
+                        "index “\(index.name)” of \(type.name) is over “\(component.column)”, which is no property")
+                }
+                let columnType = type.columns[column].type
+                guard index.kind == .text ? columnType.isText : columnType.isOrdered else {
+                    throw mismatch(
+                        "index “\(index.name)” of \(type.name) can't be over “\(component.column)”, a \(columnType)")
+                }
+            }
+        }
+    }
+
+    private static func validate(
+        _ relation: RelationDescription, of type: EntityDescription, _ target: EntityDescription,
+        _ all: [String: EntityDescription]
+    ) throws(HornbeamError) {
+        guard let name = relation.inverse else { return }
+        let claim = "\(type.name).\(relation.name) names \(target.name).\(name) as its inverse"
+        guard let other = target.relations.first(where: { $0.name == name }) else {
+            throw mismatch("\(claim), which is no relation")
+        }
+        guard other.target == type.name else { throw mismatch("\(claim), which leads to \(other.target)") }
+        guard inverse(of: other, in: target, all) == relation.name else {
+            throw mismatch("\(claim), which has another inverse: \(other.inverse ?? "none")")
+        }
+    }
+}
+
+extension ColumnType {
+    /// Whether full text can be made of it.
+    var isText: Bool {
+        switch unwrapped {
+        case .string: true
+        case .array(let element): element.isText
+        default: false
+        }
+    }
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// By which rule text is ordered and counts as equal. A collation is a name to store; a collator is what applies it.
+// The bytes made under one version of a collator must never be compared with those of another: whoever stores them
+// stores `Collator.version` beside them, and rebuilds when it differs.
+
+private import CICU
+
+/// A rule of order and equality for text.
+package enum Collation: Hashable, Sendable {
+    /// By Unicode scalars of the composed form: the order and equality of Swift's `String`.
+    case binary
+    /// The same of case-folded text: "STRASSE" equals "Straße".
+    case caseInsensitive
+    /// The same of case-folded text without accents: "Émile" equals "emile". Letters that merely look accented and
+    /// have no decomposition ("ø", "ł") stay what they are.
+    case caseAndDiacriticInsensitive
+    /// The Unicode collation algorithm with the rules of a locale ("de", "sv", "de-u-co-phonebk"); nil is its root.
+    /// Case and accents break ties; punctuation and symbols count and sort before digits.
+    case unicode(locale: String?)
+
+    /// The name under which the collation is stored.
+    package var name: String {
+        switch self {
+        case .binary: "binary"
+        case .caseInsensitive: "caseInsensitive"
+        case .caseAndDiacriticInsensitive: "caseAndDiacriticInsensitive"
+        case .unicode(nil): "unicode"
+        case .unicode(let locale?): "unicode:" + locale
+        }
+    }
+
+    /// The collation of a stored name.
+    package init?(name: String) {
+        switch name {
+        case "binary": self = .binary
+        case "caseInsensitive": self = .caseInsensitive
+        case "caseAndDiacriticInsensitive": self = .caseAndDiacriticInsensitive
+        case "unicode": self = .unicode(locale: nil)
+        default:
+            let scheme = "unicode:"
+            guard name.hasPrefix(scheme), name != scheme else { return nil }
+            self = .unicode(locale: String(name.dropFirst(scheme.count)))
+        }
+    }
+}
+
+/// Applies a collation. A value that threads may share; made once for an index, not for each key.
+package struct Collator: Sendable {
+    package let collation: Collation
+    /// Changes whenever the bytes of any text might.
+    package let version: String
+    private let unicode: UnicodeCollator?
+
+    package static let binary = Collator(collation: .binary, version: "nfc-1", unicode: nil)
+
+    /// Fails if ICU knows no language of the locale, or its data can't be loaded.
+    package init(_ collation: Collation) throws(KeyError) {
+        switch collation {
+        case .binary:
+            self = .binary
+        case .caseInsensitive, .caseAndDiacriticInsensitive:
+            self.init(collation: collation, version: "fold-1 unicode-\(CaseFolding.unicodeVersion)", unicode: nil)
+        case .unicode(let locale):
+            let unicode = try UnicodeCollator(locale: locale)
+            self.init(collation: collation, version: unicode.version, unicode: unicode)
+        }
+    }
+
+    private init(collation: Collation, version: String, unicode: UnicodeCollator?) {
+        self.collation = collation
+        self.version = version
+        self.unicode = unicode
+    }
+}
+
+extension KeyWriter {
+    /// The text's place under the collation: texts that are equal under it have equal bytes, so the text can't be read
+    /// back from them. A reader passes over it as a terminated component.
+    package mutating func append(_ text: String, collator: Collator) throws(KeyError) {
+        try collator.append(text, to: &self)
+    }
+
+    /// The bytes with which the place of every text begins that has `prefix` as its prefix, characters being equal
+    /// as the collation has it. Other texts may begin so too: each is to be checked again.
+    package mutating func append(prefix: String, collator: Collator) throws(KeyError) {
+        try collator.append(prefix: prefix, to: &self)
+    }
+}
+
+extension Collator {
+    fileprivate func append(_ text: String, to key: inout KeyWriter) throws(KeyError) {
+        if let unicode {
+            try unicode.appendSortKey(of: text, to: &key)
+        } else {
+            key.append(try folded(text))
+        }
+    }
+
+    fileprivate func append(prefix: String, to key: inout KeyWriter) throws(KeyError) {
+        if let unicode {
+            try unicode.appendSortKey(ofPrefix: prefix, to: &key)
+        } else {
+            key.append(prefix: try folded(prefix))
+        }
+    }
+
+    private func folded(_ text: String) throws(KeyError) -> String {
+        switch collation {
+        case .binary, .unicode: text
+        case .caseInsensitive: try CaseFolding.fold(text, removingAccents: false)
+        case .caseAndDiacriticInsensitive: try CaseFolding.fold(text, removingAccents: true)
+        }
+    }
+}
+
+/// Full case folding by Unicode, and the removal of accents.
+enum CaseFolding {
+    /// The version of ICU's tables.
+    static var unicodeVersion: String {
+        var four: [UInt8] = [0, 0, 0, 0]
+        hb_icu_unicode_version(&four)
+        return "\(four[0]).\(four[1])"
+    }
+
+    static func fold(_ text: String, removingAccents: Bool) throws(KeyError) -> String {
+        if text.utf8.allSatisfy({ $0 < 0x80 }) { return foldedASCII(text) }
+        // Folding must not depend on how its input is composed, hence the decomposition first (Unicode, D145).
+        var scalars = Array(Normalisation.decomposed(text))
+        if removingAccents { scalars.removeAll(where: isAccent) }
+        var units: [UInt16] = []
+        units.reserveCapacity(scalars.count)
+        for scalar in scalars { units.append(contentsOf: scalar.utf16) }
+        let folded = String(decoding: try fold(units), as: UTF16.self)
+        return removingAccents ? withoutAccents(folded) : folded
+    }
+
+    private static func foldedASCII(_ text: String) -> String {
+        String(unsafeUninitializedCapacity: text.utf8.count) { buffer in
+            var count = 0
+            for byte in text.utf8 {
+                buffer[count] = 0x41...0x5A ~= byte ? byte | 0x20 : byte
+                count += 1
+            }
+            return count
+        }
+    }
+
+    private static func fold(_ text: [UInt16]) throws(KeyError) -> [UInt16] {
+        guard let count = Int32(exactly: text.count) else {
+            throw .tooLong(size: text.count, limit: Int(Int32.max))
+        }
+        var capacity = count
+        while true {
+            var result = [UInt16](repeating: 0, count: Int(capacity))
+            var status: Int32 = 0
+            let length = hb_icu_fold_case(&result, capacity, text, count, &status)
+            guard status <= 0, length >= 0 else { throw .collationFailed(status, in: "case folding") }
+            if length <= capacity { return Array(result.prefix(Int(length))) }
+            capacity = length
+        }
+    }
+
+    /// A few letters fold to a letter with an accent ("ŉ" does not, "İ" does).
+    private static func withoutAccents(_ text: String) -> String {
+        Normalisation.string(of: Normalisation.decomposed(text).filter { !isAccent($0) })
+    }
+
+    /// Marks on a letter: overlays, Hebrew, Arabic and Syriac points, and all that stand above, below or beside.
+    /// Marks of the other combining classes spell (the voicing of Kana, the vowels and viramas of Indic scripts).
+    private static func isAccent(_ scalar: Unicode.Scalar) -> Bool {
+        guard scalar.value >= 0x300 else { return false }
+        return switch scalar.properties.canonicalCombiningClass.rawValue {
+        case 1, 10...36, 200...240: true
+        default: false
+        }
+    }
+}
+
+extension KeyError {
+    static func collationFailed(_ status: Int32, in operation: String) -> KeyError {
+        .collationFailed(operation: operation, reason: String(cString: hb_icu_error_name(status)))
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values whose type is known only at run time: the keys of map/reduce views. They equal each other by value, whatever
+// the case: 1, 1 unsigned and 1.0 are one number. Their order is that of their bytes, see DynamicKeys.
+
+/// A value of any type that JSON knows.
+package enum DynamicValue: Sendable {
+    case null
+    case bool(Bool)
+    case int(Int64)
+    case uint(UInt64)
+    case double(Double)
+    case string(String)
+    case array([DynamicValue])
+    case dictionary([String: DynamicValue])
+
+    /// How deep arrays and dictionaries may nest in a key.
+    package static let depthLimit = 128
+}
+
+extension DynamicValue: Equatable {
+    package static func == (left: DynamicValue, right: DynamicValue) -> Bool {
+        switch (left, right) {
+        case (.null, .null): true
+        case (.bool(let left), .bool(let right)): left == right
+        case (.string(let left), .string(let right)): left == right
+        case (.array(let left), .array(let right)): left == right
+        case (.dictionary(let left), .dictionary(let right)): left == right
+        default:
+            if let left = DynamicNumber(left), let right = DynamicNumber(right) { left == right } else { false }
+        }
+    }
+}
+
+/// A number of any of the three kinds, exactly: the greatest double that is not above it, and what is missing from
+/// there. Ordered by both in turn.
+struct DynamicNumber: Equatable {
+    /// `OrderedBits` of the double.
+    let floor: UInt64
+    /// Zero for all that a double can say; below 2 048, the largest gap between doubles up to 2^64.
+    let residue: UInt16
+
+    init(_ value: Double) {
+        self.init(uncheckedFloor: OrderedBits.of(value), residue: 0)
+    }
+
+    init<Integer: FixedWidthInteger>(_ value: Integer) {
+        var nearest = Double(value)
+        guard nearest.magnitude >= DynamicNumber.exactLimit else {
+            self.init(nearest)
+            return
+        }
+        let exact = Int128(value)
+        if Int128(nearest) > exact { nearest = nearest.nextDown }
+        let residue = UInt16(truncatingIfNeeded: exact - Int128(nearest))
+        self.init(uncheckedFloor: OrderedBits.of(nearest), residue: residue)
+    }
+
+    /// Nil if the value is no number.
+    init?(_ value: DynamicValue) {
+        switch value {
+        case .int(let value): self.init(value)
+        case .uint(let value): self.init(value)
+        case .double(let value): self.init(value)
+        default: return nil
+        }
+    }
+
+    /// A number read from bytes; nil if no number has these parts.
+    init?(floor: UInt64, residue: UInt16) {
+        guard let value = OrderedBits.double(floor) else { return nil }
+        if residue != 0 {
+            guard DynamicNumber.hasResidue(value), Double(residue) < value.nextUp - value else { return nil }
+        }
+        self.init(uncheckedFloor: floor, residue: residue)
+    }
+
+    private init(uncheckedFloor floor: UInt64, residue: UInt16) {
+        self.floor = floor
+        self.residue = residue
+    }
+
+    /// The number as an integer if it is one of 64 bits, signed if it can be, else as a double.
+    var value: DynamicValue {
+        let double = OrderedBits.double(floor) ?? .nan
+        guard double >= -0x1p63, double < 0x1p64, double == double.rounded(.towardZero) else {
+            return .double(double)
+        }
+        let exact = Int128(double) + Int128(residue)
+        if let signed = Int64(exactly: exact) { return .int(signed) }
+        return .uint(UInt64(truncatingIfNeeded: exact))
+    }
+
+    /// Up to here each integer is a double.
+    private static let exactLimit = 0x1p53
+
+    /// Whether integers of 64 bits lie between this double and the next.
+    static func hasResidue(_ floor: Double) -> Bool {
+        floor.magnitude >= exactLimit && floor >= -0x1p63 && floor < 0x1p64
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads a key back, component by component, in the order and of the types in which it was written: a key does not
+// describe itself. Every byte may come from a damaged file: each read checks bounds and form, and throws a `KeyError`
+// that says where. No read may trap, run past the end, or take memory out of proportion to the bytes there are.
+
+/// A position in a key's bytes. Borrows them: they must outlive the reader.
+@usableFromInline
+package struct KeyReader {
+    @usableFromInline let bytes: UnsafeRawBufferPointer
+    /// How many bytes are read. Never above `bytes.count`.
+    @usableFromInline package internal(set) var offset = 0
+    /// 0xFF inside descending components, else 0: each byte read is combined with it.
+    @usableFromInline var mask: UInt8 = 0
+
+    @inlinable
+    package init(_ bytes: UnsafeRawBufferPointer) {
+        self.bytes = bytes
+    }
+
+    @inlinable package var isAtEnd: Bool { offset == bytes.count }
+
+    /// How many bytes are left.
+    @inlinable package var remaining: Int { bytes.count - offset }
+
+    /// Fails unless the whole key is read.
+    package func expectEnd() throws(KeyError) {
+        guard isAtEnd else {
+            throw .malformed(offset: offset, reason: "\(remaining) bytes follow the last component")
+        }
+    }
+
+    /// Reads what was written in `KeyWriter.descending`.
+    @inlinable
+    package mutating func descending<Result>(
+        _ body: (inout KeyReader) throws(KeyError) -> Result
+    ) throws(KeyError) -> Result {
+        mask = ~mask
+        defer { mask = ~mask }
+        return try body(&self)
+    }
+}
+
+// MARK: - Bytes
+
+extension KeyReader {
+    /// The next byte, which stays unread.
+    func peek() throws(KeyError) -> UInt8 {
+        guard offset < bytes.count else { throw .truncated(offset: offset) }
+        return bytes[offset] ^ mask
+    }
+
+    mutating func readByte() throws(KeyError) -> UInt8 {
+        let byte = try peek()
+        offset += 1
+        return byte
+    }
+
+    /// Passes over `count` bytes.
+    mutating func skip(bytes count: Int) throws(KeyError) {
+        guard count >= 0, count <= remaining else { throw .truncated(offset: offset) }
+        offset += count
+    }
+
+    /// Passes over a component that a zero byte ends. The range of its bytes, without that zero.
+    mutating func skipTerminated() throws(KeyError) -> Range<Int> {
+        let start = offset
+        var end = start
+        while end < bytes.count, bytes[end] != mask { end += 1 }
+        guard end < bytes.count else { throw .truncated(offset: start) }
+        offset = end + 1
+        return start..<end
+    }
+}
+
+// MARK: - Skipping
+
+/// How a component is laid out, as far as finding its end takes.
+package indirect enum KeyShape: Equatable, Sendable {
+    /// A number of bytes: Booleans, integers, floats, UUIDs.
+    case fixed(Int)
+    /// Up to a zero byte: strings, raw bytes, sort keys.
+    case terminated
+    case decimal
+    case dynamic(Collation)
+    case optional(KeyShape)
+    case array(KeyShape)
+    case descending(KeyShape)
+}
+
+extension KeyReader {
+    /// Passes over one component. Checks no more of it than finding its end takes.
+    package mutating func skip(_ shape: KeyShape) throws(KeyError) {
+        switch shape {
+        case .fixed(let count):
+            try skip(bytes: count)
+        case .terminated:
+            _ = try skipTerminated()
+        case .decimal:
+            _ = try readDecimal()
+        case .dynamic(let collation):
+            try skipDynamic(collation)
+        case .optional(let wrapped):
+            if try readPresence() { try skip(wrapped) }
+        case .array(let element):
+            while try readElementMarker() { try skip(element) }
+        case .descending(let inner):
+            try descending { (reader) throws(KeyError) in try reader.skip(inner) }
+        }
+    }
+}

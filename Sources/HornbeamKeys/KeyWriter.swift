@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds a key: components are appended one after another, and the order of the bytes is the order of the tuple. Each
+// component says itself where it ends, so the bytes of a compound key's first components are a prefix of its bytes.
+// The bytes of each type are specified in Docs/keys.md; the types have a file each, with writer and reader together.
+// A component's encoding must never change: the keys are on disk.
+
+/// A key under construction. Owns its bytes; a value without references to anything else.
+@usableFromInline
+package struct KeyWriter: Sendable {
+    /// The key so far.
+    @usableFromInline package var bytes: [UInt8]
+
+    @inlinable
+    package init() {
+        bytes = []
+    }
+
+    /// An empty key with room for `capacity` bytes.
+    @inlinable
+    package init(capacity: Int) {
+        bytes = []
+        bytes.reserveCapacity(capacity)
+    }
+
+    /// Starts over in the same memory.
+    @inlinable
+    package mutating func removeAll() {
+        bytes.removeAll(keepingCapacity: true)
+    }
+
+    /// Keeps the first `count` bytes: the way back to a common prefix of several keys.
+    @inlinable
+    package mutating func truncate(to count: Int) {
+        bytes.removeLast(bytes.count - count)
+    }
+
+    /// What `body` appends sorts the other way round: its bytes are inverted, nil markers and terminators included.
+    @inlinable
+    package mutating func descending<Failure: Error>(
+        _ body: (inout KeyWriter) throws(Failure) -> Void
+    ) throws(Failure) {
+        let start = bytes.count
+        try body(&self)
+        invert(from: start)
+    }
+
+    /// Inverts what was appended since the key had `start` bytes.
+    @inlinable
+    package mutating func invert(from start: Int) {
+        for index in start..<bytes.count {
+            bytes[index] = ~bytes[index]
+        }
+    }
+
+    /// The smallest byte string above all that begin with `prefix`: the exclusive end of the prefix's range. Nil if
+    /// nothing is above (`prefix` is empty or all 0xFF), which means an open end.
+    package static func successor(ofPrefix prefix: [UInt8]) -> [UInt8]? {
+        guard let last = prefix.lastIndex(where: { $0 != 0xFF }) else { return nil }
+        var successor = Array(prefix[...last])
+        successor[last] += 1
+        return successor
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Canonical composition (NFC) and decomposition (NFD) by the standard library's own tables: the very ones by which
+// `String` compares, whichever Unicode version they follow. ICU's, which may be older or newer, are not used for it.
+
+@_spi(_Unicode) import Swift
+
+enum Normalisation {
+    /// The scalars of the string's NFC.
+    static func composed(_ string: String) -> some Sequence<Unicode.Scalar> {
+        string._nfc
+    }
+
+    /// The scalars of the string's NFD.
+    static func decomposed(_ string: String) -> some Sequence<Unicode.Scalar> {
+        string._nfd
+    }
+
+    /// The string's NFC: the string itself where that is known at a glance.
+    static func composedString(_ string: String) -> String {
+        isInert(string) ? string : self.string(of: composed(string))
+    }
+
+    static func string(of scalars: some Sequence<Unicode.Scalar>) -> String {
+        var result = String.UnicodeScalarView()
+        result.append(contentsOf: scalars)
+        return String(result)
+    }
+
+    /// Whether normalising would change nothing, as far as that can be told quickly: true for most text in Latin,
+    /// Cyrillic, Chinese, Japanese and composed Korean.
+    static func isInert(_ string: String) -> Bool {
+        string.unicodeScalars.allSatisfy(isInert)
+    }
+
+    /// Whether the scalar is its own NFC, whatever stands beside it: it doesn't decompose, has combining class zero
+    /// and is never the second part of a composition. Whole blocks where all is so; others merely take the slow way.
+    static func isInert(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x300: true  // Latin
+        case 0x400..<0x483: true  // Cyrillic
+        case 0x2010..<0x2028: true  // dashes and quotation marks
+        case 0x3000..<0x302A, 0x3041..<0x3097, 0x309B..<0x3100: true  // CJK punctuation, Hiragana, Katakana
+        case 0x3400..<0xA000: true  // Chinese characters
+        case 0xAC00..<0xD7A4: true  // Hangul syllables
+        case 0xFF01..<0xFF5F: true  // full-width forms
+        case 0x1F000..<0x20000: true  // pictographs
+        default: false
+        }
+    }
+}

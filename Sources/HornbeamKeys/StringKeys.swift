@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strings and raw bytes. A string is the UTF-8 of its canonical composition (NFC): Swift compares strings by the
+// scalars of that form, so byte order and equality agree with `String`. Within a component the bytes 0x00 and 0x01 are
+// escaped (as 0x01 0x01 and 0x01 0x02), which keeps their order and leaves 0x00 free to end it: one byte of overhead
+// for text, no two components whose bytes run into each other, and a prefix of the text is a prefix of the bytes.
+//
+// Normalisation never changes for text of characters that the standard library knows. Text with characters newer than
+// its Unicode version may compare otherwise under a later toolchain; `Collator.version` says nothing about that.
+
+extension KeyWriter {
+    package mutating func append(_ string: String) {
+        append(prefix: string)
+        bytes.append(0)
+    }
+
+    /// Bytes that are no string of text, under the same order: bytewise, a prefix first.
+    package mutating func append(bytes content: UnsafeRawBufferPointer) {
+        appendEscaped(content.bindMemory(to: UInt8.self))
+        bytes.append(0)
+    }
+
+    package mutating func append(bytes content: [UInt8]) {
+        content.withUnsafeBufferPointer { appendEscaped($0) }
+        bytes.append(0)
+    }
+
+    /// The bytes with which the key of every string begins that has `prefix` as its prefix. Together with
+    /// `successor(ofPrefix:)` this bounds a range of keys. The range may hold more: Swift compares prefixes by
+    /// characters, so "e\u{332}" has no prefix "e" although its key begins with that of "e". ("é" is not in the range
+    /// of "e": composed, it begins otherwise.) Whoever scans the range must ask `hasPrefix` of each string; only if
+    /// all of it is ASCII may that be left out.
+    package mutating func append(prefix: String) {
+        let isDone = prefix.utf8.withContiguousStorageIfAvailable { appendIfPlain($0) } ?? false
+        if !isDone { appendNormalised(prefix) }
+    }
+
+    /// Appends text that needs neither normalising nor escaping; else does nothing and returns false.
+    private mutating func appendIfPlain(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+        // Bytes from 0xCC begin scalars from U+0300, the first that normalisation can touch. No early exit, so that
+        // the loop is vectorised.
+        var special: UInt8 = 0
+        for byte in text { special |= byte &- 2 < 0xCA ? 0 : 1 }
+        guard special == 0 else { return false }
+        bytes.append(contentsOf: text)
+        return true
+    }
+
+    private mutating func appendNormalised(_ string: String) {
+        if Normalisation.isInert(string) {
+            var string = string
+            string.withUTF8 { appendEscaped($0) }
+        } else {
+            for scalar in Normalisation.composed(string) {
+                for byte in UTF8.encode(scalar).unsafelyUnwrapped { appendEscaped(byte) }
+            }
+        }
+    }
+
+    private mutating func appendEscaped(_ content: UnsafeBufferPointer<UInt8>) {
+        for byte in content { appendEscaped(byte) }
+    }
+
+    private mutating func appendEscaped(_ byte: UInt8) {
+        if byte < 2 {
+            bytes.append(1)
+            bytes.append(byte &+ 1)
+        } else {
+            bytes.append(byte)
+        }
+    }
+}
+
+extension KeyReader {
+    /// The string in its composed form. The bytes are checked to be UTF-8; that they are composed is not.
+    package mutating func readString() throws(KeyError) -> String {
+        let range = try skipTerminated()
+        let content = UnsafeRawBufferPointer(rebasing: bytes[range])
+        let isPlain = mask == 0 && !content.contains(1)
+        let string =
+            isPlain
+            ? String(validating: content, as: UTF8.self)
+            : String(validating: try unescaped(range), as: UTF8.self)
+        guard let string else { throw .malformed(offset: range.lowerBound, reason: "the string is not UTF-8") }
+        return string
+    }
+
+    package mutating func readBytes() throws(KeyError) -> [UInt8] {
+        try unescaped(try skipTerminated())
+    }
+
+    private func unescaped(_ range: Range<Int>) throws(KeyError) -> [UInt8] {
+        var content: [UInt8] = []
+        content.reserveCapacity(range.count)
+        var index = range.lowerBound
+        while index < range.upperBound {
+            var byte = bytes[index] ^ mask
+            index += 1
+            if byte == 1 {
+                guard index < range.upperBound, case let escaped = bytes[index] ^ mask, escaped == 1 || escaped == 2
+                else { throw .malformed(offset: index, reason: "no byte is escaped so") }
+                byte = escaped - 1
+                index += 1
+            }
+            content.append(byte)
+        }
+        return content
+    }
+}

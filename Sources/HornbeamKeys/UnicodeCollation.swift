@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sort keys of the Unicode collation algorithm, by ICU. A sort key holds no zero byte but its last, so it is a
+// terminated component as it is. The locale is always given: what the process's environment prefers must never decide
+// about bytes on disk.
+
+private import CICU
+
+/// An ICU collator. Owns it; ICU's collators may be used by many threads at once while nobody changes their
+/// attributes, which only `init` does.
+final class UnicodeCollator: @unchecked Sendable {
+    private let collator: OpaquePointer
+    let version: String
+    /// Scalars after which a contraction may go on with another character, that is a run which is weighed as one
+    /// letter ("ch" in Czech): the weights of a text that ends so say nothing about those of a longer text.
+    private let unfinished: Set<UInt32>
+
+    init(locale: String?) throws(KeyError) {
+        if let locale {
+            guard !locale.utf8.contains(0), hb_icu_language_code(locale).pointee != 0 else {
+                throw .unknownLocale(locale)
+            }
+        }
+        var status: Int32 = 0
+        guard let collator = hb_icu_collator_open(locale ?? "", &status), status <= 0 else {
+            throw .collationFailed(status, in: "opening the collation of “\(locale ?? "root")”")
+        }
+        hb_icu_collator_keep_symbols(collator, &status)
+        do throws(KeyError) {
+            guard status <= 0 else { throw .collationFailed(status, in: "setting up a collation") }
+            unfinished = try UnicodeCollator.unfinishedScalars(of: collator)
+        } catch {
+            hb_icu_collator_close(collator)
+            throw error
+        }
+        var four: [UInt8] = [0, 0, 0, 0]
+        hb_icu_collator_version(collator, &four)
+        version = "icu-\(four[0]).\(four[1]).\(four[2]).\(four[3])"
+        self.collator = collator
+    }
+
+    deinit {
+        hb_icu_collator_close(collator)
+    }
+
+    func appendSortKey(of text: String, to key: inout KeyWriter) throws(KeyError) {
+        try withSortKey(of: text) { key.bytes.append(contentsOf: $0) }
+    }
+
+    /// The primary weights alone, which are those with which longer texts begin.
+    func appendSortKey(ofPrefix text: String, to key: inout KeyWriter) throws(KeyError) {
+        var text = Normalisation.composedString(text)
+        while let last = text.unicodeScalars.last, unfinished.contains(last.value) { text.removeLast() }
+        // A byte of 1 divides the levels of weights.
+        try withSortKey(of: text) { key.bytes.append(contentsOf: $0.prefix { $0 > 1 }) }
+    }
+
+    /// Hands the sort key, closing zero and all, to `body`.
+    private func withSortKey(
+        of text: String, _ body: (UnsafeBufferPointer<UInt8>) -> Void
+    ) throws(KeyError) {
+        // ICU decomposes as far as its own tables go; ours may be newer.
+        let units = Normalisation.composedString(text).utf16
+        let count = units.count
+        // A sort key has some bytes for each unit, and at least the division of its levels.
+        guard count < Int(Int32.max) / 16 else { throw .tooLong(size: count, limit: Int(Int32.max) / 16) }
+        let size = withUnsafeTemporaryAllocation(of: UInt16.self, capacity: count) { buffer in
+            _ = buffer.initialize(fromContentsOf: units)
+            return withSortKey(of: UnsafeBufferPointer(buffer), guess: count * 4 + 16, body)
+        }
+        guard size > 0 else {
+            throw .collationFailed(operation: "making a sort key", reason: "it is out of memory")
+        }
+    }
+
+    /// The size of the sort key, zero on failure. If it is larger than the guess, it is made once more.
+    private func withSortKey(
+        of text: UnsafeBufferPointer<UInt16>, guess: Int, _ body: (UnsafeBufferPointer<UInt8>) -> Void
+    ) -> Int {
+        let size = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: guess) { key in
+            let size = Int(
+                hb_icu_sort_key(collator, text.baseAddress, Int32(text.count), key.baseAddress, Int32(key.count)))
+            if size > 0, size <= key.count { body(UnsafeBufferPointer(rebasing: key[..<size])) }
+            return size
+        }
+        return size <= guess ? size : withSortKey(of: text, guess: size, body)
+    }
+
+    private static func unfinishedScalars(of collator: OpaquePointer) throws(KeyError) -> Set<UInt32> {
+        guard let set = hb_icu_set_open() else {
+            throw .collationFailed(operation: "listing contractions", reason: "it is out of memory")
+        }
+        defer { hb_icu_set_close(set) }
+        var status: Int32 = 0
+        hb_icu_collator_contractions(collator, set, &status)
+        guard status <= 0 else { throw .collationFailed(status, in: "listing contractions") }
+        var scalars: Set<UInt32> = []
+        // No contraction comes near this length.
+        var units = [UInt16](repeating: 0, count: 64)
+        for index in 0..<hb_icu_set_item_count(set) {
+            let count = hb_icu_set_item(set, index, &units, Int32(units.count))
+            guard count >= 2, count <= units.count else { continue }
+            let contraction = String(decoding: units.prefix(Int(count)), as: UTF16.self)
+            for character in contraction.dropLast() {
+                if let last = character.unicodeScalars.last { scalars.insert(last.value) }
+            }
+        }
+        return scalars
+    }
+}

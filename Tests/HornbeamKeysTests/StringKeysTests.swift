@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strings and raw bytes as keys, prefixes and their ends.
+
+import Testing
+
+@testable import HornbeamKeys
+
+@Suite("String keys")
+struct StringKeysTests {
+    private func texts(_ test: String = #function) -> [String] {
+        var generator = SeededGenerator(test)
+        return Samples.texts + (0..<300).map { _ in Samples.text(&generator) }
+    }
+
+    @Test("Strings sort and equal each other as Swift's do, in whichever normal form they come")
+    func order() {
+        expectSameOrder(of: texts(), model: HornbeamKeysTests.order) { key, text in key.append(text) }
+    }
+
+    @Test("The order is transitive where Swift's < is not: what is composed and what is not may be mixed")
+    func mixedForms() {
+        let expected = ["e", "é", "éa", "éb", "한", "한z"]
+        let mixed = ["e", "e\u{301}", "éa", "e\u{301}b", "\u{1112}\u{1161}\u{11AB}", "한z"]
+        let keys = mixed.map { text in key { $0.append(text) } }
+        #expect(mixed == expected)
+        #expect(keys == expected.map { text in key { $0.append(text) } })
+        #expect(zip(keys, keys.dropFirst()).allSatisfy { $0.lexicographicallyPrecedes($1) })
+    }
+
+    @Test("Descending strings sort the other way round")
+    func descendingOrder() {
+        expectSameOrder(of: texts(), model: { HornbeamKeysTests.order($1, $0) }) { key, text in
+            key.descending { $0.append(text) }
+        }
+    }
+
+    @Test("Strings come back equal, composed, ascending and descending")
+    func roundTrips() throws {
+        for text in texts() {
+            let back = try roundTrip(text, write: { $0.append($1) }, read: { try $0.readString() })
+            #expect(back == text)
+            #expect(Array(back.unicodeScalars) == Array(Normalisation.composed(text)))
+            let inverted = try roundTrip(
+                text, write: { key, text in key.descending { $0.append(text) } },
+                read: { try $0.descending { (reader) throws(KeyError) in try reader.readString() } })
+            #expect(inverted == text)
+        }
+    }
+
+    @Test("A substring's string has the key of the same text elsewhere")
+    func substrings() {
+        let text = "über\0 alle日本"
+        let part = String(text.dropFirst(2).dropLast(1))
+        #expect(key { $0.append(part) } == key { $0.append("er\0 alle日") })
+    }
+
+    @Test("Raw bytes sort bytewise, a prefix first, and come back")
+    func rawBytes() throws {
+        var generator = SeededGenerator()
+        let values = [[], [0], [1], [0, 0], [255], [255, 255]] + (0..<200).map { _ in Samples.bytes(&generator) }
+        expectSameOrder(of: values, model: HornbeamKeysTests.order) { key, value in key.append(bytes: value) }
+        for value in values {
+            #expect(try roundTrip(value, write: { $0.append(bytes: $1) }, read: { try $0.readBytes() }) == value)
+            #expect(key { $0.append(bytes: value) } == value.withUnsafeBytes { raw in key { $0.append(bytes: raw) } })
+        }
+    }
+
+    @Test("The bytes are those of the specification")
+    func specifiedBytes() {
+        #expect(key { $0.append("ab") } == [0x61, 0x62, 0])
+        #expect(key { $0.append("") } == [0])
+        #expect(key { $0.append("\0\u{1}\u{2}") } == [1, 1, 1, 2, 2, 0])
+        #expect(key { $0.append("e\u{301}") } == [0xC3, 0xA9, 0])
+        #expect(key { $0.append(bytes: [0xFF, 0]) } == [0xFF, 1, 1, 0])
+    }
+
+    @Test(
+        "Bytes that are no UTF-8 or escape nothing are refused",
+        arguments: [
+            [0xFF, 0], [0xC3, 0], [0x61], [], [1, 0], [1, 3, 0], [0x61, 1, 1], [0xED, 0xA0, 0x80, 0],
+        ] as [[UInt8]])
+    func malformed(bytes: [UInt8]) {
+        #expect(throws: KeyError.self) { try reading(bytes) { try $0.readString() } }
+    }
+
+    @Test("The key of every string with a prefix begins with the prefix's bytes")
+    func prefixes() {
+        let texts = texts()
+        for prefix in texts {
+            let bytes = key { $0.append(prefix: prefix) }
+            for text in texts where text.hasPrefix(prefix) {
+                let whole = key { $0.append(text) }
+                #expect(whole.starts(with: bytes), "\(prefix.debugDescription) \(text.debugDescription)")
+            }
+        }
+    }
+
+    @Test("The prefix é finds its decomposed form, the prefix e doesn't find é")
+    func composedPrefix() {
+        let prefix = key { $0.append(prefix: "é") }
+        #expect(key { $0.append("e\u{301}tude") }.starts(with: prefix))
+        #expect(!key { $0.append("étude") }.starts(with: key { $0.append(prefix: "e") }))
+    }
+
+    @Test("The successor of a prefix is above all that begin with it and not above what comes next")
+    func successors() throws {
+        var generator = SeededGenerator()
+        #expect(KeyWriter.successor(ofPrefix: []) == nil)
+        #expect(KeyWriter.successor(ofPrefix: [0xFF, 0xFF]) == nil)
+        #expect(KeyWriter.successor(ofPrefix: [1, 0xFF]) == [2])
+        #expect(KeyWriter.successor(ofPrefix: [0x61]) == [0x62])
+        for _ in 0..<2000 {
+            let prefix = Samples.bytes(&generator)
+            let other = generator.isTrue(oneIn: 2) ? prefix + Samples.bytes(&generator) : Samples.bytes(&generator)
+            let isInRange =
+                !other.lexicographicallyPrecedes(prefix)
+                && KeyWriter.successor(ofPrefix: prefix).map { other.lexicographicallyPrecedes($0) } ?? true
+            #expect(isInRange == other.starts(with: prefix), "\(prefix) \(other)")
+        }
+    }
+}
+
+@Suite("Normalisation")
+struct NormalisationTests {
+    @Test("Scalars taken for inert never change and never change their neighbours")
+    func inertScalars() {
+        // What can join a scalar before it: all that stands behind the first place of some decomposition.
+        var joining: Set<Unicode.Scalar> = []
+        var all: [Unicode.Scalar] = []
+        for value in 0...UInt32(0x1_FFFF) {
+            guard let scalar = Unicode.Scalar(value) else { continue }
+            all.append(scalar)
+            joining.formUnion(Normalisation.decomposed(String(scalar)).dropFirst())
+        }
+        let wrong = all.filter { scalar in
+            Normalisation.isInert(scalar)
+                && (joining.contains(scalar)
+                    || scalar.properties.canonicalCombiningClass != .notReordered
+                    || Array(Normalisation.composed(String(scalar))) != [scalar])
+        }
+        #expect(wrong.isEmpty, "\(wrong.prefix(10))")
+        #expect(joining.contains("\u{301}"))
+    }
+}
