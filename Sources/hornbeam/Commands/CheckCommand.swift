@@ -40,7 +40,8 @@ enum CheckCommand {
         }
         let found = Spelling.counted(problems.count, "problem")
         // Entities can't be judged while the trees below them are damaged.
-        try console.print(isSound ? "\(found): \(verified) read" : "\(found) in pages and trees; the entities were not checked")
+        try console.print(
+            isSound ? "\(found): \(verified) read" : "\(found) in pages and trees; the entities were not checked")
         return .failure
     }
 

@@ -10,8 +10,9 @@ enum ExportCommand {
     static let declaration = CommandDeclaration(
         path: ["export"],
         summary: "print entities as JSON lines",
-        discussion: "All columns and the ids of relations, in the order of the rows, as of one moment; 'hornbeam import' "
-            + "takes it back exactly. A file named by --output appears whole or not at all.\n" + QueryCommand.filterHelp,
+        discussion: "All columns and the ids of relations, in the order of the rows, as of one moment; 'hornbeam "
+            + "import' takes it back exactly. A file named by --output appears whole or not at all.\n"
+            + QueryCommand.filterHelp,
         operands: [.store, .type],
         options: [QueryCommand.whereOption, .value("output", "o", "PATH", "write to this file")],
         examples: [
@@ -46,11 +47,10 @@ enum ExportCommand {
     private static func export(
         _ query: EntityQuery, _ session: EntitySession, _ progress: Progress, _ write: (String) throws -> Void
     ) throws -> UInt64 {
-        let executor = try Executor(query, session)
         let rows = try JSONRows(type: query.type, session: session)
-        let total = Double(max(1, executor.plan.candidates))
+        let total = Double(max(1, try session.explain(query).candidates))
         var count: UInt64 = 0
-        try executor.forEach { rowID, row in
+        try session.forEach(query) { rowID, row, _ in
             try write(try rows.line(rowID, row) + "\n")
             count += 1
             progress.update(count: count, fraction: min(1, Double(count) / total))

@@ -115,7 +115,8 @@ private struct Import: ~Copyable {
             try rows.save(line)
         } catch {
             let kept = Spelling.counted(committed, "entity is", "entities are")
-            throw CommandError("\(reader.path), line \(reader.lineNumber): \(error); \(kept) committed, this batch is not")
+            throw CommandError(
+                "\(reader.path), line \(reader.lineNumber): \(error); \(kept) committed, this batch is not")
         }
     }
 

@@ -69,16 +69,15 @@ enum QueryCommand {
         let columns = try Selection.columns(try arguments.list("columns"), of: type)
         let relations = try RelationTree(try arguments.list("with"), of: type, in: session.schema.descriptions)
         let start = ContinuousClock.now
-        let executor = try Executor(query, session)
         var found = 0
         if arguments.has("count") {
-            found = try executor.count()
+            found = try session.count(query)
             try console.print("\(found)")
         } else {
             var printer = RecordPrinter(
                 session, try session.schema.type(type.name), columns: columns, relations: relations,
                 asJSON: arguments.has("json"), console: console)
-            try executor.forEach { rowID, row in
+            try session.forEach(query) { rowID, row, _ in
                 try printer.add(rowID, row)
                 found += 1
                 return true
@@ -86,14 +85,15 @@ enum QueryCommand {
             try printer.finish()
         }
         try console.flush()
-        remarks(executor.plan, found, start.duration(to: .now), arguments, console)
+        try remarks(query, session, found, start.duration(to: .now), arguments, console)
     }
 
     /// What --explain and --time ask for.
     static func remarks(
-        _ plan: Plan, _ found: Int, _ elapsed: Duration, _ arguments: Arguments, _ console: Console
-    ) {
-        if arguments.has("explain") { console.answer("plan: \(plan)") }
+        _ query: EntityQuery, _ session: EntitySession, _ found: Int, _ elapsed: Duration, _ arguments: Arguments,
+        _ console: Console
+    ) throws {
+        if arguments.has("explain") { console.answer("\(try session.explain(query))") }
         if arguments.has("explain") || arguments.has("time") {
             console.answer("time: \(Spelling.time(elapsed)) for \(Spelling.counted(found, "result"))")
         }

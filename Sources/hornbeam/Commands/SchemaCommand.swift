@@ -2,6 +2,7 @@
 // `hornbeam schema`: the entity types of a store, for people or as the file that `schema apply` takes.
 
 import Hornbeam
+import HornbeamTree
 
 enum SchemaCommand {
     static let declaration = CommandDeclaration(

@@ -71,10 +71,10 @@ enum SearchCommand {
             relations: try RelationTree(try arguments.list("with"), of: type, in: session.schema.descriptions),
             heads: ["rank", "score"], asJSON: arguments.has("json"), console: console)
         let start = ContinuousClock.now
-        let executor = try Executor(query, session)
         var rank = query.offset
-        try executor.forEachRanked { rowID, score, row in
+        try session.forEach(query) { rowID, row, score in
             rank += 1
+            let score = score ?? 0
             let heads = [
                 RecordHead(name: "rank", value: .int(Int64(rank)), text: "\(rank)"),
                 RecordHead(name: "score", value: .double(score), text: Spelling.fixed(score, 4)),
@@ -84,6 +84,7 @@ enum SearchCommand {
         }
         try printer.finish()
         try console.flush()
-        QueryCommand.remarks(executor.plan, rank - query.offset, start.duration(to: .now), arguments, console)
+        try QueryCommand.remarks(
+            query, session, rank - query.offset, start.duration(to: .now), arguments, console)
     }
 }
