@@ -82,11 +82,23 @@ let package = Package(
         .target(
             name: "HornbeamC", dependencies: ["HornbeamTree", "HornbeamPages", "CHornbeam"],
             exclude: ["libhornbeam.map"], swiftSettings: engineSettings, linkerSettings: sharedLibraryLinker),
-        .executableTarget(name: "hornbeam", dependencies: ["Hornbeam"], swiftSettings: engineSettings),
+
+        // The command: a library, so that tests can import it, and the file that starts it, in one folder.
+        .target(
+            name: "HornbeamCommand", dependencies: ["Hornbeam"], path: "Sources/hornbeam", exclude: ["main.swift"],
+            swiftSettings: engineSettings),
+        .executableTarget(
+            name: "hornbeam", dependencies: ["HornbeamCommand"], path: "Sources/hornbeam",
+            exclude: ["Arguments", "Commands", "Input", "Schema", "Terminal"], sources: ["main.swift"],
+            swiftSettings: engineSettings),
+
+        .executableTarget(
+            name: "debian-catalogue", dependencies: ["Hornbeam"], path: "Examples/DebianCatalogue",
+            swiftSettings: engineSettings),
 
         .target(
-            name: "HornbeamTestSupport", dependencies: ["HornbeamPages", "HornbeamTree"], path: "Tests/HornbeamTestSupport",
-            swiftSettings: engineSettings),
+            name: "HornbeamTestSupport", dependencies: ["HornbeamPages", "HornbeamTree"],
+            path: "Tests/HornbeamTestSupport", swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamPagesTests", dependencies: ["HornbeamPages", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
@@ -102,6 +114,10 @@ let package = Package(
         .testTarget(
             name: "HornbeamTests", dependencies: ["Hornbeam", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
+        .testTarget(
+            name: "HornbeamCommandTests", dependencies: ["HornbeamCommand", "hornbeam"],
+            swiftSettings: engineSettings),
+        .testTarget(name: "TidyTests", swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamMacrosTests", dependencies: ["HornbeamMacros"],
             swiftSettings: macroSettings, linkerSettings: macroLinker),

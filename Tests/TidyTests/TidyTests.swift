@@ -15,7 +15,7 @@ struct TidyTests {
         "HornbeamMacros": [],
         "Hornbeam": ["HornbeamPages", "HornbeamTree", "HornbeamKeys", "HornbeamText"],
         "HornbeamC": ["HornbeamPages", "HornbeamTree", "CHornbeam"],
-        "hornbeam": ["HornbeamPages", "HornbeamTree", "HornbeamText", "HornbeamKeys", "Hornbeam"],
+        "hornbeam": ["HornbeamPages", "HornbeamTree", "HornbeamText", "HornbeamKeys", "Hornbeam", "HornbeamCommand"],
     ]
 
     @Test("Every file says its licence first and what it is next")

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a subcommand accepts. Parsing, help and the hints of usage errors all come from these declarations, so they can't
+// disagree.
+
+/// An option: `--name`, `-n`, with or without a value.
+struct OptionDeclaration: Sendable {
+    var name: String
+    var short: Character?
+    /// How help calls the value; nil for a flag.
+    var placeholder: String?
+    var help: String
+
+    static func flag(_ name: String, _ short: Character? = nil, _ help: String) -> OptionDeclaration {
+        OptionDeclaration(name: name, short: short, placeholder: nil, help: help)
+    }
+
+    static func value(
+        _ name: String, _ short: Character? = nil, _ placeholder: String, _ help: String
+    ) -> OptionDeclaration {
+        OptionDeclaration(name: name, short: short, placeholder: placeholder, help: help)
+    }
+}
+
+/// An argument that is told by its place.
+struct OperandDeclaration: Sendable {
+    var name: String
+    var help: String
+    /// May be left out; told by the number of operands.
+    var isOptional = false
+
+    static let store = OperandDeclaration(name: "FILE", help: "the store")
+    static let type = OperandDeclaration(name: "TYPE", help: "an entity type of the store (hornbeam schema FILE)")
+}
+
+/// A subcommand. `path` is what selects it: `["tree", "scan"]`.
+struct CommandDeclaration: Sendable {
+    var path: [String]
+    var summary: String
+    var discussion = ""
+    var operands: [OperandDeclaration] = []
+    var options: [OptionDeclaration] = []
+    /// What to type after `hornbeam`, one a line.
+    var examples: [String] = []
+    var run: @Sendable (Arguments, Console) throws -> ExitCode
+
+    var name: String { path.joined(separator: " ") }
+
+    /// The declared options and those of every command.
+    var allOptions: [OptionDeclaration] { options + Self.common }
+
+    /// Understood by every command.
+    static let common: [OptionDeclaration] = [
+        .flag("quiet", "q", "no progress and no remarks on standard error"),
+        .flag("help", "h", "print this help"),
+    ]
+}
+
+/// What the process ends with.
+enum ExitCode: Int32 {
+    case ok = 0
+    /// A problem was found, or something failed.
+    case failure = 1
+    /// The command line can't be understood.
+    case usage = 2
+    /// Ended by SIGINT, as shells count it.
+    case interrupted = 130
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// `hornbeam check`: every page, every tree, and everything that entities promise: rows, ids, indexes, links, full text.
+
+import Hornbeam
+import HornbeamTree
+
+enum CheckCommand {
+    static let declaration = CommandDeclaration(
+        path: ["check"],
+        summary: "verify a store",
+        discussion: "Reads everything: checksums, the structure of all trees and their counts, free space; then rows, "
+            + "ids, index entries, unique keys, both sides of relations, full text. Each problem is a line; the "
+            + "last line says what was verified. Exit code 1 if there is a problem.",
+        operands: [.store],
+        options: [.flag("structure", "s", "only pages and trees, not the entities")],
+        examples: ["check packages.hornbeam"],
+        run: run)
+
+    private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {
+        let store = try OpenStore.reading(arguments.file)
+        let progress = Progress("checking", unit: "problems", console: console)
+        let problems = ProblemList(console, progress)
+        let isSound = try store.check { problems.add($0) }
+        var verified = ""
+        if isSound {
+            verified = try store.reading { transaction in
+                if !arguments.has("structure") {
+                    try EntityCheck.run(in: transaction) { problems.add($0) }
+                }
+                return try summary(transaction, withEntities: !arguments.has("structure"))
+            }
+        }
+        let elapsed = Spelling.time(progress.elapsed)
+        progress.clear()
+        try problems.failure.map { throw $0 }
+        try store.close()
+        if problems.count == 0, isSound {
+            try console.print("no problems: \(verified) verified in \(elapsed)")
+            return .ok
+        }
+        let found = Spelling.counted(problems.count, "problem")
+        // Entities can't be judged while the trees below them are damaged.
+        try console.print(
+            isSound ? "\(found): \(verified) read" : "\(found) in pages and trees; the entities were not checked")
+        return .failure
+    }
+
+    private static func summary(_ transaction: Transaction, withEntities: Bool) throws -> String {
+        var entries: UInt64 = 0
+        let names = try transaction.treeNames()
+        for name in names {
+            if let tree = try transaction.tree(name) { entries &+= try transaction.count(tree) }
+        }
+        var text = "\(Spelling.counted(names.count, "tree")) with \(Spelling.counted(entries, "entry", "entries"))"
+        guard withEntities else { return text }
+        let types = try SchemaCatalogue.load(transaction).descriptions
+        var entities: UInt64 = 0
+        for type in types {
+            if let tree = try transaction.tree("e:\(type.name)") { entities &+= try transaction.count(tree) }
+        }
+        text += ", \(Spelling.counted(entities, "entity", "entities")) of \(Spelling.counted(types.count, "type"))"
+        return text + ", \(Spelling.counted(types.reduce(0) { $0 + $1.indexes.count }, "index", "indexes"))"
+    }
+}
+
+/// Prints problems as they come. Reporting can't throw, so a failed write is kept for later.
+private final class ProblemList {
+    private let console: Console
+    private let progress: Progress
+    private(set) var count: UInt64 = 0
+    private(set) var failure: (any Error)?
+
+    init(_ console: Console, _ progress: Progress) {
+        self.console = console
+        self.progress = progress
+    }
+
+    func add(_ problem: String) {
+        count += 1
+        progress.clear()
+        do { try console.print(DisplayWidth.printable(problem)) } catch { failure = failure ?? error }
+    }
+}

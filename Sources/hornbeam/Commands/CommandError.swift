@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// A failure with a message for the user: what is wrong, where, and what to do. Exit code 1.
+
+struct CommandError: Error, Equatable, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}

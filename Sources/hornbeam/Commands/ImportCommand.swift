@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// `hornbeam import`: entities from JSON lines. Each batch is one transaction: what was reported as committed is durable,
+// and a bad line or an interruption never leaves half a batch behind.
+
+import Hornbeam
+import HornbeamTree
+
+enum ImportCommand {
+    static let declaration = CommandDeclaration(
+        path: ["import"],
+        summary: "save entities from JSON lines",
+        discussion: "One JSON object a line, its keys the names of columns and relations; relations are ids. An entity "
+            + "whose id is there already is replaced. Each batch is one transaction: after an error or Ctrl-C the "
+            + "batches before it are committed, and the same import can be run again. Ctrl-C commits what was read.",
+        operands: [.store, .type, OperandDeclaration(name: "DATA", help: "a file of JSON lines; - is standard input")],
+        options: [
+            .value("batch", "b", "COUNT", "entities in a transaction (5000)"),
+            .value("schema", "s", "SCHEMA", "make the store or its types first, as 'hornbeam schema apply'"),
+        ],
+        examples: [
+            "import packages.hornbeam Package packages.jsonl --schema schema.json",
+            "zcat packages.jsonl.gz | hornbeam import packages.hornbeam Package -",
+        ],
+        run: run)
+
+    private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {
+        let batchSize = try arguments.number("batch", 1...Int.max) ?? 5_000
+        let schemaPath = arguments.value("schema")
+        let entities = try schemaPath.map { ($0, try SchemaFile.read($0)) }
+        let reader = try LineReader.open(arguments.operand("DATA") ?? "")
+        let store = try OpenStore.writing(arguments.file, create: entities != nil)
+        let schema = try prepare(store, entities, console)
+        let type = try Selection.type(arguments.type, in: schema.descriptions)
+        Interruption.watch()
+        var work = Import(
+            store: store, schema: schema, type: type, batchSize: batchSize, reader: reader, console: console)
+        try work.run()
+        let elapsed = work.progress.elapsed
+        try store.close()
+        let saved = Spelling.counted(work.committed, "\(type.name) entity", "\(type.name) entities")
+        if Interruption.isRequested {
+            console.remark("interrupted: \(saved) committed; run the same import again to finish it")
+            return .interrupted
+        }
+        try console.print("imported \(saved) in \(Spelling.time(elapsed))")
+        return .ok
+    }
+
+    /// The store's schema, after the types of `--schema` were applied.
+    private static func prepare(
+        _ store: TreeStore, _ entities: (path: String, types: [EntityDescription])?, _ console: Console
+    ) throws -> Schema {
+        guard let entities else { return try store.reading { try SchemaCatalogue.load($0) } }
+        let transaction = try store.beginWrite()
+        defer { transaction.abort() }
+        let schema = try SchemaApplyCommand.apply(entities.types, from: entities.path, transaction, console)
+        try transaction.commit()
+        return schema
+    }
+}
+
+/// One run over the lines.
+private struct Import: ~Copyable {
+    let store: TreeStore
+    let schema: Schema
+    let type: EntityDescription
+    let batchSize: Int
+    var reader: LineReader
+    let progress: Progress
+    /// Entities in committed batches.
+    private(set) var committed: UInt64 = 0
+
+    init(
+        store: TreeStore, schema: Schema, type: EntityDescription, batchSize: Int, reader: consuming LineReader,
+        console: Console
+    ) {
+        self.store = store
+        self.schema = schema
+        self.type = type
+        self.batchSize = batchSize
+        self.reader = reader
+        progress = Progress("importing \(type.name)", unit: "entities", console: console)
+    }
+
+    mutating func run() throws {
+        defer { progress.clear() }
+        var line = try nextLine()
+        while line != nil, !Interruption.isRequested {
+            let transaction = try store.beginWrite()
+            defer { transaction.abort() }
+            let session = EntitySession(transaction, schema: schema)
+            let rows = try JSONRows(type: type.name, session: session)
+            var saved = 0
+            while let bytes = line, saved < batchSize, !Interruption.isRequested {
+                try save(bytes, rows)
+                saved += 1
+                showProgress(committed + UInt64(saved))
+                line = try nextLine()
+            }
+            try session.commit()
+            committed += UInt64(saved)
+        }
+    }
+
+    /// The next line that isn't blank.
+    private mutating func nextLine() throws -> ArraySlice<UInt8>? {
+        while let line = try reader.next() {
+            if !line.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) { return line }
+        }
+        return nil
+    }
+
+    private func save(_ line: ArraySlice<UInt8>, _ rows: JSONRows) throws {
+        do {
+            try rows.save(line)
+        } catch {
+            let kept = Spelling.counted(committed, "entity is", "entities are")
+            throw CommandError(
+                "\(reader.path), line \(reader.lineNumber): \(error); \(kept) committed, this batch is not")
+        }
+    }
+
+    private func showProgress(_ count: UInt64) {
+        progress.update(
+            count: count, fraction: reader.fileSize.map { min(1, Double(reader.bytesRead) / Double(max(1, $0))) })
+    }
+}

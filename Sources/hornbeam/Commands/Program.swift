@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command `hornbeam`: finds the subcommand, runs it, turns errors into one line on standard error and an exit code.
+// Works on any store without the program that made it; commands that only look open it read-only.
+
+import Glibc
+import Hornbeam
+import HornbeamPages
+
+package enum Program {
+    static let version = "0.1.0"
+
+    /// In the order of help.
+    static let commands: [CommandDeclaration] = [
+        InfoCommand.declaration, CheckCommand.declaration, SchemaCommand.declaration, SchemaApplyCommand.declaration,
+        QueryCommand.declaration, SearchCommand.declaration, ImportCommand.declaration, ExportCommand.declaration,
+        TreeListCommand.declaration, TreeScanCommand.declaration,
+    ]
+
+    package static func main() -> Never {
+        // `hornbeam … | head` ends as quietly as cat does, even if the parent ignores the signal.
+        signal(SIGPIPE, SIG_DFL)
+        let code = run(Array(CommandLine.arguments.dropFirst()), Console())
+        exit(code.rawValue)
+    }
+
+    /// Runs the command line and reports its failure.
+    static func run(_ words: [String], _ console: Console) -> ExitCode {
+        do {
+            let code = try dispatch(words, console)
+            try console.flush()
+            return code
+        } catch {
+            // What was found before the failure is still of use, as long as it can be written.
+            try? console.flush()
+            if let usage = error as? UsageError {
+                console.report(usage.message + (usage.hint.map { "\n  \($0)" } ?? ""))
+                return .usage
+            }
+            console.report("\(error)")
+            return .failure
+        }
+    }
+
+    private static func dispatch(_ words: [String], _ console: Console) throws -> ExitCode {
+        switch try ArgumentParser.parse(words, commands: commands) {
+        case .overview(let path):
+            try console.write(Help.overview(commands, path))
+            // Without a command nothing was asked for that could succeed.
+            return words.isEmpty ? .usage : .ok
+        case .version:
+            try console.print("hornbeam \(version)")
+            return .ok
+        case .help(let command):
+            try console.write(Help.command(command))
+            return .ok
+        case .run(let arguments):
+            console.isQuiet = arguments.has("quiet")
+            return try arguments.command.run(arguments, console)
+        }
+    }
+}

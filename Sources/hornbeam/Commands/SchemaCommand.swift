@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// `hornbeam schema`: the entity types of a store, for people or as the file that `schema apply` takes.
+
+import Hornbeam
+import HornbeamTree
+
+enum SchemaCommand {
+    static let declaration = CommandDeclaration(
+        path: ["schema"],
+        summary: "print the entity types of a store",
+        discussion: "Columns with their types (the first one is the id), indexes with their components (a dash means "
+            + "descending), relations with what they lead to.",
+        operands: [.store],
+        options: [.flag("json", "j", "as the JSON that 'hornbeam schema apply' takes")],
+        examples: ["schema packages.hornbeam", "schema packages.hornbeam --json > schema.json"],
+        run: run)
+
+    private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {
+        let store = try OpenStore.reading(arguments.file)
+        try store.reading { transaction in
+            let entities = try SchemaCatalogue.load(transaction).descriptions
+            if arguments.has("json") {
+                try console.print(try SchemaFile.text(entities))
+            } else {
+                for (index, entity) in entities.enumerated() {
+                    if index > 0 { try console.print("") }
+                    for line in SchemaText.lines(entity) { try console.print(line) }
+                }
+            }
+        }
+        try store.close()
+        return .ok
+    }
+}
+
+extension Schema {
+    /// All entity types by name.
+    var descriptions: [EntityDescription] {
+        typeNames.compactMap { types[$0]?.description }
+    }
+}

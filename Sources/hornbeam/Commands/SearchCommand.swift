@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// `hornbeam search`: ranked full text, the best first, with scores.
+
+import Hornbeam
+import HornbeamTree
+
+enum SearchCommand {
+    static let declaration = CommandDeclaration(
+        path: ["search"],
+        summary: "find entities by words, the best first",
+        discussion: "Entities with any of the words, ranked by BM25. Without INDEX, or with auto, the type's only "
+            + "full-text index is used.\n" + QueryCommand.filterHelp,
+        operands: [
+            .store, .type,
+            OperandDeclaration(name: "INDEX", help: "a full-text index of the type", isOptional: true),
+            OperandDeclaration(name: "WORDS", help: "what to look for"),
+        ],
+        options: [
+            QueryCommand.whereOption,
+            .value("limit", "n", "COUNT", "at most so many (10)"),
+            .value("offset", "o", "COUNT", "leave out so many first"),
+            QueryCommand.columnsOption, QueryCommand.withOption, QueryCommand.jsonOption, QueryCommand.explainOption,
+            QueryCommand.timeOption,
+        ],
+        examples: [
+            "search packages.hornbeam Package 'database server'",
+            "search packages.hornbeam Package search 'web server' --where 'section == \"net\"' --limit 5 --columns id",
+        ],
+        run: run)
+
+    private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {
+        let limit = try arguments.number("limit", 0...Int.max) ?? 10
+        let offset = try arguments.number("offset", 0...Int.max) ?? 0
+        let store = try OpenStore.reading(arguments.file)
+        try store.reading { transaction in
+            let schema = try SchemaCatalogue.load(transaction)
+            let type = try Selection.type(arguments.type, in: schema.descriptions)
+            let index = try index(arguments.operand("INDEX"), of: type)
+            let words = Filter.matches(
+                columns: index.components.compactMap { type.column($0.column) },
+                text: arguments.operand("WORDS") ?? "")
+            let query = EntityQuery(
+                type: type.name, filter: .and([words, try QueryCommand.filter(arguments, type)]), sort: [.bestScore],
+                limit: limit, offset: offset)
+            try answer(query, EntitySession(transaction, schema: schema), type, arguments, console)
+        }
+        try store.close()
+        return .ok
+    }
+
+    /// The full-text index called `name`, or the only one.
+    static func index(_ name: String?, of type: EntityDescription) throws -> IndexDescription {
+        let indexes = type.indexes.filter { $0.kind == .text }
+        let names = indexes.map(\.name).joined(separator: ", ")
+        guard let first = indexes.first else { throw CommandError("\(type.name) has no full-text index") }
+        guard let name, name != "auto" else {
+            if indexes.count == 1 { return first }
+            throw CommandError("\(type.name) has several full-text indexes, name one: \(names)")
+        }
+        if let index = indexes.first(where: { $0.name == name }) { return index }
+        throw CommandError("\(type.name) has no full-text index “\(name)”; it has \(names)")
+    }
+
+    private static func answer(
+        _ query: EntityQuery, _ session: EntitySession, _ type: EntityDescription, _ arguments: Arguments,
+        _ console: Console
+    ) throws {
+        var printer = RecordPrinter(
+            session, try session.schema.type(type.name),
+            columns: try Selection.columns(try arguments.list("columns"), of: type),
+            relations: try RelationTree(try arguments.list("with"), of: type, in: session.schema.descriptions),
+            heads: ["rank", "score"], asJSON: arguments.has("json"), console: console)
+        let start = ContinuousClock.now
+        var rank = query.offset
+        try session.forEach(query) { rowID, row, score in
+            rank += 1
+            let score = score ?? 0
+            let heads = [
+                RecordHead(name: "rank", value: .int(Int64(rank)), text: "\(rank)"),
+                RecordHead(name: "score", value: .double(score), text: Spelling.fixed(score, 4)),
+            ]
+            try printer.add(rowID, row, heads: heads)
+            return true
+        }
+        try printer.finish()
+        try console.flush()
+        try QueryCommand.remarks(
+            query, session, rank - query.offset, start.duration(to: .now), arguments, console)
+    }
+}

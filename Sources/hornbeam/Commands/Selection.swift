@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a query prints and in which order: the options --columns, --with and --sort against the names of an entity type.
+
+import Hornbeam
+
+/// Related entities to print along, to any depth.
+struct RelationTree: Equatable {
+    struct Branch: Equatable {
+        var relation: RelationDescription
+        var below: RelationTree
+    }
+
+    var branches: [Branch] = []
+
+    var isEmpty: Bool { branches.isEmpty }
+
+    /// From paths such as `dependencies.maintainer`.
+    init(_ paths: [String] = [], of type: EntityDescription, in schema: [EntityDescription]) throws {
+        for path in paths {
+            try add(path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)[...], type, schema)
+        }
+    }
+
+    private mutating func add(
+        _ path: ArraySlice<String>, _ type: EntityDescription, _ schema: [EntityDescription]
+    ) throws {
+        guard let name = path.first else { return }
+        let relation = try Selection.relation(name, of: type)
+        let target = try Selection.type(relation.target, in: schema)
+        if let known = branches.firstIndex(where: { $0.relation.name == name }) {
+            try branches[known].below.add(path.dropFirst(), target, schema)
+        } else {
+            var below = try RelationTree(of: target, in: schema)
+            try below.add(path.dropFirst(), target, schema)
+            branches.append(Branch(relation: relation, below: below))
+        }
+    }
+}
+
+enum Selection {
+    /// The entity type called `name`.
+    static func type(_ name: String, in schema: [EntityDescription]) throws -> EntityDescription {
+        if let type = schema.first(where: { $0.name == name }) { return type }
+        if schema.isEmpty { throw CommandError("the store has no entity types; 'hornbeam schema apply' makes some") }
+        throw CommandError(unknown("entity type", name, schema.map(\.name)))
+    }
+
+    /// The numbers of the columns to print: those that --columns names, or all.
+    static func columns(_ names: [String], of type: EntityDescription) throws -> [Int] {
+        if names.isEmpty { return Array(type.columns.indices) }
+        return try names.map { try column($0, of: type) }
+    }
+
+    /// The columns of --sort; a dash before the name means descending.
+    static func sort(_ names: [String], of type: EntityDescription) throws -> [(column: Int, descending: Bool)] {
+        try names.map { name in
+            let descending = name.hasPrefix("-")
+            let column = try column(descending ? String(name.dropFirst()) : name, of: type)
+            guard type.columns[column].type.isOrdered else {
+                throw CommandError(
+                    "\(type.name).\(type.columns[column].name) has no order (\(type.columns[column].type))")
+            }
+            return (column, descending)
+        }
+    }
+
+    static func relation(_ name: String, of type: EntityDescription) throws -> RelationDescription {
+        if let relation = type.relations.first(where: { $0.name == name }) { return relation }
+        throw CommandError(unknown("relation", name, type.relations.map(\.name), of: type.name))
+    }
+
+    private static func column(_ name: String, of type: EntityDescription) throws -> Int {
+        if let column = type.column(name) { return column }
+        throw CommandError(unknown("column", name, type.columns.map(\.name), of: type.name))
+    }
+
+    private static func unknown(_ kind: String, _ name: String, _ names: [String], of owner: String? = nil) -> String {
+        let place = owner.map { "\($0) has no \(kind) “\(name)”" } ?? "there is no \(kind) “\(name)”"
+        let known = names.isEmpty ? "there are none" : "known are \(names.joined(separator: ", "))"
+        return "\(place); \(NearestName.hint(name, among: names) ?? known)"
+    }
+}

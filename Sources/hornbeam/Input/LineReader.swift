@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines of a file or of standard input, streamed: memory is bounded by the longest line, and that by a limit. Bytes are
+// handed on as they are; whoever parses them checks them.
+
+import Glibc
+import HornbeamPages
+
+/// Owns its descriptor unless that is standard input.
+struct LineReader: ~Copyable {
+    /// A line longer than this is taken for something that isn't JSON lines.
+    static let maximumLineSize = 256 << 20
+    private static let chunkSize = 1 << 18
+
+    private let descriptor: Int32
+    let path: String
+    /// Size of the file, or nil if it isn't known (a pipe).
+    let fileSize: UInt64?
+    /// Number of the last line handed out, from 1.
+    private(set) var lineNumber: UInt64 = 0
+    /// Bytes handed out, line ends included.
+    private(set) var bytesRead: UInt64 = 0
+    private var buffer: [UInt8] = []
+    private var start = 0
+    private var isAtEnd = false
+
+    /// Opens `path`; `-` is standard input.
+    static func open(_ path: String) throws(StorageError) -> LineReader {
+        if path == "-" { return LineReader(descriptor: STDIN_FILENO, path: "standard input") }
+        let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
+        if descriptor < 0 { throw .io(operation: "open", path: path, errno: errno) }
+        return LineReader(descriptor: descriptor, path: path)
+    }
+
+    private init(descriptor: Int32, path: String) {
+        self.descriptor = descriptor
+        self.path = path
+        var status = stat()
+        let isFile = fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+        fileSize = isFile && status.st_size > 0 ? UInt64(status.st_size) : nil
+    }
+
+    deinit {
+        if descriptor != STDIN_FILENO { _ = close(descriptor) }
+    }
+
+    /// The next line without its end (`\n` or `\r\n`), or nil after the last. The last one needs no end.
+    mutating func next() throws -> ArraySlice<UInt8>? {
+        var searched = start
+        while true {
+            if let end = buffer[searched...].firstIndex(of: 0x0A) {
+                return take(upTo: end, skipping: 1)
+            }
+            searched = buffer.count
+            if isAtEnd { return start < buffer.count ? take(upTo: buffer.count, skipping: 0) : nil }
+            if buffer.count - start > Self.maximumLineSize {
+                throw CommandError(
+                    "\(path), line \(lineNumber + 1): longer than \(Spelling.bytes(UInt64(Self.maximumLineSize)));"
+                        + " JSON lines hold one object a line")
+            }
+            if start > 0 {
+                buffer.removeSubrange(..<start)
+                searched -= start
+                start = 0
+            }
+            try fill()
+        }
+    }
+
+    private mutating func take(upTo end: Int, skipping: Int) -> ArraySlice<UInt8> {
+        var line = buffer[start..<end]
+        bytesRead += UInt64(line.count + skipping)
+        lineNumber += 1
+        start = end + skipping
+        if line.last == 0x0D { line.removeLast() }
+        return line
+    }
+
+    private mutating func fill() throws(StorageError) {
+        let held = buffer.count
+        buffer.append(contentsOf: repeatElement(0, count: Self.chunkSize))
+        var result = -1
+        repeat {
+            result = buffer.withUnsafeMutableBytes {
+                read(descriptor, $0.baseAddress.map { $0 + held }, Self.chunkSize)
+            }
+        } while result < 0 && errno == EINTR && !Interruption.isRequested
+        let code = errno
+        buffer.removeSubrange((held + max(0, result))...)
+        if result < 0, code != EINTR { throw .io(operation: "read", path: path, errno: code) }
+        if result <= 0 { isAtEnd = true }
+    }
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entity types as a JSON file that a person can write: `{"entities": [{"name": …, "columns": […], …}]}`. What can be left
+// out has a default; a key that isn't known is an error, so that a slip of the pen is never a lost index.
+
+import Foundation
+import Hornbeam
+
+enum SchemaFile {
+    /// Reads the entity types of a file.
+    static func read(_ path: String) throws -> [EntityDescription] {
+        let data: Data
+        do {
+            data = try Data(contentsOf: URL(fileURLWithPath: path))
+        } catch {
+            throw CommandError("\(path) can't be read: \(reason(error))")
+        }
+        return try parse(data, path: path)
+    }
+
+    /// `path` is for messages.
+    static func parse(_ data: Data, path: String) throws -> [EntityDescription] {
+        do {
+            return try JSONDecoder().decode(File.self, from: data).entities.map(\.description)
+        } catch let error as DecodingError {
+            throw CommandError("\(path): \(message(error))")
+        }
+    }
+
+    /// The same form, complete and with sorted keys.
+    static func text(_ entities: [EntityDescription]) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(["entities": entities]), as: UTF8.self)
+    }
+
+    private static func reason(_ error: any Error) -> String {
+        ((error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError)?.localizedDescription
+            ?? (error as NSError).localizedDescription
+    }
+
+    /// What a decoding error says, with the way to the place: `entities[0].columns[2].type`.
+    private static func message(_ error: DecodingError) -> String {
+        switch error {
+        case .keyNotFound(let key, let context): "\(place(context.codingPath)): “\(key.stringValue)” is missing"
+        case .valueNotFound(_, let context), .typeMismatch(_, let context):
+            "\(place(context.codingPath)): a value of another kind is expected here"
+        case .dataCorrupted(let context):
+            context.codingPath.isEmpty
+                ? "no valid JSON\(context.underlyingError.map { ": \(detail($0))" } ?? "")"
+                : "\(place(context.codingPath)): \(context.debugDescription)"
+        @unknown default: "\(error)"
+        }
+    }
+
+    private static func detail(_ error: any Error) -> String {
+        (error as NSError).userInfo[NSDebugDescriptionErrorKey] as? String ?? "\(error)"
+    }
+
+    private static func place(_ path: [any CodingKey]) -> String {
+        if path.isEmpty { return "at the top" }
+        return path.reduce("") { text, key in
+            key.intValue.map { "\(text)[\($0)]" } ?? (text.isEmpty ? key.stringValue : "\(text).\(key.stringValue)")
+        }
+    }
+}
+
+/// A key of any name, to find those that aren't known.
+private struct AnyKey: CodingKey {
+    var stringValue: String
+    var intValue: Int? { nil }
+
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+}
+
+extension Decoder {
+    /// The container after a look for keys that don't belong into it.
+    fileprivate func fields<Key: CodingKey & CaseIterable>(_: Key.Type) throws -> KeyedDecodingContainer<Key> {
+        let known = Key.allCases.map(\.stringValue)
+        for key in try container(keyedBy: AnyKey.self).allKeys where !known.contains(key.stringValue) {
+            let hint = NearestName.hint(key.stringValue, among: known) ?? "known are \(known.joined(separator: ", "))"
+            throw DecodingError.dataCorrupted(
+                .init(codingPath: codingPath + [key], debugDescription: "unknown key; \(hint)"))
+        }
+        return try container(keyedBy: Key.self)
+    }
+}
+
+private struct File: Decodable {
+    enum Key: String, CodingKey, CaseIterable { case entities }
+
+    var entities: [Entity]
+
+    init(from decoder: any Decoder) throws {
+        entities = try decoder.fields(Key.self).decode([Entity].self, forKey: .entities)
+    }
+}
+
+private struct Entity: Decodable {
+    enum Key: String, CodingKey, CaseIterable { case name, columns, indexes, relations }
+
+    var description: EntityDescription
+
+    init(from decoder: any Decoder) throws {
+        let fields = try decoder.fields(Key.self)
+        description = EntityDescription(
+            name: try fields.decode(String.self, forKey: .name),
+            columns: try fields.decode([Column].self, forKey: .columns).map(\.description),
+            indexes: try (fields.decodeIfPresent([Index].self, forKey: .indexes) ?? []).map(\.description),
+            relations: try (fields.decodeIfPresent([Relation].self, forKey: .relations) ?? []).map(\.description))
+    }
+}
+
+private struct Column: Decodable {
+    enum Key: String, CodingKey, CaseIterable { case name, type }
+
+    var description: ColumnDescription
+
+    init(from decoder: any Decoder) throws {
+        let fields = try decoder.fields(Key.self)
+        description = ColumnDescription(
+            name: try fields.decode(String.self, forKey: .name),
+            type: try fields.decode(ColumnType.self, forKey: .type))
+    }
+}
+
+private struct Index: Decodable {
+    enum Key: String, CodingKey, CaseIterable { case name, kind, components }
+
+    var description: IndexDescription
+
+    init(from decoder: any Decoder) throws {
+        let fields = try decoder.fields(Key.self)
+        let kindName = try fields.decodeIfPresent(String.self, forKey: .kind) ?? "value"
+        guard let kind = IndexDescription.Kind(rawValue: kindName) else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .kind, in: fields, debugDescription: "“\(kindName)” is none of value, unique, text")
+        }
+        description = IndexDescription(
+            name: try fields.decode(String.self, forKey: .name), kind: kind,
+            components: try fields.decode([Component].self, forKey: .components).map(\.description))
+    }
+}
+
+/// `"size"`, `"-size"` for descending, or the long form.
+private struct Component: Decodable {
+    enum Key: String, CodingKey, CaseIterable { case column, descending }
+
+    var description: IndexDescription.Component
+
+    init(from decoder: any Decoder) throws {
+        if let name = try? decoder.singleValueContainer().decode(String.self) {
+            let descending = name.hasPrefix("-")
+            description = .init(column: descending ? String(name.dropFirst()) : name, descending: descending)
+            return
+        }
+        let fields = try decoder.fields(Key.self)
+        description = .init(
+            column: try fields.decode(String.self, forKey: .column),
+            descending: try fields.decodeIfPresent(Bool.self, forKey: .descending) ?? false)
+    }
+}
+
+private struct Relation: Decodable {
+    enum Key: String, CodingKey, CaseIterable { case name, target, toMany, required, inverse, deleteRule }
+
+    var description: RelationDescription
+
+    init(from decoder: any Decoder) throws {
+        let fields = try decoder.fields(Key.self)
+        let ruleName = try fields.decodeIfPresent(String.self, forKey: .deleteRule) ?? "nullify"
+        guard let rule = RelationDescription.DeleteRule(rawValue: ruleName) else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .deleteRule, in: fields, debugDescription: "“\(ruleName)” is none of nullify, cascade")
+        }
+        description = RelationDescription(
+            name: try fields.decode(String.self, forKey: .name),
+            target: try fields.decode(String.self, forKey: .target),
+            toMany: try fields.decode(Bool.self, forKey: .toMany),
+            required: try fields.decodeIfPresent(Bool.self, forKey: .required) ?? false,
+            inverse: try fields.decodeIfPresent(String.self, forKey: .inverse), deleteRule: rule)
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of text. Widths come from the first rows, so that a long result streams in bounded memory; on a terminal the
+// text columns shrink until a line fits, in a pipe nothing is ever cut.
+
+struct TableColumn: Sendable {
+    enum Alignment: Sendable { case left, right }
+
+    var title: String
+    var alignment: Alignment = .left
+}
+
+/// Collects rows, then streams them. Call `finish` at the end.
+struct Table: ~Copyable {
+    /// Rows that decide the widths.
+    static let sampleRows = 1_000
+    private static let gap = "  "
+
+    private let columns: [TableColumn]
+    private let lineWidth: Int?
+    private let style: Style
+    private var sample: [[String]] = []
+    private var widths: [Int]?
+    private let emit: (String) throws -> Void
+
+    /// `lineWidth` nil: no line is cut.
+    init(
+        _ columns: [TableColumn], lineWidth: Int?, style: Style = .plain, emit: @escaping (String) throws -> Void
+    ) {
+        self.columns = columns
+        self.lineWidth = lineWidth
+        self.style = style
+        self.emit = emit
+    }
+
+    /// Adds a row with one cell for each column.
+    mutating func add(_ cells: [String]) throws {
+        let row = cells.map(DisplayWidth.printable)
+        if let widths {
+            try emit(line(row, widths))
+        } else {
+            sample.append(row)
+            if sample.count == Self.sampleRows { try flushSample() }
+        }
+    }
+
+    /// Prints what is still held back; an empty table prints its titles.
+    mutating func finish() throws {
+        if widths == nil { try flushSample() }
+    }
+
+    private mutating func flushSample() throws {
+        let titles = columns.map { DisplayWidth.printable($0.title) }
+        var natural = titles.map { DisplayWidth.of($0) }
+        for row in sample {
+            for (index, cell) in row.enumerated() { natural[index] = max(natural[index], DisplayWidth.of(cell)) }
+        }
+        let widths = fitted(natural)
+        self.widths = widths
+        try emit(style.bold(line(titles, widths)))
+        try emit(line(widths.map { String(repeating: "─", count: $0) }, widths))
+        for row in sample { try emit(line(row, widths)) }
+        sample = []
+    }
+
+    /// The widths after the widest text columns were levelled down until a line fits.
+    private func fitted(_ natural: [Int]) -> [Int] {
+        guard let lineWidth else { return natural }
+        var widths = natural
+        var excess = natural.reduce(0, +) + Self.gap.count * max(0, natural.count - 1) - lineWidth
+        while excess > 0 {
+            let shrinkable = widths.indices.filter { columns[$0].alignment == .left && widths[$0] > 4 }
+            guard let widest = shrinkable.max(by: { widths[$0] < widths[$1] }) else { break }
+            widths[widest] -= 1
+            excess -= 1
+        }
+        return widths
+    }
+
+    private func line(_ cells: [String], _ widths: [Int]) -> String {
+        var text = ""
+        for (index, cell) in cells.enumerated() {
+            if index > 0 { text += Self.gap }
+            let shown = lineWidth == nil ? cell : DisplayWidth.truncate(cell, to: widths[index])
+            let padding = String(repeating: " ", count: max(0, widths[index] - DisplayWidth.of(shown)))
+            switch columns[index].alignment {
+            case .right: text += padding + shown
+            case .left: text += shown + padding
+            }
+        }
+        while text.last == " " { text.removeLast() }
+        return lineWidth.map { DisplayWidth.truncate(text, to: $0) } ?? text
+    }
+}

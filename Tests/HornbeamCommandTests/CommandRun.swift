@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the built command as a user would, and keeps what it printed.
+
+import Foundation
+import Glibc
+import Testing
+
+struct CommandRun {
+    var output: String
+    var errors: String
+    var code: Int32
+
+    /// The binary lies beside the test bundle.
+    private static let binary = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+        .deletingLastPathComponent().appendingPathComponent("hornbeam")
+
+    /// Runs `hornbeam` with these words.
+    init(_ words: [String], input: String = "", errorsTo terminal: FileHandle? = nil) throws {
+        try self.init(Self.binary, words, input: input, errorsTo: terminal)
+    }
+
+    /// Runs a line of shell in `folder`; `hornbeam` in it is the built one.
+    init(shell line: String, in folder: String) throws {
+        let path = "\(Self.binary.deletingLastPathComponent().path):/usr/bin:/bin"
+        try self.init(
+            URL(fileURLWithPath: "/bin/sh"), ["-c", "cd '\(folder)' && PATH='\(path)' && \(line)"], input: "",
+            errorsTo: nil)
+    }
+
+    /// Output goes through files, so that no pipe can fill up.
+    private init(_ executable: URL, _ words: [String], input: String, errorsTo terminal: FileHandle?) throws {
+        let folder = try TemporaryFolder()
+        let process = Process()
+        process.executableURL = executable
+        process.arguments = words
+        process.standardInput = try FileHandle(forReadingFrom: URL(fileURLWithPath: try folder.write("in", input)))
+        process.standardOutput = try Self.file(folder, "out")
+        process.standardError = try terminal ?? Self.file(folder, "err")
+        try process.run()
+        process.waitUntilExit()
+        output = try folder.read("out")
+        errors = terminal == nil ? try folder.read("err") : ""
+        code = process.terminationStatus
+    }
+
+    init(_ words: String..., input: String = "") throws {
+        try self.init(words, input: input)
+    }
+
+    private static func file(_ folder: TemporaryFolder, _ name: String) throws -> FileHandle {
+        try FileHandle(forWritingTo: URL(fileURLWithPath: try folder.write(name, "")))
+    }
+}
+
+/// A pseudo-terminal; what is written to `slave` can be read back.
+final class PseudoTerminal {
+    private let master: Int32
+    let slave: FileHandle
+
+    init() throws {
+        // Glibc's module hides posix_openpt and its kin; these are Linux's own requests: unlock, number of the slave.
+        master = open("/dev/ptmx", O_RDWR | O_NOCTTY)
+        var locked: Int32 = 0
+        var number: UInt32 = 0
+        try #require(
+            master >= 0 && ioctl(master, 0x4004_5431, &locked) == 0 && ioctl(master, 0x8004_5430, &number) == 0)
+        let name = "/dev/pts/\(number)"
+        slave = FileHandle(fileDescriptor: open(name, O_RDWR | O_NOCTTY), closeOnDealloc: true)
+    }
+
+    deinit { close(master) }
+
+    /// All that was written so far.
+    func read() -> String {
+        var bytes = [UInt8](repeating: 0, count: 1 << 16)
+        _ = fcntl(master, F_SETFL, O_NONBLOCK)
+        let count = Glibc.read(master, &bytes, bytes.count)
+        return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schema files as people write them, and what they are told when they slip.
+
+import Foundation
+import Hornbeam
+import Testing
+
+@testable import HornbeamCommand
+
+@Suite("Schema files")
+struct SchemaFileTests {
+    private func parse(_ text: String) throws -> [EntityDescription] {
+        try SchemaFile.parse(Data(text.utf8), path: "s.json")
+    }
+
+    private func problem(_ text: String) -> String {
+        do {
+            _ = try parse(text)
+            return "none"
+        } catch { return "\(error)" }
+    }
+
+    private func problem(entity rest: String) -> String {
+        problem(
+            #"{"entities": [{"name": "P", "columns": [{"name": "id", "type": "int64"}, {"name": "t", "type": "string?"}],"#
+                + " \(rest)}]}")
+    }
+
+    @Test("what can be left out has its default; components have a short form")
+    func defaults() throws {
+        let entities = try parse(
+            #"""
+            {"entities": [
+              {"name": "Package",
+               "columns": [{"name": "id", "type": "string"}, {"name": "size", "type": "int64?"}],
+               "indexes": [{"name": "bySize", "components": ["-size", {"column": "id"}]}],
+               "relations": [{"name": "needs", "target": "Package", "toMany": true}]}]}
+            """#)
+        #expect(
+            entities == [
+                EntityDescription(
+                    name: "Package",
+                    columns: [
+                        ColumnDescription(name: "id", type: .string),
+                        ColumnDescription(name: "size", type: .optional(.int64)),
+                    ],
+                    indexes: [
+                        IndexDescription(
+                            name: "bySize", kind: .value,
+                            components: [.init(column: "size", descending: true), .init(column: "id")])
+                    ],
+                    relations: [RelationDescription(name: "needs", target: "Package", toMany: true)])
+            ])
+        #expect(try parse(try SchemaFile.text(entities)) == entities)
+    }
+
+    @Test("broken JSON and wrong kinds are told with their place")
+    func kinds() {
+        #expect(problem("{").hasPrefix("s.json: no valid JSON"))
+        #expect(problem("{}") == "s.json: at the top: “entities” is missing")
+        #expect(
+            problem(#"{"entities": [{"name": 5, "columns": []}]}"#)
+                == "s.json: entities[0].name: a value of another kind is expected here")
+        #expect(
+            problem(#"{"entities": [{"name": "A", "columns": [{"name": "id", "type": "integer"}]}]}"#)
+                == "s.json: entities[0].columns[0].type: unknown column type “integer”")
+        #expect(
+            problem(entity: #""indices": []"#)
+                == "s.json: entities[0].indices: unknown key; did you mean indexes?")
+    }
+}

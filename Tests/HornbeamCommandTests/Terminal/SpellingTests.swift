@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers, sizes, times and the progress line, exactly as users see them.
+
+import Testing
+
+@testable import HornbeamCommand
+
+@Suite("Spelling of figures")
+struct SpellingTests {
+    @Test("numbers are grouped", arguments: [(0, "0"), (999, "999"), (1000, "1,000"), (-1_234_567, "-1,234,567")])
+    func grouped(number: Int, text: String) {
+        #expect(Spelling.grouped(number) == text)
+    }
+
+    @Test("nouns follow their number")
+    func counted() {
+        #expect(Spelling.counted(1, "row") == "1 row")
+        #expect(Spelling.counted(2_000, "row") == "2,000 rows")
+        #expect(Spelling.counted(0, "entity", "entities") == "0 entities")
+    }
+
+    @Test(
+        "sizes have three digits",
+        arguments: [
+            (UInt64(1), "1 byte"), (999, "999 bytes"), (1_000, "1.00 kB"), (9_994, "9.99 kB"), (9_996, "10.0 kB"),
+            (42_123_264, "42.1 MB"), (999_499, "999 kB"), (999_500, "1.00 MB"), (UInt64.max, "18.4 EB"),
+        ])
+    func bytes(size: UInt64, text: String) {
+        #expect(Spelling.bytes(size) == text)
+    }
+
+    @Test(
+        "times have their unit",
+        arguments: [
+            (Duration.microseconds(250), "250 µs"), (.microseconds(4_120), "4.1 ms"), (.milliseconds(250), "250 ms"),
+            (.milliseconds(3_214), "3.21 s"), (.milliseconds(32_140), "32.1 s"), (.seconds(125), "2:05 min"),
+            (.seconds(3_725), "1:02:05 min"),
+        ])
+    func time(duration: Duration, text: String) {
+        #expect(Spelling.time(duration) == text)
+    }
+
+    @Test("decimals are rounded, with their zeros")
+    func fixed() {
+        #expect(Spelling.fixed(3.0049, 3) == "3.005")
+        #expect(Spelling.fixed(0.05, 2) == "0.05")
+        #expect(Spelling.fixed(-1.25, 1) == "-1.3")
+        #expect(Spelling.fixed(1e300, 2) == "1e+300")
+    }
+
+    @Test("a progress line tells how far, how fast and how long still")
+    func progress() {
+        let state = ProgressState(verb: "importing", unit: "rows", count: 31_200, fraction: 0.52, elapsed: 2)
+        #expect(
+            state.line(width: 120) == "importing  ████████████░░░░░░░░░░░░  52 %  31,200 rows  15,600 /s  0:02 left")
+        #expect(state.line(width: 20) == "importing  ████████…")
+    }
+
+    @Test("without a known end there is no bar; at the start there is no guess")
+    func openProgress() {
+        let endless = ProgressState(verb: "importing", unit: "rows", count: 10, fraction: nil, elapsed: 2)
+        #expect(endless.line(width: 80) == "importing  10 rows  5 /s")
+        let begun = ProgressState(verb: "importing", unit: "rows", count: 0, fraction: 0, elapsed: 0.01)
+        #expect(begun.line(width: 80) == "importing  ░░░░░░░░░░░░░░░░░░░░░░░░  0 %  0 rows")
+    }
+}
