@@ -59,9 +59,8 @@ let package = Package(
         .executable(name: "hornbeam", targets: ["hornbeam"]),
         // libhornbeam.so, the C interface; `Scripts/install.sh` gives it that name.
         .library(name: "HornbeamC", type: .dynamic, targets: ["HornbeamC"]),
-        // For this repository's own benchmarks and fuzzers; carries no promise.
-        .library(
-            name: "_HornbeamEngine", targets: ["HornbeamPages", "HornbeamTree", "HornbeamKeys", "HornbeamText"]),
+        // For the fuzzers in fuzz/; carries no promise.
+        .library(name: "_HornbeamFuzzing", targets: ["HornbeamFuzzing"]),
     ],
     targets: [
         .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
@@ -109,13 +108,17 @@ let package = Package(
             name: "HornbeamKeysTests", dependencies: ["HornbeamKeys", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         .testTarget(
-            name: "HornbeamTextTests", dependencies: ["HornbeamText", "HornbeamTestSupport"],
-            swiftSettings: engineSettings),
-        .testTarget(
             name: "HornbeamTests", dependencies: ["Hornbeam", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamCommandTests", dependencies: ["HornbeamCommand", "hornbeam"],
+            swiftSettings: engineSettings),
+        .target(
+            name: "HornbeamFuzzing",
+            dependencies: ["HornbeamText", "HornbeamKeys", "HornbeamTree", "HornbeamTestSupport", "CXXHash"],
+            path: "Tests/HornbeamFuzzing", swiftSettings: engineSettings),
+        .testTarget(
+            name: "FuzzRegressionTests", dependencies: ["HornbeamFuzzing", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         .testTarget(name: "TidyTests", swiftSettings: engineSettings),
         .testTarget(

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fuzz target: the text index's own entries are replaced by hostile bytes; searching, changing and checking the index
+// may give typed errors and nothing else.
+
+import HornbeamPages
+import HornbeamText
+import HornbeamTree
+
+/// The first byte chooses the tree and the entry whose value becomes the rest of `input`.
+public func fuzzText(_ input: UnsafeRawBufferPointer) {
+    guard input.count >= 2 else { return }
+    do throws(StorageError) {
+        let store = try TreeStore.inMemory()
+        let transaction = try store.beginWrite()
+        defer { transaction.abort() }
+        let index = TextIndex(prefix: "t:")
+        let writer = try TextIndexWriter(index, in: transaction)
+        for document in 0..<UInt64(40) {
+            try writer.insert(document, text: "common word\(document % 7) rare\(document) \(document * 31 % 11)")
+        }
+        try writer.flush()
+        let names = [index.termsName, index.postingsName, index.lengthsName, index.statisticsName]
+        guard let tree = try transaction.tree(names[Int(input[0]) % names.count]) else { return }
+        var cursor = try transaction.cursor(tree)
+        guard try cursor.seek(index: UInt64(input[1]) % max(1, transaction.count(tree))) else { return }
+        let key = Array(cursor.key)
+        try transaction.put(tree, key, Array(input.dropFirst(2)))
+        use(index, transaction)
+    } catch {}
+}
+
+private func use(_ index: TextIndex, _ transaction: Transaction) {
+    do throws(StorageError) {
+        let searcher = try TextSearcher(index, in: transaction)
+        _ = try searcher.search("common rare3 word5", limit: 5)
+        _ = try searcher.matches("word1")
+    } catch {}
+    do throws(StorageError) {
+        let writer = try TextIndexWriter(index, in: transaction)
+        try writer.insert(1_000, text: "common word1 new")
+        try writer.remove(3, text: "common word3 rare3 5")
+        try writer.flush()
+    } catch {}
+}

@@ -1,0 +1,17 @@
+// swift-tools-version: 6.2
+// SPDX-License-Identifier: Apache-2.0
+// libFuzzer's targets, one a boundary: a package of their own, so that nobody else builds them. `make fuzz` runs them.
+
+import PackageDescription
+
+let targets = ["FuzzFile", "FuzzStore", "FuzzKeys", "FuzzText"]
+
+let package = Package(
+    name: "hornbeam-fuzz",
+    dependencies: [.package(name: "hornbeam", path: "..")],
+    targets: targets.map {
+        .executableTarget(
+            name: $0, dependencies: [.product(name: "_HornbeamFuzzing", package: "hornbeam")],
+            swiftSettings: [.swiftLanguageMode(.v6)])
+    }
+)
