@@ -70,7 +70,7 @@ let package = Package(
         .executableTarget(name: "hornbeam", dependencies: ["Hornbeam"], swiftSettings: engineSettings),
 
         .target(
-            name: "HornbeamTestSupport", dependencies: ["HornbeamTree"], path: "Tests/HornbeamTestSupport",
+            name: "HornbeamTestSupport", dependencies: ["HornbeamPages", "HornbeamTree"], path: "Tests/HornbeamTestSupport",
             swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamPagesTests", dependencies: ["HornbeamPages", "HornbeamTestSupport"],

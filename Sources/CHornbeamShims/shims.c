@@ -27,6 +27,14 @@ int hbs_lock(int descriptor, int shared) {
     return fcntl(descriptor, F_OFD_SETLK, &lock) == 0 ? 0 : errno;
 }
 
+void hbs_unlock(int descriptor) {
+    struct flock lock;
+    memset(&lock, 0, sizeof lock);
+    lock.l_type = F_UNLCK;
+    lock.l_whence = SEEK_SET;
+    fcntl(descriptor, F_OFD_SETLK, &lock);
+}
+
 int hbs_open_unnamed(const char *directory, int mode) {
     return open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
 }

@@ -107,8 +107,8 @@ package final class PageStore: @unchecked Sendable {
 
     /// The largest redo that a commit may carry; a larger transaction passes nil. 0 in memory: no redo is needed.
     package var maximumRedoSize: Int {
-        guard file.isDurable else { return 0 }
-        return Int(newest.withLock { $0.statistics.journalCapacityBytes }) / 2 - JournalRecord.headerSize
+        let capacity = Int(newest.withLock { $0.statistics.journalCapacityBytes })
+        return Swift.max(0, capacity / 2 - JournalRecord.headerSize)
     }
 
     /// Makes the newest state durable without the journal. Waits for the writer's turn.
@@ -155,7 +155,7 @@ package final class PageStore: @unchecked Sendable {
         let free = UInt64(side.space.freeSectors) << FileFormat.sectorShift
         figures.retiredBytes = figures.fileBytes - free - figures.usedBytes
         figures.journalBytes = (side.journal?.usedSectors ?? 0) << FileFormat.sectorShift
-        figures.journalCapacityBytes = side.header.journal.count << FileFormat.sectorShift
+        figures.journalCapacityBytes = file.isDurable ? UInt64(side.header.journal.byteCount) : 0
         figures.pageSize = pageSize
         figures.checkpoint = side.header.checkpoint
         figures.olderSnapshots = side.older.count

@@ -15,6 +15,9 @@ ssize_t hbs_write_through(int descriptor, const void *bytes, size_t count, int64
 /// Returns 0, EAGAIN/EACCES if another description holds it, or another errno.
 int hbs_lock(int descriptor, int shared);
 
+/// Gives the lock up. Needed before closing: a mapping keeps the file description, and with it the lock, alive.
+void hbs_unlock(int descriptor);
+
 /// Opens an unnamed file in `directory` (O_TMPFILE). Descriptor, or -1 with errno.
 int hbs_open_unnamed(const char *directory, int mode);
 

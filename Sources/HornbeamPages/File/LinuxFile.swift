@@ -39,6 +39,7 @@ package final class LinuxFile: StoreFile {
     package func close() {
         if !isClosed.exchange(true, ordering: .acquiringAndReleasing) {
             if case .temporary(let name)? = pendingName { unlink(name) }
+            hbs_unlock(descriptor)
             Glibc.close(descriptor)
         }
     }

@@ -26,6 +26,8 @@ struct JournalRecord: Equatable {
     static var magic: UInt32 { 0x524A_4248 }
     static var version: UInt32 { 1 }
 
+    private static let zeros = [UInt8](repeating: 0, count: FileFormat.sectorSize)
+
     static func sectors(payload: Int) -> UInt64 { UInt64(FileFormat.sectors(bytes: headerSize + payload)) }
     var sectors: UInt64 { Self.sectors(payload: payloadSize) }
 
@@ -40,7 +42,7 @@ struct JournalRecord: Equatable {
         }
         buffer.append(contentsOf: payload)
         let padding = Int(sectors) * FileFormat.sectorSize - Self.headerSize - payload.count
-        buffer.append(contentsOf: repeatElement(0, count: padding))
+        buffer.append(contentsOf: Self.zeros[..<padding])
         return checksum
     }
 

@@ -16,6 +16,8 @@ struct CheckpointPlan {
     private var movesDirectory = false
     private let checkpoint: UInt64
     private let formerJournal: JournalRing
+    /// The ring goes on where the former checkpoint's records end.
+    private let journalPosition: UInt64
 
     /// Takes the places it needs. `.full` leaves the space map as it was.
     init(side: WriterSide, growJournal: Bool) throws(StorageError) {
@@ -24,6 +26,7 @@ struct CheckpointPlan {
         directorySectors = side.header.directorySectors
         journal = side.header.journal
         formerJournal = journal
+        journalPosition = side.journal?.end ?? side.header.journalPosition
         checkpoint = side.header.checkpoint + 1
         if growJournal { self.growJournal(side) }
         do throws(StorageError) {
@@ -101,7 +104,7 @@ struct CheckpointPlan {
         header.directory = directory
         header.directorySectors = directorySectors
         header.journal = journal
-        header.journalPosition = journal == formerJournal ? header.journalPosition : 0
+        header.journalPosition = journal == formerJournal ? journalPosition : 0
         header.fileSectors = fileSectors
         return header
     }

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Invariants 1, 3, 4, 5, 7 and 8 under crashes and failing calls: the script's life is cut at every file operation
+// n = 1, 2, 3 … and the store is opened again from what the medium may hold.
+
+import Glibc
+import HornbeamPages
+import HornbeamTestSupport
+import Testing
+
+@Suite("After a crash or a failed call")
+struct CrashTests {
+    private static let steps = 24
+
+    /// Opens what a crash left; an absent or empty file may be created again.
+    private func reopen(_ image: [UInt8]?) throws -> (SimulatedDisk, PageStore) {
+        let disk = try SimulatedDisk(image: image)
+        return (disk, try Toy.open(disk))
+    }
+
+    /// The store works: commits, closes, opens again with the same content.
+    private func expectLife(_ disk: SimulatedDisk, _ store: PageStore) throws {
+        for value: UInt64 in 1...3 {
+            try Toy.commit(ToyChange(cell: Int(value), value: value + 1000, longSectors: 2), to: store)
+        }
+        let cells = try Toy.cells(of: store)
+        try Toy.expectSound(store)
+        try store.close()
+        let (_, again) = try reopen(disk.powerLossImage(seed: 1))
+        #expect(try Toy.cells(of: again) == cells)
+        try Toy.expectSound(again)
+    }
+
+    /// The file of an empty store, so that not every run creates one.
+    private func emptyStore() throws -> [UInt8]? {
+        let disk = try SimulatedDisk()
+        try Toy.open(disk).close()
+        return disk.killedImage()
+    }
+
+    @Test("creation leaves no file or an empty store, wherever it stops")
+    func creation() throws {
+        var call = 1
+        while true {
+            let disk = try SimulatedDisk()
+            disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
+            let store = try? Toy.open(disk)
+            if !disk.hasCrashed { break }
+            #expect(store == nil)
+            for seed in SeededGenerator.seeds(6) {
+                for image in [disk.powerLossImage(seed: seed), disk.killedImage()] {
+                    let (next, again) = try reopen(image)
+                    #expect(again.statistics.transaction == 0)
+                    try expectLife(next, again)
+                }
+            }
+            call += 1
+        }
+        #expect(call > 8)
+    }
+
+    @Test("acknowledged commits are there, and the state is a prefix", arguments: SeededGenerator.seeds(3))
+    func everyCall(seed: UInt64) throws {
+        let empty = try emptyStore()
+        var call = 1
+        while true {
+            let disk = try SimulatedDisk(image: empty)
+            disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
+            var script = ToyScript(seed: seed)
+            let store = try Toy.open(disk)
+            try script.run(Self.steps, on: store)
+            let comment = "seed \(seed), crash at call \(call)"
+            for loss in 1...3 {
+                let (next, again) = try reopen(disk.powerLossImage(seed: UInt64(loss) &* 1000 &+ UInt64(call)))
+                try script.expectPrefix(again, atLeast: script.durable, "\(comment), power loss \(loss)")
+                if loss == 1 { try expectLife(next, again) }
+            }
+            let (_, again) = try reopen(disk.killedImage())
+            try script.expectPrefix(again, atLeast: max(script.durable, script.written), "\(comment), killed")
+            if !disk.hasCrashed { break }
+            call += 1
+        }
+        #expect(call > 30)
+    }
+
+    @Test("recovery can itself be cut anywhere and begins anew", arguments: SeededGenerator.seeds(3))
+    func recoveryOfRecovery(seed: UInt64) throws {
+        let disk = try SimulatedDisk(image: emptyStore())
+        var script = ToyScript(seed: seed)
+        let store = try Toy.open(disk)
+        try script.run(Self.steps, on: store)
+        let image = disk.powerLossImage(seed: seed)
+        var call = 1
+        while true {
+            let second = try SimulatedDisk(image: image)
+            second.plan = SimulatedDisk.Plan(call: call, fault: .crash)
+            _ = try? Toy.open(second)
+            if !second.hasCrashed { break }
+            for left in [second.powerLossImage(seed: UInt64(call)), second.killedImage()] {
+                let (next, again) = try reopen(left)
+                try script.expectPrefix(again, atLeast: script.durable, "seed \(seed), call \(call) of recovery")
+                try expectLife(next, again)
+            }
+            call += 1
+        }
+    }
+
+    @Test("a failing call is a typed error and no more", arguments: SeededGenerator.seeds(2), [EIO, ENOSPC])
+    func everyFault(seed: UInt64, code: Int32) throws {
+        let empty = try emptyStore()
+        var call = 1
+        var failures = 0
+        while true {
+            let disk = try SimulatedDisk(image: empty)
+            disk.plan = SimulatedDisk.Plan(call: call, fault: .error(code))
+            var script = ToyScript(seed: seed)
+            let store = try Toy.open(disk)
+            try script.run(Self.steps, on: store, stopsAtError: false)
+            let comment = "seed \(seed), errno \(code) at call \(call)"
+            #expect(try Toy.cells(of: store) == script.history[script.committed], "\(comment)")
+            if case .failed? = script.errors.last {
+                failures += 1
+                let calls = disk.calls
+                #expect(throws: StorageError.self, "\(comment)") { try store.beginWrite() }
+                #expect(throws: StorageError.self, "\(comment)") { try store.checkpoint() }
+                #expect(disk.calls == calls, "\(comment): a failed store must not write")
+            } else {
+                try Toy.expectSound(store)
+            }
+            for image in [disk.powerLossImage(seed: UInt64(call)), disk.killedImage()] {
+                let (next, again) = try reopen(image)
+                try script.expectPrefix(again, atLeast: script.durable, comment)
+                try expectLife(next, again)
+            }
+            if disk.calls < call { break }
+            call += 1
+        }
+        #expect(failures > 10)
+    }
+
+    @Test("a failing call while opening is a typed error, and the next opening works")
+    func faultsWhileOpening() throws {
+        let disk = try SimulatedDisk(image: emptyStore())
+        var script = ToyScript(seed: 5)
+        try script.run(Self.steps, on: Toy.open(disk))
+        for start in [nil, disk.powerLossImage(seed: 3)] {
+            var call = 1
+            while true {
+                let second = try SimulatedDisk(image: start)
+                second.plan = SimulatedDisk.Plan(call: call, fault: .error(EIO))
+                var failure: StorageError?
+                do throws(StorageError) { _ = try Toy.open(second) } catch { failure = error }
+                if second.calls < call { break }
+                #expect(failure.map { if case .failed = $0 { false } else { true } } == true)
+                let (_, again) = try reopen(second.killedImage())
+                if start != nil { try script.expectPrefix(again, atLeast: script.durable, "call \(call)") }
+                call += 1
+            }
+            #expect(call > 4)
+        }
+    }
+
+    @Test("a full disk refuses a transaction and nothing else; with space again it goes on")
+    func fullDisk() throws {
+        let disk = try SimulatedDisk(image: emptyStore())
+        let store = try Toy.open(disk)
+        disk.sizeLimit = disk.size()
+        var cells = try Toy.cells(of: store)
+        var refusals = 0
+        for value in 1...200 {
+            let change = ToyChange(
+                cell: value % Toy.cells, value: UInt64(value), longSectors: UInt32(value % 40),
+                padding: value % 3 * 20_000)
+            do {
+                try Toy.commit(change, to: store, value % 5 == 0 ? .none : .full, large: value % 17 == 0)
+                cells[change.cell] = ToyCell(value: change.value, longSectors: change.longSectors)
+            } catch {
+                #expect(error == .full(path: disk.path))
+                refusals += 1
+            }
+            #expect(try Toy.cells(of: store) == cells)
+        }
+        #expect(refusals > 20 && refusals < 180)
+        try Toy.expectSound(store)
+        // What was acknowledged can be recovered and closed on the same full disk.
+        let full = try SimulatedDisk(image: disk.powerLossImage(seed: 9))
+        full.sizeLimit = disk.sizeLimit
+        let again = try Toy.open(full)
+        try Toy.expectSound(again)
+        try again.close()
+        disk.sizeLimit = .max
+        try Toy.commit(ToyChange(cell: 0, value: 9999, longSectors: 100), to: store)
+        try store.close()
+    }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening files of the file system: each thing that can be wrong is an error of its own.
+
+import Glibc
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamPages
+
+/// A folder that goes with the test.
+final class TemporaryFolder {
+    let path: String
+
+    init() {
+        var template = Array("/tmp/hornbeam-pages-XXXXXX".utf8CString)
+        path = mkdtemp(&template).map { String(cString: $0) } ?? "/tmp"
+    }
+
+    deinit {
+        for name in names { unlink(path + "/" + name) }
+        rmdir(path)
+    }
+
+    var names: [String] {
+        guard let folder = opendir(path) else { return [] }
+        defer { closedir(folder) }
+        var names: [String] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                String(cString: UnsafeRawPointer($0).assumingMemoryBound(to: CChar.self))
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    func write(_ bytes: [UInt8], to name: String) {
+        let file = creat(path + "/" + name, 0o644)
+        _ = bytes.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
+        close(file)
+    }
+}
+
+@Suite("A file of the file system")
+struct LinuxFileTests {
+    private let folder = TemporaryFolder()
+    private var path: String { folder.path + "/store.hornbeam" }
+
+    private func open(_ change: (inout StoreOptions) -> Void = { _ in }) throws(StorageError) -> PageStore {
+        var options = StoreOptions()
+        change(&options)
+        return try PageStore.open(path: path, options: options, structure: Toy.structure, replay: Toy.replay)
+    }
+
+    @Test("is created, holds what was committed, and is alone in its folder")
+    func life() throws {
+        let store = try open()
+        #expect(folder.names == ["store.hornbeam"])
+        for value in 1...300 {
+            let durability: Durability = value % 10 == 0 ? .full : .process
+            try Toy.commit(
+                ToyChange(
+                    cell: value % 9, value: UInt64(value), longSectors: UInt32(value % 6), padding: value % 2 * 9000),
+                to: store, durability, large: value % 50 == 0)
+        }
+        let cells = try Toy.cells(of: store)
+        try Toy.expectSound(store)
+        try store.close()
+        let again = try open()
+        #expect(try Toy.cells(of: again) == cells)
+        try Toy.expectSound(again)
+        #expect(folder.names == ["store.hornbeam"])
+    }
+
+    @Test("is recovered after its store went away without closing")
+    func dropped() throws {
+        do {
+            let store = try open()
+            for value in 1...20 {
+                try Toy.commit(ToyChange(cell: value % 9, value: UInt64(value)), to: store, .process)
+            }
+        }
+        let again = try open()
+        #expect(again.statistics.transaction == 20)
+        #expect(try Toy.cells(of: again)[2].value == 20)
+    }
+
+    @Test("is busy while another store has it, in this process too; one that waits gets it")
+    func lock() async throws {
+        let store = try open()
+        for readOnly in [true, false] {
+            #expect(throws: StorageError.busy("\(path) is open in another process or another store")) {
+                try open { $0.readOnly = readOnly }
+            }
+        }
+        let path = path
+        let waiting = Task.detached {
+            var options = StoreOptions()
+            options.lockWaitMilliseconds = 5000
+            return try PageStore.open(path: path, options: options, structure: Toy.structure, replay: Toy.replay)
+        }
+        try await Task.sleep(for: .milliseconds(50))
+        try store.close()
+        try await waiting.value.close()
+        let first = try open { $0.readOnly = true }
+        let second = try open { $0.readOnly = true }
+        #expect(throws: StorageError.self) { try open { $0.lockWaitMilliseconds = 30 } }
+        try first.close()
+        try second.close()
+        try open().close()
+    }
+
+    @Test("that is none of ours is refused and left as it is")
+    func foreign() throws {
+        folder.write([], to: "store.hornbeam")
+        #expect(
+            throws: StorageError.notAStore(path: path, reason: "the file is empty; remove it to create a store there")
+        ) {
+            try open()
+        }
+        let text = Array(String(repeating: "plain text\n", count: 1000).utf8)
+        for bytes in [Array("HORN".utf8), text, [UInt8](repeating: 0, count: 1 << 20)] {
+            folder.write(bytes, to: "store.hornbeam")
+            do {
+                _ = try open()
+                Issue.record("opened \(bytes.count) bytes")
+            } catch {
+                guard case .notAStore = error else { throw error }
+            }
+        }
+        #expect(throws: StorageError.notAStore(path: folder.path, reason: "it is a directory")) {
+            try PageStore.open(
+                path: folder.path, options: StoreOptions(), structure: Toy.structure, replay: Toy.replay)
+        }
+        #expect(throws: StorageError.notAStore(path: "/dev/null", reason: "it is not a regular file")) {
+            try PageStore.open(path: "/dev/null", options: StoreOptions(), structure: Toy.structure, replay: Toy.replay)
+        }
+    }
+
+    @Test("that is missing is created only if asked, and only where there is a folder")
+    func missing() throws {
+        for change: (inout StoreOptions) -> Void in [{ $0.readOnly = true }, { $0.createIfMissing = false }] {
+            #expect(throws: StorageError.io(operation: "open", path: path, errno: ENOENT)) { try open(change) }
+        }
+        #expect(folder.names.isEmpty)
+        let lost = folder.path + "/none/store"
+        #expect(throws: StorageError.io(operation: "create", path: lost, errno: ENOENT)) {
+            try PageStore.open(path: lost, options: StoreOptions(), structure: Toy.structure, replay: Toy.replay)
+        }
+    }
+
+    @Test("that was cut short is told by its length")
+    func truncated() throws {
+        try open().close()
+        truncate(path, 1 << 20)
+        do {
+            _ = try open()
+            Issue.record("opened a truncated file")
+        } catch {
+            #expect("\(error)".contains("truncated"))
+        }
+    }
+
+    @Test("without the right to write opens for reading alone", .enabled(if: geteuid() != 0))
+    func permission() throws {
+        try open().close()
+        chmod(path, 0o444)
+        #expect(throws: StorageError.io(operation: "open", path: path, errno: EACCES)) { try open() }
+        try open { $0.readOnly = true }.close()
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The header slots: what is written comes back, what is not what was written is told apart.
+
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamPages
+
+@Suite("A header slot")
+struct HeaderSlotTests {
+    private var slot: HeaderSlot {
+        HeaderSlot(
+            pageSize: 8192, identifierLow: 3, identifierHigh: 4, checkpoint: 5, transaction: 6,
+            root: RootRecord(page: 300, birth: 6, count: 8, level: 2, nextTree: 9),
+            directory: PageReference(page: 20, birth: 5), directorySectors: 1, journalPosition: 17, generation: 18)
+    }
+
+    private func read(_ bytes: [UInt8]) -> HeaderSlot.Reading { bytes.withBytes { HeaderSlot.read($0) } }
+
+    /// The bytes with a field changed and the checksum made right again.
+    private func forged<Value>(_ value: Value, at offset: Int) -> [UInt8] {
+        var bytes = slot.encoded()
+        bytes.withUnsafeMutableBytes { $0.storeBytes(of: value, toByteOffset: offset, as: Value.self) }
+        let checksum = bytes.withBytes { Checksum.of(Bytes(rebasing: $0[16...]), seed: 0) }
+        bytes.withUnsafeMutableBytes { $0.storeBytes(of: checksum, toByteOffset: 8, as: UInt64.self) }
+        return bytes
+    }
+
+    @Test("gives back what was written, from the offsets that the format names")
+    func roundTrip() {
+        #expect(read(slot.encoded()) == .valid(slot))
+        #expect(Array(slot.encoded()[..<8]) == Array("HORNBEAM".utf8))
+        slot.encoded().withBytes { bytes in
+            #expect(bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self) == 1)
+            #expect(bytes.loadUnaligned(fromByteOffset: 20, as: UInt32.self) == 8192)
+            #expect(bytes.loadUnaligned(fromByteOffset: 48, as: UInt64.self) == 5)
+            #expect(bytes.loadUnaligned(fromByteOffset: 64, as: UInt64.self) == 300)
+            #expect(bytes.loadUnaligned(fromByteOffset: 168, as: UInt64.self) == 512)
+        }
+    }
+
+    @Test("is damaged or absent with any byte changed")
+    func flips() {
+        let bytes = slot.encoded()
+        for index in bytes.indices {
+            var copy = bytes
+            copy[index] ^= 0x40
+            #expect(read(copy) == (index < 8 ? .absent : .damaged))
+        }
+    }
+
+    @Test("of a newer format, or with features unknown here, says so")
+    func foreign() throws {
+        #expect(read(forged(UInt32(2), at: 16)) == .newer(version: 2))
+        #expect(read(forged(UInt64(0b101), at: 24)) == .unknownFeatures(["feature bit 0", "feature bit 2"]))
+        #expect(throws: StorageError.newerFormat(path: "p", version: 2, supported: 1)) {
+            try HeaderSlot.choose([.newer(version: 2), .valid(slot)], path: "p", fileBytes: 1 << 21)
+        }
+        #expect(throws: StorageError.unknownFeatures(path: "p", names: ["feature bit 3"])) {
+            try HeaderSlot.choose([.unknownFeatures(["feature bit 3"])], path: "p", fileBytes: 1 << 21)
+        }
+    }
+
+    @Test("is chosen if it is valid and the newest")
+    func choice() throws {
+        var newer = slot
+        newer.checkpoint = 6
+        let pairs: [[HeaderSlot.Reading]] = [
+            [.valid(slot), .valid(newer)], [.valid(newer), .valid(slot)], [.damaged, .valid(newer)],
+            [.valid(newer), .absent],
+        ]
+        for slots in pairs {
+            #expect(try HeaderSlot.choose(slots, path: "p", fileBytes: 1 << 21) == newer)
+        }
+        #expect(throws: StorageError.self) { try HeaderSlot.choose([.damaged, .absent], path: "p", fileBytes: 9) }
+        #expect(throws: StorageError.notAStore(path: "p", reason: "the file is empty")) {
+            try HeaderSlot.choose([.absent, .absent], path: "p", fileBytes: 0)
+        }
+    }
+
+    @Test("with a field out of bounds is a problem with a name, never a trap")
+    func bounds() {
+        #expect(slot.problem(fileBytes: 512 * 4096) == nil)
+        #expect(slot.problem(fileBytes: 512 * 4096 - 1)?.contains("truncated") == true)
+        let extremes: [UInt64] = [0, 1, 511, 512, 1 << 40, 1 << 62, .max - 1, .max]
+        for offset in [48, 56, 64, 112, 136, 144, 152, 168] {
+            for value in extremes {
+                guard case .valid(let changed) = read(forged(value, at: offset)) else {
+                    Issue.record("offset \(offset)")
+                    continue
+                }
+                // Counters may be large, places may not.
+                if value > 1 << (offset < 64 ? 61 : 39) {
+                    #expect(changed.problem(fileBytes: .max) != nil, "\(value) at \(offset)")
+                }
+                _ = changed.problem(fileBytes: 512 * 4096)
+            }
+        }
+        for size: UInt32 in [0, 1, 4095, 12_288, 131_072, .max] {
+            guard case .valid(let changed) = read(forged(size, at: 20)) else { continue }
+            #expect(changed.problem(fileBytes: 1 << 21) != nil)
+        }
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Invariant 4: the journal by itself. What was written comes back; what is broken ends the chain; what was durable and
+// is broken is told as damage.
+
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamPages
+
+@Suite("The journal")
+struct JournalTests {
+    /// A disk with a ring of `sectors` from sector 4, and a header that begins at `position`.
+    private func make(sectors: UInt64 = 16, position: UInt64 = 0) throws -> (SimulatedDisk, HeaderSlot) {
+        let disk = try SimulatedDisk(image: [UInt8](repeating: 0, count: Int(sectors + 4) * 4096))
+        var header = HeaderSlot(pageSize: 8192, identifierLow: 1, identifierHigh: 2)
+        header.journal = JournalRing(first: 4, count: sectors)
+        header.journalPosition = position
+        header.generation = 0x1234_5678_9ABC_DEF0
+        header.transaction = 100
+        return (disk, header)
+    }
+
+    private func payload(_ transaction: UInt64, _ size: Int) -> [UInt8] {
+        (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ Int(transaction)) }
+    }
+
+    private func read(_ disk: SimulatedDisk, _ header: HeaderSlot) -> (payloads: [[UInt8]], tail: JournalReader.Tail) {
+        let reader = JournalReader(header: header, mapping: disk.mapping)
+        let chain = reader.chain()
+        return (chain.map { reader.withPayload(of: $0) { Array($0) } }, reader.tail(after: chain))
+    }
+
+    @Test("gives back what was written, at every start in the ring and of every size around a sector")
+    func roundTrip() throws {
+        for position in UInt64(0)..<16 {
+            for size in [0, 1, 4031, 4032, 4033, 8128, 20_000] {
+                let (disk, header) = try make(position: position)
+                var journal = JournalWriter(after: header)
+                var written: [[UInt8]] = []
+                while journal.fits(payload: size), written.count < 4 {
+                    let transaction = UInt64(101 + written.count)
+                    written.append(payload(transaction, size))
+                    written[written.count - 1].withBytes { journal.append($0, transaction: transaction) }
+                    try journal.flush(.full, to: disk)
+                }
+                let (payloads, tail) = read(disk, header)
+                #expect(payloads == written)
+                #expect(tail == .clean)
+                #expect(journal.usedSectors == UInt64(written.count) * JournalRecord.sectors(payload: size))
+            }
+        }
+    }
+
+    @Test("refuses what does not fit: more than half the ring, or more than is left")
+    func fits() throws {
+        let (_, header) = try make()
+        var journal = JournalWriter(after: header)
+        #expect(journal.maximumPayload == 8 * 4096 - 64)
+        #expect(journal.fits(payload: journal.maximumPayload))
+        #expect(!journal.fits(payload: journal.maximumPayload + 1))
+        for transaction: UInt64 in 101...115 {
+            payload(transaction, 10).withBytes { journal.append($0, transaction: transaction) }
+        }
+        #expect(journal.fits(payload: 4032))
+        #expect(!journal.fits(payload: 4033))
+    }
+
+    @Test("makes earlier commits durable with a later full one, and only then")
+    func durability() throws {
+        let (disk, header) = try make()
+        var journal = JournalWriter(after: header)
+        func append(_ transaction: UInt64, _ durability: Durability) throws {
+            payload(transaction, 5000).withBytes { journal.append($0, transaction: transaction) }
+            try journal.flush(durability, to: disk)
+        }
+        try append(101, .none)
+        #expect(disk.calls == 0)
+        try append(102, .process)
+        #expect(read(disk, header).payloads.count == 2)
+        let lost = try (1...40).map { seed in
+            read(try SimulatedDisk(image: disk.powerLossImage(seed: seed)), header).payloads.count
+        }
+        #expect(lost.contains(0) && lost.contains { $0 > 0 })
+        try append(103, .full)
+        try append(104, .none)
+        for seed: UInt64 in 1...10 {
+            let after = try SimulatedDisk(image: disk.powerLossImage(seed: seed))
+            #expect(read(after, header).payloads == (101...103).map { payload($0, 5000) })
+        }
+    }
+
+    @Test("ends the chain at any flipped bit of a record, and calls it damage if the record was durable")
+    func flippedBits() throws {
+        let (disk, header) = try make(position: 13)
+        var journal = JournalWriter(after: header)
+        for transaction: UInt64 in 101...103 {
+            payload(transaction, 5000).withBytes { journal.append($0, transaction: transaction) }
+            try journal.flush(.full, to: disk)
+        }
+        guard let image = disk.killedImage() else { return }
+        for record in 0..<3 {
+            let first = Int(4 + (13 + UInt64(record) * 2) % 16) * 4096
+            let second = Int(4 + (14 + UInt64(record) * 2) % 16) * 4096
+            let bits = (0..<64 * 8).map { first * 8 + $0 } + [first * 8 + 900, (second + 900) * 8, (second + 967) * 8]
+            for bit in bits {
+                var copy = image
+                copy[bit / 8] ^= 1 << UInt8(bit % 8)
+                let (payloads, tail) = read(try SimulatedDisk(image: copy), header)
+                #expect(payloads == (0..<record).map { payload(UInt64(101 + $0), 5000) }, "bit \(bit)")
+                if record < 2 {
+                    #expect(tail == .damaged(transaction: UInt64(101 + record)), "bit \(bit)")
+                } else if case .damaged = tail {
+                    Issue.record("the last record can't be told from a torn one: bit \(bit)")
+                }
+            }
+        }
+    }
+
+    @Test("ends the chain at any sector that is missing")
+    func truncated() throws {
+        let (disk, header) = try make(sectors: 64)
+        var journal = JournalWriter(after: header)
+        var ends: [Int] = []
+        for transaction: UInt64 in 101...106 {
+            payload(transaction, Int(transaction - 100) * 3000).withBytes {
+                journal.append($0, transaction: transaction)
+            }
+            ends.append(Int(journal.usedSectors))
+        }
+        try journal.flush(.full, to: disk)
+        guard let image = disk.killedImage() else { return }
+        for kept in 0...Int(journal.usedSectors) {
+            var copy = image
+            let cut = (4 + kept) * 4096
+            copy.replaceSubrange(cut..<copy.count, with: [UInt8](repeating: 0, count: copy.count - cut))
+            let (payloads, tail) = read(try SimulatedDisk(image: copy), header)
+            #expect(payloads.count == ends.count { $0 <= kept })
+            if case .damaged = tail { Issue.record("one write cut short is no damage") }
+        }
+    }
+
+    @Test("takes no record of another generation, nor one that a user's value imitates")
+    func otherGenerations() throws {
+        let (disk, header) = try make()
+        var other = header
+        other.generation = 77
+        var forged = JournalWriter(after: other)
+        payload(101, 100).withBytes { forged.append($0, transaction: 101) }
+        try forged.flush(.full, to: disk)
+        #expect(read(disk, header).payloads.isEmpty)
+        #expect(read(disk, header).tail == .clean)
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// The space map against a model with one value a sector.
+
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamPages
+
+@Suite("The space map")
+struct SpaceMapTests {
+    private enum State { case free, used, reserved, retired }
+
+    private func model(_ space: SpaceMap) -> [State] {
+        (0..<Int(space.sectorCount)).map { sector in
+            let bit: UInt64 = 1 << UInt64(sector & 63)
+            switch (space.live[sector >> 6] & bit != 0, space.held[sector >> 6] & bit != 0) {
+            case (false, false): return .free
+            case (true, false): return .used
+            case (true, true): return .reserved
+            case (false, true): return .retired
+            }
+        }
+    }
+
+    @Test("follows a model through random transitions", arguments: SeededGenerator.seeds(6))
+    func transitions(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        let pageSize = [4096, 8192, 16_384, 65_536][Int.random(in: 0..<4, using: &generator)]
+        var space = SpaceMap(pageSize: pageSize)
+        space.grow(to: 1024)
+        var states = [State](repeating: .free, count: 1024)
+        var runs: [(run: SectorRun, state: State)] = []
+        for _ in 0..<600 {
+            let length = UInt32.random(in: 1...40, using: &generator)
+            let taken: SectorRun?
+            switch Int.random(in: 0..<5, using: &generator) {
+            case 0: taken = space.takeRun(length).map { SectorRun(start: $0, count: length) }
+            case 1:
+                taken = space.takeNode(minimumFree: 1).map { SectorRun(start: $0, count: UInt32(space.pageSectors)) }
+                if let taken { #expect(taken.start % UInt64(space.pageSectors) == 0) }
+            case 2 where states.count < 4096:
+                space.grow(to: UInt64(states.count) + 256)
+                states += [State](repeating: .free, count: 256)
+                taken = nil
+            default:
+                taken = nil
+                guard let index = runs.indices.randomElement(using: &generator) else { continue }
+                let (run, state) = runs[index]
+                let next: State
+                switch state {
+                case .used: (next, _) = (.reserved, space.reserve(run))
+                case .reserved:
+                    if Bool.random(using: &generator) {
+                        (next, _) = (.used, space.unreserve(run))
+                    } else {
+                        (next, _) = (.retired, space.retire(run))
+                    }
+                case .retired:
+                    if Bool.random(using: &generator) {
+                        (next, _) = (.reserved, space.restore(run))
+                    } else {
+                        (next, _) = (.free, space.release(run))
+                    }
+                case .free: continue
+                }
+                for sector in run.start..<run.end { states[Int(sector)] = next }
+                if next == .free { runs.remove(at: index) } else { runs[index].state = next }
+            }
+            if let taken {
+                #expect(states[Int(taken.start)..<Int(taken.end)].allSatisfy { $0 == .free })
+                for sector in taken.start..<taken.end { states[Int(sector)] = .used }
+                runs.append((taken, .used))
+            }
+        }
+        #expect(model(space) == states, "seed \(seed)")
+        #expect(space.freeSectors == states.count { $0 == .free })
+        #expect(space.liveSectors == states.count { $0 == .used || $0 == .reserved })
+        for extent in space.freeInExtent.indices {
+            let sectors = states[extent * 256..<(extent + 1) * 256]
+            #expect(Int(space.freeInExtent[extent]) == sectors.count { $0 == .free })
+        }
+        for (run, state) in runs {
+            #expect(space.isOwned(run) == (state == .used))
+            #expect(space.isLive(run) == (state == .used || state == .reserved))
+        }
+    }
+
+    @Test("finds a run or a page whenever there is one", arguments: SeededGenerator.seeds(4))
+    func complete(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        for _ in 0..<150 {
+            var space = SpaceMap(pageSize: 8192)
+            space.grow(to: 512)
+            let density = Double.random(in: 0.05...0.9, using: &generator)
+            for sector in 0..<UInt64(512) where Double.random(in: 0..<1, using: &generator) < density {
+                space.take(SectorRun(start: sector, count: 1))
+            }
+            space.runCursor = Int.random(in: 0...512, using: &generator)
+            let states = model(space)
+            let length = Int.random(in: 1...12, using: &generator)
+            let exists = (0...512 - length).contains { start in
+                states[start..<start + length].allSatisfy { $0 == .free }
+            }
+            #expect((space.takeRun(UInt32(length)) != nil) == exists)
+            let pages = model(space)
+            let hasPage = stride(from: 0, to: 512, by: 2).contains { pages[$0] == .free && pages[$0 + 1] == .free }
+            #expect((space.takeNode(minimumFree: 1) != nil) == hasPage)
+        }
+    }
+
+    @Test("fills the emptiest extent in ascending order")
+    func emptiestFirst() {
+        var space = SpaceMap(pageSize: 8192)
+        space.grow(to: 1024)
+        space.take(SectorRun(start: 0, count: 200))
+        space.take(SectorRun(start: 256, count: 10))
+        space.take(SectorRun(start: 512, count: 2))
+        space.take(SectorRun(start: 768, count: 30))
+        #expect((0..<127).map { _ in space.takeNode(minimumFree: 16) } == (0..<127).map { 514 + UInt64($0) * 2 })
+        #expect(space.takeNode(minimumFree: 16) == 266)
+    }
+
+    @Test("knows nothing beyond the file, however large the numbers")
+    func bounds() {
+        var space = SpaceMap(pageSize: 8192)
+        space.grow(to: 256)
+        space.take(SectorRun(start: 0, count: 256))
+        #expect(space.isOwned(SectorRun(start: 0, count: 256)))
+        #expect(!space.isOwned(SectorRun(start: 0, count: 257)))
+        #expect(!space.isOwned(SectorRun(start: 255, count: 2)))
+        #expect(!space.isOwned(SectorRun(start: 256, count: 1)))
+        #expect(!space.isOwned(SectorRun(start: .max, count: .max)))
+        #expect(!space.isOwned(SectorRun(start: 10, count: 0)))
+    }
+
+    @Test("survives the way through its pages", arguments: [4096, 8192, 65_536])
+    func pages(pageSize: Int) {
+        var generator = SeededGenerator(seed: UInt64(pageSize))
+        var space = SpaceMap(pageSize: pageSize)
+        space.grow(to: 256 * 300)
+        for _ in 0..<3000 {
+            let start = UInt64.random(in: 0..<space.sectorCount - 40, using: &generator)
+            space.take(SectorRun(start: start, count: UInt32.random(in: 1...40, using: &generator)))
+        }
+        var copy = SpaceMap(pageSize: pageSize)
+        copy.grow(to: 256 * 300)
+        let count = SpaceMapPage.count(fileSectors: space.sectorCount, pageSize: pageSize)
+        #expect(space.changedMaps.count == count)
+        let page = UnsafeMutableRawPointer.allocate(byteCount: pageSize, alignment: 8)
+        defer { page.deallocate() }
+        for index in 0..<count {
+            SpaceMapPage.write(space, index: index, to: page)
+            let bytes = UnsafeRawPointer(page)
+            copy.load(map: index) { bytes.u64(SpaceMapPage.contentOffset + 8 * $0) }
+        }
+        #expect(copy.live == space.live)
+        #expect(copy.freeInExtent == space.freeInExtent)
+        #expect(copy.freeSectors == space.freeSectors)
+        #expect(copy.changedMaps.allSatisfy { !$0 })
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// A random but repeatable life of a store: commits of every durability, large ones, aborts, checkpoints, snapshots held
+// for a while. It keeps the history that a recovered store is compared with.
+
+import HornbeamPages
+import HornbeamTestSupport
+import Testing
+
+/// Runs steps against a store and remembers what was acknowledged.
+struct ToyScript {
+    /// `history[k]`: the cells after k commits.
+    private(set) var history: [[ToyCell]] = [[ToyCell](repeating: ToyCell(), count: Toy.cells)]
+    /// What the commit under way would make, if its outcome is unknown.
+    private(set) var candidate: [ToyCell]?
+    /// Commits that must survive a power failure, and those that must survive the end of the process.
+    private(set) var durable = 0
+    private(set) var written = 0
+    /// Errors seen, in order.
+    private(set) var errors: [StorageError] = []
+
+    private var generator: SeededGenerator
+    private var held: [(view: PageView, cells: [ToyCell])] = []
+
+    init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
+
+    var committed: Int { history.count - 1 }
+
+    /// Runs `count` steps; goes on after errors unless `stops`.
+    mutating func run(_ count: Int, on store: PageStore, stopsAtError: Bool = true) throws {
+        for _ in 0..<count {
+            do {
+                try step(store)
+            } catch let error as StorageError {
+                errors.append(error)
+                if stopsAtError { break }
+            }
+        }
+        for snapshot in held { try check(snapshot, store) }
+        held.removeAll()
+    }
+
+    private mutating func step(_ store: PageStore) throws {
+        let change = ToyChange(
+            cell: Int.random(in: 0..<Toy.cells, using: &generator), value: UInt64(committed + 1),
+            longSectors: Bool.random(using: &generator) ? 0 : UInt32.random(in: 1...6, using: &generator),
+            padding: [0, 100, 9000, 90_000].randomElement(using: &generator) ?? 0)
+        switch Int.random(in: 0..<20, using: &generator) {
+        case 0..<7: try commit(change, store, .full)
+        case 7..<10: try commit(change, store, .process)
+        case 10..<13: try commit(change, store, .none)
+        case 13: try commit(change, store, .full, large: true)
+        case 14:
+            let writer = try store.beginWrite()
+            defer { writer.abort() }
+            try Toy.apply(change, writer)
+        case 15:
+            try store.checkpoint()
+            durable = committed
+        case 16, 17:
+            let view = try store.beginRead()
+            held.append((view, history[committed]))
+        default:
+            if !held.isEmpty { try check(held.remove(at: 0), store) }
+        }
+    }
+
+    private func check(_ snapshot: (view: PageView, cells: [ToyCell]), _ store: PageStore) throws {
+        #expect(try Toy.read(snapshot.view).cells == snapshot.cells)
+        store.endRead(snapshot.view)
+    }
+
+    private mutating func commit(
+        _ change: ToyChange, _ store: PageStore, _ durability: Durability, large: Bool = false
+    ) throws {
+        var next = history[committed]
+        next[change.cell] = ToyCell(value: change.value, longSectors: change.longSectors)
+        do {
+            try Toy.commit(change, to: store, durability, large: large)
+        } catch {
+            // Only `.failed` leaves the outcome open; any other error means that it did not happen.
+            if case .failed = error, candidate == nil { candidate = next }
+            #expect(try Toy.cells(of: store) == history[committed])
+            throw error
+        }
+        history.append(next)
+        if large || durability == .full { durable = committed }
+        if large || durability != .none { written = committed }
+    }
+
+    /// Checks a reopened store: a prefix of the history that has at least the first `atLeast` commits.
+    func expectPrefix(
+        _ store: PageStore, atLeast: Int, _ comment: String, _ place: SourceLocation = #_sourceLocation
+    ) throws {
+        let transaction = Int(store.statistics.transaction)
+        let all = history + (candidate.map { [$0] } ?? [])
+        #expect(transaction >= atLeast && transaction < all.count, "\(comment)", sourceLocation: place)
+        guard all.indices.contains(transaction) else { return }
+        #expect(try Toy.cells(of: store) == all[transaction], "\(comment)", sourceLocation: place)
+        try Toy.expectSound(store, place)
+    }
+}
