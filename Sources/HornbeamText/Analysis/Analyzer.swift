@@ -4,8 +4,9 @@
 
 /// A way to turn text into tokens, by the number that is stored in the index.
 package enum Analyzer: UInt16, Sendable {
-    /// Lower-cased by Unicode's full case mapping; tokens are the maximal runs of letters and numbers (general categories
-    /// L* and N*), all else separates, combining marks included. No normalization, stemming, stop words, length limit.
+    /// Lower-cased by Unicode's full case mapping; tokens are the maximal runs of letters and numbers (general
+    /// categories L* and N*), all else separates, combining marks included. No normalization, stemming, stop words,
+    /// length limit.
     case words = 1
 
     /// Changes with every change of the rules, even one that few texts show.

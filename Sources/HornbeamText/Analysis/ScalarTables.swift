@@ -58,8 +58,8 @@ struct ScalarTables: @unchecked Sendable {
     }
 }
 
-/// What the tokenizer does with a byte of UTF-8: 0 ends the token, 1 begins a scalar beyond ASCII, any other value is the
-/// lower-case letter or the digit to append.
+/// What the tokenizer does with a byte of UTF-8: 0 ends the token, 1 begins a scalar beyond ASCII, any other value is
+/// the lower-case letter or the digit to append.
 enum ASCIITable {
     static let separator: UInt8 = 0
     static let beyond: UInt8 = 1

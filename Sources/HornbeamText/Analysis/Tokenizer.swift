@@ -69,7 +69,8 @@ package struct Tokenizer: ~Copyable {
         }
     }
 
-    /// Takes the scalar at `index`, one beyond ASCII, and appends its lower case to the token. True if the token ends here.
+    /// Takes the scalar at `index`, one beyond ASCII, and appends its lower case to the token. True if the token ends
+    /// here.
     private static func appendScalar(
         _ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, _ tables: ScalarTables,
         _ token: UnsafeMutablePointer<UInt8>, _ size: inout Int
@@ -100,7 +101,8 @@ enum UTF8Scalars {
     /// What a malformed sequence decodes to: no scalar, in no table.
     static let malformed: UInt32 = 0xFFFF_FFFF
 
-    /// The scalar that begins at `index`, which moves behind it (by one byte if it is malformed). `index` must be in bounds.
+    /// The scalar that begins at `index`, which moves behind it (by one byte if it is malformed). `index` must be in
+    /// bounds.
     static func decode(_ source: UnsafeBufferPointer<UInt8>, at index: inout Int) -> UInt32 {
         let lead = source[index]
         let width = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0
@@ -146,8 +148,8 @@ enum UTF8Scalars {
     }
 }
 
-/// The one rule of full case mapping that looks at the neighbours (Unicode, SpecialCasing.txt, Final_Sigma): Σ becomes ς
-/// after a cased letter and before none, case-ignorable scalars between them not counted. So ΟΔΟΣ finds οδος.
+/// The one rule of full case mapping that looks at the neighbours (Unicode, SpecialCasing.txt, Final_Sigma): Σ becomes
+/// ς after a cased letter and before none, case-ignorable scalars between them not counted. So ΟΔΟΣ finds οδος.
 enum FinalSigma {
     static func isFinal(_ source: UnsafeBufferPointer<UInt8>, sigma: Range<Int>) -> Bool {
         isCasedBefore(source, sigma.lowerBound) && !isCasedAfter(source, sigma.upperBound)

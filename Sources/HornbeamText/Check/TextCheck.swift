@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proves that an index is what its documents' texts make it: first that every part of it is readable and agrees with the
-// rest, then that each text's postings are there, then that there are no others, by their number. Memory stays bounded:
-// the texts are taken in batches, and each batch is compared in term order. It never changes anything.
+// Proves that an index is what its documents' texts make it: first that every part of it is readable and agrees with
+// the rest, then that each text's postings are there, then that there are no others, by their number. Memory stays
+// bounded: the texts are taken in batches, and each batch is compared in term order. It never changes anything.
 
 package import HornbeamPages
 package import HornbeamTree
@@ -21,7 +21,7 @@ package struct TextCheck {
 
     /// Calls `documents` once, which must call its argument with each document that the index should hold and its text.
     /// The problems found, each with what is wrong and where: the first hundred; empty if all is well. Throws what
-    /// `documents` throws, and what reading throws other than `.corrupt`, which is a problem.
+    /// `documents` throws, and failures to read other than damage.
     package func run(
         documents: (_ body: (_ docno: UInt64, _ text: String) throws(StorageError) -> Void) throws(StorageError) -> Void
     ) throws(StorageError) -> [String] {
@@ -60,11 +60,14 @@ struct TextProblems {
         if !isFull { texts.append(text()) }
     }
 
-    /// Makes a problem of corruption that `body` meets; other errors pass.
+    /// Makes a problem of corruption that `body` meets, or of an index that must be rebuilt; other errors pass.
     mutating func collect(_ body: () throws(StorageError) -> Void) throws(StorageError) {
         do { try body() } catch {
-            guard case .corrupt(let what) = error else { throw error }
-            add(what.description)
+            switch error {
+            case .corrupt(let what): add(what.description)
+            case .invalid(let what): add(what)
+            default: throw error
+            }
         }
     }
 }

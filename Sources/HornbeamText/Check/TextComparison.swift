@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The second part of a check: each document's text against the index. What the text makes is looked for; that nothing else
-// is there follows from the numbers of postings and documents.
+// The second part of a check: each document's text against the index. What the text makes is looked for; that nothing
+// else is there follows from the numbers of postings and documents.
 
 import HornbeamPages
 import HornbeamTree

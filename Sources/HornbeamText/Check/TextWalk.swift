@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first part of a check: the index by itself. Every entry is read, every block decoded, and all that is stored twice
-// is compared: frequencies with postings, statistics with lengths, blocks with the lists that own them.
+// The first part of a check: the index by itself. Every entry is read, every block decoded, and all that is stored
+// twice is compared: frequencies with postings, statistics with lengths, blocks with the lists that own them.
 
 import HornbeamPages
 import HornbeamTree

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run of up to 128 postings of one term, documents ascending. The number of the first document is not in the block: it
-// stands in the key (or, for a list kept in the term dictionary, before the block).
+// A run of up to 128 postings of one term, documents ascending. The number of the first document is not in the block:
+// it stands in the key (or, for a list kept in the term dictionary, before the block).
 //
 //   size  content
 //      1  postings − 1 in the low seven bits; the high bit is 0 and kept for another coding
@@ -8,8 +8,8 @@
 //    1-…  varints, one for each posting but the first: its document − the one before − 1
 //    1-…  varints, one for each posting: its term frequency − 1; absent if the largest is 1
 //
-// The largest frequency is exact. The smallest length is a lower bound of the lengths of the block's documents; it may be
-// lower than it has to be after documents left. Both serve to skip blocks that can't reach a score.
+// The largest frequency is exact. The smallest length is a lower bound of the lengths of the block's documents; it may
+// be lower than it has to be after documents left. Both serve to skip blocks that can't reach a score.
 
 import HornbeamPages
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The key of a block in the postings tree: number of the list, first document of the block, so that the blocks of a list
-// stand together in order and the block that may hold a document is the last one not behind it.
+// The key of a block in the postings tree: number of the list, first document of the block, so that the blocks of a
+// list stand together in order and the block that may hold a document is the last one not behind it.
 
 import HornbeamPages
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applies a term's changes to its entry and its posting list. A list of at most `TermEntry.inlineCapacity` postings lives
-// in the dictionary, a longer one in blocks of the postings tree; a term without postings has no entry. The one writer of
-// both trees: after it, keys name the first document of their block and blocks of a list don't overlap.
+// Applies a term's changes to its entry and its posting list. A list of at most `TermEntry.inlineCapacity` postings
+// lives in the dictionary, a longer one in blocks of the postings tree; a term without postings has no entry. The one
+// writer of both trees: after it, keys name the first document of their block and blocks of a list don't overlap.
 
 import HornbeamPages
 import HornbeamTree
@@ -55,16 +55,15 @@ struct PostingListEditor: ~Copyable {
             let found = try dictionary.findLong(term)
             value.removeAll(keepingCapacity: true)
             TermDictionary.appendRest(of: term, to: &value)
-            let (key, prefixSize) = (found.key, value.count)
             let kept = try rewrite(found.entry, changes)
-            try key.withBytes { (key) throws(StorageError) in
-                try store(kept, key, existed: found.entry != nil, prefixSize: prefixSize, appends: false)
+            try found.key.withBytes { (key) throws(StorageError) in
+                try store(kept, key, existed: found.entry != nil, appends: false)
             }
         } else {
             let entry = isNew ? nil : try dictionary.find(term)
             value.removeAll(keepingCapacity: true)
             let kept = try rewrite(entry, changes)
-            try store(kept, term, existed: entry != nil, prefixSize: 0, appends: isNew)
+            try store(kept, term, existed: entry != nil, appends: isNew)
         }
     }
 
@@ -96,14 +95,12 @@ struct PostingListEditor: ~Copyable {
 
     /// Writes the dictionary's entry, or removes it. `value` begins with the rest of a long term.
     private mutating func store(
-        _ entry: TermEntry, _ key: Bytes, existed: Bool, prefixSize: Int, appends: Bool
+        _ entry: TermEntry, _ key: Bytes, existed: Bool, appends: Bool
     ) throws(StorageError) {
         guard entry.documentFrequency > 0 else {
             if existed { _ = try transaction.delete(dictionary.tree, key) }
             return
         }
-        // Blocks may have been written through the same buffer.
-        value.removeSubrange(prefixSize...)
         entry.encode(to: &value)
         if entry.listNumber == 0 {
             value.appendVarint(merged.docnos[0])
@@ -261,7 +258,8 @@ extension PostingListEditor {
         }
     }
 
-    /// Writes `merged` as blocks: full ones if more will be appended, else of even size, so that each has room.
+    /// Writes `merged` as blocks: full ones if more will be appended, else of even size, so that each has room. Leaves
+    /// `value` as it was.
     private mutating func writeBlocks(_ number: UInt32, packs: Bool, isNew: Bool) throws(StorageError) {
         let count = merged.count
         let blocks = (count + PostingBlock.capacity - 1) / PostingBlock.capacity

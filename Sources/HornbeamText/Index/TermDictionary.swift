@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a term to its entry. A term has no length limit but a key has, so a term of more than 200 bytes is found by its
-// first 200, a byte that UTF-8 never has, a hash of the rest and an ordinal among those of equal hash; the rest itself is
-// in the value and always compared, so that a hash can cost time but never give a wrong match.
+// first 200, a byte that UTF-8 never has, a hash of the rest and an ordinal among those of equal hash; the rest itself
+// is in the value and always compared, so that a hash can cost time but never give a wrong match.
 //
 //   key, term of up to 200 bytes   the term
 //   key, longer term               its first 200 bytes · 0xFF · hash of the rest u32 · ordinal u32, both big-endian

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps an index in step with the texts of a write transaction. Changes gather in memory and are written in term order by
-// `flush`: before the commit, before a search in the same transaction, and when they outgrow the budget. Whoever writes
-// must flush before committing; a writer that has thrown must not be committed (it goes on throwing the same error).
+// Keeps an index in step with the texts of a write transaction. Changes gather in memory and are written in term order
+// by `flush`: before the commit, before a search in the same transaction, and when they outgrow the budget. Whoever
+// writes must flush before committing; a writer that has thrown must not be committed (it goes on throwing the same
+// error).
 
 package import HornbeamPages
 package import HornbeamTree
@@ -105,7 +106,7 @@ package final class TextIndexWriter {
         throw .invalid(
             length < 0
                 ? "document \(docno) is in the text index “\(index.prefix)” already"
-                : "the text given as the old one of document \(docno) is not what the text index “\(index.prefix)” holds"
+                : "the old text given for document \(docno) is not the one that the text index “\(index.prefix)” holds"
         )
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any of several terms. Works in windows of 4,096 document numbers: the postings of each token are added, token by token in
-// the query's order, to an array of scores, then the window's documents are offered. So each score is summed in exactly
-// the order that defines it, and the inner loops run over plain arrays.
+// Any of several terms. Works in windows of 4,096 document numbers: the postings of each token are added, token by
+// token in the query's order, to an array of scores, then the window's documents are offered. So each score is summed
+// in exactly the order that defines it, and the inner loops run over plain arrays.
 
 import HornbeamPages
 
@@ -97,7 +97,8 @@ struct Disjunction: ~Copyable {
 
 // One window.
 extension Disjunction {
-    /// Takes the next window's postings from the lists and marks their documents. Its first document number, nil at the end.
+    /// Takes the next window's postings from the lists and marks their documents. Its first document number, nil at
+    /// the end.
     private mutating func takeWindow() throws(StorageError) -> UInt64? {
         guard let base = try findWindow() else { return nil }
         let last = base | (Self.windowSize - 1)

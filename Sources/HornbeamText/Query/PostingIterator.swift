@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A term's postings in ascending order of documents, a decoded block at a time. Contract: `current` is the document it
-// stands on, nil at the end and for good; documents only ever ascend, whatever the file holds, so whoever asks for those up
-// to a bound gets none below the last bound.
+// stands on, nil at the end and for good; documents only ever ascend, whatever the file holds, so whoever asks for
+// those up to a bound gets none below the last bound.
 
 import HornbeamPages
 import HornbeamTree

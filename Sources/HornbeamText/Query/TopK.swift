@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The best k of a stream of scored documents, in a heap whose root is the worst of them. Equal scores are decided by the
-// caller's order, so the result doesn't depend on the order in which documents arrive.
+// The best k of a stream of scored documents, in a heap whose root is the worst of them. Equal scores are decided by
+// the caller's order, so the result doesn't depend on the order in which documents arrive.
 
 import HornbeamPages
 

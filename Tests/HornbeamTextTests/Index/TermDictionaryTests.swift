@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HornbeamPages
+import HornbeamTree
+import Testing
+
+@testable import HornbeamText
+
+@Suite("Terms of any length")
+struct TermDictionaryTests {
+    /// Two words that differ only behind the 200th byte, where their hashes are equal.
+    private func colliding() throws -> (String, String) {
+        var random = SeededGenerator(seed: 7)
+        var seen: [UInt32: [UInt8]] = [:]
+        let letters = Array("abcdefghijklmnopqrstuvwxyz".utf8)
+        for _ in 0..<1_000_000 {
+            var bits = random.next()
+            let rest = (0..<10).map { _ in
+                bits >>= 6
+                return letters[Int(bits % 26)]
+            }
+            let hash = rest.withUnsafeBytes { TermDictionary.hash($0) }
+            if let other = seen[hash], other != rest {
+                let prefix = String(repeating: "x", count: TermDictionary.plainLimit)
+                return (
+                    prefix + String(decoding: other, as: UTF8.self), prefix + String(decoding: rest, as: UTF8.self)
+                )
+            }
+            seen[hash] = rest
+        }
+        throw StorageError.invalid("no collision found")
+    }
+
+    @Test(
+        "Words at, below and far beyond the limit are found, each by itself", arguments: [1, 199, 200, 201, 202, 5000])
+    func lengths(size: Int) throws {
+        let word = String(repeating: "q", count: size)
+        let store = try TreeStore.index(of: word, word + "z", String(word.dropLast()) + "z", word + " other")
+        let searcher = try store.searcher()
+        #expect(try searcher.matches(word) == [1, 4])
+        #expect(try searcher.matches(word + "z") == [2])
+        #expect(try searcher.documentFrequency(of: word) == 2)
+        var terms: [String: UInt64] = [:]
+        try searcher.forEachTerm { (term, documents, _) throws(StorageError) in
+            terms[term] = documents
+            return true
+        }
+        #expect(terms == [word: 2, word + "z": 1, String(word.dropLast()) + "z": 1, "other": 1])
+    }
+
+    @Test("Equal hashes cost an ordinal, never a wrong match")
+    func collisions() throws {
+        let (first, second) = try colliding()
+        var model = NaiveIndex(texts: [1: first, 2: second, 3: "\(first) \(second)"])
+        let store = try TreeStore.index(of: first, second, "\(first) \(second)")
+        let searcher = try store.searcher()
+        #expect(try searcher.matches(first) == [1, 3])
+        #expect(try searcher.matches(second) == [2, 3])
+        #expect(try searcher.search(second, limit: 5) == model.search(second))
+        #expect(try store.problems(model) == [])
+        // The one behind stays when the one before it goes, and the one before can come back behind it.
+        try store.write { writer in
+            try writer.remove(1, text: first)
+            try writer.update(3, from: "\(first) \(second)", to: second)
+        }
+        model = NaiveIndex(texts: [2: second, 3: second])
+        #expect(try store.searcher().termCount() == 1)
+        #expect(try store.searcher().matches(first) == [])
+        try store.write { try $0.insert(9, text: first) }
+        model[9] = first
+        #expect(try store.searcher().matches(first) == [9])
+        #expect(try store.searcher().matches(second) == [2, 3])
+        #expect(try store.problems(model) == [])
+    }
+
+    @Test("Bytes that are no entry are refused", arguments: SeededGenerator.seeds(1...2))
+    func garbage(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        for _ in 0..<3000 {
+            let bytes = (0..<Int.random(in: 0..<20, using: &random)).map { _ in
+                UInt8.random(in: 0...255, using: &random) & (Bool.random(using: &random) ? 0xFF : 0x07)
+            }
+            withBytes(bytes) { bytes in
+                var reader = ByteReader(bytes)
+                guard let entry = TermEntry(&reader) else { return }
+                #expect(entry.documentFrequency > 0 && entry.collectionFrequency >= entry.documentFrequency)
+                #expect((entry.listNumber == 0) == (entry.documentFrequency <= 8))
+            }
+        }
+    }
+}

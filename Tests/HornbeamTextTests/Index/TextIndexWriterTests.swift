@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HornbeamPages
+import HornbeamTree
+import Testing
+
+@testable import HornbeamText
+
+/// Where the numbers of documents lie: side by side, far apart, anywhere.
+enum DocumentNumbers: CaseIterable {
+    case dense
+    case sparse
+    case anywhere
+
+    func number(_ place: UInt64) -> UInt64 {
+        switch self {
+        case .dense: return place
+        case .sparse: return place * 1000
+        case .anywhere:
+            var random = SeededGenerator(seed: place)
+            // Both ends are numbers too.
+            return place == 0 ? 0 : place == 1 ? .max : random.next()
+        }
+    }
+}
+
+@Suite("An index kept by its writer")
+struct TextIndexWriterTests {
+    /// Everything that can be asked, of index and model, to the last bit.
+    private func compare(
+        _ store: TreeStore, _ model: NaiveIndex, _ generator: inout TextGenerator, _ note: Comment
+    ) throws {
+        let searcher = try store.searcher()
+        #expect(searcher.statistics.documentCount == UInt64(model.texts.count), note)
+        #expect(searcher.statistics.totalLength == model.totalLength, note)
+        var vocabulary: [[UInt8]: [UInt64]] = [:]
+        try searcher.forEachTerm { (term, documents, occurrences) throws(StorageError) in
+            vocabulary[Array(term.utf8)] = [documents, occurrences]
+            return true
+        }
+        #expect(vocabulary == model.vocabulary(), note)
+        for _ in 0..<4 {
+            let query = generator.text(upTo: 5) + " unknownword"
+            let expected = model.search(query)
+            #expect(try searcher.search(query, limit: 10) == Array(expected.prefix(10)), note)
+            #expect(try searcher.search(query, limit: .max) == expected, note)
+            #expect(try searcher.matches(query) == model.matches(query), note)
+            #expect(try searcher.count(query) == UInt64(expected.count), note)
+        }
+        #expect(try store.problems(model, batchSize: 10_000) == [], note)
+    }
+
+    /// One change, in the index and in the model.
+    private func change(
+        _ writer: TextIndexWriter, _ model: inout NaiveIndex, _ docno: UInt64, _ generator: inout TextGenerator
+    ) throws {
+        let text = generator.text(upTo: 12)
+        switch (model[docno], Int.random(in: 0..<10, using: &generator.random)) {
+        case (nil, _):
+            try writer.insert(docno, text: text)
+            model[docno] = text
+        case (let old?, 0..<5):
+            try writer.remove(docno, text: old)
+            model[docno] = nil
+        case (let old?, 5..<7):
+            let longer = old + " " + text
+            try writer.update(docno, from: old, to: longer)
+            model[docno] = longer
+        case (let old?, _):
+            try writer.update(docno, from: old, to: text)
+            model[docno] = text
+        }
+    }
+
+    @Test(
+        "After any history it answers as the texts it should hold, bit for bit",
+        arguments: SeededGenerator.seeds(1...2), DocumentNumbers.allCases)
+    func histories(seed: UInt64, numbers: DocumentNumbers) throws {
+        var generator = TextGenerator(seed: seed)
+        let store = try TreeStore.inMemory()
+        var model = NaiveIndex()
+        for step in 0..<12 {
+            let note: Comment = "step \(step), \(numbers), HORNBEAM_SEED=\(seed)"
+            // From flushes after every change to one at the end, from many documents to few.
+            let budget = [0, 20_000, 64 << 20][step % 3]
+            let range: UInt64 = step < 6 ? 700 : step < 9 ? 80 : 700
+            try store.write(budget: budget) { writer in
+                for _ in 0..<(budget == 0 ? 60 : 400) {
+                    let docno = numbers.number(UInt64.random(in: 0..<range, using: &generator.random))
+                    try change(writer, &model, docno, &generator)
+                }
+            }
+            try compare(store, model, &generator, note)
+        }
+        // Everything goes, in an order of its own; nothing stays behind.
+        try store.write { writer in
+            for (docno, text) in model.texts.shuffled(using: &generator.random) { try writer.remove(docno, text: text) }
+        }
+        try compare(store, NaiveIndex(), &generator, "emptied, \(numbers), HORNBEAM_SEED=\(seed)")
+        let transaction = try store.beginRead()
+        for name in [testIndex.termsName, testIndex.postingsName, testIndex.lengthsName] {
+            let tree = try #require(try transaction.tree(name))
+            #expect(try transaction.count(tree) == 0)
+        }
+    }
+
+    @Test("Long lists grow at the end, split in the middle and shrink again", arguments: SeededGenerator.seeds(1...2))
+    func longLists(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        let store = try TreeStore.inMemory()
+        var model = NaiveIndex()
+        var generator = TextGenerator(seed: seed, wordCount: 3)
+        func blocks() throws -> UInt64 {
+            let transaction = try store.beginRead()
+            guard let tree = try transaction.tree(testIndex.postingsName) else { return 0 }
+            return try transaction.count(tree)
+        }
+        for batch in UInt64(0)..<4 {
+            try store.write { writer in
+                for place in UInt64(0)..<300 {
+                    model[(batch * 300 + place) * 10] = "common"
+                    try writer.insert((batch * 300 + place) * 10, text: "common")
+                }
+            }
+        }
+        #expect(try blocks() == 10, "appended postings fill their blocks: 1200 in 10")
+        try store.write(budget: 0) { writer in
+            for _ in 0..<300 {
+                let docno = UInt64.random(in: 0..<12_000, using: &random)
+                guard model[docno] == nil else { continue }
+                model[docno] = "common words"
+                try writer.insert(docno, text: "common words")
+            }
+        }
+        try compare(store, model, &generator, "HORNBEAM_SEED=\(seed)")
+        let grown = try blocks()
+        #expect(grown <= 2 * UInt64(model.texts.count) / 100)
+        for keep in [400, 60, 9, 8, 1] {
+            try store.write(budget: keep % 2 == 0 ? 0 : 64 << 20) { writer in
+                for (docno, text) in model.texts.shuffled(using: &random).dropFirst(keep) {
+                    model[docno] = nil
+                    try writer.remove(docno, text: text)
+                }
+            }
+            try compare(store, model, &generator, "\(keep) kept, HORNBEAM_SEED=\(seed)")
+            #expect(try blocks() <= UInt64(keep / 8 + 2))
+        }
+        #expect(try blocks() == 0, "a list of eight or fewer stands in the dictionary")
+    }
+
+    @Test("A search in the writing transaction sees its changes after a flush, other readers don't")
+    func ownChanges() throws {
+        let store = try TreeStore.index(of: "one", "two")
+        let transaction = try store.beginWrite()
+        let writer = try TextIndexWriter(testIndex, in: transaction)
+        try writer.insert(3, text: "one three")
+        try writer.update(1, from: "one", to: "three")
+        try writer.flush()
+        let model = NaiveIndex(texts: [1: "three", 2: "two", 3: "one three"])
+        let searcher = try TextSearcher(testIndex, in: transaction)
+        #expect(try searcher.search("one three", limit: 9) == model.search("one three"))
+        #expect(try store.searcher().matches("three") == [])
+        try writer.remove(2, text: "two")
+        #expect(writer.hasChanges)
+        try writer.flush()
+        #expect(!writer.hasChanges)
+        #expect(try TextSearcher(testIndex, in: transaction).count("two") == 0)
+        try transaction.commit()
+        #expect(try store.problems(NaiveIndex(texts: [1: "three", 3: "one three"])) == [])
+    }
+
+    @Test("Changes that cancel out leave no trace")
+    func cancelled() throws {
+        let store = try TreeStore.index(of: "kept")
+        try store.write { writer in
+            try writer.insert(7, text: "gone with the wind")
+            try writer.update(7, from: "gone with the wind", to: "wind")
+            try writer.remove(7, text: "wind")
+            try writer.update(1, from: "kept", to: "changed")
+            try writer.update(1, from: "changed", to: "kept")
+            try writer.remove(1, text: "kept")
+            try writer.insert(1, text: "kept")
+        }
+        #expect(try store.searcher().termCount() == 1)
+        #expect(try store.problems(NaiveIndex(texts: [1: "kept"])) == [])
+    }
+
+    @Test("Texts that are canonically equivalent but not the same bytes are a change")
+    func equivalentTexts() throws {
+        let store = try TreeStore.index(of: "caf\u{E9}")
+        try store.write { try $0.update(1, from: "caf\u{E9}", to: "cafe\u{301}") }
+        #expect(try store.searcher().documentFrequency(of: "cafe") == 1)
+        #expect(try store.problems(NaiveIndex(texts: [1: "cafe\u{301}"])) == [])
+    }
+
+    @Test("A document that is there can't be inserted again, in one transaction or the next")
+    func insertTwice() throws {
+        let store = try TreeStore.index(of: "one")
+        try store.write { writer in
+            try writer.insert(2, text: "two")
+            #expect(throws: StorageError.self) { try writer.insert(2, text: "two") }
+        }
+        #expect(throws: StorageError.self) { try store.write { try $0.insert(2, text: "again") } }
+        #expect(try store.problems(NaiveIndex(texts: [1: "one", 2: "two"])) == [])
+    }
+
+    @Test("A wrong old text is an error, and the writer goes on refusing")
+    func wrongOldText() throws {
+        let store = try TreeStore.index(of: "one", "two words")
+        for wrong in ["one two", "uno", ""] {
+            let transaction = try store.beginWrite()
+            let writer = try TextIndexWriter(testIndex, in: transaction)
+            try writer.remove(1, text: wrong)
+            let first = #expect(throws: StorageError.self) { try writer.flush() }
+            let second = #expect(throws: StorageError.self) { try writer.insert(9, text: "") }
+            #expect(first == second)
+            transaction.abort()
+        }
+        #expect(throws: StorageError.self) { try store.write { try $0.remove(5, text: "never there") } }
+        #expect(throws: StorageError.self) { try store.write { try $0.remove(5, text: "") } }
+        let transaction = try store.beginWrite()
+        let writer = try TextIndexWriter(testIndex, in: transaction)
+        try writer.update(2, from: "two words", to: "three more words")
+        #expect(throws: StorageError.self) { try writer.remove(2, text: "two words") }
+        #expect(throws: StorageError.self) { try writer.flush() }
+        transaction.abort()
+        #expect(try store.problems(NaiveIndex(texts: [1: "one", 2: "two words"])) == [])
+    }
+
+    @Test("A reader has no writer")
+    func readOnly() throws {
+        let store = try TreeStore.index(of: "one")
+        #expect(throws: StorageError.self) { try TextIndexWriter(testIndex, in: store.beginRead()) }
+    }
+
+    @Test("An index made by other rules refuses to be read or written until it is rebuilt")
+    func otherAnalyzer() throws {
+        let store = try TreeStore.index(of: "one")
+        let transaction = try store.beginWrite()
+        let tree = try #require(try transaction.tree(testIndex.statisticsName))
+        var statistics = TextStatistics(.words)
+        statistics.unicodeMajor -= 1
+        try transaction.put(tree, TextStatistics.key, statistics.encoded())
+        let error = #expect(throws: StorageError.self) { try TextIndexWriter(testIndex, in: transaction) }
+        #expect(error.map { "\($0)".contains("rebuild") } == true)
+        #expect(throws: StorageError.self) { try TextSearcher(testIndex, in: transaction) }
+        try testIndex.drop(in: transaction)
+        let writer = try TextIndexWriter(testIndex, in: transaction)
+        try writer.insert(1, text: "two")
+        try writer.flush()
+        try transaction.commit()
+        #expect(try store.problems(NaiveIndex(texts: [1: "two"])) == [])
+    }
+}
+
+@Suite("Field lengths")
+struct FieldLengthsTests {
+    @Test("Lengths at the edge of the short form and beyond are exact", arguments: [65_533, 65_534, 65_535, 70_000])
+    func long(length: Int) throws {
+        let long = String(repeating: "a ", count: length)
+        var model = NaiveIndex(texts: [1: long, 2: "a b", 300: long + "b"])
+        let store = try TreeStore.inMemory()
+        try store.write { writer in for (docno, text) in model.texts { try writer.insert(docno, text: text) } }
+        #expect(try store.searcher().search("a b", limit: 5) == model.search("a b"))
+        #expect(try store.problems(model) == [])
+        try store.write { writer in
+            try writer.update(1, from: long, to: "b")
+            try writer.update(2, from: "a b", to: long)
+            try writer.remove(300, text: long + "b")
+        }
+        model = NaiveIndex(texts: [1: "b", 2: long])
+        #expect(try store.searcher().search("b a", limit: 5) == model.search("b a"))
+        #expect(try store.problems(model) == [])
+    }
+}

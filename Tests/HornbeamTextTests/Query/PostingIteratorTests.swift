@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HornbeamPages
+import HornbeamTree
+import Testing
+
+@testable import HornbeamText
+
+@Suite("Walking a posting list")
+struct PostingIteratorTests {
+    @Test("Advancing lands on the first posting not before the target", arguments: [1, 8, 9, 128, 129, 700])
+    func advance(count: Int) throws {
+        let store = try TreeStore.inMemory()
+        let docnos = (0..<count).map { UInt64($0 * 7 + 3) }
+        try store.write { writer in
+            for docno in docnos { try writer.insert(docno, text: String(repeating: "x ", count: Int(docno % 4) + 1)) }
+        }
+        let transaction = try store.beginRead()
+        let opened = try #require(try testIndex.open(in: transaction))
+        let dictionary = TermDictionary(transaction: transaction, tree: opened.trees.terms, index: testIndex)
+        var random = SeededGenerator(seed: UInt64(count))
+        for _ in 0..<40 {
+            let entry = try #require(try withBytes(Array("x".utf8)) { try dictionary.find($0) })
+            let postings = try PostingIterator(entry, index: testIndex, trees: opened.trees, in: transaction)
+            var target: UInt64 = 0
+            while let current = postings.current {
+                #expect(current == docnos.first { $0 >= target })
+                #expect(UInt64(postings.frequency) == current % 4 + 1)
+                if Bool.random(using: &random) {
+                    try postings.next()
+                    target = current + 1
+                } else {
+                    target =
+                        current
+                        + UInt64.random(in: 0...[5, 900][Int.random(in: 0...1, using: &random)], using: &random)
+                    try postings.advance(to: target)
+                }
+            }
+            #expect(docnos.allSatisfy { $0 < target })
+            try postings.advance(to: .max)
+            try postings.next()
+            #expect(postings.current == nil)
+        }
+    }
+}

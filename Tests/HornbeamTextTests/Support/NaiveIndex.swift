@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model: what an index of these texts must answer, computed from the texts alone and as plainly as possible.
+
+import Foundation
+import HornbeamText
+
+/// Texts by document, and every answer from what they hold.
+struct NaiveIndex {
+    private(set) var texts: [UInt64: String] = [:]
+    /// How often each document holds each token.
+    private var counts: [UInt64: [[UInt8]: UInt64]] = [:]
+
+    init(texts: [UInt64: String] = [:]) {
+        for (docno, text) in texts { self[docno] = text }
+    }
+
+    subscript(docno: UInt64) -> String? {
+        get { texts[docno] }
+        set {
+            texts[docno] = newValue
+            counts[docno] = newValue.map { text in
+                var counts: [[UInt8]: UInt64] = [:]
+                for token in Self.tokens(of: text) { counts[Array(token.utf8), default: 0] += 1 }
+                return counts
+            }
+        }
+    }
+
+    /// The analyzer `words` by the standard library's properties, scalar by scalar.
+    static func tokens(of text: String) -> [String] {
+        let scalars = Array(text.unicodeScalars)
+        var lower = String.UnicodeScalarView()
+        for (place, scalar) in scalars.enumerated() {
+            if scalar == "\u{3A3}" {
+                let before = scalars[..<place].last { !$0.properties.isCaseIgnorable }
+                let after = scalars[(place + 1)...].first { !$0.properties.isCaseIgnorable }
+                let isFinal = before?.properties.isCased == true && after?.properties.isCased != true
+                lower.append(isFinal ? "\u{3C2}" : "\u{3C3}")
+            } else {
+                lower.append(contentsOf: scalar.properties.lowercaseMapping.unicodeScalars)
+            }
+        }
+        return lower.split { !isWord($0) }.map { String($0) }
+    }
+
+    static func isWord(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .uppercaseLetter, .lowercaseLetter, .titlecaseLetter, .modifierLetter, .otherLetter: true
+        case .decimalNumber, .letterNumber, .otherNumber: true
+        default: false
+        }
+    }
+
+    private func length(_ docno: UInt64) -> UInt64 { counts[docno]?.values.reduce(0, +) ?? 0 }
+
+    /// All documents that hold a token of the query with their scores, best first, then by number.
+    func search(_ query: String) -> [TextHit] {
+        let lengths = Dictionary(uniqueKeysWithValues: counts.keys.map { ($0, Double(length($0))) })
+        let averageLength = lengths.values.reduce(0, +) / Double(counts.count)
+        var scores: [UInt64: Double] = [:]
+        for token in Self.tokens(of: query).map({ Array($0.utf8) }) {
+            let holders = counts.compactMapValues { $0[token].map { Double($0) } }
+            let ratio = (Double(counts.count) - Double(holders.count) + 0.5) / (Double(holders.count) + 0.5)
+            let idf = log(1 + ratio)
+            for (docno, tf) in holders {
+                let dl = lengths[docno] ?? 0
+                scores[docno, default: 0] += idf * tf / (tf + 1.2 * (1 - 0.75 + 0.75 * dl / averageLength))
+            }
+        }
+        return scores.map { TextHit(docno: $0.key, score: $0.value) }
+            .sorted { $0.score != $1.score ? $0.score > $1.score : $0.docno < $1.docno }
+    }
+
+    /// All documents that hold a token of the query.
+    func matches(_ query: String) -> [UInt64] {
+        let tokens = Self.tokens(of: query).map { Array($0.utf8) }
+        return counts.filter { entry in tokens.contains { entry.value[$0] != nil } }.keys.sorted()
+    }
+
+    /// Every term with its document frequency and its occurrences, by its bytes.
+    func vocabulary() -> [[UInt8]: [UInt64]] {
+        var vocabulary: [[UInt8]: [UInt64]] = [:]
+        for (term, count) in counts.values.joined() {
+            vocabulary[term, default: [0, 0]][0] += 1
+            vocabulary[term, default: [0, 0]][1] += count
+        }
+        return vocabulary
+    }
+
+    var totalLength: UInt64 { counts.keys.reduce(0) { $0 + length($1) } }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the suites of this module share: seeds that can be replayed, random texts, and short cuts to an index in memory.
+
+import Foundation
+import HornbeamPages
+import HornbeamText
+import HornbeamTree
+
+/// SplitMix64: the same numbers everywhere for the same seed.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var value = state
+        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
+        return value ^ value >> 31
+    }
+
+    /// The seeds of a test: these, or only the one in the environment.
+    static func seeds(_ seeds: ClosedRange<UInt64>) -> [UInt64] {
+        if let text = ProcessInfo.processInfo.environment["HORNBEAM_SEED"], let seed = UInt64(text) { return [seed] }
+        return Array(seeds)
+    }
+}
+
+/// Random texts over a few words, the first of them the most frequent.
+struct TextGenerator {
+    var random: SeededGenerator
+    let words: [String]
+
+    init(seed: UInt64, wordCount: Int = 40) {
+        random = SeededGenerator(seed: seed)
+        let odd = ["naïve", "İx", "don't", "中文", "ΟΔΟΣ", "e\u{301}a", "", "--", String(repeating: "long", count: 80)]
+        words = (0..<wordCount).map { $0 < odd.count ? odd[$0] + "\($0)" : "w\($0)" }.reversed()
+    }
+
+    mutating func word() -> String {
+        // The product of two numbers below 1 is small more often than not.
+        let place = Double.random(in: 0..<1, using: &random) * Double.random(in: 0..<1, using: &random)
+        return words[Int(place * Double(words.count))]
+    }
+
+    mutating func text(upTo count: Int) -> String {
+        (0..<Int.random(in: 0...count, using: &random)).map { _ in word() }.joined(separator: " ")
+    }
+}
+
+let testIndex = TextIndex(prefix: "t:Article:search:")
+
+extension TreeStore {
+    /// Changes the index in a transaction of its own.
+    func write(
+        budget: Int = 64 << 20, _ body: (TextIndexWriter) throws -> Void
+    ) throws {
+        let transaction = try beginWrite()
+        let writer = try TextIndexWriter(testIndex, in: transaction, budget: budget)
+        try body(writer)
+        try writer.flush()
+        try transaction.commit()
+    }
+
+    /// Sees the newest committed state.
+    func searcher() throws(StorageError) -> TextSearcher { try TextSearcher(testIndex, in: beginRead()) }
+
+    /// The problems that the check finds against the model's texts.
+    func problems(_ model: NaiveIndex, batchSize: Int = 64 << 20) throws -> [String] {
+        let transaction = try beginRead()
+        defer { transaction.abort() }
+        return try TextCheck(testIndex, in: transaction, batchSize: batchSize).run { (body) throws(StorageError) in
+            for (docno, text) in model.texts { try body(docno, text) }
+        }
+    }
+
+    /// An index in memory of these texts, numbered from 1.
+    static func index(of texts: String...) throws -> TreeStore {
+        let store = try TreeStore.inMemory()
+        try store.write { writer in
+            for (place, text) in texts.enumerated() { try writer.insert(UInt64(place + 1), text: text) }
+        }
+        return store
+    }
+}
+
+/// The bytes of the array, for the length of `body`.
+func withBytes<Result>(_ bytes: [UInt8], _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    try bytes.withUnsafeBytes(body)
+}
