@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who holds the unique keys that an entity wants. Only looks: nothing is changed, no row id is handed out.
 
+import HornbeamPages
+
 extension Session {
     /// Other entities that hold a key of this one in an index that admits each key once.
     func collisions<Entity: EntityModelProtocol>(

@@ -25,14 +25,15 @@ final class Session {
     /// A store in memory with one open transaction that nothing ever commits.
     init() {
         models = ModelSet()
+        var opened: TreeStore?
         do {
             let store = try TreeStore.inMemory()
-            ownStore = store
             core = EntitySession(try store.beginWrite(), schema: Schema(types: []))
+            opened = store
         } catch {
-            ownStore = nil
             failure = HornbeamError(error)
         }
+        ownStore = opened
     }
 
     deinit {
@@ -167,5 +168,42 @@ final class Session {
     func removeLinks<Entity>(_ rows: [RowID], of row: RowID, _ relation: DeclaredRelation<Entity>) throws {
         let side = try side(relation)
         for target in rows { try open().edges.remove(side, row, target) }
+    }
+
+    // MARK: - Queries
+
+    func rows<Entity: EntityModelProtocol>(_ query: EntityQuery, of _: Entity.Type) throws -> [RowID] {
+        _ = try store(Entity.self)
+        return try open().rowIDs(query)
+    }
+
+    /// The entities and their rows, read while the query runs.
+    func entities<Entity: EntityModelProtocol>(_ query: EntityQuery) throws -> (entities: [Entity], rows: [RowID]) {
+        _ = try store(Entity.self)
+        var entities: [Entity] = []
+        var rows: [RowID] = []
+        try open().forEach(query) { row, reader, _ in
+            entities.append(try Entity(row: reader))
+            rows.append(row)
+            return true
+        }
+        return (entities, rows)
+    }
+
+    func ranked<Entity: EntityModelProtocol>(
+        _ query: EntityQuery, of _: Entity.Type
+    ) throws -> [(rowID: RowID, score: Double)] {
+        _ = try store(Entity.self)
+        return try open().ranked(query)
+    }
+
+    func count<Entity: EntityModelProtocol>(_ query: EntityQuery, of _: Entity.Type) throws -> Int {
+        _ = try store(Entity.self)
+        return try open().count(query)
+    }
+
+    func plan<Entity: EntityModelProtocol>(_ query: EntityQuery, of _: Entity.Type) throws -> Plan {
+        _ = try store(Entity.self)
+        return try open().explain(query)
     }
 }

@@ -7,11 +7,11 @@
 @propertyWrapper
 public struct Index<Entity>: Hashable, Codable, Sendable {
     public init<each Property>(_ keyPaths: repeat KeyPath<Entity, each Property>) {}
-    private init() {}
+    private init(empty: Void) {}
     public var wrappedValue: Never.Type? { nil }
     public init(from decoder: any Decoder) throws {}
     public func encode(to encoder: any Encoder) throws {}
-    static var empty: Self { Self() }
+    static var empty: Self { Self(empty: ()) }
 }
 
 /// An index that admits each key once. Entities in which one of its properties is nil are exempt.
@@ -20,22 +20,22 @@ public struct Unique<Entity: EntityModelProtocol>: Hashable, Codable, Sendable {
     public init<each Property>(
         _ keyPaths: repeat KeyPath<Entity, each Property>, collisions: CollisionResolver<Entity> = .upsert
     ) {}
-    private init() {}
+    private init(empty: Void) {}
     public var wrappedValue: Never.Type? { nil }
     public init(from decoder: any Decoder) throws {}
     public func encode(to encoder: any Encoder) throws {}
-    static var empty: Self { Self() }
+    static var empty: Self { Self(empty: ()) }
 }
 
 /// A ranked full-text index over one or more string properties.
 @propertyWrapper
 public struct FullTextIndex<Entity>: Hashable, Codable, Sendable {
     public init<each Property>(_ keyPaths: repeat KeyPath<Entity, each Property>) {}
-    private init() {}
+    private init(empty: Void) {}
     public var wrappedValue: Never.Type? { nil }
     public init(from decoder: any Decoder) throws {}
     public func encode(to encoder: any Encoder) throws {}
-    static var empty: Self { Self() }
+    static var empty: Self { Self(empty: ()) }
 }
 
 // Chosen by synthesised coding over the standard functions, so that declarations of indexes leave no trace.

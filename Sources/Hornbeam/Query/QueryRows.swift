@@ -43,13 +43,20 @@ extension QueryList {
 
     /// The entities, with all that is nested in them.
     func load(_ session: Session) throws -> [Entity] {
-        try decode(try candidates(session), session).entities
+        switch source {
+        case .all:
+            var (entities, rows): ([Entity], [RowID]) = try session.entities(coreQuery)
+            try loadNested(&entities, rows, session)
+            return entities
+        // Reading skips what isn't stored by itself, so whole lists of rows need no test.
+        case .rows(let source) where isWhole: return try decode(try source(session), session).entities
+        case .rows: return try decode(try rows(session), session).entities
+        }
     }
 
-    /// The rows that `decode` goes through. It skips what isn't stored by itself, so plain lists of rows need no test.
-    private func candidates(_ session: Session) throws -> [RowID] {
-        guard case .rows(let source) = source, isWhole else { return try rows(session) }
-        return try source(session)
+    private func loadNested(_ entities: inout [Entity], _ rows: [RowID], _ session: Session) throws {
+        guard !entities.isEmpty else { return }
+        for step in nested { try step.load(&entities, rows, session) }
     }
 
     /// Whether every row of the source is selected, in the source's order.
@@ -69,8 +76,7 @@ extension QueryList {
             entities.append(entity)
             stored.append(row)
         }
-        guard !entities.isEmpty else { return ([], []) }
-        for step in nested { try step.load(&entities, stored, session) }
+        try loadNested(&entities, stored, session)
         return (entities, stored)
     }
 
@@ -85,8 +91,8 @@ extension QueryList {
         for list in lists {
             for row in list where seen.insert(row).inserted { distinct.append(row) }
         }
-        let (entities, rows) = try decode(distinct, session)
-        let places = Dictionary(zip(rows, entities.indices)) { first, _ in first }
+        let (entities, stored) = try decode(distinct, session)
+        let places = Dictionary(zip(stored, entities.indices)) { first, _ in first }
         return lists.map { list in list.compactMap { row in places[row].map { entities[$0] } } }
     }
 

@@ -58,8 +58,8 @@ extension Relationship: Decodable where Entity: Decodable, Entity.ID: Decodable 
 
 extension KeyedDecodingContainer {
     /// A missing key says nothing about the relation. Chosen by synthesised code over the standard `decode`.
-    public func decode<V, E, D, C, K>(_ type: Relationship<V, E, D, C, K>.Type, forKey key: Key) throws
-        -> Relationship<V, E, D, C, K> where E: Decodable, E.ID: Decodable
+    public func decode<Value, E, D, C, R>(_ type: Relationship<Value, E, D, C, R>.Type, forKey key: Key) throws
+        -> Relationship<Value, E, D, C, R> where E: Decodable, E.ID: Decodable
     {
         try decodeIfPresent(type, forKey: key) ?? .none
     }

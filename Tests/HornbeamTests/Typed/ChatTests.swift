@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entity model's description, block by block: what it shows must compile and do what it says.
+
+import Foundation
+import Hornbeam
+import Testing
+
+@Suite("Entities as the description of the model shows them")
+struct ChatTests {
+    @Test("a chat is saved with its users and messages, and read from the other end")
+    func saveGraph() throws {
+        let context = try exampleContext()
+        let found =
+            try User
+            .query("1", in: context)
+            .with(\.$chats) { chat in
+                chat.with(\.$messages) { message in
+                    message.with(\.$replies) { reply in
+                        reply.with(\.$author)
+                            .id(\.$replyTo)
+                    }
+                    .id(\.$author)
+                    .id(\.$chat)
+                }
+                .with(\.$users)
+                .id(\.$admins)
+            }
+            .resolve()
+        let user = try #require(found)
+        #expect(user.name == "Bob")
+        let chat = try #require(user.chats?.first)
+        #expect(chat.users?.map(\.name) == ["Bob", "Alice"])
+        #expect(chat.$admins.ids == ["1"])
+        #expect(chat.admins == nil)
+        let messages = try #require(chat.messages)
+        #expect(messages.map(\.text) == ["Any thoughts on SwiftletModel?", "Yes."])
+        #expect(messages.map { $0.$author.id } == ["1", "2"])
+        #expect(messages.map { $0.$chat.id } == ["1", "1"])
+        let reply = try #require(messages[0].replies?.first)
+        #expect(reply.author?.name == "Alice")
+        #expect(reply.$replyTo.id == "1")
+        #expect(messages[1].replies?.isEmpty == true)
+        #expect(user.$adminOf.isNone)
+    }
+
+    @Test("the same query is a value that needs no context until it is resolved")
+    func contextFree() throws {
+        let context = try exampleContext()
+        let query = User.query("1").with(\.$chats) { $0.with(\.$messages) }
+        #expect(try query.resolve(in: context)?.chats?.first?.messages?.count == 2)
+        #expect(try query.resolve(in: Context()) == nil)
+        #expect(throws: HornbeamError.self) { try query.resolve() }
+    }
+
+    @Test("bulk nested queries load all relations, one element a level")
+    func bulkNested() throws {
+        let context = try exampleContext()
+        let one = try #require(try User.query("1", in: context).with(.entities).resolve())
+        #expect(one.chats?.map(\.id) == ["1"])
+        #expect(one.adminOf?.map(\.id) == ["1"])
+        #expect(one.chats?.first?.$users.isNone == true)
+        let three = try #require(try User.query("1", in: context).with(.entities, .fragments, .ids).resolve())
+        let chat = try #require(three.chats?.first)
+        #expect(chat.$messages.isFragment)
+        #expect(chat.messages?.first?.$author.id == "1")
+        #expect(chat.messages?.first?.author == nil)
+        let mixed = try User.query("1", in: context).with(\.$chats) { $0.with(.entities) }.resolve()
+        #expect(mixed?.chats?.first?.users?.count == 2)
+        #expect(try User.queryAll(with: .ids, in: context).resolve().map { $0.$chats.ids } == [["1"], ["1"]])
+    }
+
+    @Test("related entities are queried directly")
+    func related() throws {
+        let context = try exampleContext()
+        let userChats: [Chat] = try User.query("1", in: context).related(\.$chats).resolve()
+        #expect(userChats.map(\.id) == ["1"])
+        #expect(try Message.query("2", in: context).related(\.$replyTo).resolve()?.id == "1")
+        #expect(try Message.query(["1", "2"]).related(\.$author).resolve(in: context).map(\.name) == ["Bob", "Alice"])
+        #expect(try Chat.query(in: context).related(\.$messages).resolve().map { $0.map(\.id) } == [["1", "2"]])
+        let others = User.query("1").related(\.$chats).related(\.$messages)
+        #expect(try others.resolve(in: context).map { $0.map(\.id) } == [["1", "2"]])
+    }
+
+    @Test("nested lists are filtered, sorted and limited for each entity by itself")
+    func nestedLists() throws {
+        var context = try exampleContext()
+        try Chat(
+            id: "2",
+            messages: .relation((3...6).map { Message(id: "\($0)", text: "m\($0)", author: .id("1")) })
+        ).save(to: &context)
+        let chats = try Chat.query().with(\.$messages) { $0.sorted(by: \.text.desc).limit(1) }.resolve(in: context)
+        #expect(chats.map { $0.messages?.map(\.text) } == [["Yes."], ["m6"]])
+        let filtered = try Chat.query().with(slice: \.$messages) { $0.filter(\.text > "m3") }.resolve(in: context)
+        #expect(filtered.map { $0.messages?.map(\.id) } == [[], ["4", "5", "6"]])
+        #expect(filtered.allSatisfy { $0.$messages.isSlice })
+    }
+
+    @Test("deleting removes the entity, its links, and by cascade its children")
+    func delete() throws {
+        var context = try exampleContext()
+        let message = Message(id: "1", text: "", attachment: .relation(Attachment(id: "a")))
+        try message.save(to: &context)
+        let chat = try #require(try Chat.query("1").resolve(in: context))
+        try chat.delete(from: &context)
+        #expect(try context.ids(Chat.self) == [])
+        #expect(try context.ids(Message.self) == [])
+        #expect(try context.ids(Attachment.self) == ["a"])
+        #expect(try context.ids(User.self) == ["1", "2"])
+        #expect(try User.query("1").id(\.$chats).resolve(in: context)?.$chats.ids == [])
+        #expect(try Attachment.query("a").id(\.$message).resolve(in: context)?.$message.isNone == true)
+        try Chat.delete(id: "1", from: &context)
+    }
+
+    @Test("entities are coded with their relations, an id as an object of its own")
+    func coding() throws {
+        let context = try exampleContext()
+        let user = try #require(
+            try User.query("1").with(\.$chats) { $0.with(\.$messages) { $0.id(\.$author) } }.resolve(in: context))
+        let data = try JSONEncoder().encode(user)
+        let json = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+        #expect(json["adminOf"] is NSNull)
+        let chat = try #require((json["chats"] as? [[String: Any]])?.first)
+        let message = try #require((chat["messages"] as? [[String: Any]])?.first)
+        #expect(message["author"] as? [String: String] == ["id": "1"])
+        #expect(message["attachment"] is NSNull)
+        #expect(message["search"] == nil)
+        let decoded = try JSONDecoder().decode(User.self, from: data)
+        #expect(decoded.chats?.first?.messages?.first?.$author.id == "1")
+        #expect(decoded.$adminOf.isNone)
+        let sparse = try JSONDecoder().decode(Message.self, from: Data(#"{"id": "9", "text": "x"}"#.utf8))
+        #expect(sparse.$chat.isNone)
+    }
+}
