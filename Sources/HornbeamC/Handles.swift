@@ -40,13 +40,9 @@ enum HandleTable {
     private static let capacity = 1 << 20
     private static let closing = -(1 << 40)
 
-    /// Address space for all slots, zeroed; the kernel gives memory when a slot is first used.
-    nonisolated(unsafe) private static let slots: UnsafeMutablePointer<HandleSlot>? = {
-        let size = capacity * MemoryLayout<HandleSlot>.stride
-        let memory = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
-        guard let memory, memory != MAP_FAILED else { return nil }
-        return memory.bindMemory(to: HandleSlot.self, capacity: capacity)
-    }()
+    /// Address space for all slots, zeroed; the kernel gives memory when a slot is first used. Nil before the first
+    /// handle. (A constant that is made at its first use would cost a call at every one.)
+    nonisolated(unsafe) private static let slots = Atomic<UnsafeMutablePointer<HandleSlot>?>(nil)
     /// Slots that were ever used.
     private static let used = Atomic<Int>(0)
     /// The list of free slots: low half, index + 1 of the first; high half, a count of changes, so that a slot that was
@@ -56,7 +52,20 @@ enum HandleTable {
     /// The slot that `handle` claims to be the stamp of.
     @inline(__always)
     private static func slot(_ bits: UInt) -> UnsafeMutablePointer<HandleSlot>? {
-        slots.map { $0 + Int((bits >> 3) & (1 << indexBits - 1)) }
+        slots.load(ordering: .acquiring).map { $0 + Int((bits >> 3) & (1 << indexBits - 1)) }
+    }
+
+    /// The slots, made if need be; nil when the system has no address space left.
+    private static func madeSlots() -> UnsafeMutablePointer<HandleSlot>? {
+        if let made = slots.load(ordering: .acquiring) { return made }
+        let size = capacity * MemoryLayout<HandleSlot>.stride
+        let memory = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+        guard let memory, memory != MAP_FAILED else { return nil }
+        let mine = memory.bindMemory(to: HandleSlot.self, capacity: capacity)
+        let result = slots.compareExchange(expected: nil, desired: mine, ordering: .acquiringAndReleasing)
+        guard let others = result.original else { return mine }
+        munmap(memory, size)
+        return others
     }
 
     /// The live object behind a handle. It stays alive until its handle is removed: the caller keeps to one thread.
@@ -71,8 +80,11 @@ enum HandleTable {
 
     /// Gives `object` a handle and keeps it alive.
     static func insert<Object: HandleObject>(_ object: Object) throws(StorageError) -> OpaquePointer {
-        guard let slots, let index = takeSlot(slots) else {
-            throw .tooLarge(what: "the number of open handles", size: capacity + 1, limit: capacity)
+        guard let slots = madeSlots() else {
+            throw .io(operation: "mmap", path: "the table of handles", errno: errno)
+        }
+        guard let index = takeSlot(slots) else {
+            throw .invalid("\(capacity) stores, transactions and cursors are open: close some")
         }
         let slot = slots + index
         slot.pointee.turns &+= 1
@@ -117,7 +129,7 @@ enum HandleTable {
     }
 
     private static func giveSlot(_ slot: UnsafeMutablePointer<HandleSlot>) {
-        guard let slots else { return }
+        guard let slots = slots.load(ordering: .acquiring) else { return }
         var head = free.load(ordering: .acquiring)
         while true {
             slot.pointee.link.store(head & 0xFFFF_FFFF, ordering: .relaxed)

@@ -22,7 +22,7 @@ extension TransactionHandle {
     }
 }
 
-/// Where empty values that are handed out point: somewhere.
+/// Where an empty value points that lies nowhere.
 nonisolated(unsafe) private let emptyBytes = UnsafeRawPointer(
     UnsafeMutableRawPointer.allocate(byteCount: 8, alignment: 8))
 
@@ -31,7 +31,7 @@ extension hb_slice {
 
     @inline(__always)
     init(lending bytes: Bytes) {
-        self.init(data: bytes.isEmpty ? emptyBytes : bytes.baseAddress, size: bytes.count)
+        self.init(data: bytes.baseAddress ?? emptyBytes, size: bytes.count)
     }
 
     /// The bytes of a slice that came from C.

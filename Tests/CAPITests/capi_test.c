@@ -1296,7 +1296,8 @@ int main(int count, char **arguments) {
     folder = arguments[1];
     if (count == 4 && strcmp(arguments[2], "open") == 0) {
         hb_store *store;
-        return hb_open(arguments[3], NULL, &store);
+        int result = hb_open(arguments[3], NULL, &store);
+        return result == HB_OK ? hb_close(store) : result;
     }
     if (count == 4 && strcmp(arguments[2], "commit and die") == 0) {
         commit_and_die(arguments[3]);
