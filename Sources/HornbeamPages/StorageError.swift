@@ -3,6 +3,7 @@
 // nothing with a page's error but add the tree's name to it. Messages say what is wrong, where, and what to do.
 
 /// A failure of the storage engine.
+@usableFromInline
 package enum StorageError: Error, Equatable {
     /// A page, header or journal record is not what was written. See `Corruption`.
     case corrupt(Corruption)
@@ -33,6 +34,7 @@ package enum StorageError: Error, Equatable {
 }
 
 /// What is corrupt and where. Only the engine makes these, each `reason` in exactly one place of the source.
+@usableFromInline
 package struct Corruption: Error, Equatable {
     /// The page (its first sector), if it is one.
     package var page: UInt64?
@@ -58,7 +60,7 @@ extension StorageError {
 }
 
 extension StorageError: CustomStringConvertible {
-    package var description: String {
+    @usableFromInline package var description: String {
         switch self {
         case .corrupt(let what):
             return "corrupt data: \(what.description); restore a backup, or export what is still readable"
@@ -85,7 +87,7 @@ extension StorageError: CustomStringConvertible {
 }
 
 extension Corruption: CustomStringConvertible {
-    package var description: String {
+    @usableFromInline package var description: String {
         let place = page.map { "page \($0)" } ?? "the file"
         let owner = tree.map { " of tree “\($0)”" } ?? ""
         return "\(place)\(owner): \(reason)"

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recovery at open: the commits that the journal holds beyond the checkpoint are made again, each in a transaction of
+// its own, and a checkpoint ends it. Until that checkpoint's header is durable the file still says what it said before,
+// so recovery can be interrupted anywhere and begins anew. Damage is found before anything is written.
+
+import Synchronization
+
+extension PageStore {
+    /// Brings the store to the newest recoverable state. Called once, before anyone else knows the store.
+    func recover(_ replay: Replay) throws(StorageError) {
+        let reader = JournalReader(header: side.header, mapping: file.mapping)
+        let chain = reader.chain()
+        let tail = reader.tail(after: chain)
+        if case .damaged(let transaction) = tail {
+            throw .corrupt(
+                Corruption(reason: "the journal's record of transaction \(transaction), which was durable, is damaged"))
+        }
+        if options.readOnly {
+            guard chain.isEmpty else {
+                throw .readOnly("\(file.path) was not closed: open it for writing once, to recover it")
+            }
+            return
+        }
+        for entry in chain {
+            try reader.withPayload(of: entry) { (payload) throws(StorageError) in
+                try apply(payload, replay)
+            }
+        }
+        if chain.isEmpty && tail == .clean {
+            side.journal = JournalWriter(after: side.header)
+            return
+        }
+        do throws(StorageError) {
+            try checkpoint(newest.withLock { $0.state }, growJournal: false) {}
+        } catch .failed(let cause) {
+            throw cause
+        }
+    }
+
+    private func apply(_ payload: Bytes, _ replay: Replay) throws(StorageError) {
+        turn.take()
+        let state = newest.withLock { $0.state }
+        let writer = PageWriter(store: self, side: side, state: state, reserve: .recovery)
+        do throws(StorageError) {
+            try replay(payload, writer)
+        } catch {
+            writer.abort()
+            throw error
+        }
+        try writer.commitReplayed()
+    }
+}

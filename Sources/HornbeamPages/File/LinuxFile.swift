@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only file with system calls on a store's file. EINTR is handled here, once; errno becomes a typed error here.
+// Never retries a failed sync or write: what the medium holds then is unknown, and the store must say so.
+
+import CHornbeamShims
+import Glibc
+import Synchronization
+
+/// A file of the file system, locked against other openers for as long as it is open.
+package final class LinuxFile: StoreFile {
+    package let path: String
+    package let isDurable = true
+    package let mapping: Mapping
+    private let descriptor: Int32
+    private let pendingName: PendingName?
+    private let isClosed = Atomic<Bool>(false)
+
+    /// A new file's way to its name.
+    private enum PendingName {
+        /// Opened with O_TMPFILE.
+        case unnamed
+        /// Where the file system has no unnamed files: a temporary name beside the final one.
+        case temporary(String)
+    }
+
+    private init(path: String, descriptor: Int32, pendingName: PendingName?) throws(StorageError) {
+        self.path = path
+        self.descriptor = descriptor
+        self.pendingName = pendingName
+        mapping = try Mapping(
+            descriptor: descriptor, wanted: FileFormat.maximumFileBytes, minimum: 1 << 26, path: path)
+    }
+
+    deinit { close() }
+
+    /// Whether it was made by `open` and has no name yet, or had none.
+    var isNew: Bool { pendingName != nil }
+
+    package func close() {
+        if !isClosed.exchange(true, ordering: .acquiringAndReleasing) {
+            if case .temporary(let name)? = pendingName { unlink(name) }
+            Glibc.close(descriptor)
+        }
+    }
+}
+
+// MARK: Opening
+
+extension LinuxFile {
+    /// Opens the file at `path`, or makes a new, still unnamed and empty one if there is none.
+    static func open(path: String, options: StoreOptions) throws(StorageError) -> LinuxFile {
+        try checkIsRegular(path)
+        let mode = options.readOnly ? O_RDONLY : O_RDWR
+        let descriptor: Int32
+        do throws(StorageError) {
+            descriptor = Int32(try call("open", path) { Int(Glibc.open(path, mode | O_CLOEXEC | O_NOCTTY)) })
+        } catch .io(_, _, ENOENT) where options.createIfMissing && !options.readOnly {
+            return try create(path: path, options: options)
+        }
+        return try adopt(path: path, descriptor: descriptor, pendingName: nil, options: options)
+    }
+
+    private static func adopt(
+        path: String, descriptor: Int32, pendingName: PendingName?, options: StoreOptions
+    ) throws(StorageError) -> LinuxFile {
+        do throws(StorageError) {
+            try lock(descriptor, path: path, options: options)
+            return try LinuxFile(path: path, descriptor: descriptor, pendingName: pendingName)
+        } catch {
+            Glibc.close(descriptor)
+            throw error
+        }
+    }
+
+    /// Opening a FIFO would block and a directory says only EISDIR: look first.
+    private static func checkIsRegular(_ path: String) throws(StorageError) {
+        var information = stat()
+        guard stat(path, &information) == 0 else { return }
+        switch information.st_mode & S_IFMT {
+        case S_IFREG: return
+        case S_IFDIR: throw .notAStore(path: path, reason: "it is a directory")
+        default: throw .notAStore(path: path, reason: "it is not a regular file")
+        }
+    }
+
+    private static func create(path: String, options: StoreOptions) throws(StorageError) -> LinuxFile {
+        let directory = directory(of: path)
+        do throws(StorageError) {
+            let descriptor = try call("create", path) { Int(hbs_open_unnamed(directory, 0o644)) }
+            return try adopt(path: path, descriptor: Int32(descriptor), pendingName: .unnamed, options: options)
+        } catch .io(_, _, let code) where code == EOPNOTSUPP || code == EISDIR || code == EINVAL {
+            let name = path + ".\(UInt64.random(in: 0...UInt64.max)).new"
+            let flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC
+            let descriptor = try call("create", path) { Int(Glibc.open(name, flags, 0o644)) }
+            return try adopt(path: path, descriptor: Int32(descriptor), pendingName: .temporary(name), options: options)
+        }
+    }
+
+    private static func directory(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    private static func lock(_ descriptor: Int32, path: String, options: StoreOptions) throws(StorageError) {
+        var waitedMilliseconds = 0
+        while true {
+            let code = hbs_lock(descriptor, options.readOnly ? 1 : 0)
+            switch code {
+            case 0: return
+            case EINTR: continue
+            case EAGAIN, EACCES:
+                guard waitedMilliseconds < options.lockWaitMilliseconds else {
+                    let waited = waitedMilliseconds > 0 ? " (waited \(waitedMilliseconds) ms)" : ""
+                    throw .busy("\(path) is open in another process or another store\(waited)")
+                }
+                let pause = Swift.min(10, options.lockWaitMilliseconds - waitedMilliseconds)
+                usleep(UInt32(pause) * 1000)
+                waitedMilliseconds += pause
+            default: throw .io(operation: "lock", path: path, errno: code)
+            }
+        }
+    }
+
+    package func giveName() throws(StorageError) {
+        switch pendingName {
+        case nil: return
+        case .unnamed: try Self.check("link", path) { hbs_link_unnamed(descriptor, path) }
+        case .temporary(let name): _ = try Self.call("link", path) { Int(link(name, path)) }
+        }
+        let directory = Self.directory(of: path)
+        let folder = Int32(try Self.call("open", directory) { Int(Glibc.open(directory, O_RDONLY | O_CLOEXEC)) })
+        defer { Glibc.close(folder) }
+        _ = try Self.call("fsync", directory) { Int(fsync(folder)) }
+        if case .temporary(let name)? = pendingName { unlink(name) }
+    }
+}
+
+// MARK: Changes
+
+extension LinuxFile {
+    package func size() throws(StorageError) -> UInt64 {
+        var information = stat()
+        _ = try Self.call("fstat", path) { Int(fstat(descriptor, &information)) }
+        return UInt64(information.st_size)
+    }
+
+    package func write(_ bytes: Bytes, at offset: UInt64) throws(StorageError) {
+        try writeAll(bytes, at: offset) { rest, place in pwrite(descriptor, rest.baseAddress, rest.count, place) }
+    }
+
+    package func writeThrough(_ bytes: Bytes, at offset: UInt64) throws(StorageError) {
+        do throws(StorageError) {
+            try writeAll(bytes, at: offset) { rest, place in
+                hbs_write_through(descriptor, rest.baseAddress, rest.count, Int64(place))
+            }
+        } catch .io(_, _, let code) where code == EOPNOTSUPP || code == ENOSYS || code == EINVAL {
+            // A kernel or file system without RWF_DSYNC: dearer, not weaker.
+            try write(bytes, at: offset)
+            try sync()
+        }
+    }
+
+    private func writeAll(
+        _ bytes: Bytes, at offset: UInt64, using write: (Bytes, Int) -> Int
+    ) throws(StorageError) {
+        var done = 0
+        while done < bytes.count {
+            let rest = Bytes(rebasing: bytes[done...])
+            let count = try Self.call("write", path) { write(rest, Int(offset) + done) }
+            guard count > 0 else { throw .io(operation: "write", path: path, errno: EIO) }
+            done += count
+        }
+    }
+
+    package func sync() throws(StorageError) {
+        _ = try Self.call("fdatasync", path) { Int(fdatasync(descriptor)) }
+    }
+
+    package func grow(to size: UInt64) throws(StorageError) {
+        guard size <= UInt64(mapping.capacity) else {
+            throw .tooLarge(what: "the file \(path)", size: Int(clamping: size), limit: mapping.capacity)
+        }
+        let current = try self.size()
+        guard size > current else { return }
+        do throws(StorageError) {
+            try Self.check("fallocate", path) { hbs_allocate(descriptor, Int64(current), Int64(size - current)) }
+        } catch .io(_, _, let code) where code == EOPNOTSUPP || code == ENOSYS {
+            try growByWriting(from: current, to: size)
+        }
+    }
+
+    private func growByWriting(from current: UInt64, to size: UInt64) throws(StorageError) {
+        let zeros = [UInt8](repeating: 0, count: 1 << 20)
+        var offset = current
+        while offset < size {
+            let count = Int(Swift.min(UInt64(zeros.count), size - offset))
+            try zeros.withBytes { (bytes) throws(StorageError) in
+                try write(Bytes(rebasing: bytes[..<count]), at: offset)
+            }
+            offset += UInt64(count)
+        }
+    }
+}
+
+// MARK: Errors
+
+extension LinuxFile {
+    /// A call that answers -1 and sets errno.
+    private static func call(_ operation: String, _ path: String, _ body: () -> Int) throws(StorageError) -> Int {
+        while true {
+            let result = body()
+            if result >= 0 { return result }
+            let code = errno
+            if code != EINTR { throw error(operation, path, code) }
+        }
+    }
+
+    /// A call that answers 0 or an errno.
+    private static func check(_ operation: String, _ path: String, _ body: () -> Int32) throws(StorageError) {
+        while true {
+            let code = body()
+            if code == 0 { return }
+            if code != EINTR { throw error(operation, path, code) }
+        }
+    }
+
+    private static func error(_ operation: String, _ path: String, _ code: Int32) -> StorageError {
+        switch code {
+        case ENOSPC, EDQUOT: .full(path: path)
+        case EEXIST: .exists(path: path)
+        default: .io(operation: operation, path: path, errno: code)
+        }
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store without a file: the same operations on anonymous memory. Nothing survives it.
+
+import Glibc
+import Synchronization
+
+package final class MemoryFile: StoreFile {
+    package let path = "memory"
+    package let isDurable = false
+    package let mapping: Mapping
+    private let byteCount = Atomic<UInt64>(0)
+
+    package init() throws(StorageError) {
+        mapping = try Mapping(descriptor: -1, wanted: FileFormat.maximumFileBytes, minimum: 1 << 26, path: "memory")
+    }
+
+    package func size() -> UInt64 { byteCount.load(ordering: .relaxed) }
+
+    package func write(_ bytes: Bytes, at offset: UInt64) {
+        precondition(offset + UInt64(bytes.count) <= size(), "a write beyond the end")
+        guard let source = bytes.baseAddress else { return }
+        memcpy(mapping.base + Int(offset), source, bytes.count)
+    }
+
+    package func writeThrough(_ bytes: Bytes, at offset: UInt64) { write(bytes, at: offset) }
+
+    package func sync() {}
+
+    package func grow(to size: UInt64) throws(StorageError) {
+        guard size <= UInt64(mapping.capacity) else { throw .full(path: path) }
+        byteCount.store(size, ordering: .relaxed)
+    }
+
+    package func giveName() {}
+
+    package func close() {}
+}

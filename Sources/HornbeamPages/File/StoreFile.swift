@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The seam: everything the engine ever does to a file. A file, memory, and the simulated disk of the tests implement
+// it. What is read is read through the mapping; the file is changed by these calls alone.
+
+/// A file as the store sees it. Calls that change it come from one thread at a time (whoever has the writer's turn).
+/// Offsets and sizes are whole sectors.
+package protocol StoreFile: AnyObject, Sendable {
+    /// For messages.
+    var path: String { get }
+    /// False for memory: no header, journal or checkpoint is kept then.
+    var isDurable: Bool { get }
+    /// The file's bytes in the address space; growth shows without remapping.
+    var mapping: Mapping { get }
+    /// Bytes now.
+    func size() throws(StorageError) -> UInt64
+    /// Replaces bytes inside the file. Survives a crash of the process; durable at the next `sync`.
+    func write(_ bytes: Bytes, at offset: UInt64) throws(StorageError)
+    /// `write`, and these bytes (no others) are durable on return.
+    func writeThrough(_ bytes: Bytes, at offset: UInt64) throws(StorageError)
+    /// All that was written, and the file's size, are durable on return.
+    func sync() throws(StorageError)
+    /// Grows the file to `size` bytes with real blocks; the new part reads as zeros. `.full` leaves it as it was.
+    func grow(to size: UInt64) throws(StorageError)
+    /// Gives a newly created file its name, durably, once its content is; `.exists` if the name is taken meanwhile.
+    /// Without effect for a file that has its name already.
+    func giveName() throws(StorageError)
+    /// Releases the lock and the descriptor. The mapping lives as long as somebody refers to it.
+    func close()
+}

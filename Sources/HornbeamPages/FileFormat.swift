@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The constants of the file format and its limits. All integers in the file are little-endian; sizes here are bytes or
+// sectors as the name says. Nothing here may change for files that exist: a change is a new format version.
+
+/// Constants of format 1.
+@usableFromInline
+package enum FileFormat {
+    /// The unit of space. A page's number is its first sector.
+    @inlinable package static var sectorSize: Int { 4096 }
+    /// `sectorSize` as a power of two.
+    @inlinable package static var sectorShift: UInt64 { 12 }
+    /// The bytes "HORNBEAM".
+    static var magic: UInt64 { 0x4D41_4542_4E52_4F48 }
+    static var version: UInt32 { 1 }
+    /// Feature bits that this library understands; any other bit refuses to open.
+    static var knownFeatures: UInt64 { 0 }
+
+    /// Sectors 0 and 1 are the header slots, 2 and 3 the shared area.
+    static var headerSlotCount: UInt64 { 2 }
+    static var reservedSectors: UInt64 { 4 }
+
+    /// The unit of allocation policy and of file growth: 1 MiB.
+    static var extentSectors: UInt64 { 256 }
+
+    static var initialJournalFirst: UInt64 { extentSectors }
+    static var initialJournalSectors: UInt64 { 256 }
+    static var maximumJournalSectors: UInt64 { 16_384 }
+    /// Header slots, the first pages and the journal ring.
+    static var initialFileSectors: UInt64 { initialJournalFirst + initialJournalSectors }
+
+    static var minimumPageSize: Int { 4096 }
+    static var maximumPageSize: Int { 65_536 }
+    /// A long value page: 4 GiB of content and its header.
+    package static var maximumPageSectors: UInt32 { (1 << 20) + 1 }
+
+    /// Transaction and checkpoint numbers stay below this, so that adding to one read from disk can't overflow.
+    static var maximumNumber: UInt64 { 1 << 62 }
+    /// The address range that is reserved for a file at most: its size can't go beyond.
+    static var maximumFileBytes: Int { 1 << 40 }
+
+    static func isValid(pageSize: Int) -> Bool {
+        pageSize >= minimumPageSize && pageSize <= maximumPageSize && pageSize & (pageSize - 1) == 0
+    }
+
+    /// Whole sectors that hold `bytes`.
+    @inlinable package static func sectors(bytes: Int) -> Int { (bytes + sectorSize - 1) / sectorSize }
+}
+
+/// A run of sectors: a page, a journal ring, or any other piece of the file.
+struct SectorRun: Equatable, Hashable, Sendable {
+    var start: UInt64
+    var count: UInt32
+
+    var end: UInt64 { start + UInt64(count) }
+    var byteOffset: UInt64 { start << FileFormat.sectorShift }
+    var byteCount: Int { Int(count) * FileFormat.sectorSize }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the journal at open: the chain of complete records after the header's position, and what the rest of the ring
+// says about the chain's end. Trusts no byte: sizes are bounded before use, a record counts only with its checksum.
+
+struct JournalReader {
+    let header: HeaderSlot
+    let mapping: Mapping
+    private var ring: JournalRing { header.journal }
+
+    /// A complete record in its place.
+    struct Entry {
+        var position: UInt64
+        var record: JournalRecord
+    }
+
+    /// What follows the chain's last complete record.
+    enum Tail: Equatable {
+        /// Nothing of this generation.
+        case clean
+        /// Remains of records whose commits were never acknowledged as durable.
+        case torn
+        /// Proof that a commit that was durable once is broken now.
+        case damaged(transaction: UInt64)
+    }
+
+    /// The complete records, oldest first, each following the one before it.
+    func chain() -> [Entry] {
+        var entries: [Entry] = []
+        var used: UInt64 = 0
+        var previous = header.generation
+        var transaction = header.transaction
+        while used < ring.count {
+            let position = ring.advance(header.journalPosition, by: used)
+            guard let record = record(at: position, limit: ring.count - used),
+                record.previous == previous, record.transaction == transaction + 1, isWhole(record, at: position)
+            else { break }
+            entries.append(Entry(position: position, record: record))
+            used += record.sectors
+            previous = record.checksum
+            transaction = record.transaction
+        }
+        return entries
+    }
+
+    /// Looks through the rest of the ring. One journal write is in flight at a time, and each record says which
+    /// transaction was durable when it was written: a valid record that knew the broken one as durable proves damage.
+    func tail(after chain: [Entry]) -> Tail {
+        var used = chain.reduce(0) { $0 + $1.record.sectors }
+        let broken = (chain.last?.record.transaction ?? header.transaction) + 1
+        // Records don't overlap, so valid ones add up to the ring at most; more is a hostile file's claim.
+        var hashBudget = ring.count
+        var tail = Tail.clean
+        while used < ring.count {
+            let position = ring.advance(header.journalPosition, by: used)
+            if let record = record(at: position, limit: ring.count - used) {
+                tail = .torn
+                if record.sectors <= hashBudget, record.durable >= broken {
+                    hashBudget -= record.sectors
+                    if isWhole(record, at: position) { return .damaged(transaction: broken) }
+                }
+            }
+            used += 1
+        }
+        return tail
+    }
+
+    private func record(at position: UInt64, limit: UInt64) -> JournalRecord? {
+        let offset = (ring.first + position) << FileFormat.sectorShift
+        return mapping.bytes(at: offset, count: JournalRecord.headerSize).baseAddress.flatMap {
+            JournalRecord(reading: $0, generation: header.generation, limit: limit)
+        }
+    }
+
+    private func isWhole(_ record: JournalRecord, at position: UInt64) -> Bool {
+        withPayload(of: Entry(position: position, record: record)) { record.isWhole(payload: $0) }
+    }
+
+    /// The record's payload, in place or, where it goes over the ring's end, put together.
+    func withPayload<Result, Failure: Error>(
+        of entry: Entry, _ body: (Bytes) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let payload = JournalRecord.headerSize..<JournalRecord.headerSize + entry.record.payloadSize
+        let pieces = ring.pieces(from: entry.position, sectors: entry.record.sectors)
+        if pieces.count == 1 {
+            let bytes = mapping.bytes(at: pieces[0].offset, count: pieces[0].count)
+            return try body(Bytes(rebasing: bytes[payload]))
+        }
+        var joined: [UInt8] = []
+        for piece in pieces { joined.append(contentsOf: mapping.bytes(at: piece.offset, count: piece.count)) }
+        return try joined.withBytes { (bytes) throws(Failure) in try body(Bytes(rebasing: bytes[payload])) }
+    }
+}

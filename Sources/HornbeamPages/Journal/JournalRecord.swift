@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// One commit in the journal. A record starts in a sector of its own, so that a torn write can't take an acknowledged
+// neighbour with it; what is left of its last sector is zero. The payload is the tree layer's redo, opaque here.
+//
+//   offset size
+//        0    4  magic "HBJR"
+//        4    4  version of this layout, 1
+//        8    8  size of the payload in bytes
+//       16    8  generation: the checkpoint's this record follows
+//       24    8  transaction
+//       32    8  newest transaction known durable when this was written
+//       40    8  checksum of the record before it; of the first record, the generation
+//       48    8  checksum: XXH3-64 of the payload, seeded with that of this header (this field taken as zero)
+//       56    8  zero
+//       64       payload
+
+struct JournalRecord: Equatable {
+    var payloadSize: Int
+    var generation: UInt64
+    var transaction: UInt64
+    var durable: UInt64
+    var previous: UInt64
+    var checksum: UInt64 = 0
+
+    static var headerSize: Int { 64 }
+    static var magic: UInt32 { 0x524A_4248 }
+    static var version: UInt32 { 1 }
+
+    static func sectors(payload: Int) -> UInt64 { UInt64(FileFormat.sectors(bytes: headerSize + payload)) }
+    var sectors: UInt64 { Self.sectors(payload: payloadSize) }
+
+    /// Appends the record, padded to whole sectors, and returns its checksum.
+    func append(payload: Bytes, to buffer: inout [UInt8]) -> UInt64 {
+        precondition(payload.count == payloadSize, "a record's size is its payload's")
+        let checksum = withHeader { header in
+            let checksum = Self.checksum(header: Bytes(header), payload: payload)
+            header.baseAddress?.set(checksum, at: 48)
+            buffer.append(contentsOf: header)
+            return checksum
+        }
+        buffer.append(contentsOf: payload)
+        let padding = Int(sectors) * FileFormat.sectorSize - Self.headerSize - payload.count
+        buffer.append(contentsOf: repeatElement(0, count: padding))
+        return checksum
+    }
+
+    private func withHeader<Result>(_ body: (UnsafeMutableRawBufferPointer) -> Result) -> Result {
+        withUnsafeTemporaryAllocation(byteCount: Self.headerSize, alignment: 8) { buffer in
+            buffer.initializeMemory(as: UInt8.self, repeating: 0)
+            if let bytes = buffer.baseAddress {
+                bytes.set(Self.magic, at: 0)
+                bytes.set(Self.version, at: 4)
+                bytes.set(UInt64(payloadSize), at: 8)
+                bytes.set(generation, at: 16)
+                bytes.set(transaction, at: 24)
+                bytes.set(durable, at: 32)
+                bytes.set(previous, at: 40)
+            }
+            return body(buffer)
+        }
+    }
+
+    /// `header` with the checksum field zero.
+    private static func checksum(header: Bytes, payload: Bytes) -> UInt64 {
+        Checksum.of(payload, seed: Checksum.of(header, seed: 0))
+    }
+
+    /// Whether the payload is the one the header was written for.
+    func isWhole(payload: Bytes) -> Bool {
+        withHeader { Self.checksum(header: Bytes($0), payload: payload) } == checksum
+    }
+}
+
+extension JournalRecord {
+    /// Reads a header (`headerSize` bytes); nil if it is none of this generation or its size is beyond `limit` sectors.
+    /// Says nothing of the payload: see `isWhole`.
+    init?(reading header: UnsafeRawPointer, generation: UInt64, limit: UInt64) {
+        guard header.u32(0) == Self.magic, header.u32(4) == Self.version, header.u64(16) == generation else {
+            return nil
+        }
+        let size = header.u64(8)
+        guard size <= limit << FileFormat.sectorShift, Self.sectors(payload: Int(size)) <= limit else { return nil }
+        self.init(
+            payloadSize: Int(size), generation: generation, transaction: header.u64(24), durable: header.u64(32),
+            previous: header.u64(40), checksum: header.u64(48))
+        guard header.u64(56) == 0, transaction < FileFormat.maximumNumber else { return nil }
+    }
+}

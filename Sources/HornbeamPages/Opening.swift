@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening and creating a store: header, space map, then recovery. Nothing is written before the journal was read and
+// found undamaged. A new file gets its name only once it is a whole, durable, empty store.
+
+extension PageStore {
+    /// Opens the store in the file at `path`, or creates it. Each thing that can be wrong with the file is an error of
+    /// its own: see `StorageError`.
+    package static func open(
+        path: String, options: StoreOptions, structure: @escaping StructureCheck, replay: Replay
+    ) throws(StorageError) -> PageStore {
+        // Another opener may create the file between our look and our link: then it is theirs, and we open it.
+        for _ in 0..<3 {
+            let file = try LinuxFile.open(path: path, options: options)
+            do throws(StorageError) {
+                if !file.isNew, try file.size() == 0 {
+                    throw .notAStore(path: path, reason: "the file is empty; remove it to create a store there")
+                }
+                return try open(file: file, options: options, structure: structure, replay: replay)
+            } catch {
+                file.close()
+                if case .exists = error, file.isNew { continue }
+                throw error
+            }
+        }
+        throw .io(operation: "open", path: path, errno: SystemErrorText.noSuchFile)
+    }
+
+    /// Opens the store in `file`, or creates one if the file is empty.
+    package static func open(
+        file: any StoreFile, options: StoreOptions, structure: @escaping StructureCheck, replay: Replay
+    ) throws(StorageError) -> PageStore {
+        let verification = try Verification(mapping: file.mapping, path: file.path, structure: structure)
+        guard try file.size() > 0 else { return try create(file, options, verification) }
+        let store = try load(file, options, verification)
+        try store.recover(replay)
+        store.noteStatistics()
+        return store
+    }
+
+    // MARK: Creating
+
+    private static func create(
+        _ file: any StoreFile, _ options: StoreOptions, _ verification: Verification
+    ) throws(StorageError) -> PageStore {
+        guard FileFormat.isValid(pageSize: options.pageSize) else {
+            throw .invalid("page size \(options.pageSize): a power of two from 4096 to 65536 is needed")
+        }
+        let header = HeaderSlot(
+            pageSize: UInt32(options.pageSize), identifierLow: .random(in: 0...UInt64.max),
+            identifierHigh: .random(in: 0...UInt64.max))
+        var space = SpaceMap(pageSize: options.pageSize)
+        space.grow(to: header.fileSectors)
+        space.reserve(SectorRun(start: 0, count: UInt32(FileFormat.reservedSectors)))
+        if file.isDurable { space.reserve(header.journal.run) }
+        try file.grow(to: header.fileSectors << FileFormat.sectorShift)
+        let side = WriterSide(file: file, verification: verification, space: space, header: header)
+        let empty = PublishedState(transaction: 0, root: RootRecord())
+        let store = PageStore(file: file, options: options, side: side, state: empty)
+        if file.isDurable {
+            do throws(StorageError) {
+                try CheckpointPlan.zero(header.journal, file)
+                try store.checkpoint(empty, growJournal: false) {}
+                try file.giveName()
+            } catch .failed(let cause) {
+                throw cause
+            }
+        }
+        store.noteStatistics()
+        return store
+    }
+
+    // MARK: Loading
+
+    private static func load(
+        _ file: any StoreFile, _ options: StoreOptions, _ verification: Verification
+    ) throws(StorageError) -> PageStore {
+        let header = try readHeader(file)
+        var space = SpaceMap(pageSize: Int(header.pageSize))
+        // The file may have grown since the checkpoint; what the map does not know is free.
+        let extents = try file.size() >> FileFormat.sectorShift / FileFormat.extentSectors
+        let capacity = verification.capacity / FileFormat.extentSectors
+        guard extents <= capacity else {
+            throw .unsupported("\(file.path) is larger than the address space this process may use")
+        }
+        space.grow(to: extents * FileFormat.extentSectors)
+        verification.noteFileSize(sectors: space.sectorCount)
+        let side = WriterSide(file: file, verification: verification, space: space, header: header)
+        try side.loadSpace()
+        let state = PublishedState(transaction: header.transaction, root: header.root)
+        let store = PageStore(file: file, options: options, side: side, state: state)
+        side.retired.pin(header.transaction)
+        return store
+    }
+
+    private static func readHeader(_ file: any StoreFile) throws(StorageError) -> HeaderSlot {
+        let size = try file.size()
+        let slots = (0..<FileFormat.headerSlotCount).map { slot -> HeaderSlot.Reading in
+            let offset = slot << FileFormat.sectorShift
+            guard offset + UInt64(FileFormat.sectorSize) <= size else { return .absent }
+            return HeaderSlot.read(file.mapping.bytes(at: offset, count: FileFormat.sectorSize))
+        }
+        return try HeaderSlot.choose(slots, path: file.path, fileBytes: size)
+    }
+}
+
+extension WriterSide {
+    /// Reads the space map as of the header, and marks what is not a tree's.
+    func loadSpace() throws(StorageError) {
+        let pageSize = Int(header.pageSize)
+        let count = SpaceMapPage.count(fileSectors: header.fileSectors, pageSize: pageSize)
+        guard header.directorySectors == SpaceDirectoryPage.sectors(maps: count) else {
+            throw .corrupt(Corruption(reason: "the space directory has \(header.directorySectors) sectors"))
+        }
+        let directory = try verification.page(
+            spacePage(header.directory, .spaceDirectory, sectors: header.directorySectors), newestBirth: .max)
+        guard let maps = SpaceDirectoryPage.read(directory, expected: count) else {
+            throw .corrupt(Corruption(page: header.directory.page, reason: "its number of space map pages is wrong"))
+        }
+        spaceMaps = maps
+        for (index, map) in maps.enumerated() { try load(map, index) }
+        try reserveOwn()
+    }
+
+    private func spacePage(_ place: PageReference, _ kind: PageKind, sectors: UInt32) -> Verification.Expectation {
+        Verification.Expectation(number: place.page, birth: place.birth, kind: kind, level: 0, sectors: sectors)
+    }
+
+    private func load(_ map: PageReference, _ index: Int) throws(StorageError) {
+        let page = try verification.page(
+            spacePage(map, .spaceMap, sectors: UInt32(space.pageSectors)), newestBirth: .max)
+        guard let bytes = page.baseAddress, bytes.u64(24) == UInt64(index) else {
+            throw .corrupt(Corruption(page: map.page, reason: "it is not part \(index) of the space map"))
+        }
+        space.load(map: index) { bytes.u64(SpaceMapPage.contentOffset + 8 * $0) }
+    }
+
+    /// The store's own sectors must be in use in the map, each once; no tree may free them.
+    private func reserveOwn() throws(StorageError) {
+        for run in ownRuns {
+            guard space.isOwned(run) else {
+                throw .corrupt(
+                    Corruption(page: run.start, reason: "the space map has a part of the store's own as free"))
+            }
+            space.reserve(run)
+        }
+    }
+
+    /// Header slots and shared area, journal, space pages.
+    var ownRuns: [SectorRun] {
+        let maps = spaceMaps.map { SectorRun(start: $0.page, count: UInt32(space.pageSectors)) }
+        return [
+            SectorRun(start: 0, count: UInt32(FileFormat.reservedSectors)), header.journal.run, header.directoryRun,
+        ] + maps
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The 24 bytes that every page opens with. What follows belongs to the page's kind.
+//
+//   offset size
+//        0    8  checksum: XXH3-64 of bytes 8 ..< size, seeded with the page's number
+//        8    8  birth: the transaction that wrote it (space map and directory: the checkpoint's number)
+//       16    1  kind
+//       17    1  level: 0 for a leaf, its height for a branch
+//       18    2  flags, zero
+//       20    4  size in sectors
+
+/// Byte offsets in a page's header.
+@usableFromInline
+package enum PageLayout {
+    @inlinable package static var checksum: Int { 0 }
+    @inlinable package static var birth: Int { 8 }
+    @inlinable package static var kind: Int { 16 }
+    @inlinable package static var level: Int { 17 }
+    @inlinable package static var flags: Int { 18 }
+    @inlinable package static var sectors: Int { 20 }
+    /// Where the content of the page's kind starts.
+    @inlinable package static var headerSize: Int { 24 }
+}
+
+/// What a page holds.
+@usableFromInline
+package enum PageKind: UInt8, Sendable {
+    case leaf = 1
+    case branch = 2
+    case longValue = 3
+    case spaceMap = 4
+    case spaceDirectory = 5
+
+    /// `rawValue`, inlined in other modules.
+    @inlinable @inline(__always)
+    package var code: UInt8 {
+        switch self {
+        case .leaf: 1
+        case .branch: 2
+        case .longValue: 3
+        case .spaceMap: 4
+        case .spaceDirectory: 5
+        }
+    }
+}
+
+/// A page's header, decoded.
+struct PageHeader {
+    var checksum: UInt64
+    var birth: UInt64
+    var kind: UInt8
+    var level: UInt8
+    var sectors: UInt32
+
+    /// `page` has at least `PageLayout.headerSize` readable bytes.
+    init(reading page: UnsafeRawPointer) {
+        checksum = page.u64(PageLayout.checksum)
+        birth = page.u64(PageLayout.birth)
+        kind = page.u8(PageLayout.kind)
+        level = page.u8(PageLayout.level)
+        sectors = page.u32(PageLayout.sectors)
+    }
+
+    /// Writes all but the checksum, which `seal` computes once the content is final.
+    static func write(to page: UnsafeMutableRawPointer, birth: UInt64, kind: PageKind, level: UInt8, sectors: UInt32) {
+        page.set(UInt64(0), at: PageLayout.checksum)
+        page.set(birth, at: PageLayout.birth)
+        page.set(kind.code, at: PageLayout.kind)
+        page.set(level, at: PageLayout.level)
+        page.set(UInt16(0), at: PageLayout.flags)
+        page.set(sectors, at: PageLayout.sectors)
+    }
+
+    static func checksum(of page: Bytes, number: UInt64) -> UInt64 {
+        Checksum.of(Bytes(rebasing: page[PageLayout.birth...]), seed: number)
+    }
+
+    /// Makes the page's checksum that of its bytes.
+    static func seal(_ page: UnsafeMutableRawBufferPointer, number: UInt64) {
+        page.baseAddress?.set(checksum(of: Bytes(page), number: number), at: PageLayout.checksum)
+    }
+}

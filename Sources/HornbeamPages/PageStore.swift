@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// The paged file: bytes that survive. This is the facade; the work is in Commit, Checkpoint, Recovery and the folders.
+// It must never acknowledge a commit that could be lost, nor show a reader one.
+//
+// Invariants (tests and documents cite the numbers)
+//  1  Nothing that the last durable checkpoint reaches is overwritten before the next one is durable in both slots.
+//  2  Nothing that a snapshot reaches is overwritten while the snapshot is open. One rule decides 1 and 2: a retired
+//     page is free when no pin p has birth <= p < death; the last durable checkpoint is a pin like any other.
+//  3  Durable first, visible second: a state is published only after its commit is as durable as was asked.
+//  4  Redo records enter the journal in commit order; recovery yields a prefix of the commits, and at least all those
+//     that were acknowledged as durable.
+//  5  The stored space map is exactly what its checkpoint reaches: header, shared area, journal, space pages, live pages.
+//  6  No byte of the file is trusted before it was verified: range, checksum, identity, structure.
+//  7  A commit that throws anything but `.failed` left no trace: nothing of it is visible, now or after reopening.
+//  8  After a failure whose outcome is unknown nothing is written again; reads go on.
+//  9  The file is changed by `StoreFile`'s calls alone, by whoever has the writer's turn, one call at a time.
+//
+// States
+//
+//   opening ──replay──▶ recovering ──checkpoint──▶ usable ──unknown outcome (fail)──▶ failed
+//      │                                             │  ▲                               │
+//      └──nothing to replay──────────────────────────┘  └─beginWrite/commit/checkpoint  │
+//   usable ──close (checkpoint)──▶ closed ◀──close (no checkpoint)─────────────────────┘
+//
+//   opening     only the opener knows the store; nothing is written
+//   recovering  `journal` is nil; replayed commits write pages that only a later checkpoint will reach
+//   usable      header = last durable checkpoint; journal = the commits since; newest state = both together
+//   failed      `failure` is set; beginWrite and checkpoint refuse with it
+//   closed      beginRead and beginWrite refuse; the lock is released
+
+import Synchronization
+
+/// A store's pages. Any thread may begin transactions; one writes at a time.
+package final class PageStore: @unchecked Sendable {
+    // Sendable: `side` is touched only by the holder of `turn`, everything else is constant or guards itself.
+
+    /// Called once for each node page before it is trusted: nil if its inside is right, else what is wrong.
+    package typealias StructureCheck = @Sendable (Bytes, PageKind) -> String?
+    /// Applies one journal record's payload in a writer and sets its root. Must neither commit nor abort.
+    package typealias Replay = (Bytes, PageWriter) throws(StorageError) -> Void
+
+    /// Bytes of a node page.
+    package let pageSize: Int
+    package let options: StoreOptions
+    let file: any StoreFile
+    let verification: Verification
+    let turn = WriterTurn()
+    let side: WriterSide
+    let newest: Mutex<Newest>
+
+    init(file: any StoreFile, options: StoreOptions, side: WriterSide, state: PublishedState) {
+        self.file = file
+        self.options = options
+        self.side = side
+        verification = side.verification
+        pageSize = Int(side.header.pageSize)
+        newest = Mutex(Newest(state: state))
+        verification.noteFileSize(sectors: side.space.sectorCount)
+    }
+
+    deinit { file.close() }
+
+    // MARK: Reading
+
+    /// Pins the newest committed state. Never waits for a writer.
+    package func beginRead() throws(StorageError) -> PageView {
+        let state = newest.withLock { newest -> PublishedState? in
+            guard !newest.isClosed else { return nil }
+            newest.state.readers.add(1, ordering: .relaxed)
+            return newest.state
+        }
+        guard let state else { throw .invalid("the store is closed") }
+        return PageView(store: self, pinned: state)
+    }
+
+    /// Unpins. The view and its pages must not be used after.
+    package func endRead(_ view: PageView) { view.unpin() }
+
+    // MARK: Writing
+
+    /// Begins the one write transaction: waits its turn, or throws `.busy` if it need not wait. `.failed` after an
+    /// earlier failure, `.readOnly` in a store opened so.
+    package func beginWrite(waiting: Bool = true) throws(StorageError) -> PageWriter {
+        guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
+        if waiting {
+            turn.take()
+        } else if !turn.tryTake() {
+            throw .busy("another write transaction is open")
+        }
+        do throws(StorageError) {
+            let state = try usableState()
+            side.collectPins()
+            return PageWriter(store: self, side: side, state: state, reserve: .transaction)
+        } catch {
+            turn.give()
+            throw error
+        }
+    }
+
+    /// The newest state, if the store can be written. The caller has the turn.
+    private func usableState() throws(StorageError) -> PublishedState {
+        let state = newest.withLock { $0.isClosed ? nil : $0.state }
+        guard let state else { throw .invalid("the store is closed") }
+        try side.checkUsable()
+        return state
+    }
+
+    /// The largest redo that a commit may carry; a larger transaction passes nil. 0 in memory: no redo is needed.
+    package var maximumRedoSize: Int {
+        guard file.isDurable else { return 0 }
+        return Int(newest.withLock { $0.statistics.journalCapacityBytes }) / 2 - JournalRecord.headerSize
+    }
+
+    /// Makes the newest state durable without the journal. Waits for the writer's turn.
+    package func checkpoint() throws(StorageError) {
+        guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
+        turn.take()
+        defer { turn.give() }
+        let state = try usableState()
+        side.collectPins()
+        try checkpointIfNeeded(state)
+    }
+
+    // MARK: Closing
+
+    /// Checkpoints and releases the file. `.busy` while transactions are open; then nothing has happened. After any
+    /// other error the file is released all the same, and what is in the journal will be recovered.
+    package func close() throws(StorageError) {
+        guard turn.tryTake() else { throw .busy("a write transaction is open") }
+        defer { turn.give() }
+        side.collectPins()
+        let state = newest.withLock { newest -> PublishedState? in
+            guard side.older.isEmpty, newest.state.readers.load(ordering: .acquiring) == 0 else { return nil }
+            let wasClosed = newest.isClosed
+            newest.isClosed = true
+            return wasClosed ? nil : newest.state
+        }
+        guard let state else {
+            if newest.withLock({ $0.isClosed }) { return }
+            throw .busy("read transactions are open")
+        }
+        defer { file.close() }
+        if side.failure == nil, !options.readOnly { try checkpointIfNeeded(state) }
+    }
+
+    // MARK: Figures
+
+    package var statistics: PageStatistics { newest.withLock { $0.statistics } }
+
+    /// Renews the figures; the caller has the turn.
+    func noteStatistics() {
+        var figures = PageStatistics()
+        figures.fileBytes = side.space.sectorCount << FileFormat.sectorShift
+        figures.usedBytes = UInt64(side.space.liveSectors) << FileFormat.sectorShift
+        let free = UInt64(side.space.freeSectors) << FileFormat.sectorShift
+        figures.retiredBytes = figures.fileBytes - free - figures.usedBytes
+        figures.journalBytes = (side.journal?.usedSectors ?? 0) << FileFormat.sectorShift
+        figures.journalCapacityBytes = side.header.journal.count << FileFormat.sectorShift
+        figures.pageSize = pageSize
+        figures.checkpoint = side.header.checkpoint
+        figures.olderSnapshots = side.older.count
+        newest.withLock { newest in
+            figures.transaction = newest.state.transaction
+            newest.statistics = figures
+        }
+    }
+}

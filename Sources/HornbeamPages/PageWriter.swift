@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page operations of the one write transaction. New pages are frames in memory at places already taken in the space
+// map; nothing reaches the file before `commit`. It never changes a page of an earlier transaction: it copies it.
+//
+//   open ──commit──▶ ended   (committed, or aborted by an error, or the store has failed)
+//     └────abort───▶ ended
+
+/// Owned by whoever has the writer's turn; one thread at a time. Ends by `commit`, `abort` or its deinitializer.
+package final class PageWriter {
+    /// The snapshot it started from, and its own pages.
+    package let view: PageView
+    /// Of the pages it makes: one more than `view.transaction`.
+    package let birth: UInt64
+    /// The root that commit publishes.
+    package var root: RootRecord
+
+    let store: PageStore
+    private let side: WriterSide
+    /// Pages of earlier transactions that this one does without.
+    private(set) var freed: [RetiredPages.Page] = []
+    /// Sectors that this transaction must leave free, so that a checkpoint can always be written.
+    private let reserve: SpaceReserve
+    private var isOpen = true
+
+    init(store: PageStore, side: WriterSide, state: PublishedState, reserve: SpaceReserve) {
+        self.store = store
+        self.side = side
+        self.reserve = reserve
+        view = PageView(store: store, state: state, frames: side.frames)
+        birth = state.transaction + 1
+        root = state.root
+        side.space.restartNodeCursor()
+    }
+
+    deinit { abort() }
+
+    /// Bytes of its pages in memory.
+    package var dirtyBytes: Int { side.frames.liveBytes }
+
+    /// Whether commit has anything to write.
+    var hasChanges: Bool { dirtyBytes > 0 || !freed.isEmpty || root != view.root }
+
+    /// A new zeroed page with its header filled; `sectors` nil means a node page. The address is stable until commit,
+    /// abort, or its own `free`. Throws `.full` when no space is left.
+    package func allocate(
+        kind: PageKind, level: UInt8, sectors: UInt32? = nil
+    ) throws(StorageError) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
+        let frame = try newFrame(sectors: sectors)
+        frame.buffer.initializeMemory(as: UInt8.self, repeating: 0)
+        PageHeader.write(to: frame.bytes, birth: birth, kind: kind, level: level, sectors: frame.run.count)
+        return (frame.run.start, frame.bytes)
+    }
+
+    private func newFrame(sectors: UInt32?) throws(StorageError) -> Frame {
+        guard isOpen else { throw .invalid("the transaction has ended") }
+        guard let sectors else {
+            if let frame = side.frames.reuse() { return frame }
+            let number = try side.takeNode(keeping: reserve)
+            let run = SectorRun(start: number, count: UInt32(side.space.pageSectors))
+            return Frame(run: run, bytes: side.frames.add(run), isLive: true)
+        }
+        guard sectors > 0, sectors <= FileFormat.maximumPageSectors else {
+            throw .tooLarge(
+                what: "a page", size: Int(sectors) * FileFormat.sectorSize,
+                limit: Int(FileFormat.maximumPageSectors) * FileFormat.sectorSize)
+        }
+        let run = SectorRun(start: try side.takeRun(sectors, keeping: reserve), count: sectors)
+        return Frame(run: run, bytes: side.frames.add(run), isLive: true)
+    }
+
+    /// The frame of a page born in this transaction; nil for any other page.
+    package func frame(_ number: UInt64) -> UnsafeMutableRawPointer? { side.frames.find(number)?.bytes }
+
+    /// A new page with the content of `number`, which is retired. A page of this transaction is returned as it is.
+    package func copy(
+        _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
+    ) throws(StorageError) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
+        let source = try view.page(number, birth: birth, kind: kind, level: level)
+        if birth == self.birth, let own = frame(number) { return (number, own) }
+        let frame = try newFrame(sectors: nil)
+        frame.bytes.copyMemory(from: source, byteCount: view.pageSize)
+        PageHeader.write(to: frame.bytes, birth: self.birth, kind: kind, level: level, sectors: frame.run.count)
+        try free(number, birth: birth, sectors: nil)
+        return (frame.run.start, frame.bytes)
+    }
+
+    /// Frees a page: at once if it is this transaction's own, else when no snapshot reaches it. A page that is not in
+    /// use, or not a tree's, is `.corrupt`.
+    package func free(_ number: UInt64, birth: UInt64, sectors: UInt32?) throws(StorageError) {
+        guard isOpen else { throw .invalid("the transaction has ended") }
+        let run = SectorRun(start: number, count: sectors ?? UInt32(side.space.pageSectors))
+        if birth == self.birth, let frame = side.frames.find(number), frame.run == run {
+            side.frames.free(number, keepPlace: sectors == nil)
+            if sectors != nil { side.space.release(run) }
+            return
+        }
+        guard birth <= view.transaction, side.space.isOwned(run) else {
+            throw .corrupt(Corruption(page: number, reason: "a tree refers to it, but the space map has it free"))
+        }
+        side.space.reserve(run)
+        freed.append(RetiredPages.Page(run: run, birth: birth))
+    }
+
+    /// Publishes the transaction and returns once it is as durable as asked. `redo` nil: a large transaction, which
+    /// commits by a checkpoint. Ends the writer, always. When it throws, nothing of the transaction is visible; after
+    /// `.failed` the outcome is known once the store was reopened.
+    package func commit(redo: Bytes?, durability: Durability) throws(StorageError) {
+        guard isOpen else { throw .invalid("the transaction has ended") }
+        guard hasChanges else { return abort() }
+        do throws(StorageError) {
+            try store.commit(self, redo: redo, durability: durability)
+        } catch {
+            abort()
+            throw error
+        }
+        end()
+    }
+
+    /// Publishes without a journal record: for recovery, whose records are in the journal already.
+    func commitReplayed() throws(StorageError) {
+        do throws(StorageError) {
+            try store.publishReplayed(self)
+        } catch {
+            abort()
+            throw error
+        }
+        end()
+    }
+
+    /// Discards everything. Without effect when the writer has ended.
+    package func abort() {
+        guard isOpen else { return }
+        for frame in side.frames.inFileOrder() { side.space.release(frame.run) }
+        for page in freed { side.space.unreserve(page.run) }
+        end()
+    }
+
+    private func end() {
+        for place in side.frames.unusedPlaces { side.space.release(place) }
+        side.frames.removeAll()
+        freed.removeAll()
+        isOpen = false
+        #if HORNBEAM_CHECKS
+            side.space.checkInvariants()
+        #endif
+        store.turn.give()
+    }
+}

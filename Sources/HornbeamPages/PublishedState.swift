@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A committed state that readers may pin, and the one place where the newest of them is found.
+
+import Synchronization
+
+/// A committed state. Constant but for the number of its readers.
+final class PublishedState: Sendable {
+    let transaction: UInt64
+    let root: RootRecord
+    /// Views that pin it. Grows only while it is the newest (under `Newest`'s lock). What may be stale: the writer may
+    /// see a count that a reader is just lowering, which only delays the reuse of pages.
+    let readers = Atomic<Int>(0)
+
+    init(transaction: UInt64, root: RootRecord) {
+        self.transaction = transaction
+        self.root = root
+    }
+}
+
+/// What threads share of a store, under one short lock.
+struct Newest {
+    var state: PublishedState
+    var isClosed = false
+    var statistics = PageStatistics()
+}
+
+/// Figures of a store, as of its last commit or checkpoint.
+package struct PageStatistics: Sendable, Equatable {
+    package var fileBytes: UInt64 = 0
+    /// Pages of the newest state and the store's own sectors.
+    package var usedBytes: UInt64 = 0
+    /// Not in the newest state, but pinned by snapshots or the last checkpoint.
+    package var retiredBytes: UInt64 = 0
+    /// Records since the last checkpoint.
+    package var journalBytes: UInt64 = 0
+    package var journalCapacityBytes: UInt64 = 0
+    package var pageSize: Int = 0
+    package var transaction: UInt64 = 0
+    package var checkpoint: UInt64 = 0
+    /// States older than the newest that snapshots still pin.
+    package var olderSnapshots: Int = 0
+
+    package init() {}
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Allocation policy over the space map. Node pages fill the emptiest extent in ascending order, so that the pages of a
+// transaction are contiguous runs; a small transaction finds the hot free pages of its extent again. Long runs are
+// next-fit.
+
+extension SpaceMap {
+    /// A new transaction looks from the start of its extent again, where pages freed meanwhile are.
+    mutating func restartNodeCursor() {
+        nodeCursor = max(0, nodeExtentEnd - Int(FileFormat.extentSectors))
+    }
+
+    /// Takes a free node page, aligned to its size, in an extent with at least `minimumFree` free sectors.
+    mutating func takeNode(minimumFree: Int) -> UInt64? {
+        guard let sector = nodeInCurrentExtent() ?? nodeInEmptiestExtent(minimumFree: max(minimumFree, pageSectors))
+        else { return nil }
+        nodeCursor = sector + pageSectors
+        nodeExtentEnd = (sector / Int(FileFormat.extentSectors) + 1) * Int(FileFormat.extentSectors)
+        take(SectorRun(start: UInt64(sector), count: UInt32(pageSectors)))
+        return UInt64(sector)
+    }
+
+    private func nodeInCurrentExtent() -> Int? { firstNode(from: nodeCursor, to: nodeExtentEnd) }
+
+    private func nodeInEmptiestExtent(minimumFree: Int) -> Int? {
+        var best = -1
+        var bestFree = minimumFree - 1
+        for (extent, free) in freeInExtent.enumerated() where Int(free) > bestFree {
+            best = extent
+            bestFree = Int(free)
+        }
+        guard best >= 0 else { return nil }
+        if let sector = firstNode(inExtent: best) { return sector }
+        // Long values can leave an extent without one aligned place; any other will do then.
+        for extent in freeInExtent.indices where Int(freeInExtent[extent]) >= minimumFree {
+            if let sector = firstNode(inExtent: extent) { return sector }
+        }
+        return nil
+    }
+
+    private func firstNode(inExtent extent: Int) -> Int? {
+        let first = extent * Int(FileFormat.extentSectors)
+        return firstNode(from: first, to: first + Int(FileFormat.extentSectors))
+    }
+
+    /// The first free aligned group of `pageSectors` at or after `start` (aligned) and before `end` (an extent's end).
+    private func firstNode(from start: Int, to end: Int) -> Int? {
+        var sector = start
+        while sector < end {
+            let word = sector >> 6
+            let groups = freeGroups(word) & (~0 << UInt64(sector & 63))
+            if groups != 0 { return word << 6 + groups.trailingZeroBitCount }
+            sector = (word + 1) << 6
+        }
+        return nil
+    }
+
+    /// Bits at multiples of `pageSectors` where that many free sectors begin.
+    private func freeGroups(_ word: Int) -> UInt64 {
+        var free = freeBits(word)
+        var span: UInt64 = 1
+        while span < UInt64(pageSectors) {
+            free &= free >> span
+            span *= 2
+        }
+        // One bit in each `pageSectors`, a power of two of at most 16: 0101…, 00010001…, and so on.
+        let aligned = UInt64.max / ((1 << UInt64(pageSectors)) - 1)
+        return free & aligned
+    }
+
+    /// Takes `count` free sectors in a row, at any alignment.
+    mutating func takeRun(_ count: UInt32) -> UInt64? {
+        let length = Int(count)
+        guard length <= freeSectors else { return nil }
+        let end = Int(sectorCount)
+        guard let start = firstRun(length, from: runCursor, to: end) ?? firstRun(length, from: 0, to: end) else {
+            return nil
+        }
+        runCursor = start + length
+        take(SectorRun(start: UInt64(start), count: count))
+        return UInt64(start)
+    }
+
+    private func firstRun(_ length: Int, from start: Int, to end: Int) -> Int? {
+        var runStart = start
+        var sector = start
+        while sector < end {
+            let word = sector >> 6
+            if sector & 255 == 0, freeInExtent[sector >> 8] == 0 {
+                sector += 256
+                runStart = sector
+                continue
+            }
+            let used = ~freeBits(word) >> UInt64(sector & 63)
+            let wordEnd = (word + 1) << 6
+            let freeHere = min(used.trailingZeroBitCount, wordEnd - sector)
+            sector += freeHere
+            if sector - runStart >= length { return runStart }
+            if sector < wordEnd {
+                let usedHere = (~(~freeBits(word) >> UInt64(sector & 63))).trailingZeroBitCount
+                sector = min(sector + usedHere, wordEnd)
+                runStart = sector
+            }
+        }
+        return nil
+    }
+}

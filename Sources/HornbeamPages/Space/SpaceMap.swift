@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which sectors are in use: two bits a sector, in memory. Never touches the file; SpacePersistence does.
+//
+//   live held   state
+//    0    0     free: may be allocated
+//    1    0     in use by a page of the newest state, or by the open transaction's own
+//    1    1     in use, and not a tree's to free: header, journal, space pages; or freed by the open transaction,
+//               which may yet abort
+//    0    1     not in the newest state, but some pin (a snapshot, the last durable checkpoint) still reaches it
+//
+// What a checkpoint stores is `live`. Each transition is one method below; all check bounds by precondition, so
+// callers validate numbers that come from disk with `isOwned` first.
+
+struct SpaceMap {
+    /// Sectors of a node page.
+    let pageSectors: Int
+    /// Extents that one space map page covers.
+    let extentsPerMap: Int
+    var sectorCount: UInt64 { UInt64(freeInExtent.count) * FileFormat.extentSectors }
+
+    private(set) var live: [UInt64] = []
+    private(set) var held: [UInt64] = []
+    /// Free sectors of each extent, and their sum.
+    private(set) var freeInExtent: [UInt16] = []
+    private(set) var freeSectors = 0
+    private(set) var liveSectors = 0
+    /// Space map pages whose `live` bits changed since they were last stored.
+    var changedMaps: [Bool] = []
+
+    /// Where the search for the next node page goes on, and the end of its extent. See Extents.
+    var nodeCursor = 0
+    var nodeExtentEnd = 0
+    /// Where the search for the next run goes on.
+    var runCursor = 0
+
+    static var wordsPerExtent: Int { Int(FileFormat.extentSectors) / 64 }
+
+    init(pageSize: Int) {
+        pageSectors = pageSize / FileFormat.sectorSize
+        extentsPerMap = SpaceMapPage.extents(pageSize: pageSize)
+    }
+
+    /// Adds free extents up to `sectors` (whole extents).
+    mutating func grow(to sectors: UInt64) {
+        let extents = Int(sectors / FileFormat.extentSectors)
+        let added = extents - freeInExtent.count
+        guard added > 0 else { return }
+        live.append(contentsOf: repeatElement(0, count: added * Self.wordsPerExtent))
+        held.append(contentsOf: repeatElement(0, count: added * Self.wordsPerExtent))
+        freeInExtent.append(contentsOf: repeatElement(UInt16(FileFormat.extentSectors), count: added))
+        freeSectors += added * Int(FileFormat.extentSectors)
+        let maps = (extents + extentsPerMap - 1) / extentsPerMap
+        changedMaps.append(contentsOf: repeatElement(true, count: maps - changedMaps.count))
+    }
+
+    // MARK: Transitions
+
+    /// free → in use.
+    mutating func take(_ run: SectorRun) { set(run, live: true, held: false) }
+    /// in use → in use, not to be freed.
+    mutating func reserve(_ run: SectorRun) { set(run, live: true, held: true) }
+    /// The way back, when a transaction that freed it aborts.
+    mutating func unreserve(_ run: SectorRun) { set(run, live: true, held: false) }
+    /// reserved → no longer in the newest state, still pinned.
+    mutating func retire(_ run: SectorRun) { set(run, live: false, held: true) }
+    /// The way back, when a checkpoint is given up.
+    mutating func restore(_ run: SectorRun) { set(run, live: true, held: true) }
+    /// any → free.
+    mutating func release(_ run: SectorRun) { set(run, live: false, held: false) }
+
+    private mutating func set(_ run: SectorRun, live newLive: Bool, held newHeld: Bool) {
+        precondition(run.start <= sectorCount && UInt64(run.count) <= sectorCount - run.start, "a run beyond the file")
+        var sector = Int(run.start)
+        let end = sector + Int(run.count)
+        while sector < end {
+            let word = sector >> 6
+            let low = sector & 63
+            let count = min(64 - low, end - sector)
+            let mask = Self.mask(low: low, count: count)
+            let liveBefore = live[word]
+            let usedBefore = liveBefore | held[word]
+            live[word] = newLive ? liveBefore | mask : liveBefore & ~mask
+            held[word] = newHeld ? held[word] | mask : held[word] & ~mask
+            let freed = usedBefore.nonzeroBitCount - (live[word] | held[word]).nonzeroBitCount
+            let extent = word / Self.wordsPerExtent
+            if freed != 0 {
+                freeInExtent[extent] = UInt16(Int(freeInExtent[extent]) + freed)
+                freeSectors += freed
+            }
+            if live[word] != liveBefore {
+                liveSectors += live[word].nonzeroBitCount - liveBefore.nonzeroBitCount
+                changedMaps[extent / extentsPerMap] = true
+            }
+            sector += count
+        }
+    }
+
+    /// `count` bits from bit `low` of a word.
+    static func mask(low: Int, count: Int) -> UInt64 {
+        let bits: UInt64 = count == 64 ? .max : (1 << UInt64(count)) - 1
+        return bits << UInt64(low)
+    }
+
+    // MARK: Questions
+
+    /// Whether every sector of the run exists and is in use by a page that a transaction may free.
+    func isOwned(_ run: SectorRun) -> Bool { all(run) { live, held in live & ~held } }
+
+    /// Whether every sector of the run exists and is in use, by whomever.
+    func isLive(_ run: SectorRun) -> Bool { all(run) { live, _ in live } }
+
+    private func all(_ run: SectorRun, _ bits: (UInt64, UInt64) -> UInt64) -> Bool {
+        guard run.count > 0, run.start < sectorCount, UInt64(run.count) <= sectorCount - run.start else { return false }
+        var sector = Int(run.start)
+        let end = sector + Int(run.count)
+        while sector < end {
+            let word = sector >> 6
+            let low = sector & 63
+            let count = min(64 - low, end - sector)
+            let mask = Self.mask(low: low, count: count)
+            if bits(live[word], held[word]) & mask != mask { return false }
+            sector += count
+        }
+        return true
+    }
+
+    /// The free sectors of 64, as bits.
+    func freeBits(_ word: Int) -> UInt64 { ~(live[word] | held[word]) }
+
+    // MARK: Loading
+
+    /// Sets the `live` words of one space map page, as read from the file, over an empty map.
+    mutating func load(map index: Int, words: (Int) -> UInt64) {
+        let first = index * extentsPerMap * Self.wordsPerExtent
+        let count = min(extentsPerMap * Self.wordsPerExtent, live.count - first)
+        for offset in 0..<max(0, count) {
+            let word = words(offset)
+            let extent = (first + offset) / Self.wordsPerExtent
+            let delta = word.nonzeroBitCount - live[first + offset].nonzeroBitCount
+            live[first + offset] = word
+            freeInExtent[extent] = UInt16(Int(freeInExtent[extent]) - delta)
+            freeSectors -= delta
+            liveSectors += delta
+        }
+        if index < changedMaps.count { changedMaps[index] = false }
+    }
+
+    #if HORNBEAM_CHECKS
+        /// Recounts what is kept incrementally.
+        func checkInvariants() {
+            var free = 0
+            for extent in freeInExtent.indices {
+                let words = extent * Self.wordsPerExtent..<(extent + 1) * Self.wordsPerExtent
+                let count = words.reduce(0) { $0 + freeBits($1).nonzeroBitCount }
+                precondition(count == Int(freeInExtent[extent]), "free sectors of extent \(extent)")
+                free += count
+            }
+            precondition(free == freeSectors, "free sectors")
+            precondition(liveSectors == live.reduce(0) { $0 + $1.nonzeroBitCount }, "live sectors")
+        }
+    #endif
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that only the holder of the writer's turn may touch: space, pins, journal, frames, the header of the last durable
+// checkpoint. Readers never see it.
+
+import Synchronization
+
+/// How much space an allocation must leave free. A checkpoint needs new places for changed space pages before it can
+/// free anything: transactions leave it that much, and recovery, which repeats transactions, has more than they had.
+enum SpaceReserve {
+    case transaction, recovery, checkpoint
+}
+
+/// The writer's state. Not thread-safe by itself: guarded by `PageStore.turn`.
+final class WriterSide {
+    let file: any StoreFile
+    let verification: Verification
+    var space: SpaceMap
+    var retired = RetiredPages()
+    let frames = FrameTable()
+    /// Former newest states that may still have readers; each is pinned in `retired` once.
+    var older: [PublishedState] = []
+    /// The last durable checkpoint, and where its space pages lie.
+    var header: HeaderSlot
+    var spaceMaps: [PageReference] = []
+    /// Nil in memory, read-only, and until recovery is done.
+    var journal: JournalWriter?
+    /// Set once a write failed in a way that leaves the outcome unknown; never cleared.
+    var failure: StorageError?
+
+    init(file: any StoreFile, verification: Verification, space: SpaceMap, header: HeaderSlot) {
+        self.file = file
+        self.verification = verification
+        self.space = space
+        self.header = header
+    }
+
+    /// Remembers the first failure after which writes are refused, and returns what to throw.
+    func fail(_ cause: StorageError) -> StorageError {
+        if failure == nil { failure = cause }
+        return .failed(cause: failure ?? cause)
+    }
+
+    func checkUsable() throws(StorageError) {
+        if let failure { throw .failed(cause: failure) }
+    }
+}
+
+// MARK: Pins
+
+extension WriterSide {
+    /// Drops the pins of states whose readers have gone, so that their pages can be used again.
+    func collectPins() {
+        older.removeAll { state in
+            // Acquiring: partner of the releasing subtraction in `PageView.unpin`.
+            guard state.readers.load(ordering: .acquiring) == 0 else { return false }
+            unpin(state.transaction)
+            return true
+        }
+    }
+
+    func unpin(_ number: UInt64) {
+        retired.unpin(number) { run in release(run) }
+    }
+
+    /// The pages are no longer in the newest state; they stay as long as a pin holds them.
+    func retire(_ pages: [RetiredPages.Page], death: UInt64) {
+        for page in pages {
+            space.retire(page.run)
+            retired.add(page, death: death) { run in release(run) }
+        }
+    }
+
+    /// The sectors are free; whatever lies there next is verified anew.
+    func release(_ run: SectorRun) {
+        space.release(run)
+        verification.clear(run)
+    }
+}
+
+// MARK: Allocation
+
+extension WriterSide {
+    /// Below this many free sectors in the emptiest extent, growing the file beats scattering a transaction.
+    private static var worthwhileExtent: Int { 16 }
+
+    func takeNode(keeping reserve: SpaceReserve) throws(StorageError) -> UInt64 {
+        let wanted = space.pageSectors
+        if leaves(reserve, after: wanted), let page = space.takeNode(minimumFree: Self.worthwhileExtent) { return page }
+        do throws(StorageError) {
+            try grow(by: wanted + sectors(of: reserve))
+        } catch .full(let path) {
+            guard leaves(reserve, after: wanted), let page = space.takeNode(minimumFree: wanted) else {
+                throw .full(path: path)
+            }
+            return page
+        }
+        return try found(space.takeNode(minimumFree: wanted))
+    }
+
+    func takeRun(_ count: UInt32, keeping reserve: SpaceReserve) throws(StorageError) -> UInt64 {
+        if leaves(reserve, after: Int(count)), let start = space.takeRun(count) { return start }
+        try grow(by: Int(count) + sectors(of: reserve))
+        return try found(space.takeRun(count))
+    }
+
+    private func found(_ number: UInt64?) throws(StorageError) -> UInt64 {
+        guard let number else { throw .full(path: file.path) }
+        return number
+    }
+
+    private func leaves(_ reserve: SpaceReserve, after wanted: Int) -> Bool {
+        space.freeSectors >= wanted + sectors(of: reserve)
+    }
+
+    private func sectors(of reserve: SpaceReserve) -> Int {
+        guard file.isDurable else { return 0 }
+        let maps = space.changedMaps.count
+        let checkpoint = maps * space.pageSectors + Int(SpaceDirectoryPage.sectors(maps: maps)) + 8
+        return switch reserve {
+        case .transaction: 2 * checkpoint
+        case .recovery: checkpoint
+        case .checkpoint: 0
+        }
+    }
+
+    /// Grows the file by an eighth, at least by what is needed; if the disk has no room for that much, by the least.
+    private func grow(by needed: Int) throws(StorageError) {
+        let extent = FileFormat.extentSectors
+        let least = (UInt64(needed) + extent - 1) / extent * extent
+        let wanted = Swift.max(least, space.sectorCount / 8 / extent * extent)
+        do throws(StorageError) {
+            try grow(to: space.sectorCount + wanted)
+        } catch .full(let path) {
+            guard wanted > least else { throw .full(path: path) }
+            try grow(to: space.sectorCount + least)
+        }
+    }
+
+    private func grow(to sectors: UInt64) throws(StorageError) {
+        try file.grow(to: sectors << FileFormat.sectorShift)
+        space.grow(to: sectors)
+        verification.noteFileSize(sectors: sectors)
+    }
+}

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cursor: a place in a tree, with the path to it. Steps within a leaf touch nothing but the leaf; there are no sibling
+// pointers. In a write transaction it keeps a copy of its key and looks its place up again after a change of the tree.
+//
+// Invariants while it stands on an entry and the tree is unchanged: path[1...levels] leads to `leaf`,
+// 0 <= index < leafCount, and the entry's parts are those of that cell.
+
+package import HornbeamPages
+
+/// A branch of the path.
+private struct CursorStep {
+    var node: UnsafeRawPointer?
+    var index: Int32 = 0
+    var count: Int32 = 0
+}
+
+/// A place in a tree. Moves both ways; all moves return whether it now stands on an entry.
+/// Off the end: `previous` gives the last entry; before the start: `next` gives the first.
+package struct Cursor: ~Copyable {
+    private enum State {
+        case before
+        case on
+        case after
+    }
+
+    private let transaction: Transaction
+    private let tree: OpenTreePointer
+    /// Whether the tree may change under it, so that it must keep its key.
+    private let keepsKey: Bool
+    private var state = State.before
+    /// The tree's change counter when the path was made.
+    private var seen: UInt64 = 0
+    private var levels = 0
+    private var path = InlineArray<24, CursorStep>(repeating: CursorStep())
+    private var leaf: UnsafeRawPointer?
+    private var slots: UnsafeRawPointer?
+    private var leafCount = 0
+    private var index = 0
+    private var prefixSize = 0
+    private var suffix: UnsafeRawPointer?
+    private var suffixSize = 0
+    private var valueBytes = Bytes(start: nil, count: 0)
+    /// The leaf's prefix and, once asked for or kept, the entry's suffix behind it. Of the longest key's size.
+    private var scratch: UnsafeMutableRawPointer?
+
+    init(_ transaction: Transaction, _ tree: OpenTreePointer) {
+        self.transaction = transaction
+        self.tree = tree
+        keepsKey = transaction.isWritable
+    }
+
+    deinit { scratch?.deallocate() }
+
+    /// Whether it stands on an entry.
+    package var isValid: Bool { state == .on }
+
+    /// The entry's key; empty when the cursor is not on one. Lives until the cursor moves or its transaction changes.
+    package var key: Bytes {
+        guard state == .on else { return Bytes(start: nil, count: 0) }
+        guard prefixSize > 0 || keepsKey, let scratch else { return Bytes(start: suffix, count: suffixSize) }
+        if !keepsKey, let suffix {
+            (scratch + prefixSize).copyMemory(from: suffix, byteCount: suffixSize)
+        }
+        return Bytes(start: scratch, count: prefixSize &+ suffixSize)
+    }
+
+    /// The entry's value; the same life. After a change of the tree by its transaction: what the key has now.
+    package var value: Bytes {
+        guard state == .on else { return Bytes(start: nil, count: 0) }
+        if keepsKey, tree.pointee.changes != seen { return valueNow() }
+        return valueBytes
+    }
+
+    /// Slow path of `value`. A page that can't be read shows at the next move.
+    private func valueNow() -> Bytes {
+        let found = try? tree.pointee.root.get(key, in: transaction.view)
+        return (found ?? nil) ?? Bytes(start: nil, count: 0)
+    }
+
+    // MARK: - Moving
+
+    /// To the first entry >= key.
+    package mutating func seek(_ key: Bytes) throws(StorageError) -> Bool {
+        do throws(StorageError) {
+            _ = try descend(key)
+            return try settleForward()
+        } catch { throw failed(error) }
+    }
+
+    /// To the last entry <= key.
+    package mutating func seekLast(_ key: Bytes) throws(StorageError) -> Bool {
+        do throws(StorageError) {
+            if try !descend(key) { index -= 1 }
+            return try settleBackward()
+        } catch { throw failed(error) }
+    }
+
+    /// To the index-th entry of the tree, from 0.
+    package mutating func seek(index wanted: UInt64) throws(StorageError) -> Bool {
+        do throws(StorageError) {
+            try startPath()
+            guard wanted < tree.pointee.root.count else {
+                state = .after
+                return false
+            }
+            try descend(to: wanted)
+            return try settle()
+        } catch { throw failed(error) }
+    }
+
+    package mutating func first() throws(StorageError) -> Bool {
+        do throws(StorageError) {
+            try startPath()
+            try descendEdge(isLast: false)
+            return try settleForward()
+        } catch { throw failed(error) }
+    }
+
+    package mutating func last() throws(StorageError) -> Bool {
+        do throws(StorageError) {
+            try startPath()
+            try descendEdge(isLast: true)
+            return try settleBackward()
+        } catch { throw failed(error) }
+    }
+
+    @inline(__always)
+    package mutating func next() throws(StorageError) -> Bool {
+        let following = index &+ 1
+        if state == .on, following < leafCount, tree.pointee.changes == seen {
+            index = following
+            return try settle()
+        }
+        return try nextSlowly()
+    }
+
+    @inline(__always)
+    package mutating func previous() throws(StorageError) -> Bool {
+        if state == .on, index > 0, tree.pointee.changes == seen {
+            index &-= 1
+            return try settle()
+        }
+        return try previousSlowly()
+    }
+
+    private mutating func nextSlowly() throws(StorageError) -> Bool {
+        switch state {
+        case .before: return try first()
+        case .after: return false
+        case .on: break
+        }
+        do throws(StorageError) {
+            if tree.pointee.changes == seen {
+                index += 1
+            } else if try findAgain() {
+                index += 1
+            }
+            return try settleForward()
+        } catch { throw failed(error) }
+    }
+
+    private mutating func previousSlowly() throws(StorageError) -> Bool {
+        switch state {
+        case .before: return false
+        case .after: return try last()
+        case .on: break
+        }
+        do throws(StorageError) {
+            if tree.pointee.changes != seen { _ = try findAgain() }
+            index -= 1
+            return try settleBackward()
+        } catch { throw failed(error) }
+    }
+
+    /// The way to the kept key after a change; whether the key is still there.
+    private mutating func findAgain() throws(StorageError) -> Bool {
+        guard let scratch else {
+            // Only a transaction's end changes a tree that no key was kept for.
+            try transaction.ensureOpen()
+            return false
+        }
+        return try descend(Bytes(start: scratch, count: prefixSize + suffixSize))
+    }
+
+    private mutating func failed(_ error: StorageError) -> StorageError {
+        state = .after
+        return transaction.named(error, tree)
+    }
+
+    // MARK: - The path
+
+    private mutating func startPath() throws(StorageError) {
+        try transaction.ensureOpen()
+        seen = tree.pointee.changes
+        levels = tree.pointee.root.level
+        leafCount = 0
+        index = 0
+    }
+
+    private mutating func push(_ level: Int, _ node: NodeView, _ index: Int) -> ChildRecord {
+        path[level] = CursorStep(
+            node: node.base, index: Int32(truncatingIfNeeded: index), count: Int32(truncatingIfNeeded: node.count))
+        return node.child(index)
+    }
+
+    private mutating func enter(_ leaf: NodeView) {
+        self.leaf = leaf.base
+        leafCount = leaf.count
+        slots = leaf.base + (NodeLayout.heads + NodeLayout.headSize * leafCount)
+        prefixSize = leaf.prefixSize
+        guard prefixSize > 0 || keepsKey else { return }
+        let target = scratch ?? .allocate(byteCount: transaction.maximumKey, alignment: 16)
+        scratch = target
+        target.copy(leaf.prefix)
+    }
+
+    /// The record of the root.
+    private var top: ChildRecord {
+        let root = tree.pointee.root
+        return ChildRecord(page: root.page, birth: root.birth, count: root.count)
+    }
+
+    /// To the first entry not less than `key`, or past its leaf's end. Whether it is equal.
+    private mutating func descend(_ key: Bytes) throws(StorageError) -> Bool {
+        try startPath()
+        guard !tree.pointee.root.isEmpty else { return false }
+        let view = transaction.view
+        var record = top
+        var level = levels
+        while level > 0 {
+            let node = try view.node(record.page, birth: record.birth, level: level)
+            record = push(level, node, node.childIndex(key))
+            level -= 1
+        }
+        let leaf = try view.node(record.page, birth: record.birth, level: 0)
+        // The key may lie in the scratch memory that `enter` fills.
+        let (place, found) = leaf.find(key)
+        enter(leaf)
+        index = place
+        return found
+    }
+
+    /// To the wanted-th entry, by the counts.
+    private mutating func descend(to wanted: UInt64) throws(StorageError) {
+        let view = transaction.view
+        var rest = wanted
+        var record = top
+        var level = levels
+        while level > 0 {
+            let node = try view.node(record.page, birth: record.birth, level: level)
+            var place = 0
+            while place < node.count - 1, rest >= node.child(place).count {
+                rest -= node.child(place).count
+                place += 1
+            }
+            record = push(level, node, place)
+            level -= 1
+        }
+        enter(try view.node(record.page, birth: record.birth, level: 0))
+        guard rest < UInt64(leafCount) else {
+            throw .corrupt(Corruption(page: record.page, reason: "the counts of entries above it are wrong"))
+        }
+        index = Int(rest)
+    }
+
+    /// To the first or last entry of the tree.
+    private mutating func descendEdge(isLast: Bool) throws(StorageError) {
+        guard !tree.pointee.root.isEmpty else { return }
+        try descendEdge(top, from: levels, isLast: isLast)
+    }
+
+    private mutating func descendEdge(_ record: ChildRecord, from: Int, isLast: Bool) throws(StorageError) {
+        let view = transaction.view
+        var record = record
+        var level = from
+        while level > 0 {
+            let node = try view.node(record.page, birth: record.birth, level: level)
+            record = push(level, node, isLast ? node.count - 1 : 0)
+            level -= 1
+        }
+        enter(try view.node(record.page, birth: record.birth, level: 0))
+        index = isLast ? leafCount - 1 : 0
+    }
+
+    /// To the leaf beside this one; false at the tree's end.
+    private mutating func turnLeaf(isForward: Bool) throws(StorageError) -> Bool {
+        var level = 1
+        while level <= levels {
+            let step = path[level]
+            let place = step.index + (isForward ? 1 : -1)
+            if place >= 0, place < step.count, let base = step.node {
+                path[level].index = place
+                let record = NodeView(base, size: transaction.view.pageSize).child(Int(place))
+                try descendEdge(record, from: level - 1, isLast: !isForward)
+                return true
+            }
+            level += 1
+        }
+        return false
+    }
+
+    /// Stands on the entry at `index`, or on the first one of the next leaf.
+    private mutating func settleForward() throws(StorageError) -> Bool {
+        if index >= leafCount, try !turnLeaf(isForward: true) {
+            state = .after
+            return false
+        }
+        return try settle()
+    }
+
+    /// Stands on the entry at `index`, or on the last one of the leaf before.
+    private mutating func settleBackward() throws(StorageError) -> Bool {
+        if index < 0 || leafCount == 0, try !turnLeaf(isForward: false) {
+            state = .before
+            return false
+        }
+        return try settle()
+    }
+
+    /// Takes the entry's parts.
+    @inline(__always)
+    private mutating func settle() throws(StorageError) -> Bool {
+        guard let leaf, let slots else { return false }
+        let cell = CellView(leaf + slots.read16(NodeLayout.slotSize &* index))
+        suffix = cell.start + NodeLayout.cellHeader
+        suffixSize = cell.suffixSize
+        state = .on
+        valueBytes = cell.isLong ? try longValue(cell) : cell.valueBytes
+        if keepsKey, let scratch { (scratch + prefixSize).copy(cell.suffix) }
+        return true
+    }
+
+    private func longValue(_ cell: CellView) throws(StorageError) -> Bytes {
+        do throws(StorageError) {
+            return try LongValue.read(LongReference(cell.value), in: transaction.view)
+        } catch {
+            throw transaction.named(error, tree)
+        }
+    }
+}
+
+extension Cursor {
+    package mutating func seek(_ key: [UInt8]) throws(StorageError) -> Bool {
+        try key.withBytes { (k) throws(StorageError) in try seek(k) }
+    }
+    package mutating func seekLast(_ key: [UInt8]) throws(StorageError) -> Bool {
+        try key.withBytes { (k) throws(StorageError) in try seekLast(k) }
+    }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entries of one or two nodes as a list of references, edited, measured and written out as new nodes: how nodes are
+// rebuilt, split and merged. References point into page copies or the caller's memory and never into the page that is
+// being written.
+
+import Glibc
+import HornbeamPages
+
+/// One entry: its key in two parts (the prefix of the node it comes from, and the rest) and its value.
+struct EntryReference {
+    var prefix: UnsafeRawPointer
+    var prefixSize: Int
+    var suffix: UnsafeRawPointer
+    var suffixSize: Int
+    var value: CellValue
+
+    init(key: UnsafeRawPointer, size: Int, value: CellValue) {
+        prefix = key
+        prefixSize = 0
+        suffix = key
+        suffixSize = size
+        self.value = value
+    }
+
+    init(_ node: NodeView, _ index: Int, hasPrefix: Bool) {
+        let cell = node.cell(index)
+        let size = hasPrefix ? node.prefixSize : 0
+        prefix = node.base + (node.size - size)
+        prefixSize = size
+        suffix = cell.start + NodeLayout.cellHeader
+        suffixSize = cell.suffixSize
+        value = CellValue(bytes: cell.valueBytes, isLong: cell.isLong)
+    }
+
+    var keySize: Int { prefixSize &+ suffixSize }
+
+    /// How many bytes the two keys have in common at their start.
+    func commonPrefix(_ other: EntryReference) -> Int {
+        let size = min(keySize, other.keySize)
+        var done = 0
+        while done < size {
+            let left = rest(from: done)
+            let right = other.rest(from: done)
+            let piece = min(left.count, right.count, size - done)
+            for index in 0..<piece where left[index] != right[index] { return done + index }
+            done += piece
+        }
+        return size
+    }
+
+    /// Writes the key's bytes from `offset` on.
+    func copyKey(from offset: Int, to target: UnsafeMutableRawPointer, count: Int) {
+        var done = 0
+        while done < count {
+            let part = rest(from: offset + done)
+            let piece = min(part.count, count - done)
+            (target + done).copy(Bytes(rebasing: part[..<piece]))
+            done += piece
+        }
+    }
+
+    /// The key's bytes from `offset` to the end of the part it lies in; not empty as long as `offset` < key size.
+    private func rest(from offset: Int) -> Bytes {
+        offset < prefixSize
+            ? Bytes(start: prefix + offset, count: prefixSize - offset)
+            : Bytes(start: suffix + (offset - prefixSize), count: keySize - offset)
+    }
+}
+
+/// A list of entries in memory of the write transaction's, and the kind of node they are for.
+struct EntryList {
+    private let storage: UnsafeMutablePointer<EntryReference>
+    private let capacity: Int
+    private(set) var count = 0
+    let isBranch: Bool
+
+    /// Entries that a node can hold, and one more that makes it split.
+    static func capacity(pageSize: Int) -> Int {
+        NodeLayout.capacity(pageSize: pageSize) / (NodeLayout.entryOverhead + NodeLayout.cellHeader) + 2
+    }
+
+    init(storage: UnsafeMutablePointer<EntryReference>, capacity: Int, isBranch: Bool) {
+        self.storage = storage
+        self.capacity = capacity
+        self.isBranch = isBranch
+    }
+
+    subscript(index: Int) -> EntryReference { storage[index] }
+
+    /// Adds the node's entries.
+    mutating func append(_ node: NodeView, _ range: Range<Int>) {
+        precondition(hasRoom(for: range.count), "a node holds more entries than can fit in one")
+        for index in range {
+            // A branch's first entry has an empty key and no part in the prefix.
+            storage[count] = EntryReference(node, index, hasPrefix: !(isBranch && index == 0))
+            count += 1
+        }
+    }
+
+    /// Whether so many entries more can be taken.
+    func hasRoom(for more: Int) -> Bool { count + more <= capacity }
+
+    /// Inserts an entry of the caller's.
+    mutating func insert(at index: Int, key: Bytes, value: CellValue) {
+        precondition(count < capacity && !key.isEmpty, "an entry too many, or one without a key")
+        guard let start = key.baseAddress else { return }
+        memmove(
+            storage + (index + 1), storage + index, (count - index) * MemoryLayout<EntryReference>.stride)
+        storage[index] = EntryReference(key: start, size: key.count, value: value)
+        count += 1
+    }
+
+    mutating func setValue(at index: Int, _ value: CellValue) { storage[index].value = value }
+
+    /// Gives the entry the key of another, as a branch's first entry needs when it comes to stand behind others.
+    mutating func setKey(at index: Int, of other: EntryReference) {
+        let value = storage[index].value
+        storage[index] = other
+        storage[index].value = value
+    }
+
+    /// The size of the prefix that a node of these entries has.
+    func prefixSize(_ range: Range<Int>) -> Int {
+        let first = range.lowerBound + (isBranch ? 1 : 0)
+        guard first < range.upperBound else { return 0 }
+        return storage[first].commonPrefix(storage[range.upperBound - 1])
+    }
+
+    /// What a node of these entries uses of its capacity.
+    func nodeSize(_ range: Range<Int>) -> Int {
+        let prefix = prefixSize(range)
+        var size = prefix
+        for index in range {
+            let suffix = isBranch && index == range.lowerBound ? 0 : storage[index].keySize - prefix
+            size += NodeLayout.entryOverhead + NodeLayout.cellHeader + suffix + storage[index].value.bytes.count
+        }
+        return size
+    }
+
+    /// Writes a node of these entries; they fit. The page header stays.
+    func write(_ range: Range<Int>, to base: UnsafeMutableRawPointer, size: Int) {
+        let prefix = prefixSize(range)
+        let slots = NodeLayout.heads + NodeLayout.headSize * range.count
+        var low = size - prefix
+        if prefix > 0 { storage[range.upperBound - 1].copyKey(from: 0, to: base + low, count: prefix) }
+        for (place, index) in range.enumerated() {
+            let entry = storage[index]
+            let suffixSize = isBranch && place == 0 ? 0 : entry.keySize - prefix
+            low -= NodeLayout.cellHeader + suffixSize + entry.value.bytes.count
+            let cell = base + low
+            cell.write16(suffixSize, 0)
+            cell.write16(entry.value.sizeField, NodeLayout.cellValueSize)
+            let suffix = cell + NodeLayout.cellHeader
+            if suffixSize > 0 { entry.copyKey(from: prefix, to: suffix, count: suffixSize) }
+            (suffix + suffixSize).copy(entry.value.bytes)
+            base.write32(
+                keyHead(UnsafeRawPointer(suffix), suffixSize), NodeLayout.heads + NodeLayout.headSize * place)
+            base.write16(low, slots + NodeLayout.slotSize * place)
+        }
+        base.write16(range.count, NodeLayout.count)
+        base.write16(prefix, NodeLayout.prefixSize)
+        base.write16(size - low, NodeLayout.heapSize)
+        base.write16(0, NodeLayout.deadSize)
+        base.write64(0, NodeLayout.deadSize + 2)
+    }
+
+    /// Where to cut the list in two nodes: near the middle of its bytes, so that both parts fit. Nil if no cut does,
+    /// which the limits on keys and values rule out.
+    func splitIndex(capacity: Int) -> Int? {
+        var total = 0
+        for index in 0..<count { total += weight(index) }
+        var left = 0
+        var middle = 0
+        while middle < count - 1, left + weight(middle) / 2 < total / 2 {
+            left += weight(middle)
+            middle += 1
+        }
+        for distance in 0..<count {
+            if isCut(middle - distance, capacity: capacity) { return middle - distance }
+            if isCut(middle + distance, capacity: capacity) { return middle + distance }
+        }
+        return nil
+    }
+
+    private func isCut(_ cut: Int, capacity: Int) -> Bool {
+        cut > 0 && cut < count && nodeSize(0..<cut) <= capacity && nodeSize(cut..<count) <= capacity
+    }
+
+    /// Writes the shortest key that separates the entries before `cut` from those after it; its size. In a branch it
+    /// is the key that moves up.
+    func separator(at cut: Int, to target: UnsafeMutableRawPointer) -> Int {
+        let right = storage[cut]
+        let size = isBranch ? right.keySize : storage[cut - 1].commonPrefix(right) + 1
+        right.copyKey(from: 0, to: target, count: size)
+        return size
+    }
+
+    private func weight(_ index: Int) -> Int {
+        NodeLayout.entryOverhead + NodeLayout.cellHeader + storage[index].keySize + storage[index].value.bytes.count
+    }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Changing a node in place: one entry in, out or replaced. Never moves the prefix (that is a rebuild: `EntryList`), and
+// never checks whether something fits: callers ask `fits` first. Keeps these true between calls:
+//   heap size = prefix + cells + dead, and arrays and heap do not meet.
+
+import Glibc
+import HornbeamPages
+
+/// A value as a cell holds it: the bytes themselves, or a long value's reference.
+struct CellValue {
+    var bytes: Bytes
+    var isLong: Bool
+
+    @inline(__always) var sizeField: Int { isLong ? Int(NodeLayout.longMark) : bytes.count }
+}
+
+/// How an entry can come into a node.
+enum Fit {
+    case asIs
+    /// Once dead bytes are squeezed out.
+    case compacted
+    /// Not without a rebuild or a split.
+    case no
+}
+
+/// A node in a frame of this transaction.
+struct NodeEditor {
+    let base: UnsafeMutableRawPointer
+    let size: Int
+
+    @inline(__always)
+    init(_ base: UnsafeMutableRawPointer, size: Int) {
+        self.base = base
+        self.size = size
+    }
+
+    @inline(__always) var view: NodeView { NodeView(UnsafeRawPointer(base), size: size) }
+
+    /// Whether `key` begins with the node's prefix, so that it can be an entry without a rebuild.
+    @inline(__always)
+    func sharesPrefix(_ key: Bytes) -> Bool {
+        let prefix = view.prefix
+        guard let start = key.baseAddress, let other = prefix.baseAddress, key.count >= prefix.count else {
+            return false
+        }
+        return memcmp(start, other, prefix.count) == 0
+    }
+
+    /// Whether an entry with this whole key fits; `freed` bytes of the heap would go for it.
+    @inline(__always)
+    func fits(keySize: Int, valueSize: Int, freed: Int = 0) -> Fit {
+        let view = view
+        let cell = NodeLayout.cellHeader &+ keySize &- view.prefixSize &+ valueSize
+        let needed = freed > 0 ? cell : cell &+ NodeLayout.entryOverhead
+        if needed <= view.freeSize { return .asIs }
+        return needed <= view.freeSize &+ view.deadSize &+ freed ? .compacted : .no
+    }
+
+    /// Inserts an entry before `index`. The key shares the prefix and the cell fits as is.
+    @inline(__always)
+    func insert(at index: Int, key: Bytes, value: CellValue) {
+        let view = view
+        let count = view.count
+        let rest = Bytes(rebasing: key[view.prefixSize...])
+        let slot = addCell(suffix: rest, value: value)
+        let slots = NodeLayout.heads &+ NodeLayout.headSize &* count
+        // The slots move by a head's size, those from `index` on by a slot's more: the last first.
+        memmove(
+            base + (slots &+ NodeLayout.headSize &+ NodeLayout.slotSize &* (index &+ 1)),
+            base + (slots &+ NodeLayout.slotSize &* index), NodeLayout.slotSize &* (count &- index))
+        memmove(base + (slots &+ NodeLayout.headSize), base + slots, NodeLayout.slotSize &* index)
+        let place = NodeLayout.heads &+ NodeLayout.headSize &* index
+        memmove(base + (place &+ NodeLayout.headSize), base + place, NodeLayout.headSize &* (count &- index))
+        base.write32(rest.baseAddress.map { keyHead($0, rest.count) } ?? 0, place)
+        base.write16(slot, slots &+ NodeLayout.headSize &+ NodeLayout.slotSize &* index)
+        base.write16(count &+ 1, NodeLayout.count)
+    }
+
+    /// Takes the entry out.
+    func remove(at index: Int) {
+        let view = view
+        let count = view.count
+        bury(view.slot(index))
+        let place = NodeLayout.heads + NodeLayout.headSize * index
+        let slots = NodeLayout.heads + NodeLayout.headSize * count
+        let slot = slots + NodeLayout.slotSize * index
+        memmove(base + place, base + (place + NodeLayout.headSize), NodeLayout.headSize * (count - 1 - index))
+        memmove(base + (slots - NodeLayout.headSize), base + slots, NodeLayout.slotSize * index)
+        memmove(
+            base + (slot - NodeLayout.headSize), base + (slot + NodeLayout.slotSize),
+            NodeLayout.slotSize * (count - 1 - index))
+        base.write16(count - 1, NodeLayout.count)
+    }
+
+    /// Gives the entry another value, where the old one is if it isn't larger. It fits (`fits` with the old cell freed).
+    func replace(at index: Int, value: CellValue, scratch: UnsafeMutableRawPointer) {
+        let cell = view.cell(index)
+        let old = cell.valueSize
+        if value.bytes.count <= old {
+            base.write16(view.deadSize + old - value.bytes.count, NodeLayout.deadSize)
+            let start = base + (cell.start - UnsafeRawPointer(base))
+            start.write16(value.sizeField, NodeLayout.cellValueSize)
+            (start + NodeLayout.cellHeader + cell.suffixSize).copy(value.bytes)
+            return
+        }
+        let slotPlace = NodeLayout.heads + NodeLayout.headSize * view.count + NodeLayout.slotSize * index
+        if cell.size - old + value.bytes.count <= view.freeSize {
+            let suffix = cell.suffix
+            let slot = addCell(suffix: suffix, value: value)
+            bury(view.slot(index))
+            base.write16(slot, slotPlace)
+            return
+        }
+        // The old cell is needed for its suffix until the new one is written: compact around it, from the copy.
+        compact(scratch: scratch, leavingOut: index)
+        let copy = NodeView(UnsafeRawPointer(scratch), size: size)
+        let bytes = inCopy(value.bytes, scratch)
+        let slot = addCell(
+            suffix: copy.cell(index).suffix, value: CellValue(bytes: bytes, isLong: value.isLong))
+        base.write16(slot, slotPlace)
+    }
+
+    /// Where `bytes` lie in the copy of this node if they lie in it: a caller may put what it has just read from here.
+    func inCopy(_ bytes: Bytes, _ copy: UnsafeMutableRawPointer) -> Bytes {
+        guard let start = bytes.baseAddress, bytes.count > 0 else { return bytes }
+        let distance = start - UnsafeRawPointer(base)
+        guard distance >= 0, distance < size else { return bytes }
+        return Bytes(start: UnsafeRawPointer(copy) + distance, count: bytes.count)
+    }
+
+    /// Squeezes the dead bytes out. `scratch` is a page's worth of memory and holds the node as it was afterwards.
+    func compact(scratch: UnsafeMutableRawPointer, leavingOut skipped: Int? = nil) {
+        scratch.copyMemory(from: base, byteCount: size)
+        let old = NodeView(UnsafeRawPointer(scratch), size: size)
+        let slots = NodeLayout.heads + NodeLayout.headSize * old.count
+        var low = size - old.prefixSize
+        for index in 0..<old.count where index != skipped {
+            let cell = old.cell(index)
+            low -= cell.size
+            (base + low).copyMemory(from: cell.start, byteCount: cell.size)
+            base.write16(low, slots + NodeLayout.slotSize * index)
+        }
+        base.write16(size - low, NodeLayout.heapSize)
+        base.write16(0, NodeLayout.deadSize)
+    }
+
+    /// Overwrites a branch's child record.
+    @inline(__always)
+    func setChild(_ index: Int, _ record: ChildRecord) { record.write(to: childPlace(index)) }
+
+    /// Adds to a branch's count of entries below a child; wraps on numbers that only damage can make.
+    @inline(__always)
+    func addToChild(_ index: Int, _ difference: Int64) {
+        let place = childPlace(index)
+        place.write64(UnsafeRawPointer(place).read64(16) &+ UInt64(bitPattern: difference), 16)
+    }
+
+    /// Makes a branch's first entry stand for minus infinity, after the one before it went.
+    func emptyFirstKey() {
+        let view = view
+        guard view.count > 0 else { return }
+        let cell = view.cell(0)
+        let record = ChildRecord(cell.value)
+        let start = base + view.slot(0)
+        base.write16(view.deadSize + cell.suffixSize, NodeLayout.deadSize)
+        start.write16(0, 0)
+        record.write(to: start + NodeLayout.cellHeader)
+        base.write32(0, NodeLayout.heads)
+    }
+
+    @inline(__always)
+    private func childPlace(_ index: Int) -> UnsafeMutableRawPointer {
+        let slot = view.slot(index)
+        return base + (slot &+ NodeLayout.cellHeader &+ view.base.read16(slot))
+    }
+
+    /// Writes a cell at the heap's low end; its offset.
+    @inline(__always)
+    private func addCell(suffix: Bytes, value: CellValue) -> Int {
+        let cellSize = NodeLayout.cellHeader &+ suffix.count &+ value.bytes.count
+        let heapSize = view.heapSize &+ cellSize
+        let cell = base + (size &- heapSize)
+        cell.write16(suffix.count, 0)
+        cell.write16(value.sizeField, NodeLayout.cellValueSize)
+        (cell + NodeLayout.cellHeader).copy(suffix)
+        (cell + (NodeLayout.cellHeader &+ suffix.count)).copy(value.bytes)
+        base.write16(heapSize, NodeLayout.heapSize)
+        return size &- heapSize
+    }
+
+    /// Gives a cell's bytes back: to the free space if it is the lowest, else to the dead ones.
+    private func bury(_ slot: Int) {
+        let view = view
+        let cellSize = CellView(UnsafeRawPointer(base) + slot).size
+        if slot == size - view.heapSize {
+            base.write16(view.heapSize - cellSize, NodeLayout.heapSize)
+        } else {
+            base.write16(view.deadSize + cellSize, NodeLayout.deadSize)
+        }
+    }
+}

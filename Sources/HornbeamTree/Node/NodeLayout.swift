@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where everything lies in a node: offsets, sizes and limits, no logic. Leaves and branches share one layout.
+// `Docs/file-format.md` and the files of users depend on it: a number here never changes within a format version.
+//
+//      0 ┌──────────────────────────────┐
+//        │ page header (HornbeamPages)  │
+//     24 │ count u16 · prefix size u16  │
+//     28 │ heap size u16 · dead u16     │
+//     32 │ reserved, zero               │
+//     40 ├──────────────────────────────┤
+//        │ key heads: count × u32       │  four key bytes after the prefix, big-endian, zero padded
+//        │ slots: count × u16           │  offset of the entry's cell
+//        ├──────────────────────────────┤  grows down
+//        │ free                         │
+//        ├──────────────────────────────┤  grows up: size − heap size
+//        │ heap: cells, with dead gaps  │
+//        │ common prefix of all keys    │
+//   size └──────────────────────────────┘
+//
+// Cell: suffix size u16 · value size u16 (0xFFFF: a long value's reference) · suffix (key without prefix) · value.
+// A long value's reference, and a branch's value (a child record), are three u64: page · size or birth · birth or count.
+// Entry 0 of a branch stands for "minus infinity": its suffix is empty and it has no part in the prefix.
+
+/// Offsets, sizes (bytes) and limits of nodes. All integers in a node are little-endian.
+enum NodeLayout {
+    static let count = 24
+    static let prefixSize = 26
+    static let heapSize = 28
+    static let deadSize = 30
+    static let heads = 40
+
+    static let headSize = 4
+    static let slotSize = 2
+    /// Of the arrays, for one entry.
+    static let entryOverhead = headSize + slotSize
+
+    static let cellHeader = 4
+    static let cellValueSize = 2
+    /// In place of a value's size: the value is a `LongReference`.
+    static let longMark: UInt16 = 0xFFFF
+    /// Size of a long value's reference and of a child record.
+    static let referenceSize = 24
+
+    /// Trees are lower than this; a file that claims more is damaged.
+    static let maximumLevels = 24
+
+    /// Longest key of a store with pages of this size, so that a node always holds three entries.
+    static func maximumKey(pageSize: Int) -> Int { min(2048, pageSize / 4) }
+    /// What arrays and heap share.
+    static func capacity(pageSize: Int) -> Int { pageSize - heads }
+    /// An entry whose key, value and cell header need more keeps its value in a page of its own.
+    static func inlineLimit(pageSize: Int) -> Int { capacity(pageSize: pageSize) / 4 }
+    /// Longest value: its size is 32 bits wide wherever it is written down.
+    static let maximumValue = Int(UInt32.max)
+}

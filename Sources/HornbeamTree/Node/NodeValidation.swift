@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a page's bytes are a node that every reader and editor may trust. Called once for each page before anything
+// else looks at its content; must itself survive any bytes at all: no offset is used before it is checked.
+
+import Glibc
+package import HornbeamPages
+
+package enum NodeValidation {
+    /// Nil if `page` is a well-formed node of that kind, else what is wrong with it. Checks the page alone: how it fits
+    /// its parent and siblings is for `check`.
+    package static func problem(_ page: Bytes, kind: PageKind) -> String? {
+        guard let base = page.baseAddress, page.count >= 4096, page.count <= 65536 else {
+            return "a node of \(page.count) bytes"
+        }
+        return NodeExamination(node: NodeView(base, size: page.count), isBranch: kind == .branch).problem()
+    }
+}
+
+private struct NodeExamination {
+    let node: NodeView
+    let isBranch: Bool
+
+    func problem() -> String? {
+        if let problem = sizesProblem() { return problem }
+        var cells = 0
+        for index in 0..<node.count {
+            if let problem = cellProblem(index) { return problem }
+            cells += node.cell(index).size
+        }
+        guard cells + node.prefixSize + node.deadSize == node.heapSize else {
+            return "the heap's parts do not add up to its size"
+        }
+        for index in 0..<node.count {
+            if let problem = orderProblem(index) { return problem }
+        }
+        return nil
+    }
+
+    private func sizesProblem() -> String? {
+        let count = node.count
+        guard count > 0 else { return "a node without entries" }
+        guard NodeLayout.heads + NodeLayout.entryOverhead * count + node.heapSize <= node.size else {
+            return "arrays and heap overlap"
+        }
+        guard node.prefixSize <= NodeLayout.maximumKey(pageSize: node.size), node.prefixSize <= node.heapSize else {
+            return "a prefix of \(node.prefixSize) bytes"
+        }
+        return nil
+    }
+
+    private func cellProblem(_ index: Int) -> String? {
+        let slot = node.slot(index)
+        let end = node.size - node.prefixSize
+        guard slot >= node.size - node.heapSize, slot + NodeLayout.cellHeader <= end else {
+            return "entry \(index) lies outside the heap"
+        }
+        let cell = node.cell(index)
+        guard slot + cell.size <= end else { return "entry \(index) reaches beyond the heap" }
+        if isBranch && index == 0 {
+            guard cell.suffixSize == 0 else { return "the first entry of a branch has a key" }
+        } else {
+            let keySize = node.prefixSize + cell.suffixSize
+            guard keySize > 0, keySize <= NodeLayout.maximumKey(pageSize: node.size) else {
+                return "entry \(index) has a key of \(keySize) bytes"
+            }
+        }
+        return isBranch ? childProblem(index) : valueProblem(index)
+    }
+
+    private func childProblem(_ index: Int) -> String? {
+        let cell = node.cell(index)
+        guard !cell.isLong, cell.valueSize == NodeLayout.referenceSize else { return "entry \(index) is no child record" }
+        let child = ChildRecord(cell.value)
+        guard child.page != 0, child.count > 0, child.birth <= birth else {
+            return "entry \(index) has an impossible child record"
+        }
+        return nil
+    }
+
+    private func valueProblem(_ index: Int) -> String? {
+        let cell = node.cell(index)
+        guard cell.isLong else { return nil }
+        let long = LongReference(cell.value)
+        guard long.page != 0, long.size <= UInt64(NodeLayout.maximumValue), long.birth <= birth else {
+            return "entry \(index) has an impossible reference to a long value"
+        }
+        return nil
+    }
+
+    /// No page is older than what it refers to: whoever writes a page writes its ancestors.
+    private var birth: UInt64 { node.base.read64(PageLayout.birth) }
+
+    private func orderProblem(_ index: Int) -> String? {
+        let suffix = node.cell(index).suffix
+        let head = suffix.baseAddress.map { keyHead($0, suffix.count) } ?? 0
+        guard node.head(index) == head else { return "entry \(index) has the wrong key head" }
+        // The first entry of a branch stands before all others whatever they are.
+        guard index > (isBranch ? 1 : 0) else { return nil }
+        guard node.cell(index - 1).suffix.order(suffix) < 0 else { return "entry \(index) is out of order" }
+        return nil
+    }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading a node: its arrays, cells and child records. Trusts the page: whoever makes a view has it from `PageView`,
+// which lets no page through that `NodeValidation` has not accepted. Never writes.
+
+import HornbeamPages
+
+/// A node's bytes, read. Lives as long as they do.
+struct NodeView {
+    let base: UnsafeRawPointer
+    /// The page's size.
+    let size: Int
+
+    @inline(__always)
+    init(_ base: UnsafeRawPointer, size: Int) {
+        self.base = base
+        self.size = size
+    }
+
+    /// Number of entries.
+    @inline(__always) var count: Int { base.read16(NodeLayout.count) }
+    @inline(__always) var prefixSize: Int { base.read16(NodeLayout.prefixSize) }
+    /// Bytes from the page's end down to the lowest cell, the prefix included.
+    @inline(__always) var heapSize: Int { base.read16(NodeLayout.heapSize) }
+    /// Bytes of the heap that belong to no cell.
+    @inline(__always) var deadSize: Int { base.read16(NodeLayout.deadSize) }
+    @inline(__always) var prefix: Bytes { Bytes(start: base + (size &- prefixSize), count: prefixSize) }
+
+    @inline(__always)
+    func head(_ index: Int) -> UInt32 { base.read32(NodeLayout.heads &+ NodeLayout.headSize &* index) }
+    /// Offset of the entry's cell.
+    @inline(__always)
+    func slot(_ index: Int) -> Int {
+        base.read16(NodeLayout.heads &+ NodeLayout.headSize &* count &+ NodeLayout.slotSize &* index)
+    }
+    @inline(__always)
+    func cell(_ index: Int) -> CellView { CellView(base + slot(index)) }
+
+    /// A branch's child record.
+    @inline(__always)
+    func child(_ index: Int) -> ChildRecord { ChildRecord(cell(index).value) }
+
+    /// Bytes between the arrays and the heap.
+    @inline(__always) var freeSize: Int {
+        size &- NodeLayout.heads &- NodeLayout.entryOverhead &* count &- heapSize
+    }
+    /// Bytes in use, of the capacity.
+    var usedSize: Int { NodeLayout.entryOverhead * count + heapSize - deadSize }
+
+    /// Entries below a branch. Wraps on numbers that only damage can make.
+    var childEntries: UInt64 {
+        var sum: UInt64 = 0
+        for index in 0..<count { sum &+= child(index).count }
+        return sum
+    }
+}
+
+/// One entry's cell.
+struct CellView {
+    let start: UnsafeRawPointer
+
+    @inline(__always) init(_ start: UnsafeRawPointer) { self.start = start }
+
+    @inline(__always) var suffixSize: Int { start.read16(0) }
+    @inline(__always) var suffix: Bytes { Bytes(start: start + NodeLayout.cellHeader, count: suffixSize) }
+    @inline(__always) var isLong: Bool {
+        start.read16(NodeLayout.cellValueSize) == Int(NodeLayout.longMark)
+    }
+    /// Of the value or, if it is long, of its reference.
+    @inline(__always) var valueSize: Int {
+        let size = start.read16(NodeLayout.cellValueSize)
+        return size == Int(NodeLayout.longMark) ? NodeLayout.referenceSize : size
+    }
+    @inline(__always) var value: UnsafeRawPointer { start + (NodeLayout.cellHeader &+ suffixSize) }
+    @inline(__always) var valueBytes: Bytes { Bytes(start: value, count: valueSize) }
+    var size: Int { NodeLayout.cellHeader + suffixSize + valueSize }
+}
+
+/// What a branch knows of a child.
+struct ChildRecord: Equatable {
+    var page: UInt64
+    var birth: UInt64
+    /// Entries in all leaves below.
+    var count: UInt64
+
+    init(page: UInt64, birth: UInt64, count: UInt64) {
+        self.page = page
+        self.birth = birth
+        self.count = count
+    }
+    @inline(__always)
+    init(_ bytes: UnsafeRawPointer) {
+        page = bytes.read64(0)
+        birth = bytes.read64(8)
+        count = bytes.read64(16)
+    }
+    @inline(__always)
+    func write(to bytes: UnsafeMutableRawPointer) {
+        bytes.write64(page, 0)
+        bytes.write64(birth, 8)
+        bytes.write64(count, 16)
+    }
+}
+
+/// Where a long value lies.
+struct LongReference: Equatable {
+    var page: UInt64
+    /// Of the value, in bytes.
+    var size: UInt64
+    var birth: UInt64
+
+    init(page: UInt64, size: UInt64, birth: UInt64) {
+        self.page = page
+        self.size = size
+        self.birth = birth
+    }
+    init(_ bytes: UnsafeRawPointer) {
+        page = bytes.read64(0)
+        size = bytes.read64(8)
+        birth = bytes.read64(16)
+    }
+    func write(to bytes: UnsafeMutableRawPointer) {
+        bytes.write64(page, 0)
+        bytes.write64(size, 8)
+        bytes.write64(birth, 16)
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The catalogue: a tree of name → record, one for each named tree. Decoding trusts nothing that it reads.
+
+import HornbeamPages
+import Synchronization
+
+/// A tree's entry in the catalogue. 40 bytes: number u32 · level u8 · zero ×3 · page u64 · birth u64 · count u64 ·
+/// long values u64.
+struct CatalogueRecord: Equatable {
+    static let size = 40
+
+    var number: UInt32
+    var root: TreeRoot
+    var longValues: UInt64
+
+    init(number: UInt32, root: TreeRoot, longValues: UInt64) {
+        self.number = number
+        self.root = root
+        self.longValues = longValues
+    }
+
+    /// Decodes a catalogue entry as of the snapshot `transaction`.
+    init(_ bytes: Bytes, transaction: UInt64) throws(StorageError) {
+        guard bytes.count == Self.size, let start = bytes.baseAddress else {
+            throw .corrupt(Corruption(reason: "a catalogue record of \(bytes.count) bytes"))
+        }
+        number = start.read32(0)
+        root = TreeRoot(
+            page: start.read64(8), birth: start.read64(16), count: start.read64(24),
+            level: Int(start.load(fromByteOffset: 4, as: UInt8.self)))
+        longValues = start.read64(32)
+        guard number > 0, number < .max, root.isPlausible(transaction: transaction), longValues <= root.count else {
+            throw .corrupt(Corruption(reason: "a catalogue record with impossible content"))
+        }
+    }
+
+    func write(to target: UnsafeMutableRawPointer) {
+        target.write64(UInt64(number) | UInt64(root.level) << 32, 0)
+        target.write64(root.page, 8)
+        target.write64(root.birth, 16)
+        target.write64(root.count, 24)
+        target.write64(longValues, 32)
+    }
+}
+
+extension TreeRoot {
+    /// Whether a snapshot can have such a root. Births of pages on disk never reach the writer's.
+    func isPlausible(transaction: UInt64) -> Bool {
+        isEmpty
+            ? self == TreeRoot()
+            : count > 0 && birth <= transaction && level < NodeLayout.maximumLevels
+    }
+}
+
+/// Which tree has which number, for the life of a store. Only ever grows: a number is never given twice, even when the
+/// transaction that took it was aborted, so that a stale handle never means another tree.
+final class TreeNames: Sendable {
+    private struct State {
+        var names: [UInt32: [UInt8]] = [:]
+        var next: UInt32 = 1
+    }
+    private let state = Mutex(State())
+
+    func name(of number: UInt32) -> [UInt8]? { state.withLock { $0.names[number] } }
+
+    /// Notes a tree; false if the number is another tree's.
+    func note(_ number: UInt32, _ name: [UInt8]) -> Bool {
+        state.withLock { (state) in
+            if let known = state.names[number] { return known == name }
+            state.names[number] = name
+            return true
+        }
+    }
+
+    /// A number that no tree has had, from `least` on; nil when they are used up.
+    func reserve(from least: UInt32) -> UInt32? {
+        state.withLock { (state) in
+            let number = max(state.next, least, 1)
+            guard number < .max else { return nil }
+            state.next = number + 1
+            return number
+        }
+    }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// A transaction's changes as the journal keeps them: logical operations, so that replaying gives the same content on
+// other pages. Reading validates every length: the bytes come from a file.
+//
+// Operation: kind u8 · tree u32 · size of a u32 · size of b u32 · a · b. All integers little-endian.
+
+import HornbeamPages
+
+enum RedoKind: UInt8 {
+    /// a: the name.
+    case create = 1
+    case drop = 2
+    /// a: key, b: value.
+    case put = 3
+    /// a: key.
+    case delete = 4
+    /// a, b: bounds, empty ones open.
+    case deleteRange = 5
+}
+
+/// Collects operations while a transaction works. Part of a store's writer memory.
+final class RedoLog {
+    static let headerSize = 13
+    /// What is kept for the next transaction.
+    private static let keptCapacity = 1 << 20
+
+    private var memory: UnsafeMutableRawPointer?
+    private var capacity = 0
+    private var size = 0
+    private var limit = 0
+    private var isComplete = true
+
+    deinit { memory?.deallocate() }
+
+    /// Starts over for a transaction whose log may have `limit` bytes; beyond it nothing is kept.
+    func begin(limit: Int) {
+        if capacity > Self.keptCapacity { release() }
+        size = 0
+        self.limit = limit
+        isComplete = limit > 0
+    }
+
+    /// The operations; nil if they were too many.
+    var bytes: Bytes? { isComplete ? Bytes(start: memory, count: size) : nil }
+
+    func add(_ kind: RedoKind, tree: UInt32, _ a: Bytes = Bytes(start: nil, count: 0), _ b: Bytes? = nil) {
+        guard isComplete else { return }
+        let second = b ?? Bytes(start: nil, count: 0)
+        let needed = size + Self.headerSize + a.count + second.count
+        guard needed <= limit else {
+            isComplete = false
+            return release()
+        }
+        if needed > capacity { grow(to: needed) }
+        guard let memory else { return }
+        let start = memory + size
+        start.storeBytes(of: kind.rawValue, as: UInt8.self)
+        start.write32(tree, 1)
+        start.write32(UInt32(truncatingIfNeeded: a.count), 5)
+        start.write32(UInt32(truncatingIfNeeded: second.count), 9)
+        (start + Self.headerSize).copy(a)
+        (start + (Self.headerSize + a.count)).copy(second)
+        size = needed
+    }
+
+    private func grow(to needed: Int) {
+        let larger = max(4096, needed, min(capacity * 2, limit))
+        let new = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 16)
+        if let memory {
+            new.copyMemory(from: memory, byteCount: size)
+            memory.deallocate()
+        }
+        memory = new
+        capacity = larger
+    }
+
+    private func release() {
+        memory?.deallocate()
+        memory = nil
+        capacity = 0
+        size = 0
+    }
+}
+
+/// One operation, in the journal's bytes.
+struct RedoOperation {
+    var kind: RedoKind
+    var tree: UInt32
+    var a: Bytes
+    var b: Bytes
+}
+
+/// Reads a log back.
+struct RedoReader {
+    private var rest: Bytes
+
+    init(_ bytes: Bytes) { rest = bytes }
+
+    /// The next operation; nil at the end.
+    mutating func next() throws(StorageError) -> RedoOperation? {
+        guard !rest.isEmpty else { return nil }
+        guard rest.count >= RedoLog.headerSize, let start = rest.baseAddress else {
+            throw damaged("ends within an operation")
+        }
+        guard let kind = RedoKind(rawValue: start.load(as: UInt8.self)) else {
+            throw damaged("has an operation of unknown kind \(start.load(as: UInt8.self))")
+        }
+        let sizeA = Int(start.read32(5))
+        let sizeB = Int(start.read32(9))
+        let end = RedoLog.headerSize + sizeA + sizeB
+        guard end <= rest.count else { throw damaged("ends within an operation") }
+        let operation = RedoOperation(
+            kind: kind, tree: start.read32(1),
+            a: Bytes(start: start + RedoLog.headerSize, count: sizeA),
+            b: Bytes(start: start + (RedoLog.headerSize + sizeA), count: sizeB))
+        rest = Bytes(rebasing: rest[end...])
+        return operation
+    }
+
+    private func damaged(_ reason: String) -> StorageError {
+        .corrupt(Corruption(reason: "a journal record \(reason)"))
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recovery's part of the tree layer: a journal record's operations, applied again through the code that made them.
+// The record's checksum held, but nothing in it is trusted: what can't be applied is reported as damage.
+
+import HornbeamPages
+
+extension Transaction {
+    /// Applies one record with `pages` and sets the writer's root.
+    static func replay(
+        _ record: Bytes, with pages: PageWriter, memory: WriterMemory, names: TreeNames
+    ) throws(StorageError) {
+        memory.redo.begin(limit: 0)
+        let writer = TreeWriter(pages: pages, memory: memory)
+        let transaction = Transaction(store: nil, view: pages.view, writer: writer, names: names)
+        defer { transaction.close() }
+        var reader = RedoReader(record)
+        while let operation = try reader.next() { try transaction.apply(operation) }
+        try transaction.storeRoots()
+    }
+
+    private func apply(_ operation: RedoOperation) throws(StorageError) {
+        let tree = TreeID(rawValue: operation.tree)
+        switch operation.kind {
+        case .create: try createAgain(operation.tree, Array(operation.a))
+        case .drop: _ = try dropTree(try nameAgain(tree))
+        case .put:
+            _ = try nameAgain(tree)
+            try put(tree, operation.a, operation.b)
+        case .delete:
+            _ = try nameAgain(tree)
+            _ = try delete(tree, operation.a)
+        case .deleteRange:
+            _ = try nameAgain(tree)
+            _ = try deleteRange(tree, from: operation.a, to: operation.b)
+        }
+    }
+
+    private func createAgain(_ number: UInt32, _ name: [UInt8]) throws(StorageError) {
+        guard number > 0, number < .max, number >= nextTree, !name.isEmpty, name.count <= maximumKey,
+            try catalogueRecord(name) == nil
+        else { throw .corrupt(Corruption(reason: "a journal record creates a tree that can't be created")) }
+        try createTree(name, number: number)
+    }
+
+    /// The name of a tree that only its number is known of: recovery has opened none by name.
+    private func nameAgain(_ tree: TreeID) throws(StorageError) -> String {
+        if names.name(of: tree.rawValue) == nil {
+            for name in try catalogueNames() {
+                if let record = try catalogueRecord(name) { _ = try open(record, name) }
+            }
+        }
+        guard let name = names.name(of: tree.rawValue) else {
+            throw .corrupt(Corruption(reason: "a journal record changes tree \(tree.rawValue), which is not there"))
+        }
+        return String(decoding: name, as: UTF8.self)
+    }
+}

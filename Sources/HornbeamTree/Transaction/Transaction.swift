@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// A transaction over named trees: opening trees, reading, and how it ends. Its changes are in TransactionWrites.swift.
+// Never outlives its pages: ending it closes every tree it has opened, and cursors notice.
+
+package import HornbeamPages
+
+/// A named tree's number. Good for the life of the store once the transaction that opened or created the tree has
+/// committed or was a read.
+package struct TreeID: Hashable, Sendable {
+    package let rawValue: UInt32
+    package init(rawValue: UInt32) { self.rawValue = rawValue }
+}
+
+/// A read or a write transaction over named trees. Belongs to one thread at a time.
+/// Slices it hands out live until it ends or, in a write transaction, until its next change.
+package final class Transaction {
+    /// Whom to give the snapshot back to; nil while recovery replays a record.
+    private let store: PageStore?
+    let view: PageView
+    /// Nil in a read.
+    let writer: TreeWriter?
+    let names: TreeNames
+    /// Longest key of this store, in bytes.
+    let maximumKey: Int
+    private var trees = OpenTrees()
+    private var openCatalogue: OpenTreePointer?
+    /// Every tree's number in this transaction is less.
+    var nextTree: UInt32
+    private var isOpen = true
+    /// Set when a change failed midway; the transaction can only be aborted then.
+    var failure: StorageError?
+    /// Overrides the store's durability for this write transaction.
+    package var durability: Durability
+
+    init(
+        store: PageStore?, view: PageView, writer: TreeWriter?, names: TreeNames, durability: Durability = .full
+    ) {
+        self.store = store
+        self.view = view
+        self.writer = writer
+        self.names = names
+        self.durability = durability
+        maximumKey = NodeLayout.maximumKey(pageSize: view.pageSize)
+        nextTree = view.root.nextTree
+    }
+
+    deinit {
+        abort()
+        if let openCatalogue {
+            openCatalogue.deinitialize(count: 1)
+            openCatalogue.deallocate()
+        }
+    }
+
+    package var isWritable: Bool { writer != nil }
+    /// Number of the state it sees (a write transaction's own number is one more).
+    package var version: UInt64 { view.transaction }
+
+    // MARK: - Reading
+
+    /// The value of `key`, or nil.
+    package func get(_ tree: TreeID, _ key: Bytes) throws(StorageError) -> Bytes? {
+        let open = try opened(tree)
+        do throws(StorageError) {
+            return try open.pointee.root.get(key, in: view)
+        } catch {
+            throw named(error, open)
+        }
+    }
+
+    /// The values of many keys, in their order.
+    package func getMany(_ tree: TreeID, _ keys: [Bytes]) throws(StorageError) -> [Bytes?] {
+        var values: [Bytes?] = []
+        values.reserveCapacity(keys.count)
+        for key in keys { values.append(try get(tree, key)) }
+        return values
+    }
+
+    /// Entries in all, O(1).
+    package func count(_ tree: TreeID) throws(StorageError) -> UInt64 { try opened(tree).pointee.root.count }
+
+    /// Entries in [from, to), an empty bound is an open end. O(log n).
+    package func count(_ tree: TreeID, from: Bytes, to: Bytes) throws(StorageError) -> UInt64 {
+        let open = try opened(tree)
+        do throws(StorageError) {
+            return try open.pointee.root.count(from: from, to: to, in: view)
+        } catch {
+            throw named(error, open)
+        }
+    }
+
+    /// A cursor before the first entry. In a write transaction it stays valid through the transaction's changes: it
+    /// keeps its key and finds its place again (if its entry was deleted, `next` gives the entry after the gap).
+    package func cursor(_ tree: TreeID) throws(StorageError) -> Cursor { Cursor(self, try opened(tree)) }
+
+    // MARK: - Trees
+
+    /// The tree called `name`, or nil if there is none and `create` is false.
+    package func tree(_ name: String, create: Bool = false) throws(StorageError) -> TreeID? {
+        let bytes = Array(name.utf8)
+        guard !bytes.isEmpty else { throw .invalid("a tree needs a name") }
+        guard bytes.count <= maximumKey else {
+            throw .tooLarge(what: "tree name", size: bytes.count, limit: maximumKey)
+        }
+        if let record = try catalogueRecord(bytes) { return TreeID(rawValue: try open(record, bytes).pointee.number) }
+        return create ? try createTree(bytes) : nil
+    }
+
+    /// The names of all trees, in byte order.
+    package func treeNames() throws(StorageError) -> [String] {
+        try catalogueNames().map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    func catalogueNames() throws(StorageError) -> [[UInt8]] {
+        var all: [[UInt8]] = []
+        var cursor = Cursor(self, try catalogue())
+        while try cursor.next() { all.append(Array(cursor.key)) }
+        return all
+    }
+
+    /// The tree of a number, as this transaction sees it.
+    @inline(__always)
+    func opened(_ tree: TreeID) throws(StorageError) -> OpenTreePointer {
+        if let open = trees.find(tree.rawValue) { return open }
+        return try openByNumber(tree)
+    }
+
+    private func openByNumber(_ tree: TreeID) throws(StorageError) -> OpenTreePointer {
+        try ensureOpen()
+        guard let name = names.name(of: tree.rawValue), let record = try catalogueRecord(name),
+            record.number == tree.rawValue
+        else { throw .invalid("there is no tree number \(tree.rawValue) in this transaction: open it by its name") }
+        return try open(record, name)
+    }
+
+    /// Opens the tree of a catalogue record, unless it is open.
+    func open(_ record: CatalogueRecord, _ name: [UInt8]) throws(StorageError) -> OpenTreePointer {
+        guard record.number < nextTree, names.note(record.number, name) else {
+            throw .corrupt(
+                Corruption(tree: "catalogue", reason: "two trees have number \(record.number), or it is out of range"))
+        }
+        return trees.find(record.number)
+            ?? trees.insert(OpenTree(number: record.number, name: name, stored: record))
+    }
+
+    func catalogueRecord(_ name: [UInt8]) throws(StorageError) -> CatalogueRecord? {
+        let catalogue = try catalogue()
+        do throws(StorageError) {
+            let found = try name.withBytes { (key) throws(StorageError) in
+                try catalogue.pointee.root.get(key, in: view)
+            }
+            guard let found else { return nil }
+            return try CatalogueRecord(found, transaction: view.transaction)
+        } catch {
+            throw named(error, catalogue)
+        }
+    }
+
+    /// The catalogue as a tree of this transaction.
+    func catalogue() throws(StorageError) -> OpenTreePointer {
+        try ensureOpen()
+        if let openCatalogue { return openCatalogue }
+        let root = view.root
+        let stored = CatalogueRecord(
+            number: 0,
+            root: TreeRoot(page: root.page, birth: root.birth, count: root.count, level: Int(root.level)),
+            longValues: 0)
+        guard stored.root.isPlausible(transaction: view.transaction) else {
+            throw .corrupt(Corruption(page: root.page, tree: "catalogue", reason: "an impossible root"))
+        }
+        let open = OpenTreePointer.allocate(capacity: 1)
+        open.initialize(to: OpenTree(number: 0, name: Array("catalogue".utf8), stored: stored))
+        openCatalogue = open
+        return open
+    }
+
+    /// The trees this transaction has changed, by name.
+    func changedTrees() -> [OpenTreePointer] {
+        var changed: [OpenTreePointer] = []
+        trees.forEach { (tree) in
+            if tree.pointee.place >= 0, tree.pointee.record != tree.pointee.stored { changed.append(tree) }
+        }
+        return changed.sorted { $0.pointee.name.lexicographicallyPrecedes($1.pointee.name) }
+    }
+
+    /// The catalogue, if this transaction has looked at it.
+    var catalogueIfOpen: OpenTreePointer? { openCatalogue }
+
+    /// The error with the tree's name.
+    func named(_ error: StorageError, _ tree: OpenTreePointer) -> StorageError {
+        error.inTree(String(decoding: tree.pointee.name, as: UTF8.self))
+    }
+
+    // MARK: - The end
+
+    func ensureOpen() throws(StorageError) {
+        guard isOpen else { throw .invalid("the transaction has ended") }
+    }
+
+    /// Durable as configured when it returns; ends the transaction, always.
+    package func commit() throws(StorageError) {
+        try ensureOpen()
+        guard let writer else { return abort() }
+        do throws(StorageError) {
+            if let failure { throw failure }
+            try storeRoots()
+        } catch {
+            abort()
+            throw error
+        }
+        let redo = writer.memory.redo.bytes
+        close()
+        try writer.pages.commit(redo: redo, durability: durability)
+    }
+
+    /// Ends a read, or discards a write. Without effect when the transaction has ended.
+    package func abort() {
+        guard isOpen else { return }
+        close()
+        guard let store else { return }
+        if let writer { writer.pages.abort() } else { store.endRead(view) }
+    }
+
+    /// Lets go of everything that refers to pages; what becomes of the changes is the caller's business.
+    func close() {
+        isOpen = false
+        trees.close()
+        openCatalogue?.pointee.close()
+    }
+}
+
+extension Transaction {
+    package func get(_ tree: TreeID, _ key: [UInt8]) throws(StorageError) -> Bytes? {
+        try key.withBytes { (k) throws(StorageError) in try get(tree, k) }
+    }
+    package func put(_ tree: TreeID, _ key: [UInt8], _ value: [UInt8]) throws(StorageError) {
+        try key.withBytes { (k) throws(StorageError) in
+            try value.withBytes { (v) throws(StorageError) in try put(tree, k, v) }
+        }
+    }
+    package func append(_ tree: TreeID, _ key: [UInt8], _ value: [UInt8]) throws(StorageError) {
+        try key.withBytes { (k) throws(StorageError) in
+            try value.withBytes { (v) throws(StorageError) in try append(tree, k, v) }
+        }
+    }
+    package func delete(_ tree: TreeID, _ key: [UInt8]) throws(StorageError) -> Bool {
+        try key.withBytes { (k) throws(StorageError) in try delete(tree, k) }
+    }
+    package func deleteRange(_ tree: TreeID, from: [UInt8], to: [UInt8]) throws(StorageError) -> UInt64 {
+        try from.withBytes { (a) throws(StorageError) in
+            try to.withBytes { (b) throws(StorageError) in try deleteRange(tree, from: a, to: b) }
+        }
+    }
+    package func count(_ tree: TreeID, from: [UInt8], to: [UInt8]) throws(StorageError) -> UInt64 {
+        try from.withBytes { (a) throws(StorageError) in
+            try to.withBytes { (b) throws(StorageError) in try count(tree, from: a, to: b) }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// A write transaction's changes: arguments are checked, the change is made, then noted for the journal. A change that
+// fails midway leaves the transaction fit for nothing but aborting; a refused argument leaves it as it was.
+
+package import HornbeamPages
+
+extension Transaction {
+    /// Inserts or replaces.
+    package func put(_ tree: TreeID, _ key: Bytes, _ value: Bytes) throws(StorageError) {
+        try checkKey(key)
+        try checkValue(value)
+        let (writer, open) = try prepare(tree)
+        do throws(StorageError) {
+            try writer.put(open, key, value)
+        } catch {
+            throw broken(error, open)
+        }
+        writer.memory.redo.add(.put, tree: tree.rawValue, key, value)
+    }
+
+    /// Puts an entry whose key is greater than all keys of the tree (`.invalid` if it isn't); fills nodes fully.
+    package func append(_ tree: TreeID, _ key: Bytes, _ value: Bytes) throws(StorageError) {
+        try checkKey(key)
+        try checkValue(value)
+        let (writer, open) = try prepare(tree)
+        let isAppended: Bool
+        do throws(StorageError) {
+            isAppended = try writer.append(open, key, value)
+        } catch {
+            throw broken(error, open)
+        }
+        guard isAppended else {
+            throw .invalid("append needs a key greater than all keys of the tree: use put")
+        }
+        writer.memory.redo.add(.put, tree: tree.rawValue, key, value)
+    }
+
+    /// Fills a tree from entries in ascending order of their keys, all beyond those it has.
+    package func load(
+        _ tree: TreeID, _ entries: some Sequence<(key: [UInt8], value: [UInt8])>
+    ) throws(StorageError) {
+        for entry in entries { try append(tree, entry.key, entry.value) }
+    }
+
+    /// Removes the entry; false if there was none.
+    package func delete(_ tree: TreeID, _ key: Bytes) throws(StorageError) -> Bool {
+        let (writer, open) = try prepare(tree)
+        let isDeleted: Bool
+        do throws(StorageError) {
+            isDeleted = try writer.delete(open, key)
+        } catch {
+            throw broken(error, open)
+        }
+        if isDeleted { writer.memory.redo.add(.delete, tree: tree.rawValue, key) }
+        return isDeleted
+    }
+
+    /// Removes all entries of [from, to); an empty bound is an open end. How many went.
+    package func deleteRange(_ tree: TreeID, from: Bytes, to: Bytes) throws(StorageError) -> UInt64 {
+        let (writer, open) = try prepare(tree)
+        guard from.isEmpty || to.isEmpty || from.order(to) < 0 else { return 0 }
+        let deleted: UInt64
+        do throws(StorageError) {
+            deleted = try writer.deleteRange(open, from: from.isEmpty ? nil : from, to: to.isEmpty ? nil : to)
+        } catch {
+            throw broken(error, open)
+        }
+        if deleted > 0 { writer.memory.redo.add(.deleteRange, tree: tree.rawValue, from, to) }
+        return deleted
+    }
+
+    /// Drops a tree and all in it. False if there is none of that name.
+    package func dropTree(_ name: String) throws(StorageError) -> Bool {
+        guard let tree = try self.tree(name) else { return false }
+        let (writer, open) = try prepare(tree)
+        let catalogue = try catalogue()
+        do throws(StorageError) {
+            try writer.drop(open)
+            catalogue.pointee.changes &+= 1
+            _ = try Array(name.utf8).withBytes { (key) throws(StorageError) in try writer.delete(catalogue, key) }
+        } catch {
+            throw broken(error, open)
+        }
+        writer.memory.redo.add(.drop, tree: tree.rawValue)
+        open.pointee.close()
+        return true
+    }
+
+    /// Creates a tree; `number` is given when recovery repeats what was done before.
+    @discardableResult
+    func createTree(_ name: [UInt8], number given: UInt32? = nil) throws(StorageError) -> TreeID {
+        guard let writer else { throw .readOnly("creating a tree needs a write transaction") }
+        if let failure { throw failure }
+        guard let number = given ?? names.reserve(from: nextTree) else {
+            throw .tooLarge(what: "number of trees ever made", size: Int(UInt32.max), limit: Int(UInt32.max))
+        }
+        let catalogue = try catalogue()
+        nextTree = max(nextTree, number + 1)
+        let record = CatalogueRecord(number: number, root: TreeRoot(), longValues: 0)
+        try storeRecord(record, name, writer, catalogue)
+        name.withUnsafeBytes { writer.memory.redo.add(.create, tree: number, $0) }
+        return TreeID(rawValue: try open(record, name).pointee.number)
+    }
+
+    /// Writes the roots of changed trees to the catalogue, and its own to the writer.
+    func storeRoots() throws(StorageError) {
+        guard let writer, let catalogue = catalogueIfOpen else { return }
+        for tree in changedTrees() {
+            try storeRecord(tree.pointee.record, tree.pointee.name, writer, catalogue)
+            tree.pointee.stored = tree.pointee.record
+        }
+        let top = catalogue.pointee.root
+        var root = view.root
+        root.page = top.page
+        root.birth = top.birth
+        root.count = top.count
+        root.level = UInt8(truncatingIfNeeded: top.level)
+        root.nextTree = nextTree
+        writer.pages.root = root
+    }
+
+    private func storeRecord(
+        _ record: CatalogueRecord, _ name: [UInt8], _ writer: TreeWriter, _ catalogue: OpenTreePointer
+    ) throws(StorageError) {
+        let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: CatalogueRecord.size, alignment: 8)
+        defer { bytes.deallocate() }
+        guard let start = bytes.baseAddress else { return }
+        record.write(to: start)
+        catalogue.pointee.changes &+= 1
+        do throws(StorageError) {
+            try name.withBytes { (key) throws(StorageError) in
+                try writer.put(catalogue, key, Bytes(bytes))
+            }
+        } catch {
+            throw broken(error, catalogue)
+        }
+    }
+
+    /// The writer and the tree to change, whose cursors and slices end here.
+    @inline(__always)
+    private func prepare(_ tree: TreeID) throws(StorageError) -> (TreeWriter, OpenTreePointer) {
+        guard let writer else { throw .readOnly("changing a tree needs a write transaction") }
+        let open = try opened(tree)
+        if let failure { throw failure }
+        open.pointee.changes &+= 1
+        return (writer, open)
+    }
+
+    private func broken(_ error: StorageError, _ tree: OpenTreePointer) -> StorageError {
+        let error = named(error, tree)
+        failure = error
+        return error
+    }
+
+    @inline(__always)
+    private func checkKey(_ key: Bytes) throws(StorageError) {
+        if key.isEmpty { throw .invalid("a key needs at least one byte") }
+        if key.count > maximumKey { throw .tooLarge(what: "key", size: key.count, limit: maximumKey) }
+    }
+
+    @inline(__always)
+    private func checkValue(_ value: Bytes) throws(StorageError) {
+        if value.count > NodeLayout.maximumValue {
+            throw .tooLarge(what: "value", size: value.count, limit: NodeLayout.maximumValue)
+        }
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store of named trees over a paged file: opens and closes it, hands out transactions. Holds no tree state of its own:
+// all of that hangs from the root a snapshot sees.
+
+package import HornbeamPages
+import Synchronization
+
+/// Named trees in one file or in memory. Any thread may use it.
+package final class TreeStore: Sendable {
+    private let pages: PageStore
+    private let names: TreeNames
+    private let durability: Durability
+    /// For whoever holds the write transaction; made by the first one.
+    private let memory: Mutex<WriterMemory?>
+
+    private init(
+        options: StoreOptions,
+        open: (@escaping PageStore.StructureCheck, PageStore.Replay) throws(StorageError) -> PageStore
+    ) throws(StorageError) {
+        let names = TreeNames()
+        // Recovery replays one record after the other, in one thread.
+        let replaying = Mutex<WriterMemory?>(nil)
+        pages = try open(
+            { (page, kind) in NodeValidation.problem(page, kind: kind) },
+            { (record, writer) throws(StorageError) in
+                let memory = replaying.withLock { (held) in
+                    let memory = held ?? WriterMemory(pageSize: writer.view.pageSize)
+                    held = memory
+                    return memory
+                }
+                try Transaction.replay(record, with: writer, memory: memory, names: names)
+            })
+        self.names = names
+        durability = options.durability
+        memory = Mutex(nil)
+    }
+
+    /// Opens (or creates) the store in the file at `path`.
+    package static func open(at path: String, options: StoreOptions = StoreOptions()) throws(StorageError) -> TreeStore {
+        try TreeStore(options: options) { (structure, replay) throws(StorageError) in
+            try PageStore.open(path: path, options: options, structure: structure, replay: replay)
+        }
+    }
+
+    /// Opens (or creates) the store in `file`: simulated disks, and stores without a file.
+    package static func open(
+        file: any StoreFile, options: StoreOptions = StoreOptions()
+    ) throws(StorageError) -> TreeStore {
+        try TreeStore(options: options) { (structure, replay) throws(StorageError) in
+            try PageStore.open(file: file, options: options, structure: structure, replay: replay)
+        }
+    }
+
+    /// A store without a file.
+    package static func inMemory(options: StoreOptions = StoreOptions()) throws(StorageError) -> TreeStore {
+        try open(file: try MemoryFile(), options: options)
+    }
+
+    /// A frozen view of the newest committed state. Any number at once, from any thread; never blocks.
+    package func beginRead() throws(StorageError) -> Transaction {
+        Transaction(store: pages, view: try pages.beginRead(), writer: nil, names: names)
+    }
+
+    /// The one write transaction; waits its turn.
+    package func beginWrite() throws(StorageError) -> Transaction {
+        let writer = try pages.beginWrite()
+        let memory = memory.withLock { (held) in
+            let memory = held ?? WriterMemory(pageSize: writer.view.pageSize)
+            held = memory
+            return memory
+        }
+        memory.redo.begin(limit: pages.maximumRedoSize)
+        return Transaction(
+            store: pages, view: writer.view, writer: TreeWriter(pages: writer, memory: memory), names: names,
+            durability: durability)
+    }
+
+    /// Makes all commits durable and empties the journal.
+    package func checkpoint() throws(StorageError) { try pages.checkpoint() }
+
+    /// Checkpoints and releases the file. `.busy` while transactions are open.
+    package func close() throws(StorageError) { try pages.close() }
+
+    /// Verifies everything; calls `report` for each problem. True if there was none. Reads every page. Starts over when
+    /// a commit comes between, and throws `.busy` if one always does.
+    package func check(report: (String) -> Void) throws(StorageError) -> Bool {
+        var attempt = 0
+        while true {
+            attempt += 1
+            let view = try pages.beginRead()
+            defer { pages.endRead(view) }
+            var check = TreeCheck(pages: pages, view: view)
+            do throws(StorageError) {
+                try check.run()
+            } catch {
+                guard case .busy = error, attempt < Self.checkAttempts else { throw error }
+                continue
+            }
+            for problem in check.problems { report(problem) }
+            return check.problems.isEmpty
+        }
+    }
+
+    private static let checkAttempts = 5
+
+    package var statistics: StoreStatistics { StoreStatistics(pages.statistics) }
+}
+
+/// Figures of a store. Sizes in bytes.
+package struct StoreStatistics: Sendable {
+    package var fileBytes: UInt64 = 0
+    package var usedBytes: UInt64 = 0
+    package var journalBytes: UInt64 = 0
+    package var pageSize: Int = 8192
+    package var transaction: UInt64 = 0
+    package var checkpoint: UInt64 = 0
+    package init() {}
+
+    init(_ pages: PageStatistics) {
+        fileBytes = pages.fileBytes
+        usedBytes = pages.usedBytes
+        journalBytes = pages.journalBytes
+        pageSize = pages.pageSize
+        transaction = pages.transaction
+        checkpoint = pages.checkpoint
+    }
+}

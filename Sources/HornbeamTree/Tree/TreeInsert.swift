@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Putting entries: in place where they fit, else by rebuilding the node with another prefix or splitting it, up to the
+// root. Arguments were checked by the transaction: the key has 1 to `maximumKey` bytes, the value at most `maximumValue`.
+
+import HornbeamPages
+
+extension TreeWriter {
+    /// Inserts or replaces.
+    func put(_ tree: OpenTreePointer, _ key: Bytes, _ value: Bytes) throws(StorageError) {
+        guard !tree.pointee.root.isEmpty else { return try plant(tree, key, value) }
+        let (index, found) = try descend(tree, key)
+        let stored = try store(tree, value, keySize: key.count)
+        try ownPath(tree)
+        if found {
+            try replaceValue(tree, index, key, stored)
+        } else {
+            addToCounts(tree, 1)
+            try insert(tree, level: 0, at: index, key, stored)
+        }
+    }
+
+    /// Inserts behind all entries; false (and nothing done) if the key isn't the greatest.
+    func append(_ tree: OpenTreePointer, _ key: Bytes, _ value: Bytes) throws(StorageError) -> Bool {
+        guard !tree.pointee.root.isEmpty else {
+            try plant(tree, key, value)
+            return true
+        }
+        let (index, found) = try descend(tree, key)
+        guard !found, isRightEdge(tree, level: 0, index: index) else { return false }
+        let stored = try store(tree, value, keySize: key.count)
+        try ownPath(tree)
+        addToCounts(tree, 1)
+        try insert(tree, level: 0, at: index, key, stored)
+        return true
+    }
+
+    /// The first entry of an empty tree.
+    private func plant(_ tree: OpenTreePointer, _ key: Bytes, _ value: Bytes) throws(StorageError) {
+        let stored = try store(tree, value, keySize: key.count)
+        let leaf = try newNode(level: 0)
+        var list = emptyList(isBranch: false)
+        list.insert(at: 0, key: key, value: stored)
+        list.write(0..<1, to: leaf.editor.base, size: pageSize)
+        tree.pointee.root = TreeRoot(page: leaf.page, birth: birth, count: 1, level: 0)
+    }
+
+    /// The value as a cell will hold it; writes its page if it needs one.
+    @inline(__always)
+    private func store(_ tree: OpenTreePointer, _ value: Bytes, keySize: Int) throws(StorageError) -> CellValue {
+        if NodeLayout.cellHeader &+ keySize &+ value.count <= NodeLayout.inlineLimit(pageSize: pageSize) {
+            return CellValue(bytes: value, isLong: false)
+        }
+        try LongValue.write(value, with: pages).write(to: memory.reference)
+        tree.pointee.longValues &+= 1
+        return CellValue(bytes: Bytes(start: memory.reference, count: NodeLayout.referenceSize), isLong: true)
+    }
+
+    private func replaceValue(
+        _ tree: OpenTreePointer, _ index: Int, _ key: Bytes, _ value: CellValue
+    ) throws(StorageError) {
+        let leaf = editor(0)
+        let old = leaf.view.cell(index)
+        let long = old.isLong ? LongReference(old.value) : nil
+        let size = value.bytes.count
+        if size <= old.valueSize || leaf.fits(keySize: key.count, valueSize: size, freed: old.size) != .no {
+            leaf.replace(at: index, value: value, scratch: memory.page)
+        } else {
+            try rebuild(tree, level: 0, at: index, key, value, replacing: true)
+        }
+        guard let long else { return }
+        try LongValue.free(long, with: pages)
+        tree.pointee.longValues &-= 1
+    }
+
+    /// Inserts an entry in the path's node of that level, before `index`.
+    @inline(__always)
+    private func insert(
+        _ tree: OpenTreePointer, level: Int, at index: Int, _ key: Bytes, _ value: CellValue
+    ) throws(StorageError) {
+        let node = editor(level)
+        if node.sharesPrefix(key), node.fits(keySize: key.count, valueSize: value.bytes.count) == .asIs {
+            node.insert(at: index, key: key, value: value)
+        } else {
+            try insertSlowly(tree, level: level, at: index, key, value)
+        }
+    }
+
+    private func insertSlowly(
+        _ tree: OpenTreePointer, level: Int, at index: Int, _ key: Bytes, _ value: CellValue
+    ) throws(StorageError) {
+        let node = editor(level)
+        if node.sharesPrefix(key), node.fits(keySize: key.count, valueSize: value.bytes.count) == .compacted {
+            node.compact(scratch: memory.page)
+            let value = CellValue(bytes: node.inCopy(value.bytes, memory.page), isLong: value.isLong)
+            node.insert(at: index, key: node.inCopy(key, memory.page), value: value)
+        } else {
+            try rebuild(tree, level: level, at: index, key, value, replacing: false)
+        }
+    }
+
+    /// Writes the node anew with the entry in it, as one node or two.
+    private func rebuild(
+        _ tree: OpenTreePointer, level: Int, at index: Int, _ key: Bytes, _ value: CellValue, replacing: Bool
+    ) throws(StorageError) {
+        let node = editor(level)
+        memory.page.copyMemory(from: node.base, byteCount: pageSize)
+        let copy = NodeView(UnsafeRawPointer(memory.page), size: pageSize)
+        let value = CellValue(bytes: node.inCopy(value.bytes, memory.page), isLong: value.isLong)
+        var list = emptyList(isBranch: level > 0)
+        list.append(copy, 0..<copy.count)
+        if replacing {
+            list.setValue(at: index, value)
+        } else {
+            list.insert(at: index, key: node.inCopy(key, memory.page), value: value)
+        }
+        if list.nodeSize(0..<list.count) <= capacity {
+            return list.write(0..<list.count, to: node.base, size: pageSize)
+        }
+        // Ascending keys fill nodes to the brim: the new entry starts the next one.
+        let isAscending = !replacing && isRightEdge(tree, level: level, index: index)
+        guard let cut = isAscending ? index : list.splitIndex(capacity: capacity) else {
+            throw .corrupt(Corruption(page: path[level].page, reason: "the entries of a node do not fit in two"))
+        }
+        try split(tree, level: level, list, at: cut)
+    }
+
+    private func split(
+        _ tree: OpenTreePointer, level: Int, _ list: EntryList, at cut: Int
+    ) throws(StorageError) {
+        let right = try newNode(level: level)
+        let separator = memory.separators + (level & 1) * NodeLayout.maximumKey(pageSize: pageSize)
+        let key = Bytes(start: separator, count: list.separator(at: cut, to: separator))
+        let left = editor(level)
+        list.write(0..<cut, to: left.base, size: pageSize)
+        list.write(cut..<list.count, to: right.editor.base, size: pageSize)
+        let leftRecord = ChildRecord(page: path[level].page, birth: birth, count: entries(left.view, level))
+        let rightRecord = ChildRecord(page: right.page, birth: birth, count: entries(right.editor.view, level))
+        if level == tree.pointee.root.level {
+            return try raiseRoot(tree, leftRecord, key, rightRecord)
+        }
+        let index = path[level + 1].index
+        editor(level + 1).setChild(index, leftRecord)
+        rightRecord.write(to: memory.reference)
+        let value = CellValue(bytes: Bytes(start: memory.reference, count: NodeLayout.referenceSize), isLong: false)
+        try insert(tree, level: level + 1, at: index + 1, key, value)
+    }
+
+    /// Puts a new root above the two halves of the old one.
+    private func raiseRoot(
+        _ tree: OpenTreePointer, _ left: ChildRecord, _ separator: Bytes, _ right: ChildRecord
+    ) throws(StorageError) {
+        let level = tree.pointee.root.level + 1
+        guard level < NodeLayout.maximumLevels else {
+            throw .tooLarge(what: "tree height", size: level + 1, limit: NodeLayout.maximumLevels)
+        }
+        let root = try newNode(level: level)
+        var list = emptyList(isBranch: true)
+        for (index, record) in [left, right].enumerated() {
+            let bytes = memory.page + index * NodeLayout.referenceSize
+            record.write(to: bytes)
+            let value = CellValue(bytes: Bytes(start: bytes, count: NodeLayout.referenceSize), isLong: false)
+            list.insert(at: index, key: separator, value: value)
+        }
+        list.write(0..<2, to: root.editor.base, size: pageSize)
+        tree.pointee.root.page = root.page
+        tree.pointee.root.birth = birth
+        tree.pointee.root.level = level
+    }
+
+    private func entries(_ node: NodeView, _ level: Int) -> UInt64 {
+        level == 0 ? UInt64(node.count) : node.childEntries
+    }
+
+    /// Whether an entry before `index` of the path's node at that level would be the tree's last.
+    private func isRightEdge(_ tree: OpenTreePointer, level: Int, index: Int) -> Bool {
+        guard index == editor(level).view.count else { return false }
+        var above = level + 1
+        while above <= tree.pointee.root.level {
+            guard path[above].index == editor(above).view.count - 1 else { return false }
+            above += 1
+        }
+        return true
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tree as a snapshot sees it: its root, and the reads that need no cursor. A lookup allocates nothing and counts no
+// references. Nothing here changes a page.
+
+import HornbeamPages
+
+/// Where a tree hangs. Page 0: an empty tree.
+struct TreeRoot: Equatable {
+    var page: UInt64 = 0
+    var birth: UInt64 = 0
+    /// Entries in the tree.
+    var count: UInt64 = 0
+    /// Of the root; 0 is a leaf.
+    var level = 0
+
+    @inline(__always) var isEmpty: Bool { page == 0 }
+}
+
+extension PageView {
+    /// A node, verified.
+    @inline(__always)
+    func node(_ page: UInt64, birth: UInt64, level: Int) throws(StorageError) -> NodeView {
+        let kind = level == 0 ? PageKind.leaf : PageKind.branch
+        let bytes = try self.page(page, birth: birth, kind: kind, level: UInt8(truncatingIfNeeded: level))
+        return NodeView(bytes, size: pageSize)
+    }
+}
+
+extension TreeRoot {
+    /// The value of `key`: bytes in the mapping or in the writer's frame.
+    @inline(__always)
+    func get(_ key: Bytes, in view: PageView) throws(StorageError) -> Bytes? {
+        guard !isEmpty else { return nil }
+        let leaf = try leaf(for: key, in: view)
+        let (index, found) = leaf.find(key)
+        guard found else { return nil }
+        let cell = leaf.cell(index)
+        return cell.isLong ? try LongValue.read(LongReference(cell.value), in: view) : cell.valueBytes
+    }
+
+    /// The leaf whose range holds `key`. Not of an empty tree.
+    @inline(__always)
+    private func leaf(for key: Bytes, in view: PageView) throws(StorageError) -> NodeView {
+        var page = page
+        var birth = birth
+        var level = level
+        while level > 0 {
+            let node = try view.node(page, birth: birth, level: level)
+            let child = node.child(node.childIndex(key))
+            page = child.page
+            birth = child.birth
+            level &-= 1
+        }
+        return try view.node(page, birth: birth, level: 0)
+    }
+
+    /// How many entries have keys less than `key`.
+    func rank(_ key: Bytes, in view: PageView) throws(StorageError) -> UInt64 {
+        guard !isEmpty else { return 0 }
+        var rank: UInt64 = 0
+        var page = page
+        var birth = birth
+        var level = level
+        while level > 0 {
+            let node = try view.node(page, birth: birth, level: level)
+            let index = node.childIndex(key)
+            for earlier in 0..<index { rank &+= node.child(earlier).count }
+            let child = node.child(index)
+            page = child.page
+            birth = child.birth
+            level -= 1
+        }
+        let leaf = try view.node(page, birth: birth, level: 0)
+        return rank &+ UInt64(leaf.find(key).index)
+    }
+
+    /// Entries in [from, to); an empty bound is an open end.
+    func count(from: Bytes, to: Bytes, in view: PageView) throws(StorageError) -> UInt64 {
+        let start = from.isEmpty ? 0 : try rank(from, in: view)
+        let end = to.isEmpty ? count : try rank(to, in: view)
+        return end > start ? end - start : 0
+    }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all changes of trees share: the path from the root to a leaf, copy-on-write along it, and memory to rebuild nodes
+// in. One write transaction uses it at a time. An error in the middle of a change may leave a tree half changed: the
+// transaction must then be aborted.
+
+import Glibc
+import HornbeamPages
+
+/// One node of the path to a leaf.
+struct PathStep {
+    var page: UInt64
+    var birth: UInt64
+    var base: UnsafeRawPointer
+    /// The child taken; in a leaf, the entry.
+    var index: Int
+}
+
+/// Memory for changing trees: taken once for a store and used by its one write transaction at a time.
+final class WriterMemory: @unchecked Sendable {
+    // Safe to send: whoever holds the store's write transaction has it to itself.
+    let pageSize: Int
+    let path: UnsafeMutablePointer<PathStep>
+    /// A node as it was before it is rewritten, or a new one before it goes to its page.
+    let page: UnsafeMutableRawPointer
+    let entries: UnsafeMutablePointer<EntryReference>
+    /// Two separators in turn: one comes in while the next goes up. Each a longest key.
+    let separators: UnsafeMutableRawPointer
+    /// A child record or a long value's reference on its way into a cell.
+    let reference: UnsafeMutableRawPointer
+    let redo = RedoLog()
+
+    init(pageSize: Int) {
+        self.pageSize = pageSize
+        path = .allocate(capacity: NodeLayout.maximumLevels)
+        page = .allocate(byteCount: pageSize, alignment: 16)
+        // Free space of a rebuilt node keeps what was here: never anything but page content.
+        memset(page, 0, pageSize)
+        entries = .allocate(capacity: EntryList.capacity(pageSize: pageSize))
+        separators = .allocate(byteCount: 2 * NodeLayout.maximumKey(pageSize: pageSize), alignment: 16)
+        reference = .allocate(byteCount: NodeLayout.referenceSize, alignment: 16)
+    }
+
+    deinit {
+        path.deallocate()
+        page.deallocate()
+        entries.deallocate()
+        separators.deallocate()
+        reference.deallocate()
+    }
+}
+
+/// Changes trees through a page writer.
+final class TreeWriter {
+    let pages: PageWriter
+    let view: PageView
+    let memory: WriterMemory
+    let path: UnsafeMutablePointer<PathStep>
+    let birth: UInt64
+    let pageSize: Int
+    /// Of a node, in bytes.
+    let capacity: Int
+
+    init(pages: PageWriter, memory: WriterMemory) {
+        self.pages = pages
+        self.memory = memory
+        view = pages.view
+        path = memory.path
+        birth = pages.birth
+        pageSize = pages.view.pageSize
+        capacity = NodeLayout.capacity(pageSize: pageSize)
+    }
+
+    /// The path's node at a level, after `ownPath`.
+    @inline(__always)
+    func editor(_ level: Int) -> NodeEditor {
+        NodeEditor(UnsafeMutableRawPointer(mutating: path[level].base), size: pageSize)
+    }
+
+    func emptyList(isBranch: Bool) -> EntryList {
+        EntryList(
+            storage: memory.entries, capacity: EntryList.capacity(pageSize: pageSize), isBranch: isBranch)
+    }
+
+    /// Fills the path from the root to the leaf of `key`. Not of an empty tree. Copies nothing.
+    @inline(__always)
+    func descend(_ tree: OpenTreePointer, _ key: Bytes) throws(StorageError) -> (index: Int, found: Bool) {
+        let root = tree.pointee.root
+        var page = root.page
+        var birth = root.birth
+        var level = root.level
+        while level > 0 {
+            let node = try view.node(page, birth: birth, level: level)
+            let index = node.childIndex(key)
+            path[level] = PathStep(page: page, birth: birth, base: node.base, index: index)
+            let child = node.child(index)
+            page = child.page
+            birth = child.birth
+            level &-= 1
+        }
+        let leaf = try view.node(page, birth: birth, level: 0)
+        let (index, found) = leaf.find(key)
+        path[0] = PathStep(page: page, birth: birth, base: leaf.base, index: index)
+        return (index, found)
+    }
+
+    /// Makes every node of the path a page of this transaction, from the root down.
+    @inline(__always)
+    func ownPath(_ tree: OpenTreePointer) throws(StorageError) {
+        var level = tree.pointee.root.level
+        while level >= 0 {
+            if path[level].birth != birth { try ownStep(tree, level) }
+            level &-= 1
+        }
+    }
+
+    private func ownStep(_ tree: OpenTreePointer, _ level: Int) throws(StorageError) {
+        let step = path[level]
+        let copy = try own(ChildRecord(page: step.page, birth: step.birth, count: 0), level: level)
+        path[level].page = copy.page
+        path[level].birth = birth
+        path[level].base = UnsafeRawPointer(copy.editor.base)
+        if level == tree.pointee.root.level {
+            tree.pointee.root.page = copy.page
+            tree.pointee.root.birth = birth
+        } else {
+            let parent = editor(level + 1)
+            let index = path[level + 1].index
+            parent.setChild(
+                index, ChildRecord(page: copy.page, birth: birth, count: parent.view.child(index).count))
+        }
+    }
+
+    /// The node as a page of this transaction; a copy if it isn't one yet.
+    func own(_ node: ChildRecord, level: Int) throws(StorageError) -> (page: UInt64, editor: NodeEditor) {
+        let kind = level == 0 ? PageKind.leaf : PageKind.branch
+        if node.birth == birth {
+            let base = try view.node(node.page, birth: birth, level: level).base
+            return (node.page, NodeEditor(UnsafeMutableRawPointer(mutating: base), size: pageSize))
+        }
+        let copy = try pages.copy(
+            node.page, birth: node.birth, kind: kind, level: UInt8(truncatingIfNeeded: level))
+        return (copy.number, NodeEditor(copy.bytes, size: pageSize))
+    }
+
+    func newNode(level: Int) throws(StorageError) -> (page: UInt64, editor: NodeEditor) {
+        let page = try pages.allocate(
+            kind: level == 0 ? .leaf : .branch, level: UInt8(truncatingIfNeeded: level), sectors: nil)
+        return (page.number, NodeEditor(page.bytes, size: pageSize))
+    }
+
+    /// Replaces the content of a node by the list's. The list may point into that node.
+    func rewrite(_ node: NodeEditor, with list: EntryList) {
+        list.write(0..<list.count, to: memory.page, size: pageSize)
+        let header = PageLayout.headerSize
+        (node.base + header).copyMemory(from: memory.page + header, byteCount: pageSize - header)
+    }
+
+    /// Frees the value's page if the cell refers to one.
+    func freeLongValue(_ tree: OpenTreePointer, _ cell: CellView) throws(StorageError) {
+        guard cell.isLong else { return }
+        try LongValue.free(LongReference(cell.value), with: pages)
+        tree.pointee.longValues &-= 1
+    }
+
+    /// Adds to the counts along the path above the leaf, and to the tree's.
+    @inline(__always)
+    func addToCounts(_ tree: OpenTreePointer, _ difference: Int64) {
+        var level = tree.pointee.root.level
+        while level > 0 {
+            editor(level).addToChild(path[level].index, difference)
+            level &-= 1
+        }
+        tree.pointee.root.count &+= UInt64(bitPattern: difference)
+    }
+}

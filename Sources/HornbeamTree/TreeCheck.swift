@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Verifies a snapshot as a whole: every page again from its bytes, and what no page shows alone: order across nodes, the
+// separators' bounds, counts, births, that no page is reached twice and that space is accounted for. Goes on after a
+// problem where it can, and never trusts what it has not just looked at.
+
+import HornbeamPages
+
+struct TreeCheck {
+    private let pages: PageStore
+    private let view: PageView
+    /// What was found, in words.
+    private(set) var problems: [String] = []
+    private var reachable: [(page: UInt64, sectors: UInt32)] = []
+    private var seen: Set<UInt64> = []
+    /// Of the tree being walked.
+    private var name = ""
+    private var longValues: UInt64 = 0
+    private var numbers: Set<UInt32> = []
+
+    init(pages: PageStore, view: PageView) {
+        self.pages = pages
+        self.view = view
+    }
+
+    /// Fills `problems`. Throws `.busy` if a commit came between, whatever was found.
+    mutating func run() throws(StorageError) {
+        let root = view.root
+        let top = TreeRoot(page: root.page, birth: root.birth, count: root.count, level: Int(root.level))
+        var records: [(name: [UInt8], value: [UInt8])] = []
+        walk("catalogue", top, longValues: 0) { (leaf, index) in
+            let cell = leaf.cell(index)
+            records.append((leaf.keyBytes(index), cell.isLong ? [] : Array(cell.valueBytes)))
+        }
+        for record in records { checkTree(record.name, record.value, nextTree: root.nextTree) }
+        // Sectors can only be accounted for when all pages were found.
+        guard isSound else { return }
+        var leaks: [String] = []
+        _ = try pages.checkSpace(reachable: reachable, transaction: view.transaction) { leaks.append($0) }
+        problems += leaks
+    }
+
+    private var isSound: Bool { problems.isEmpty }
+
+    private mutating func checkTree(_ name: [UInt8], _ value: [UInt8], nextTree: UInt32) {
+        let text = String(decoding: name, as: UTF8.self)
+        do throws(StorageError) {
+            let record = try value.withBytes { (bytes) throws(StorageError) in
+                try CatalogueRecord(bytes, transaction: view.transaction)
+            }
+            if !numbers.insert(record.number).inserted || record.number >= nextTree {
+                problem("tree “\(text)”: its number \(record.number) is another tree's or out of range")
+            }
+            walk(text, record.root, longValues: record.longValues) { (_, _) in }
+        } catch {
+            problem(error.inTree(text).description)
+        }
+    }
+
+    private mutating func problem(_ text: String) { problems.append(text) }
+
+    private mutating func problem(_ page: UInt64, _ reason: String) {
+        problem(Corruption(page: page, tree: name, reason: reason).description)
+    }
+
+    private mutating func walk(
+        _ name: String, _ root: TreeRoot, longValues expected: UInt64, each: (NodeView, Int) -> Void
+    ) {
+        self.name = name
+        longValues = 0
+        guard root.isPlausible(transaction: view.transaction) else {
+            return problem(root.page, "an impossible root")
+        }
+        guard !root.isEmpty else { return }
+        let record = ChildRecord(page: root.page, birth: root.birth, count: root.count)
+        node(record, level: root.level, bounds: Bounds(), each: each)
+        if isSound, longValues != expected {
+            problem(root.page, "the tree has \(longValues) long values, the catalogue says \(expected)")
+        }
+    }
+
+    /// What the separators above a node say of its keys: low ≤ key < high.
+    private struct Bounds {
+        var low: [UInt8]?
+        var high: [UInt8]?
+    }
+
+    private mutating func node(
+        _ record: ChildRecord, level: Int, bounds: Bounds, each: (NodeView, Int) -> Void
+    ) {
+        let sectors = UInt32(view.pageSize / 4096)
+        guard take(record.page, sectors) else { return }
+        let node: NodeView
+        do throws(StorageError) {
+            try pages.verifyWholePage(
+                record.page, birth: record.birth, kind: level == 0 ? .leaf : .branch,
+                level: UInt8(truncatingIfNeeded: level))
+            node = try view.node(record.page, birth: record.birth, level: level)
+        } catch {
+            return problem(error.inTree(name).description)
+        }
+        let bytes = Bytes(start: node.base, count: node.size)
+        if let reason = NodeValidation.problem(bytes, kind: level == 0 ? .leaf : .branch) {
+            return problem(record.page, reason)
+        }
+        checkBounds(node, record.page, isBranch: level > 0, bounds)
+        let count = level == 0 ? UInt64(node.count) : node.childEntries
+        if count != record.count {
+            problem(record.page, "\(count) entries below it, its parent says \(record.count)")
+        }
+        for index in 0..<node.count {
+            if level == 0 {
+                each(node, index)
+                checkLongValue(node.cell(index))
+            } else {
+                let low = index == 0 ? bounds.low : node.keyBytes(index)
+                let high = index + 1 < node.count ? node.keyBytes(index + 1) : bounds.high
+                self.node(node.child(index), level: level - 1, bounds: Bounds(low: low, high: high), each: each)
+            }
+        }
+    }
+
+    /// Notes a page as reached; false, and a problem, if it was before.
+    private mutating func take(_ page: UInt64, _ sectors: UInt32) -> Bool {
+        guard seen.insert(page).inserted else {
+            problem(page, "two places refer to it")
+            return false
+        }
+        reachable.append((page, sectors))
+        return true
+    }
+
+    private mutating func checkBounds(_ node: NodeView, _ page: UInt64, isBranch: Bool, _ bounds: Bounds) {
+        let first = isBranch ? 1 : 0
+        guard first < node.count else { return }
+        if let low = bounds.low, node.keyBytes(first).lexicographicallyPrecedes(low) {
+            problem(page, "its first key is less than the separator before it")
+        }
+        if let high = bounds.high, !node.keyBytes(node.count - 1).lexicographicallyPrecedes(high) {
+            problem(page, "its last key is not less than the separator after it")
+        }
+    }
+
+    private mutating func checkLongValue(_ cell: CellView) {
+        guard cell.isLong else { return }
+        longValues += 1
+        let long = LongReference(cell.value)
+        let sectors = LongValue.sectors(long.size)
+        guard take(long.page, sectors) else { return }
+        do throws(StorageError) {
+            try pages.verifyWholePage(long.page, birth: long.birth, kind: .longValue, level: 0, sectors: sectors)
+            _ = try LongValue.read(long, in: view)
+        } catch {
+            problem(error.inTree(name).description)
+        }
+    }
+}
+
+extension NodeView {
+    /// A copy of the whole key; of a branch's first entry it has no meaning.
+    func keyBytes(_ index: Int) -> [UInt8] { Array(prefix) + Array(cell(index).suffix) }
+}

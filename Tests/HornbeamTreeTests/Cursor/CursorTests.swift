@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cursors: every move against the model, in reads and between the changes of a write transaction.
+
+import HornbeamPages
+import Testing
+
+@testable import HornbeamTree
+
+@Suite("Cursor")
+struct CursorTests {
+    private func fill(_ kind: KeyKind, _ count: Int, _ random: inout SeededRandom) -> ModelTree {
+        var counter: UInt64 = 0
+        var model = ModelTree()
+        for index in 0..<count {
+            let key = kind.key(&random, maximum: 1024, counter: &counter)
+            model.put(key, random.bytes(index % 97 == 0 ? 5000 : random.below(50)))
+        }
+        return model
+    }
+
+    private func store(_ model: ModelTree) throws -> TreeStore {
+        var options = StoreOptions()
+        options.pageSize = 4096
+        let store = try TreeStore.inMemory(options: options)
+        let transaction = try store.beginWrite()
+        let tree = try #require(try transaction.tree("t", create: true))
+        try transaction.load(tree, zip(model.keys, model.values).map { (key: $0, value: $1) })
+        try transaction.commit()
+        return store
+    }
+
+    @Test("Forwards and backwards a cursor meets every entry once", arguments: KeyKind.allCases)
+    func scans(kind: KeyKind) throws {
+        var random = SeededRandom(seed: testSeed)
+        let model = fill(kind, 2000, &random)
+        let transaction = try store(model).beginRead()
+        let tree = try #require(try transaction.tree("t"))
+        var cursor = try transaction.cursor(tree)
+        for index in 0..<model.count {
+            #expect(try cursor.next())
+            #expect(Array(cursor.key) == model.keys[index])
+            #expect(Array(cursor.value) == model.values[index])
+        }
+        #expect(try !cursor.next())
+        #expect(try !cursor.next())
+        let isValid = cursor.isValid
+        #expect(!isValid)
+        for index in (0..<model.count).reversed() {
+            #expect(try cursor.previous())
+            #expect(Array(cursor.key) == model.keys[index])
+            #expect(Array(cursor.value) == model.values[index])
+        }
+        #expect(try !cursor.previous())
+        #expect(try !cursor.previous())
+        #expect(try cursor.next())
+        #expect(Array(cursor.key) == model.keys.first)
+    }
+
+    @Test("Seeking finds neighbours by key and entries by rank, and goes on from there", arguments: KeyKind.allCases)
+    func seeks(kind: KeyKind) throws {
+        var random = SeededRandom(seed: testSeed)
+        let model = fill(kind, 1500, &random)
+        let transaction = try store(model).beginRead()
+        let tree = try #require(try transaction.tree("t"))
+        var cursor = try transaction.cursor(tree)
+        var counter: UInt64 = 0
+        for _ in 0..<1500 {
+            let isThere = random.oneIn(2)
+            let key =
+                isThere
+                ? model.keys[random.below(model.count)] : kind.key(&random, maximum: 1024, counter: &counter)
+            let rank = model.rank(key)
+            let expected: Int
+            switch random.below(3) {
+            case 0:
+                #expect(try cursor.seek(key) == (rank < model.count))
+                expected = rank
+            case 1:
+                expected = model.index(of: key) ?? rank - 1
+                #expect(try cursor.seekLast(key) == (expected >= 0))
+            default:
+                expected = random.below(model.count + 2)
+                #expect(try cursor.seek(index: UInt64(expected)) == (expected < model.count))
+            }
+            let isValid = cursor.isValid
+            #expect(isValid == model.keys.indices.contains(expected))
+            guard isValid else {
+                let size = cursor.key.count + cursor.value.count
+                #expect(size == 0)
+                continue
+            }
+            #expect(Array(cursor.key) == model.keys[expected], "HORNBEAM_SEED=\(testSeed)")
+            let step = random.oneIn(2) ? 1 : -1
+            let moved = step == 1 ? try cursor.next() : try cursor.previous()
+            #expect(moved == model.keys.indices.contains(expected + step))
+            if moved { #expect(Array(cursor.value) == model.values[expected + step], "HORNBEAM_SEED=\(testSeed)") }
+        }
+    }
+
+    @Test("In an empty tree no move succeeds, and none does after the transaction's end but throws")
+    func emptyAndEnded() throws {
+        let store = try TreeStore.inMemory()
+        let transaction = try store.beginWrite()
+        let tree = try #require(try transaction.tree("t", create: true))
+        var cursor = try transaction.cursor(tree)
+        #expect(try !cursor.next())
+        #expect(try !cursor.previous())
+        #expect(try !cursor.first())
+        #expect(try !cursor.last())
+        #expect(try !cursor.seek([1]))
+        #expect(try !cursor.seekLast([1]))
+        #expect(try !cursor.seek(index: 0))
+        try transaction.put(tree, [1], [2])
+        #expect(try cursor.first())
+        transaction.abort()
+        #expect(throws: StorageError.invalid("the transaction has ended")) { try cursor.next() }
+        #expect(throws: StorageError.invalid("the transaction has ended")) { try cursor.seek([1]) }
+        #expect(throws: StorageError.invalid("the transaction has ended")) { try cursor.last() }
+    }
+
+    @Test("A cursor keeps its place through its transaction's changes", arguments: KeyKind.allCases)
+    func keepsPlace(kind: KeyKind) throws {
+        var random = SeededRandom(seed: testSeed)
+        var counter: UInt64 = 0
+        var model = fill(kind, 600, &random)
+        let transaction = try store(model).beginWrite()
+        let tree = try #require(try transaction.tree("t"))
+        var cursor = try transaction.cursor(tree)
+        /// The key it stands on, or stood on until it was deleted.
+        var place: [UInt8]?
+        for _ in 0..<3000 {
+            switch random.below(6) {
+            case 0:
+                let key = kind.key(&random, maximum: 1024, counter: &counter)
+                try transaction.put(tree, key, [9, 9])
+                model.put(key, [9, 9])
+            case 1 where model.count > 50:
+                let key = random.oneIn(2) ? place ?? model.keys[0] : model.keys[random.below(model.count)]
+                #expect(try transaction.delete(tree, key) == model.delete(key))
+            case 2:
+                let index = random.below(model.count)
+                #expect(try cursor.seek(index: UInt64(index)))
+                place = model.keys[index]
+            case 3 where place != nil && model.get(place ?? []) != nil:
+                #expect(Array(cursor.key) == place)
+                #expect(Array(cursor.value) == model.get(place ?? []), "HORNBEAM_SEED=\(testSeed)")
+            default:
+                guard let key = place else { continue }
+                let isForward = random.oneIn(2)
+                let rank = model.rank(key)
+                let next = isForward ? (model.index(of: key) == nil ? rank : rank + 1) : rank - 1
+                let moved = isForward ? try cursor.next() : try cursor.previous()
+                #expect(moved == model.keys.indices.contains(next), "HORNBEAM_SEED=\(testSeed)")
+                place = moved ? model.keys[next] : nil
+                if moved { #expect(Array(cursor.key) == place, "HORNBEAM_SEED=\(testSeed)") }
+            }
+        }
+        transaction.abort()
+    }
+
+    @Test("A scan may delete what it stands on, or put beside it")
+    func changesDuringScan() throws {
+        var random = SeededRandom(seed: testSeed)
+        let model = fill(.random, 1000, &random)
+        let transaction = try store(model).beginWrite()
+        let tree = try #require(try transaction.tree("t"))
+        var cursor = try transaction.cursor(tree)
+        var met = 0
+        while try cursor.next() {
+            let key = Array(cursor.key)
+            #expect(key == model.keys[met])
+            if met % 3 == 0 { #expect(try transaction.delete(tree, key)) }
+            if met % 3 == 1 { try transaction.put(tree, key, random.bytes(200)) }
+            met += 1
+        }
+        #expect(met == model.count)
+        #expect(try transaction.count(tree) == UInt64(model.count - (model.count + 2) / 3))
+    }
+}

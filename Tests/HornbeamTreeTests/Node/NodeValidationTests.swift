@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hostile pages: whatever validation lets through, no reader or editor may leave the page. Each runs between two guard
+// pages, so that one byte too far ends the test.
+
+import HornbeamPages
+import Testing
+
+@testable import HornbeamTree
+
+@Suite("Node validation")
+struct NodeValidationTests {
+    /// Runs everything that trees do with a node over an accepted page, the editors last.
+    private func exercise(_ page: GuardedPage, isBranch: Bool, _ random: inout SeededRandom) {
+        let node = NodeView(UnsafeRawPointer(page.bytes), size: page.size)
+        var keys = [random.bytes(4), random.bytes(40)]
+        for index in 0..<node.count {
+            let key = node.keyBytes(index)
+            if index % 7 == 0 { keys.append(key) }
+            _ = node.cell(index).valueBytes.reduce(0) { $0 &+ Int($1) }
+            if isBranch { _ = node.child(index) }
+        }
+        for key in keys {
+            key.withUnsafeBytes { _ = isBranch ? node.childIndex($0) : node.find($0).index }
+        }
+        let memory = WriterMemory(pageSize: page.size)
+        var list = EntryList(
+            storage: memory.entries, capacity: EntryList.capacity(pageSize: page.size), isBranch: isBranch)
+        list.append(node, 0..<node.count)
+        #expect(list.nodeSize(0..<list.count) <= NodeLayout.capacity(pageSize: page.size))
+        if list.count > 1 { _ = list.splitIndex(capacity: NodeLayout.capacity(pageSize: page.size)) }
+        list.write(0..<list.count, to: memory.page, size: page.size)
+        let editor = NodeEditor(page.bytes, size: page.size)
+        if random.oneIn(2) { editor.compact(scratch: memory.page) }
+        let new = node.prefix + random.bytes(random.below(30) + 1)
+        new.withUnsafeBytes { key in
+            let at = isBranch ? node.childIndex(key) + 1 : node.find(key).index
+            let value = [UInt8](repeating: 1, count: 24)
+            if editor.sharesPrefix(key), editor.fits(keySize: key.count, valueSize: 24) == .asIs {
+                value.withUnsafeBytes { editor.insert(at: at, key: key, value: CellValue(bytes: $0, isLong: false)) }
+            }
+        }
+        while node.count > 0 {
+            editor.remove(at: random.below(node.count))
+            if isBranch { editor.emptyFirstKey() }
+        }
+    }
+
+    private func valid(_ random: inout SeededRandom, size: Int, isBranch: Bool) -> TestNode {
+        let node = TestNode(size: size, isBranch: isBranch)
+        let kind = KeyKind.allCases[random.below(KeyKind.allCases.count)]
+        var counter: UInt64 = 0
+        var model = ModelTree()
+        for _ in 0...random.below(60) {
+            let key = kind.key(&random, maximum: 200, counter: &counter)
+            model.put(key, isBranch ? childRecord(page: 9) : random.bytes(random.below(30)))
+        }
+        while !node.build(zip(model.keys, model.values).map { ($0, $1) }) { _ = model.delete(model.keys[0]) }
+        return node
+    }
+
+    @Test("Random bytes are refused or harmless", arguments: [4096, 65536])
+    func garbage(size: Int) throws {
+        var random = SeededRandom(seed: testSeed)
+        let page = try #require(GuardedPage(size: size))
+        for round in 0..<200 {
+            let bytes = random.bytes(size)
+            bytes.withUnsafeBytes { page.bytes.copy($0) }
+            // Small numbers pass the first checks.
+            for field in [24, 26, 28, 30] { page.bytes.write16(random.below(round % 2 == 0 ? 64 : size), field) }
+            for isBranch in [false, true] {
+                let kind: PageKind = isBranch ? .branch : .leaf
+                if NodeValidation.problem(Bytes(start: page.bytes, count: size), kind: kind) == nil {
+                    exercise(page, isBranch: isBranch, &random)
+                }
+            }
+        }
+    }
+
+    @Test("A valid page with any bytes changed is refused or harmless", arguments: [4096, 8192])
+    func mutated(size: Int) throws {
+        var random = SeededRandom(seed: testSeed)
+        let page = try #require(GuardedPage(size: size))
+        var accepted = 0
+        for round in 0..<3000 {
+            let isBranch = round % 2 == 0
+            let node = valid(&random, size: size, isBranch: isBranch)
+            #expect(node.problem == nil, "HORNBEAM_SEED=\(testSeed), round \(round)")
+            page.bytes.copyMemory(from: node.bytes, byteCount: size)
+            let interesting = NodeLayout.heads + 6 * node.view.count
+            for _ in 0...random.below(4) {
+                let place = random.oneIn(3) ? size - 1 - random.below(400) : 24 + random.below(interesting - 24)
+                page.bytes.storeBytes(of: UInt8(random.below(256)), toByteOffset: place, as: UInt8.self)
+            }
+            let kind: PageKind = isBranch ? .branch : .leaf
+            guard NodeValidation.problem(Bytes(start: page.bytes, count: size), kind: kind) == nil else { continue }
+            accepted += 1
+            exercise(page, isBranch: isBranch, &random)
+        }
+        // Changes of values and of free bytes are none of validation's business.
+        #expect(accepted > 100, "HORNBEAM_SEED=\(testSeed)")
+    }
+
+    @Test("Each kind of damage is named")
+    func reasons() {
+        func problem(isBranch: Bool = false, _ damage: (TestNode) -> Void) -> String {
+            let node = TestNode(isBranch: isBranch)
+            let keys: [[UInt8]] = [[5, 1, 1, 1, 1, 1], [5, 2, 2, 2, 2, 2], [5, 3, 3, 3, 3, 3]]
+            _ = node.build(keys.enumerated().map { ($1, isBranch ? childRecord(page: UInt64($0 + 4)) : [UInt8($0)]) })
+            damage(node)
+            return node.problem ?? "none"
+        }
+        #expect(problem { _ in } == "none")
+        #expect(problem { $0.bytes.write16(0, 24) } == "a node without entries")
+        #expect(problem { $0.bytes.write16(700, 24) } == "arrays and heap overlap")
+        #expect(problem { $0.bytes.write16(4000, 26) } == "a prefix of 4000 bytes")
+        #expect(problem { $0.bytes.write16(1, 30) } == "the heap's parts do not add up to its size")
+        #expect(problem { $0.bytes.write16(100, 52) } == "entry 0 lies outside the heap")
+        #expect(problem { $0.bytes.write16(2000, $0.view.slot(1)) } == "entry 1 reaches beyond the heap")
+        #expect(problem { $0.bytes.write32(1, 44) } == "entry 1 has the wrong key head")
+        #expect(
+            problem {
+                let first = $0.view.slot(0)
+                $0.bytes.write16($0.view.slot(1), 52)
+                $0.bytes.write16(first, 54)
+                let head = $0.view.head(0)
+                $0.bytes.write32($0.view.head(1), 40)
+                $0.bytes.write32(head, 44)
+            } == "entry 1 is out of order")
+        #expect(
+            problem(isBranch: true) { $0.bytes.write64(0, $0.view.slot(1) + 4 + $0.view.cell(1).suffixSize) }
+                == "entry 1 has an impossible child record")
+        #expect(
+            problem(isBranch: true) { $0.bytes.write64(6, PageLayout.birth) }
+                == "entry 0 has an impossible child record")
+        #expect(problem { $0.bytes.write16(0xFFFF, $0.view.slot(2) + 2) } == "entry 2 reaches beyond the heap")
+    }
+}

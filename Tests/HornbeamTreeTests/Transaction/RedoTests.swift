@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The journal's operations: read back as written, and never believed beyond their bytes.
+
+import HornbeamPages
+import Testing
+
+@testable import HornbeamTree
+
+@Suite("Redo")
+struct RedoTests {
+    private func sample(limit: Int = 1 << 20) -> RedoLog {
+        let log = RedoLog()
+        log.begin(limit: limit)
+        let key: [UInt8] = [1, 2, 3]
+        let value = [UInt8](repeating: 7, count: 300)
+        key.withUnsafeBytes { key in
+            value.withUnsafeBytes { value in
+                log.add(.create, tree: 9, key)
+                for _ in 0..<30 { log.add(.put, tree: 9, key, value) }
+                log.add(.delete, tree: 9, key)
+                log.add(.deleteRange, tree: 9, key, key)
+                log.add(.drop, tree: 9)
+            }
+        }
+        return log
+    }
+
+    @Test("Operations come back in order")
+    func roundTrip() throws {
+        let log = sample()
+        var reader = RedoReader(try #require(log.bytes))
+        var kinds: [RedoKind] = []
+        while let operation = try reader.next() {
+            kinds.append(operation.kind)
+            #expect(operation.tree == 9)
+            #expect(Array(operation.a) == (operation.kind == .drop ? [] : [1, 2, 3]))
+            #expect(operation.b.count == (operation.kind == .put ? 300 : operation.kind == .deleteRange ? 3 : 0))
+        }
+        #expect(kinds == [.create] + [RedoKind](repeating: .put, count: 30) + [.delete, .deleteRange, .drop])
+    }
+
+    @Test("A log that is too long keeps nothing, until the next transaction")
+    func limit() throws {
+        let log = sample(limit: 500)
+        #expect(log.bytes == nil)
+        log.begin(limit: 500)
+        #expect(try #require(log.bytes).isEmpty)
+        log.add(.drop, tree: 3)
+        #expect(try #require(log.bytes).count == RedoLog.headerSize)
+    }
+
+    @Test("Cut anywhere, a log gives its whole operations and then an error")
+    func truncated() throws {
+        let log = sample()
+        let bytes = try #require(log.bytes)
+        for size in 0..<bytes.count {
+            var reader = RedoReader(Bytes(rebasing: bytes[..<size]))
+            var read = 0
+            do {
+                while let operation = try reader.next() {
+                    read += RedoLog.headerSize + operation.a.count + operation.b.count
+                }
+                #expect(read == size)
+            } catch {
+                #expect(error == .corrupt(Corruption(reason: "a journal record ends within an operation")))
+                #expect(read < size)
+            }
+        }
+    }
+
+    @Test("Any bytes replayed give a right store or a typed error, never a trap")
+    func hostile() throws {
+        var random = SeededRandom(seed: testSeed)
+        let original = Array(try #require(sample().bytes))
+        var applied = 0
+        for _ in 0..<300 {
+            var bytes = original
+            for _ in 0...random.below(3) {
+                let place = random.oneIn(2) ? random.below(40) : random.below(bytes.count)
+                bytes[place] = UInt8(random.below(random.oneIn(2) ? 8 : 256))
+            }
+            let store = try PageStore.open(
+                file: try MemoryFile(), options: StoreOptions(),
+                structure: { NodeValidation.problem($0, kind: $1) }, replay: { (_, _) in })
+            let writer = try store.beginWrite()
+            defer { writer.abort() }
+            let memory = WriterMemory(pageSize: 8192)
+            do {
+                try bytes.withBytes { (record) throws(StorageError) in
+                    try Transaction.replay(record, with: writer, memory: memory, names: TreeNames())
+                }
+                applied += 1
+            } catch {
+                #expect(!"\(error)".isEmpty)
+            }
+        }
+        #expect(applied > 10, "HORNBEAM_SEED=\(testSeed)")
+    }
+}

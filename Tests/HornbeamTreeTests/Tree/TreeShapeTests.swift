@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the pages look like after typical loads: how full nodes are, and that nothing is left behind.
+
+import HornbeamPages
+import Testing
+
+@testable import HornbeamTree
+
+@Suite("Tree shape")
+struct TreeShapeTests {
+    private func number(_ value: Int) -> [UInt8] { withUnsafeBytes(of: UInt64(value).bigEndian) { Array($0) } }
+
+    /// Leaves and the bytes they use of their capacity.
+    private func leaves(_ transaction: Transaction, _ tree: TreeID) throws -> (count: Int, fill: Double) {
+        let root = try transaction.opened(tree).pointee.root
+        let capacity = NodeLayout.capacity(pageSize: transaction.view.pageSize)
+        var count = 0
+        var used = 0
+        func visit(_ record: ChildRecord, _ level: Int) throws {
+            let node = try transaction.view.node(record.page, birth: record.birth, level: level)
+            if level == 0 {
+                count += 1
+                used += node.usedSize
+            } else {
+                for index in 0..<node.count { try visit(node.child(index), level - 1) }
+            }
+        }
+        if !root.isEmpty { try visit(ChildRecord(page: root.page, birth: root.birth, count: root.count), root.level) }
+        return (count, count == 0 ? 1 : Double(used) / Double(count * capacity))
+    }
+
+    @Test("Appended and ascending entries fill nodes to the brim", arguments: [true, false])
+    func ascending(isAppended: Bool) throws {
+        let store = try TreeStore.inMemory()
+        let transaction = try store.beginWrite()
+        let tree = try #require(try transaction.tree("t", create: true))
+        for value in 0..<20_000 {
+            if isAppended {
+                try transaction.append(tree, number(value), [1, 2, 3, 4])
+            } else {
+                try transaction.put(tree, number(value), [1, 2, 3, 4])
+            }
+        }
+        #expect(try leaves(transaction, tree).fill > 0.95)
+        try transaction.commit()
+        #expect(try store.check { Issue.record("\($0)") })
+    }
+
+    @Test("Entries in random order fill nodes to two thirds")
+    func randomOrder() throws {
+        var random = SeededRandom(seed: testSeed)
+        let store = try TreeStore.inMemory()
+        let transaction = try store.beginWrite()
+        let tree = try #require(try transaction.tree("t", create: true))
+        for _ in 0..<10_000 { try transaction.put(tree, random.bytes(16), random.bytes(20)) }
+        #expect(try leaves(transaction, tree).fill > 0.6, "HORNBEAM_SEED=\(testSeed)")
+    }
+
+    @Test("A tree that loses most entries gives its pages back, and all of them when it is empty")
+    func shrinks() throws {
+        var random = SeededRandom(seed: testSeed)
+        let store = try TreeStore.inMemory()
+        var transaction = try store.beginWrite()
+        let tree = try #require(try transaction.tree("t", create: true))
+        var keys = (0..<8000).map { _ in random.bytes(16) }
+        for key in keys { try transaction.put(tree, key, [1, 2, 3]) }
+        let full = try leaves(transaction, tree).count
+        try transaction.commit()
+
+        keys.shuffle(using: &random)
+        transaction = try store.beginWrite()
+        for key in keys.dropFirst(400) { #expect(try transaction.delete(tree, key)) }
+        #expect(try leaves(transaction, tree).count < full / 5, "HORNBEAM_SEED=\(testSeed)")
+        try transaction.commit()
+        #expect(try store.check { Issue.record("\($0)") })
+
+        transaction = try store.beginWrite()
+        for key in keys.prefix(400) { #expect(try transaction.delete(tree, key)) }
+        #expect(try leaves(transaction, tree).count == 0)
+        #expect(try transaction.count(tree) == 0)
+        try transaction.commit()
+        #expect(try store.check { Issue.record("\($0)") })
+    }
+
+    @Test("Dropping a tree or deleting its range frees every page, long values too", arguments: [true, false])
+    func freesPages(isDropped: Bool) throws {
+        var random = SeededRandom(seed: testSeed)
+        let store = try TreeStore.inMemory()
+        var transaction = try store.beginWrite()
+        let tree = try #require(try transaction.tree("t", create: true))
+        for index in 0..<3000 {
+            try transaction.put(tree, random.bytes(16), random.bytes(index % 50 == 0 ? 9000 : 30))
+        }
+        try transaction.commit()
+        transaction = try store.beginWrite()
+        if isDropped {
+            #expect(try transaction.dropTree("t"))
+        } else {
+            #expect(try transaction.deleteRange(tree, from: [], to: []) == 3000)
+        }
+        try transaction.commit()
+        // `check` accounts for every sector: nothing of the tree may be left in use.
+        #expect(try store.check { Issue.record("\($0)") })
+        let read = try store.beginRead()
+        #expect(try read.treeNames() == (isDropped ? [] : ["t"]))
+    }
+
+    @Test("A range of any start and end is deleted, from trees of several levels")
+    func deletesRanges() throws {
+        var random = SeededRandom(seed: testSeed)
+        var options = StoreOptions()
+        options.pageSize = 4096
+        let store = try TreeStore.inMemory(options: options)
+        let start = try store.beginWrite()
+        let tree = try #require(try start.tree("t", create: true))
+        var model = ModelTree()
+        for value in 0..<4000 {
+            // Long keys make branches small and the tree high.
+            let key = number(value) + [UInt8](repeating: 7, count: 300)
+            try start.put(tree, key, [])
+            model.put(key, [])
+        }
+        #expect(try start.opened(tree).pointee.root.level >= 2)
+        try start.commit()
+        for _ in 0..<150 {
+            let transaction = try store.beginWrite()
+            defer { transaction.abort() }
+            var left = model
+            let from = random.oneIn(10) ? [] : number(random.below(4000))
+            let to = random.oneIn(10) ? [] : number(random.below(4000)) + [random.oneIn(2) ? 0 : 8]
+            let expected = left.deleteRange(from, to)
+            #expect(try transaction.deleteRange(tree, from: from, to: to) == UInt64(expected))
+            #expect(try transaction.count(tree) == UInt64(left.count))
+            #expect(try transaction.contents(tree).keys == left.keys, "HORNBEAM_SEED=\(testSeed)")
+        }
+    }
+}
