@@ -84,8 +84,8 @@ let package = Package(
 
         // The command: a library, so that tests can import it, and the file that starts it, in one folder.
         .target(
-            name: "HornbeamCommand", dependencies: ["Hornbeam"], path: "Sources/hornbeam", exclude: ["main.swift"],
-            swiftSettings: engineSettings),
+            name: "HornbeamCommand", dependencies: ["Hornbeam", "HornbeamText", "HornbeamTree", "HornbeamPages"],
+            path: "Sources/hornbeam", exclude: ["main.swift"], swiftSettings: engineSettings),
         .executableTarget(
             name: "hornbeam", dependencies: ["HornbeamCommand"], path: "Sources/hornbeam",
             exclude: ["Arguments", "Commands", "Input", "Schema", "Terminal"], sources: ["main.swift"],
@@ -111,7 +111,8 @@ let package = Package(
             name: "HornbeamTests", dependencies: ["Hornbeam", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         .testTarget(
-            name: "HornbeamCommandTests", dependencies: ["HornbeamCommand", "hornbeam"],
+            name: "HornbeamCommandTests",
+            dependencies: ["HornbeamCommand", "hornbeam", "Hornbeam", "HornbeamTree", "HornbeamPages"],
             swiftSettings: engineSettings),
         .target(
             name: "HornbeamFuzzing",

@@ -11,7 +11,7 @@ struct CommandRun {
     var code: Int32
 
     /// The binary lies beside the test bundle.
-    private static let binary = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+    static let binary = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         .deletingLastPathComponent().appendingPathComponent("hornbeam")
 
     /// Runs `hornbeam` with these words.
@@ -47,7 +47,7 @@ struct CommandRun {
         try self.init(words, input: input)
     }
 
-    private static func file(_ folder: TemporaryFolder, _ name: String) throws -> FileHandle {
+    static func file(_ folder: TemporaryFolder, _ name: String) throws -> FileHandle {
         try FileHandle(forWritingTo: URL(fileURLWithPath: try folder.write(name, "")))
     }
 }
@@ -76,5 +76,41 @@ final class PseudoTerminal {
         _ = fcntl(master, F_SETFL, O_NONBLOCK)
         let count = Glibc.read(master, &bytes, bytes.count)
         return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+    }
+}
+
+/// A command that is still running.
+final class RunningCommand {
+    private let folder: TemporaryFolder
+    private let process = Process()
+
+    init(_ words: [String], input: Pipe) throws {
+        folder = try TemporaryFolder()
+        process.executableURL = CommandRun.binary
+        process.arguments = words
+        process.standardInput = input
+        process.standardOutput = try CommandRun.file(folder, "out")
+        process.standardError = try CommandRun.file(folder, "err")
+        try process.run()
+    }
+
+    deinit { if process.isRunning { process.terminate() } }
+
+    /// Until the process sleeps in a read of its standard input, twenty seconds at most.
+    func waitUntilItReads() throws {
+        for _ in 0..<2_000 {
+            // The number of the system call and its first argument: 0 is read on x86-64, 63 on arm64; descriptor 0.
+            let call = try? String(contentsOfFile: "/proc/\(process.processIdentifier)/syscall", encoding: .utf8)
+            if let call, call.hasPrefix("0 0x0 ") || call.hasPrefix("63 0x0 ") { return }
+            usleep(10_000)
+        }
+        Issue.record("the command never waited for input")
+    }
+
+    func interrupt() { kill(process.processIdentifier, SIGINT) }
+
+    func wait() throws -> (output: String, errors: String, code: Int32) {
+        process.waitUntilExit()
+        return (try folder.read("out"), try folder.read("err"), process.terminationStatus)
     }
 }

@@ -25,7 +25,9 @@ struct CommandPageTests {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
         let page = try String(contentsOf: root.appendingPathComponent("Docs/command.md"), encoding: .utf8)
-        for name in ["info", "check", "schema", "schema apply", "query", "search", "import", "export", "tree ls", "tree scan"] {
+        for name in [
+            "info", "check", "schema", "schema apply", "query", "search", "import", "export", "tree ls", "tree scan",
+        ] {
             #expect(page.contains("\n## hornbeam \(name)\n"), "\(name)")
         }
     }

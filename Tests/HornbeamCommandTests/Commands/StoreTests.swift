@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Beneath the entities: trees, checks, and the manners of output in pipes, on terminals and full disks.
+
+import Foundation
+import HornbeamTree
+import Testing
+
+@Suite("hornbeam tree, check and schema")
+struct StoreTests {
+    @Test("trees are listed with their counts and scanned in either direction")
+    func trees() throws {
+        let folder = try TemporaryFolder()
+        let file = folder.path + "/trees.hornbeam"
+        let store = try TreeStore.open(at: file)
+        let transaction = try store.beginWrite()
+        let tree = try #require(try transaction.tree("words", create: true))
+        for word in ["alpha", "beta", "betray", "gamma"] {
+            try transaction.put(tree, Array(word.utf8), Array(word.uppercased().utf8))
+        }
+        try transaction.put(tree, [0xFF, 0x01], [0])
+        try transaction.commit()
+        try store.close()
+
+        #expect(try CommandRun("tree", "ls", file).output == "tree   entries\n─────  ───────\nwords        5\n")
+        let scan = { (words: String...) in
+            let run = try CommandRun(["tree", "scan", file, "words", "--keys-only"] + words)
+            #expect(run.code == 0 && run.errors.isEmpty)
+            return run.output.split(separator: "\n").map(String.init)
+        }
+        #expect(try scan() == [#""alpha""#, #""beta""#, #""betray""#, #""gamma""#, "0xff01"])
+        #expect(try scan("--reverse", "--limit", "2") == ["0xff01", #""gamma""#])
+        #expect(try scan("--from", "b", "--to", "gamma") == [#""beta""#, #""betray""#])
+        #expect(try scan("--from", "b", "--to", "gamma", "-r") == [#""betray""#, #""beta""#])
+        #expect(try scan("--from", "b", "--to", "f", "-r") == [#""betray""#, #""beta""#])
+        #expect(try scan("--prefix", "bet", "--hex") == ["0x62657461", "0x626574726179"])
+        #expect(try scan("--prefix", "0xff", "-r") == ["0xff01"])
+        #expect(try scan("--to", "a") == [] && scan("--from", "zz", "--to", "zz") == [])
+        #expect(try CommandRun("tree", "scan", file, "words", "-p", "beta").output == "\"beta\"\t\"BETA\"\n")
+        #expect(try CommandRun("tree", "scan", file, "words", "--count", "--from", "b").output == "4\n")
+        let missing = try CommandRun("tree", "scan", file, "word")
+        #expect(missing.code == 1 && missing.errors == "hornbeam: there is no tree “word”: did you mean words?\n")
+        #expect(try CommandRun("tree", "scan", file, "words", "--from", "0x0").code == 2)
+    }
+
+    @Test("a sound store passes the check, with a line that says what was verified")
+    func sound() throws {
+        let run = try CommandRun("check", try Library().file)
+        #expect(run.code == 0 && run.errors.isEmpty)
+        let line = /no problems: \d+ trees with [0-9,]+ entries, 7 entities of 2 types, 3 indexes verified in .*\n/
+        #expect(run.output.wholeMatch(of: line) != nil, "\(run.output)")
+    }
+
+    @Test("an index entry that is missing is a problem, a line, and exit code 1")
+    func damaged() throws {
+        let library = try Library()
+        let store = try TreeStore.open(at: library.file)
+        let transaction = try store.beginWrite()
+        let tree = try #require(try transaction.tree("x:Book:byYear"))
+        var key: [UInt8] = []
+        do {
+            var cursor = try transaction.cursor(tree)
+            try #require(try cursor.last())
+            key = Array(cursor.key)
+        }
+        #expect(try transaction.delete(tree, key))
+        try transaction.commit()
+        try store.close()
+        let run = try CommandRun("check", library.file)
+        #expect(run.code == 1 && run.errors.isEmpty)
+        let lines = run.output.split(separator: "\n")
+        #expect(lines.count == 2 && lines[0].contains("byYear"), "\(run.output)")
+        #expect(lines.last?.hasPrefix("1 problem: ") == true)
+        #expect(try CommandRun("check", library.file, "--structure").code == 0)
+    }
+
+    @Test("the schema prints as text and as what schema apply takes")
+    func schema() throws {
+        let library = try Library(filled: false)
+        #expect(
+            try CommandRun("schema", library.file).output == """
+                Author
+                  columns    id    int64
+                             name  string
+                  indexes    byName  unique  name
+                  relations  books  [Book]  inverse author
+
+                Book
+                  columns    id     string
+                             title  string
+                             year   int32?
+                             price  decimal?
+                  indexes    byYear  value  year, title
+                             search  text   title
+                  relations  author  Author?  inverse books
+
+                """)
+        let json = try CommandRun("schema", library.file, "--json").output
+        let copy = library.folder.path + "/copy.hornbeam"
+        let applied = try CommandRun("schema", "apply", copy, try library.folder.write("copy.json", json))
+        #expect(applied.output == "2 entity types created or changed, 2 in all\n")
+        #expect(try CommandRun("schema", copy, "--json").output == json)
+    }
+
+    @Test("a schema that doesn't fit is refused and the store stays as it was")
+    func mismatch() throws {
+        let library = try Library()
+        let changed = Library.schema.replacing(#""year", "type": "int32?""#, with: #""year", "type": "string?""#)
+        let run = try CommandRun("schema", "apply", library.file, try library.folder.write("new.json", changed))
+        #expect(run.code == 1 && run.errors.contains("new.json: ") && run.errors.contains("Book.year"))
+        #expect(try CommandRun("check", library.file).code == 0)
+    }
+
+    @Test("an index that is added later is built from the rows")
+    func newIndex() throws {
+        let library = try Library()
+        let changed = Library.schema.replacing(
+            #"{"name": "byYear","#, with: #"{"name": "byTitle", "components": ["title"]}, {"name": "byYear","#)
+        let run = try CommandRun("schema", "apply", library.file, try library.folder.write("new.json", changed))
+        #expect(run.output == "1 entity type created or changed, 2 in all\n")
+        let query = try CommandRun("query", library.file, "Book", "--sort", "title", "-c", "id", "--json", "--explain")
+        #expect(query.errors.contains("index byTitle"))
+        #expect(query.output.hasPrefix("{\"id\":\"sol\"}\n"))
+        #expect(try CommandRun("check", library.file).code == 0)
+    }
+
+    @Test("progress shows on a terminal and is silent in a pipe and with --quiet")
+    func progress() throws {
+        let library = try Library(filled: false)
+        let lines = (1...3_000).map { #"{"id":\#($0),"name":"N\#($0)"}"# + "\n" }.joined()
+        let data = try library.folder.write("authors.jsonl", lines)
+        let terminal = try PseudoTerminal()
+        let shown = try CommandRun(["import", library.file, "Author", data], errorsTo: terminal.slave)
+        let text = terminal.read()
+        #expect(shown.code == 0 && text.contains("importing Author  ") && text.contains(" %  ") && text.contains("░"))
+        #expect(text.hasSuffix("\r\u{1B}[K"), "the line is gone at the end")
+        let quiet = try CommandRun(["import", library.file, "Author", data, "-q"], errorsTo: terminal.slave)
+        #expect(quiet.code == 0 && terminal.read().isEmpty)
+        #expect(try CommandRun("import", library.file, "Author", data).errors.isEmpty)
+    }
+
+    @Test("a reader that goes away ends the command quietly; a full disk is an error")
+    func outputs() throws {
+        let library = try Library(filled: false)
+        let lines = (1...3_000).map { #"{"id":\#($0),"name":"\#(String(repeating: "x", count: 100))\#($0)"}"# + "\n" }
+        _ = try CommandRun("import", library.file, "Author", "-", input: lines.joined())
+        let head = try CommandRun(
+            shell: "hornbeam export library.hornbeam Author -q | head -1", in: library.folder.path)
+        #expect(head.errors.isEmpty && head.output.split(separator: "\n").count == 1)
+        let full = try CommandRun(shell: "hornbeam export library.hornbeam Author >/dev/full", in: library.folder.path)
+        #expect(full.code == 1)
+        #expect(full.errors == "hornbeam: write failed on standard output: No space left on device (errno 28)\n")
+    }
+
+    @Test("what is no store is refused by name")
+    func noStore() throws {
+        let folder = try TemporaryFolder()
+        let text = try folder.write("text", "This is no store, but it is long enough to look at.\n")
+        for words in [["info", text], ["check", text], ["tree", "ls", text], ["info", folder.path]] {
+            let run = try CommandRun(words)
+            #expect(run.code == 1 && run.output.isEmpty, "\(words)")
+            #expect(run.errors.hasPrefix("hornbeam: ") && run.errors.contains(words.last ?? ""), "\(run.errors)")
+        }
+    }
+}
