@@ -97,7 +97,7 @@ struct Questions {
         let plan = try query.explain(in: context)
         let found = try run("The 10 best for “\(words)”", plan: plan) { try query.ranked(in: context) }
         for hit in found {
-            let package = try hit.entity
+            guard let package = try hit.entity else { continue }
             report.line(String(format: "%8.4f  ", hit.score) + "\(package.name): \(package.summary)")
         }
         let expected = NaiveRanking(files).best(words, 10)

@@ -10,10 +10,12 @@ final class Report {
 
     func heading(_ text: String) {
         print("\n\(text)")
+        fflush(nil)
     }
 
     func line(_ text: String) {
         print("  \(text)")
+        fflush(nil)
     }
 
     /// Notes a checked fact; a false one fails the demo.

@@ -6,8 +6,6 @@
 import Foundation
 import Hornbeam
 
-setvbuf(stdout, nil, _IOLBF, 0)
-
 func demo(data: String, store: String) throws -> Bool {
     let report = Report()
     try? FileManager.default.removeItem(atPath: store)
