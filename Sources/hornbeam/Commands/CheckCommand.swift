@@ -25,7 +25,8 @@ enum CheckCommand {
         if isSound {
             verified = try store.reading { transaction in
                 if !arguments.has("structure") {
-                    try EntityCheck.run(in: transaction) { problems.add($0) }
+                    let session = EntitySession(transaction, schema: try SchemaCatalogue.load(transaction))
+                    _ = try EntityCheck(session).run { problems.add($0) }
                 }
                 return try summary(transaction, withEntities: !arguments.has("structure"))
             }

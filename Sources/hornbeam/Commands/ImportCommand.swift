@@ -89,7 +89,7 @@ private struct Import: ~Copyable {
             let transaction = try store.beginWrite()
             defer { transaction.abort() }
             let session = EntitySession(transaction, schema: schema)
-            let rows = try JSONRows(type: type.name, session: session)
+            let rows = try JSONRows(type.name, session: session)
             var saved = 0
             while let bytes = line, saved < batchSize, !Interruption.isRequested {
                 try save(bytes, rows)
@@ -112,7 +112,7 @@ private struct Import: ~Copyable {
 
     private func save(_ line: ArraySlice<UInt8>, _ rows: JSONRows) throws {
         do {
-            try rows.save(line)
+            try line.withUnsafeBytes { _ = try rows.save(line: $0) }
         } catch {
             let kept = Spelling.counted(committed, "entity is", "entities are")
             throw CommandError(

@@ -40,7 +40,8 @@ enum SearchCommand {
                 columns: index.components.compactMap { type.column($0.column) },
                 text: arguments.operand("WORDS") ?? "")
             let query = EntityQuery(
-                type: type.name, filter: .and([words, try QueryCommand.filter(arguments, type)]), sort: [.bestScore],
+                type: type.name, filter: .and([words, try QueryCommand.filter(arguments, try schema.type(type.name))]),
+                sort: [.bestScore],
                 limit: limit, offset: offset)
             try answer(query, EntitySession(transaction, schema: schema), type, arguments, console)
         }
