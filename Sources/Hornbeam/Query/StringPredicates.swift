@@ -69,13 +69,13 @@ extension Predicate {
 
         init(_ keyPath: StringKeyPath) {
             column = Self.column(keyPath)
-            label = "\(keyPath)"
+            label = keyPath.label
             read = { $0[keyPath: keyPath] }
         }
 
         init(_ keyPath: OptionalStringKeyPath) {
             column = Self.column(keyPath)
-            label = "\(keyPath)"
+            label = keyPath.label
             read = { $0[keyPath: keyPath] }
         }
 
