@@ -157,6 +157,23 @@ public final class Database: Sendable {
         try engine { () throws(StorageError) in try store.close() }
     }
 
+    /// Verifies everything: every page's checksum and structure, every tree's order and counts, the use of each sector,
+    /// and every row, id, index entry, posting and link against the others. The problems in words; none if all is well.
+    /// Reads the whole file.
+    public func check() throws -> [String] {
+        do {
+            var problems: [String] = []
+            // Entities can be compared only where the trees below them are sound.
+            guard try store.check(report: { problems.append($0) }) else { return problems }
+            let transaction = try store.beginRead()
+            defer { transaction.abort() }
+            _ = try EntityCheck(EntitySession(transaction, schema: schema)).run { problems.append($0) }
+            return problems
+        } catch let error as StorageError {
+            throw HornbeamError(error)
+        }
+    }
+
     public var statistics: Statistics { Statistics(store.statistics) }
 
     private func engine<Result>(_ body: () throws(StorageError) -> Result) throws -> Result {
