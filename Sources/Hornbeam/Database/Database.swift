@@ -157,6 +157,16 @@ public final class Database: Sendable {
         try engine { () throws(StorageError) in try store.close() }
     }
 
+    /// Verifies everything, from pages up to relations and indexes; calls `report` for each problem. True if there was
+    /// none.
+    @discardableResult
+    public func check(report: (String) -> Void = { _ in }) throws -> Bool {
+        let isEngineWhole = try engine { () throws(StorageError) in try store.check(report: report) }
+        // The layers above read through the pages, so damage below would only be reported once more.
+        guard isEngineWhole else { return false }
+        return try read { context in try context.session.check(report: report) }
+    }
+
     public var statistics: Statistics { Statistics(store.statistics) }
 
     private func engine<Result>(_ body: () throws(StorageError) -> Result) throws -> Result {
