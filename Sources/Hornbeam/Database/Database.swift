@@ -157,21 +157,14 @@ public final class Database: Sendable {
         try engine { () throws(StorageError) in try store.close() }
     }
 
-    /// Verifies everything: every page's checksum and structure, every tree's order and counts, the use of each sector,
-    /// and every row, id, index entry, posting and link against the others. The problems in words; none if all is well.
-    /// Reads the whole file.
-    public func check() throws -> [String] {
-        do {
-            var problems: [String] = []
-            // Entities can be compared only where the trees below them are sound.
-            guard try store.check(report: { problems.append($0) }) else { return problems }
-            let transaction = try store.beginRead()
-            defer { transaction.abort() }
-            _ = try EntityCheck(EntitySession(transaction, schema: schema)).run { problems.append($0) }
-            return problems
-        } catch let error as StorageError {
-            throw HornbeamError(error)
-        }
+    /// Verifies everything, from pages up to relations and indexes; calls `report` for each problem. True if there was
+    /// none.
+    @discardableResult
+    public func check(report: (String) -> Void = { _ in }) throws -> Bool {
+        let isEngineWhole = try engine { () throws(StorageError) in try store.check(report: report) }
+        // The layers above read through the pages, so damage below would only be reported once more.
+        guard isEngineWhole else { return false }
+        return try read { context in try context.session.check(report: report) }
     }
 
     public var statistics: Statistics { Statistics(store.statistics) }

@@ -33,7 +33,7 @@ struct DatabaseTests {
             #expect(try before.ids(Chat.self) == ["1"])
             #expect(try User.query("9").resolve(in: before) == nil)
         }
-        try database.read { context in
+        try database.read { context throws in
             #expect(try context.ids(Chat.self) == [])
             #expect(try User.query("9").resolve(in: context)?.name == "New")
         }
@@ -53,7 +53,7 @@ struct DatabaseTests {
                 throw Stop()
             }
         }
-        try database.read { context in
+        try database.read { context throws in
             #expect(try context.ids(Chat.self) == ["1"])
             #expect(try Chat.query("1").id(\.$messages).resolve(in: context)?.$messages.ids == ["1", "2"])
             #expect(try Message.filter(.string(\.text, matches: "thoughts")).ids(in: context) == ["1"])
@@ -139,6 +139,9 @@ struct DatabaseTests {
             try database.write { context in try User(id: "3", name: "Cid").save(to: &context) }
             try database.checkpoint()
             #expect(database.statistics.fileBytes > 0)
+            var problems: [String] = []
+            #expect(try database.check { problems.append($0) })
+            #expect(problems == [])
             try database.close()
         }
     }
