@@ -22,11 +22,10 @@ enum ExportCommand {
         run: run)
 
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {
-        let store = try OpenStore.reading(arguments.file)
         let progress = Progress("exporting \(arguments.type)", unit: "entities", console: console)
         defer { progress.clear() }
         let target = try arguments.value("output").map { try FileTarget($0) }
-        let count = try store.reading { transaction in
+        let count = try OpenStore.snapshot(arguments.file) { transaction in
             let schema = try SchemaCatalogue.load(transaction)
             let type = try Selection.type(arguments.type, in: schema.descriptions)
             let query = EntityQuery(
@@ -37,9 +36,7 @@ enum ExportCommand {
             }
         }
         try target?.finish()
-        try store.close()
-        progress.clear()
-        console.remark(
+        progress.finish(
             "exported \(Spelling.counted(count, "\(arguments.type) entity", "\(arguments.type) entities")) in "
                 + Spelling.time(progress.elapsed))
         return .ok

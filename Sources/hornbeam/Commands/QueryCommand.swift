@@ -44,8 +44,7 @@ enum QueryCommand {
         let limit = try arguments.number("limit", 0...Int.max)
         let offset = try arguments.number("offset", 0...Int.max) ?? 0
         try arguments.forbid("count", with: "json")
-        let store = try OpenStore.reading(arguments.file)
-        try store.reading { transaction in
+        try OpenStore.snapshot(arguments.file) { transaction in
             let schema = try SchemaCatalogue.load(transaction)
             let description = try Selection.type(arguments.type, in: schema.descriptions)
             let sort = try Selection.sort(try arguments.list("sort"), of: description)
@@ -54,7 +53,6 @@ enum QueryCommand {
                 sort: sort.map { .column($0.column, descending: $0.descending) }, limit: limit, offset: offset)
             try answer(query, EntitySession(transaction, schema: schema), description, arguments, console)
         }
-        try store.close()
         return .ok
     }
 
