@@ -110,6 +110,9 @@ let package = Package(
         .testTarget(
             name: "HornbeamTests", dependencies: ["Hornbeam", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
+        // Static index properties compile in Swift 5 mode alone; this target shows that they work there.
+        .testTarget(
+            name: "HornbeamSwift5Tests", dependencies: ["Hornbeam"], swiftSettings: [.swiftLanguageMode(.v5)]),
         .testTarget(
             name: "HornbeamCommandTests",
             dependencies: ["HornbeamCommand", "hornbeam", "Hornbeam", "HornbeamTree", "HornbeamPages"],

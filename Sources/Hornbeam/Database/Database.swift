@@ -68,7 +68,8 @@ public final class Database: Sendable {
         if let fitting { return fitting }
         guard !isReadOnly else {
             throw HornbeamError(
-                .schemaMismatch, "the file lacks types, properties or indexes of the models and is open read-only: "
+                .schemaMismatch,
+                "the file lacks types, properties or indexes of the models and is open read-only: "
                     + "open it once for writing")
         }
         let write = try store.beginWrite()

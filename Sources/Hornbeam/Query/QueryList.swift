@@ -214,7 +214,8 @@ extension QueryList {
     public func ranked(in context: Context) throws -> [Ranked<Entity>] {
         guard isRanked, case .all = source else {
             throw HornbeamError(
-                .invalid, "only a query that begins with a match in a full-text index, and isn't sorted, has scores: "
+                .invalid,
+                "only a query that begins with a match in a full-text index, and isn't sorted, has scores: "
                     + "write filter(.string(…, matches: …)) over the properties of the index first")
         }
         return try context.session.run { session in

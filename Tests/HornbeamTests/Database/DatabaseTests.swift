@@ -130,7 +130,8 @@ struct DatabaseTests {
             }
             let database = try Database(at: path, models: Chat.self, Attachment.self)
             try database.read { context in
-                let chat = try Chat.query("1").with(\.$messages) { $0.with(\.$author) }.with(\.$users).resolve(in: context)
+                let chat = try Chat.query("1").with(\.$messages) { $0.with(\.$author) }.with(\.$users).resolve(
+                    in: context)
                 #expect(chat?.messages?.map { $0.author?.name } == ["Bob", "Alice"])
                 #expect(chat?.users?.map(\.id) == ["1", "2"])
                 #expect(try Message.filter(.string(\.text, matches: "thoughts")).ids(in: context) == ["1"])

@@ -34,7 +34,7 @@ private struct AllTypes: Equatable {
     var raw: Weekday = .friday
     var optionalRaw: Weekday?
     var optionalInt: Int?
-    var optionalString: Optional<String> = nil
+    var optionalString: String? = nil
     var ints: [Int] = [1, 2]
     var optionals: [String?] = ["a", nil]
     var raws: [Weekday] = [.monday, .friday]
@@ -50,7 +50,7 @@ private struct AllTypes: Equatable {
     var observed = 1 { didSet { guarded = "\(oldValue)" } }
     let constant = 5
 
-    var doubled: Int { int * 2 }
+    var doubled: Int { int &* 2 }
     static let shared = 3
     static var computed: Int { 4 }
 

@@ -152,7 +152,8 @@ struct QueryTests {
             !($0.score.map { $0 > 0 } ?? false) && $0.age < 30
         }
         try expect(
-            (\.age < 20 || \.age > 30) && !(\.fullName.count == 7), (\.age < 20 || \.age > 30) && !(\.fullName.count == 7),
+            (\.age < 20 || \.age > 30) && !(\.fullName.count == 7),
+            (\.age < 20 || \.age > 30) && !(\.fullName.count == 7),
             in: context
         ) { ($0.age < 20 || $0.age > 30) && $0.fullName.count != 7 }
     }
@@ -183,7 +184,9 @@ struct QueryTests {
                 .and(\.lastLogin > login).resolve()
         ) { (($0.age >= 18 && $0.status == .active) || $0.status == .gone) && $0.lastLogin > login }
         check(try Person.filter(\.age == 25).or(\.age == 30).resolve(in: context)) { $0.age == 25 || $0.age == 30 }
-        check(try Person.filter(\.age > 20).and(.filter(\.age < 25)).resolve(in: context)) { (21..<25).contains($0.age) }
+        check(try Person.filter(\.age > 20).and(.filter(\.age < 25)).resolve(in: context)) {
+            (21..<25).contains($0.age)
+        }
     }
 
     @Test("orders by one property or several, up and down, by columns, computed properties and optionals")
@@ -209,8 +212,10 @@ struct QueryTests {
         #expect(mixed == Person.all.sorted { (-$0.age, $0.fullName, $0.level) < (-$1.age, $1.fullName, $1.level) })
         let indexed = try IndexedPerson.query().sorted(by: \.lastName, \.firstName).ids(in: context)
         #expect(indexed == names.map(\.id))
-        let combined = try IndexedPerson.filter(\.age > 18).filter(\.status == .active).sorted(by: \.age.desc, \.lastName)
-            .ids(in: context)
+        let combined = try IndexedPerson.filter(\.age > 18).filter(\.status == .active).sorted(
+            by: \.age.desc, \.lastName
+        )
+        .ids(in: context)
         let wanted = Person.all.filter { $0.age > 18 && $0.status == .active }
             .sorted { (-$0.age, $0.lastName, $0.id) < (-$1.age, $1.lastName, $1.id) }
         #expect(combined == wanted.map(\.id))
@@ -222,8 +227,9 @@ struct QueryTests {
         let sorted = Person.all.sorted { $0.age > $1.age }
         let query = Person.query().sorted(by: \.age.desc)
         #expect(try query.limit(7, offset: 3).resolve(in: context) == Array(sorted[3..<10]))
-        #expect(try query.limit(7).filter(\.status == .active).resolve(in: context)
-            == sorted.prefix(7).filter { $0.status == .active })
+        #expect(
+            try query.limit(7).filter(\.status == .active).resolve(in: context)
+                == sorted.prefix(7).filter { $0.status == .active })
         #expect(try query.limit(5).limit(2, offset: 1).resolve(in: context) == Array(sorted[1..<3]))
         #expect(try query.limit(5).sorted(by: \.id).resolve(in: context) == sorted.prefix(5).sorted { $0.id < $1.id })
         #expect(try query.limit(0).resolve(in: context).isEmpty)

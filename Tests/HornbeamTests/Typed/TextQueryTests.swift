@@ -21,7 +21,8 @@ struct TextQueryTests {
     private func context() throws -> Context {
         var context = Context()
         let articles = [
-            Article(id: "1", title: "Swift database", content: "A database in Swift for Swift programs", note: "Re: hello"),
+            Article(
+                id: "1", title: "Swift database", content: "A database in Swift for Swift programs", note: "Re: hello"),
             Article(id: "2", title: "Birds", content: "The swift is a bird", isDraft: true),
             Article(id: "3", title: "Storage", content: "Go to the database, \"quoted\"\nnext line"),
             Article(id: "4", title: "", content: "nothing here. Kind regards", note: "HELLO again"),
