@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hornbeam import`: entities from JSON lines. Each batch is one transaction: what was reported as committed is durable,
-// and a bad line or an interruption never leaves half a batch behind.
+// `hornbeam import`: entities from JSON lines. Each batch is one transaction: what was reported as committed is
+// durable, and a bad line or an interruption never leaves half a batch behind.
 
 import Hornbeam
 import HornbeamTree

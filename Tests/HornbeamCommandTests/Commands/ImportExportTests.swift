@@ -13,12 +13,19 @@ struct ImportExportTests {
           {"name": "i64", "type": "int64"}, {"name": "u64", "type": "uint64"}, {"name": "f", "type": "float"},
           {"name": "d", "type": "double?"}, {"name": "at", "type": "date"}, {"name": "s", "type": "string"},
           {"name": "link", "type": "url?"}, {"name": "raw", "type": "data"}, {"name": "m", "type": "decimal"},
-          {"name": "j", "type": "json"}, {"name": "list", "type": "[int64?]"}, {"name": "names", "type": "[string]?"}]}]}
+          {"name": "j", "type": "json"}, {"name": "list", "type": "[int64?]"},
+          {"name": "names", "type": "[string]?"}]}]}
         """#
 
     private static let rows = #"""
-        {"id":"00000000-0000-0000-0000-000000000001","b":true,"i8":-128,"i64":-9223372036854775808,"u64":18446744073709551615,"f":0.1,"d":0.1,"at":"2024-05-02T00:00:00Z","s":"größe \"x\"\n\u0001","link":"https://swift.org/a?b=c","raw":"AAH/","m":12345678901234567890.123,"j":{"a":[1,null,"x"]},"list":[1,null,-3],"names":null}
-        {"id":"FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF","b":false,"i8":127,"i64":9223372036854775807,"u64":0,"f":-1.5,"d":null,"at":"1969-12-31T23:59:59.25Z","s":"","link":null,"raw":"","m":0,"j":null,"list":[],"names":["a","b"]}
+        {"id":"00000000-0000-0000-0000-000000000001","b":true,"i8":-128,"i64":-9223372036854775808,\#
+        "u64":18446744073709551615,\#
+        "f":0.1,"d":0.1,"at":"2024-05-02T00:00:00Z","s":"größe \"x\"\n\u0001",\#
+        "link":"https://swift.org/a?b=c","raw":"AAH/","m":12345678901234567890.123,\#
+        "j":{"a":[1,null,"x"]},"list":[1,null,-3],"names":null}
+        {"id":"FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF","b":false,"i8":127,"i64":9223372036854775807,"u64":0,\#
+        "f":-1.5,"d":null,\#
+        "at":"1969-12-31T23:59:59.25Z","s":"","link":null,"raw":"","m":0,"j":null,"list":[],"names":["a","b"]}
 
         """#
 

@@ -7,21 +7,27 @@ import Testing
 
 @Suite("hornbeam tree, check and schema")
 struct StoreTests {
+    /// Changes a store in this process; it is closed and gone when this returns.
+    private func change(_ file: String, _ body: (Transaction) throws -> Void) throws {
+        let store = try TreeStore.open(at: file)
+        let transaction = try store.beginWrite()
+        try body(transaction)
+        try transaction.commit()
+        try store.close()
+    }
+
     @Test("trees are listed with their counts and scanned in either direction")
     func trees() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
         let file = folder.path + "/trees.hornbeam"
-        let store = try TreeStore.open(at: file)
-        let transaction = try store.beginWrite()
-        let tree = try #require(try transaction.tree("words", create: true))
-        for word in ["alpha", "beta", "betray", "gamma"] {
-            try transaction.put(tree, Array(word.utf8), Array(word.uppercased().utf8))
+        try change(file) { transaction in
+            let tree = try #require(try transaction.tree("words", create: true))
+            for word in ["alpha", "beta", "betray", "gamma"] {
+                try transaction.put(tree, Array(word.utf8), Array(word.uppercased().utf8))
+            }
+            try transaction.put(tree, [0xFF, 0x01], [0])
         }
-        try transaction.put(tree, [0xFF, 0x01], [0])
-        try transaction.commit()
-        try store.close()
-
         #expect(try CommandRun("tree", "ls", file).output == "tree   entries\n─────  ───────\nwords        5\n")
         let scan = { (words: String...) in
             let run = try CommandRun(["tree", "scan", file, "words", "--keys-only"] + words)
@@ -57,18 +63,12 @@ struct StoreTests {
     func damaged() throws {
         let library = try Library()
         defer { library.folder.keep() }
-        let store = try TreeStore.open(at: library.file)
-        let transaction = try store.beginWrite()
-        let tree = try #require(try transaction.tree("x:Book:byYear"))
-        var key: [UInt8] = []
-        do {
+        try change(library.file) { transaction in
+            let tree = try #require(try transaction.tree("x:Book:byYear"))
             var cursor = try transaction.cursor(tree)
             try #require(try cursor.last())
-            key = Array(cursor.key)
+            #expect(try transaction.delete(tree, Array(cursor.key)))
         }
-        #expect(try transaction.delete(tree, key))
-        try transaction.commit()
-        try store.close()
         let run = try CommandRun("check", library.file)
         #expect(run.code == 1 && run.errors.isEmpty)
         let lines = run.output.split(separator: "\n")
