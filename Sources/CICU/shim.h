@@ -86,7 +86,8 @@ static inline void hb_icu_set_close(hb_icu_set *set) { HB_ICU(uset_close)(set); 
 
 static inline int32_t hb_icu_set_item_count(const hb_icu_set *set) { return HB_ICU(uset_getItemCount)(set); }
 
-/// The length of the item's string in UTF-16 units, also if it is above `capacity`; below 2 it is a range of characters.
+/// The length of the item's string in UTF-16 units, also if it is above `capacity`; below 2 it is a range of
+/// characters.
 static inline int32_t hb_icu_set_item(const hb_icu_set *set, int32_t index, uint16_t *text, int32_t capacity) {
     int32_t status = 0, start = 0, end = 0;
     return HB_ICU(uset_getItem)(set, index, &start, &end, text, capacity, &status);

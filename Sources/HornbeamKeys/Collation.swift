@@ -124,14 +124,17 @@ enum CaseFolding {
 
     static func fold(_ text: String, removingAccents: Bool) throws(KeyError) -> String {
         if text.utf8.allSatisfy({ $0 < 0x80 }) { return foldedASCII(text) }
-        // Folding must not depend on how its input is composed, hence the decomposition first (Unicode, D145).
-        var scalars = Array(Normalisation.decomposed(text))
-        if removingAccents { scalars.removeAll(where: isAccent) }
+        // Folding must not depend on how its input is composed, hence the decomposition first (Unicode, D145). What is
+        // inert folds to the same without.
+        guard removingAccents || !Normalisation.isInert(text) else {
+            return String(decoding: try fold(Array(text.utf16)), as: UTF16.self)
+        }
         var units: [UInt16] = []
-        units.reserveCapacity(scalars.count)
-        for scalar in scalars { units.append(contentsOf: scalar.utf16) }
-        let folded = String(decoding: try fold(units), as: UTF16.self)
-        return removingAccents ? withoutAccents(folded) : folded
+        for scalar in Normalisation.decomposed(text) where !(removingAccents && isAccent(scalar)) {
+            units.append(contentsOf: scalar.utf16)
+        }
+        // Only letters that decompose fold to something with an accent, so none comes back here.
+        return String(decoding: try fold(units), as: UTF16.self)
     }
 
     private static func foldedASCII(_ text: String) -> String {
@@ -158,11 +161,6 @@ enum CaseFolding {
             if length <= capacity { return Array(result.prefix(Int(length))) }
             capacity = length
         }
-    }
-
-    /// A few letters fold to a letter with an accent ("ŉ" does not, "İ" does).
-    private static func withoutAccents(_ text: String) -> String {
-        Normalisation.string(of: Normalisation.decomposed(text).filter { !isAccent($0) })
     }
 
     /// Marks on a letter: overlays, Hebrew, Arabic and Syriac points, and all that stand above, below or beside.

@@ -2,6 +2,8 @@
 // Values whose type is known only at run time: the keys of map/reduce views. They equal each other by value, whatever
 // the case: 1, 1 unsigned and 1.0 are one number. Their order is that of their bytes, see DynamicKeys.
 
+private import Glibc  // for libm, which the conversions between Double and Int128 call
+
 /// A value of any type that JSON knows.
 package enum DynamicValue: Sendable {
     case null

@@ -27,7 +27,7 @@ enum Normalisation {
     }
 
     /// Whether normalising would change nothing, as far as that can be told quickly: true for most text in Latin,
-    /// Cyrillic, Chinese, Japanese and composed Korean.
+    /// Greek, Cyrillic, Chinese, Japanese and composed Korean.
     static func isInert(_ string: String) -> Bool {
         string.unicodeScalars.allSatisfy(isInert)
     }
@@ -37,7 +37,7 @@ enum Normalisation {
     static func isInert(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x300: true  // Latin
-        case 0x400..<0x483: true  // Cyrillic
+        case 0x388..<0x483: true  // Greek, Cyrillic
         case 0x2010..<0x2028: true  // dashes and quotation marks
         case 0x3000..<0x302A, 0x3041..<0x3097, 0x309B..<0x3100: true  // CJK punctuation, Hiragana, Katakana
         case 0x3400..<0xA000: true  // Chinese characters

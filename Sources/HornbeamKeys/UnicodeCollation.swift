@@ -4,6 +4,7 @@
 // about bytes on disk.
 
 private import CICU
+private import Synchronization
 
 /// An ICU collator. Owns it; ICU's collators may be used by many threads at once while nobody changes their
 /// attributes, which only `init` does.
@@ -12,7 +13,8 @@ final class UnicodeCollator: @unchecked Sendable {
     let version: String
     /// Scalars after which a contraction may go on with another character, that is a run which is weighed as one
     /// letter ("ch" in Czech): the weights of a text that ends so say nothing about those of a longer text.
-    private let unfinished: Set<UInt32>
+    /// Listed when a prefix is first asked for, which takes some milliseconds.
+    private let unfinished = Mutex<Set<UInt32>?>(nil)
 
     init(locale: String?) throws(KeyError) {
         if let locale {
@@ -25,12 +27,9 @@ final class UnicodeCollator: @unchecked Sendable {
             throw .collationFailed(status, in: "opening the collation of “\(locale ?? "root")”")
         }
         hb_icu_collator_keep_symbols(collator, &status)
-        do throws(KeyError) {
-            guard status <= 0 else { throw .collationFailed(status, in: "setting up a collation") }
-            unfinished = try UnicodeCollator.unfinishedScalars(of: collator)
-        } catch {
+        guard status <= 0 else {
             hb_icu_collator_close(collator)
-            throw error
+            throw .collationFailed(status, in: "setting up a collation")
         }
         var four: [UInt8] = [0, 0, 0, 0]
         hb_icu_collator_version(collator, &four)
@@ -48,6 +47,7 @@ final class UnicodeCollator: @unchecked Sendable {
 
     /// The primary weights alone, which are those with which longer texts begin.
     func appendSortKey(ofPrefix text: String, to key: inout KeyWriter) throws(KeyError) {
+        let unfinished = try unfinishedScalars()
         var text = Normalisation.composedString(text)
         while let last = text.unicodeScalars.last, unfinished.contains(last.value) { text.removeLast() }
         // A byte of 1 divides the levels of weights.
@@ -83,6 +83,15 @@ final class UnicodeCollator: @unchecked Sendable {
             return size
         }
         return size <= guess ? size : withSortKey(of: text, guess: size, body)
+    }
+
+    private func unfinishedScalars() throws(KeyError) -> Set<UInt32> {
+        try unfinished.withLock { (listed) throws(KeyError) in
+            if let listed { return listed }
+            let scalars = try UnicodeCollator.unfinishedScalars(of: collator)
+            listed = scalars
+            return scalars
+        }
     }
 
     private static func unfinishedScalars(of collator: OpaquePointer) throws(KeyError) -> Set<UInt32> {

@@ -98,6 +98,17 @@ struct CollationTests {
         #expect(beyond == ascii.lowercased() + "é")
     }
 
+    @Test("What is folded folds to itself, and no accent is left or comes back")
+    func folding() throws {
+        for value in UInt32(0)...0x1_FFFF {
+            guard let scalar = Unicode.Scalar(value), scalar.properties.changesWhenCaseFolded else { continue }
+            for removingAccents in [false, true] {
+                let folded = try CaseFolding.fold(String(scalar) + "\u{301}", removingAccents: removingAccents)
+                #expect(try CaseFolding.fold(folded, removingAccents: removingAccents) == folded)
+            }
+        }
+    }
+
     @Test("A collated text is a terminated component: what follows it decides among equals", arguments: all)
     func inTuples(collation: Collation) throws {
         let collator = try Collator(collation)

@@ -15,6 +15,9 @@ package final class EntityStore {
     package let transaction: Transaction
     private var nextRowID: UInt64?
     private var nextRowIDChanged = false
+    /// Row ids handed out for saves that have not happened yet, by the key of the id. Not in the trees: a refused save
+    /// leaves nothing behind.
+    private var reserved: [[UInt8]: RowID] = [:]
     private var textWriters: [TextIndexWriter?]
 
     init(type: EntityType, session: EntitySession) {
@@ -95,18 +98,29 @@ package final class EntityStore {
     /// Inserts or replaces a row and brings its indexes along; relations are left alone. `.uniqueViolation`, with
     /// nothing changed, if another entity holds one of its unique keys.
     package func save(_ row: [UInt8], _ rowID: RowID) throws {
-        let (changes, isNew) = try row.withUnsafeBytes { bytes in
+        let (changes, newID) = try row.withUnsafeBytes { bytes in
             let new = try RowReader(bytes, layout: type.layout)
             let old = try self.row(rowID)
             let changes = try IndexChanges(of: type, from: old, to: new)
             if let (index, other) = try conflicts(of: new, rowID, changes).first {
                 throw try violation(index, of: try new.value(0), by: other)
             }
-            return (changes, old == nil)
+            return (changes, old == nil ? try new.value(0) : nil)
         }
         try transaction.put(type.rows, rowID.key, row)
-        if isNew, try transaction.count(type.unsaved) > 0 { _ = try transaction.delete(type.unsaved, rowID.key) }
+        if let newID { try settle(newID, rowID) }
         try apply(changes, rowID)
+    }
+
+    /// Brings the ids up to date for an entity that was just saved for the first time.
+    private func settle(_ id: Value, _ rowID: RowID) throws {
+        if rowID < RowID.firstAssigned { return }
+        let key = try idKey(id)
+        if reserved.removeValue(forKey: key) != nil {
+            try transaction.put(type.ids, key, rowID.stored)
+        } else {
+            _ = try transaction.delete(type.unsaved, rowID.key)
+        }
     }
 
     /// Removes an entity: row, index entries, links from and to it, and its place among the ids. False if it was not
@@ -246,28 +260,38 @@ extension EntityStore {
     package func rowID(of id: Value) throws -> RowID? {
         let id = try converted(id)
         if let rowID = RowID(integerID: id) { return rowID }
-        guard let stored = try transaction.get(type.ids, try idKey(id)) else { return nil }
+        let key = try idKey(id)
+        guard let stored = try transaction.get(type.ids, key) else { return reserved[key] }
         guard let rowID = RowID(stored: stored) else { throw corrupt("i:\(type.name)", "an entry holds no row id") }
         return rowID
     }
 
     /// The row id of an entity, handed out now if need be.
-    /// - Parameter saving: whether the entity's row is saved right after this; ids that are only referred to are
-    ///   remembered apart, so that they can be told without a row.
+    /// - Parameter saving: whether the entity's row is saved right after this; until then nothing is written. An id that
+    ///   is only referred to is remembered with its row id, so that it can be told without a row.
     package func ensureRowID(of id: Value, saving: Bool = false) throws -> RowID {
-        if let rowID = try rowID(of: id) { return rowID }
         let id = try converted(id)
-        let next = try nextRowID ?? SchemaCatalogue.nextRowID(type.name, in: transaction)
-        let rowID = RowID(rawValue: next)
-        try transaction.put(type.ids, try idKey(id), rowID.stored)
-        if !saving {
-            var bytes: [UInt8] = []
-            _ = ValueBytes.append(id, as: type.idType, to: &bytes)
-            try transaction.put(type.unsaved, rowID.key, bytes)
+        if let rowID = RowID(integerID: id) { return rowID }
+        let key = try idKey(id)
+        if let rowID = try rowID(of: id), saving || reserved[key] == nil { return rowID }
+        let rowID = try reserved[key] ?? handOut()
+        if saving {
+            reserved[key] = rowID
+            return rowID
         }
+        reserved[key] = nil
+        try transaction.put(type.ids, key, rowID.stored)
+        var bytes: [UInt8] = []
+        _ = ValueBytes.append(id, as: type.idType, to: &bytes)
+        try transaction.put(type.unsaved, rowID.key, bytes)
+        return rowID
+    }
+
+    private func handOut() throws -> RowID {
+        let next = try nextRowID ?? SchemaCatalogue.nextRowID(type.name, in: transaction)
         nextRowID = next + 1
         nextRowIDChanged = true
-        return rowID
+        return RowID(rawValue: next)
     }
 
     /// The order of two entities by their ids.

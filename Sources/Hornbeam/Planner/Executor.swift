@@ -116,10 +116,10 @@ struct Executor {
         case .list(let rowIDs, _):
             for rowID in rowIDs where try !body(rowID, nil) { return }
         case .index(let match, true, let reversed):
-            let scan = IndexScan(match.index, match.ranges[0], session.transaction)
+            let scan = IndexScan(match.index, match.ranges[0], store)
             if reversed { try scan.backward { try body($0, nil) } } else { try scan.forward { try body($0, nil) } }
         case .index(let match, false, _) where match.isInRowOrder:
-            try IndexScan(match.index, match.ranges[0], session.transaction).forward { try body($0, nil) }
+            try IndexScan(match.index, match.ranges[0], store).entries { try body($0, nil) }
         case .index, .text, .union, .intersection:
             for rowID in try rowIDs(path) where try !body(RowID(rawValue: rowID), nil) { return }
         }
@@ -132,7 +132,7 @@ struct Executor {
             var found: [UInt64] = []
             found.reserveCapacity(match.count)
             for range in match.ranges where range.count > 0 {
-                try IndexScan(match.index, range, session.transaction).forward {
+                try IndexScan(match.index, range, store).entries {
                     found.append($0.rawValue)
                     return true
                 }
@@ -231,73 +231,5 @@ struct Executor {
                 return left < right
             }
         }
-    }
-}
-
-/// One range of an index, either way. Entries of equal keys come with ascending row ids in both directions.
-struct IndexScan {
-    private let index: EntityIndex
-    private let range: KeyRange
-    private let transaction: Transaction
-
-    init(_ index: EntityIndex, _ range: KeyRange, _ transaction: Transaction) {
-        self.index = index
-        self.range = range
-        self.transaction = transaction
-    }
-
-    private func damaged() -> StorageError {
-        .corrupt(Corruption(tree: "index \(index.description.name)", reason: "an entry names no row"))
-    }
-
-    func forward(_ body: (RowID) throws -> Bool) throws {
-        var cursor = try transaction.cursor(index.tree)
-        var isValid = range.from.isEmpty ? try cursor.first() : try cursor.seek(range.from)
-        try range.to.withUnsafeBytes { end in
-            while isValid, end.isEmpty || cursor.key.order(end) < 0 {
-                guard let rowID = index.rowID(key: cursor.key, value: cursor.value) else { throw damaged() }
-                guard try body(rowID) else { return }
-                isValid = try cursor.next()
-            }
-        }
-    }
-
-    func backward(_ body: (RowID) throws -> Bool) throws {
-        var cursor = try transaction.cursor(index.tree)
-        var isValid: Bool
-        if !range.to.isEmpty, try cursor.seek(range.to) {
-            isValid = try cursor.previous()
-        } else {
-            isValid = try cursor.last()
-        }
-        while isValid, range.from.withUnsafeBytes({ cursor.key.order($0) >= 0 }) {
-            guard let size = index.keySize(cursor.key), let rowID = index.rowID(key: cursor.key, value: cursor.value)
-            else { throw damaged() }
-            let key = Array(cursor.key.prefix(size))
-            let isAlone = size == cursor.key.count
-            isValid = try cursor.previous()
-            if isAlone || !(isValid && isEntry(cursor.key, of: key)) {
-                guard try body(rowID) else { return }
-                continue
-            }
-            guard try group(key, body) else { return }
-            isValid = try cursor.seek(key) ? try cursor.previous() : try cursor.last()
-        }
-    }
-
-    private func isEntry(_ entry: Bytes, of key: [UInt8]) -> Bool {
-        entry.count == key.count + 8 && entry.starts(with: key)
-    }
-
-    /// All entries of one key, forward. False if `body` ended it.
-    private func group(_ key: [UInt8], _ body: (RowID) throws -> Bool) throws -> Bool {
-        var cursor = try transaction.cursor(index.tree)
-        var isValid = try cursor.seek(key)
-        while isValid, isEntry(cursor.key, of: key) {
-            guard let rowID = index.rowID(key: cursor.key, value: cursor.value) else { throw damaged() }
-            guard try body(rowID) else { return false }
-            isValid = try cursor.next()
-        }
-        return true
     }
 }

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entities as lines of JSON, by description only: `{"id":1,"name":"x","author":5,"tags":[1,2]}`, relations as ids.
+// Exact both ways: integers and decimals as written, doubles in the shortest form that reads back the same (NaN and
+// infinities as strings), data in base64, dates in ISO 8601 (UTC), or, where no such text is exact, as seconds since
+// 2001-01-01, which is also how a number is read.
+
+import FoundationEssentials
+package import HornbeamPages
+
+/// Reads and writes the entities of one type. Use within the session's transaction.
+package struct JSONRows {
+    private let store: EntityStore
+    private let session: EntitySession
+    private let type: EntityType
+    private let columns: [String: Int]
+
+    package init(_ type: String, session: EntitySession) throws {
+        store = try session.store(type)
+        self.session = session
+        self.type = store.type
+        columns = Dictionary(self.type.description.columns.enumerated().map { ($1.name, $0) }) { first, _ in first }
+    }
+
+    private func invalid(_ what: String) -> HornbeamError {
+        HornbeamError(.invalid, what)
+    }
+
+    // MARK: Writing
+
+    /// One entity as a line, without the line feed. Columns and relations that are null or empty are left out.
+    package func line(_ rowID: RowID, _ row: RowReader) throws -> String {
+        var members: [(name: String, value: JSONNode)] = []
+        for (number, column) in type.description.columns.enumerated() {
+            let value = try row.value(number)
+            if value != .null { members.append((column.name, Self.node(value))) }
+        }
+        for side in type.relations {
+            let target = try session.store(side.target)
+            let ids = try session.edges.targets(side, of: rowID).map { Self.node(try target.id(of: $0) ?? .null) }
+            if side.isToMany {
+                if !ids.isEmpty { members.append((side.name, .array(ids))) }
+            } else if let id = ids.first {
+                members.append((side.name, id))
+            }
+        }
+        return JSONNode.object(members).text
+    }
+
+    static func node(_ value: Value) -> JSONNode {
+        switch value {
+        case .null: .null
+        case .bool(let flag): .bool(flag)
+        case .int(let number): .number(String(number))
+        case .uint(let number): .number(String(number))
+        case .double(let number):
+            number.isNaN
+                ? .string("NaN")
+                : number.isInfinite ? .string(number < 0 ? "-Infinity" : "Infinity") : .number(number.description)
+        case .date(let seconds): ISODate.text(seconds).map { .string($0) } ?? node(.double(seconds))
+        case .uuid(let id): .string(id.uuidString)
+        case .string(let text): .string(text)
+        case .data(let data): .string(data.base64EncodedString())
+        case .decimal(let number): number.isNaN ? .string("NaN") : .number(number.description)
+        case .json(let text): (try? JSONParser.parse(text)) ?? .string(text)
+        case .array(let values): .array(values.map(node))
+        }
+    }
+
+    // MARK: Reading
+
+    /// Saves the entity of one line, replacing one of the same id. Relations that the line names are set, others left
+    /// as they are. `.invalid`, with nothing changed, if the line is no such entity.
+    @discardableResult
+    package func save(line: Bytes) throws -> RowID {
+        guard case .object(let members) = try JSONParser.parse(line) else {
+            throw invalid("the line is no JSON object")
+        }
+        var values = [Value](repeating: .null, count: type.description.columns.count)
+        var links: [(side: EdgeSide, ids: [Value])] = []
+        for (name, node) in members {
+            if let column = columns[name] {
+                values[column] = try value(node, type.description.columns[column])
+            } else if let side = type.relations.first(where: { $0.name == name }) {
+                links.append((side, try ids(node, side)))
+            } else {
+                throw invalid("\(type.name) has neither a property nor a relation “\(name)”")
+            }
+        }
+        var row = store.makeRow()
+        for (number, column) in type.description.columns.enumerated() {
+            if values[number] == .null, !column.type.isOptional {
+                throw invalid("\(type.name).\(column.name) is missing, and can't be nil")
+            }
+            row.set(values[number], number)
+        }
+        let bytes = try row.finish()
+        let rowID = try store.ensureRowID(of: values[0], saving: true)
+        try store.save(bytes, rowID)
+        for (side, ids) in links {
+            let target = try session.store(side.target)
+            try session.edges.set(side, rowID, try ids.map { try target.ensureRowID(of: $0) })
+        }
+        return rowID
+    }
+
+    private func ids(_ node: JSONNode, _ side: EdgeSide) throws -> [Value] {
+        let target = try session.store(side.target).type
+        let id = ColumnDescription(name: "\(side.name)", type: target.idType)
+        switch node {
+        case .null: return []
+        case .array(let nodes) where side.isToMany: return try nodes.map { try value($0, id) }
+        case .array: throw invalid("\(type.name).\(side.name) leads to one \(side.target): give one id")
+        default: return [try value(node, id)]
+        }
+    }
+
+    private func value(_ node: JSONNode, _ column: ColumnDescription) throws(HornbeamError) -> Value {
+        guard let value = Self.value(node, as: column.type) else {
+            throw invalid("\(type.name).\(column.name), a \(column.type), can't be \(node.text.prefix(60))")
+        }
+        return value
+    }
+
+    /// The value of a column of `type`; nil if the node is no such value.
+    static func value(_ node: JSONNode, as type: ColumnType) -> Value? {
+        switch (type, node) {
+        case (.optional(let wrapped), _): return node == .null ? .null : value(node, as: wrapped)
+        case (.bool, .bool(let flag)): return .bool(flag)
+        case (.int8, .number(let text)), (.int16, .number(let text)), (.int32, .number(let text)),
+            (.int64, .number(let text)):
+            return Int64(text).flatMap { Value.int($0).converted(to: type) }
+        case (.uint8, .number(let text)), (.uint16, .number(let text)), (.uint32, .number(let text)),
+            (.uint64, .number(let text)):
+            return UInt64(text).flatMap { Value.uint($0).converted(to: type) }
+        case (.float, _), (.double, _): return double(node).flatMap { Value.double($0).converted(to: type) }
+        case (.date, .string(let text)): return ISODate.seconds(text).map { .date($0) }
+        case (.date, _): return double(node).map { .date($0) }
+        case (.uuid, .string(let text)): return UUID(uuidString: text).map { .uuid($0) }
+        case (.string, .string(let text)): return .string(text)
+        case (.url, .string(let text)): return Value.string(text).converted(to: .url)
+        case (.data, .string(let text)): return Data(base64Encoded: text).map { .data($0) }
+        case (.decimal, .number(let text)), (.decimal, .string(let text)):
+            return ValueBytes.decimal(text).map { .decimal($0) }
+        case (.json, _): return .json(node.text)
+        case (.array(let element), .array(let nodes)):
+            var values: [Value] = []
+            for node in nodes {
+                guard let value = value(node, as: element) else { return nil }
+                values.append(value)
+            }
+            return .array(values)
+        default: return nil
+        }
+    }
+
+    private static func double(_ node: JSONNode) -> Double? {
+        switch node {
+        case .number(let text): Double(text)
+        case .string("NaN"): .nan
+        case .string("Infinity"): .infinity
+        case .string("-Infinity"): -.infinity
+        default: nil
+        }
+    }
+}

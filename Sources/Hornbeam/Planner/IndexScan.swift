@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks one range of an index, either way. In order means: by the whole keys of the rows, and where these are equal by
+// ascending row ids, also when walking backwards. Keys too long for the tree are cut (see IndexEntries.swift), so
+// entries that share all that is kept are put in order by their rows.
+
+import HornbeamPages
+import HornbeamTree
+
+struct IndexScan {
+    private let index: EntityIndex
+    private let range: KeyRange
+    private let store: EntityStore
+    private let transaction: Transaction
+
+    init(_ index: EntityIndex, _ range: KeyRange, _ store: EntityStore) {
+        self.index = index
+        self.range = range
+        self.store = store
+        transaction = store.transaction
+    }
+
+    private func damaged() -> StorageError {
+        store.corrupt("index \(index.description.name)", "an entry names no row")
+    }
+
+    /// All entries as they lie in the tree: in order but for cut keys.
+    func entries(_ body: (RowID) throws -> Bool) throws {
+        var cursor = try transaction.cursor(index.tree)
+        var isValid = range.from.isEmpty ? try cursor.first() : try cursor.seek(range.from)
+        try range.to.withUnsafeBytes { end in
+            while isValid, end.isEmpty || cursor.key.order(end) < 0 {
+                guard let rowID = index.rowID(key: cursor.key, value: cursor.value) else { throw damaged() }
+                guard try body(rowID) else { return }
+                isValid = try cursor.next()
+            }
+        }
+    }
+
+    func forward(_ body: (RowID) throws -> Bool) throws {
+        var cursor = try transaction.cursor(index.tree)
+        var isValid = range.from.isEmpty ? try cursor.first() : try cursor.seek(range.from)
+        try range.to.withUnsafeBytes { end in
+            while isValid, end.isEmpty || cursor.key.order(end) < 0 {
+                if isLong(cursor.key) {
+                    let kept = Array(cursor.key.prefix(IndexKeyBytes.keptSize))
+                    guard try longGroup(kept, descending: false, body) else { return }
+                    // A key of the group's bytes and nothing but 0xFF would be longer than any key can be.
+                    let beyond = kept + [UInt8](repeating: 0xFF, count: 32)
+                    isValid = try cursor.seek(beyond)
+                    continue
+                }
+                guard let rowID = index.rowID(key: cursor.key, value: cursor.value) else { throw damaged() }
+                guard try body(rowID) else { return }
+                isValid = try cursor.next()
+            }
+        }
+    }
+
+    func backward(_ body: (RowID) throws -> Bool) throws {
+        var cursor = try transaction.cursor(index.tree)
+        var isValid: Bool
+        if !range.to.isEmpty, try cursor.seek(range.to) {
+            isValid = try cursor.previous()
+        } else {
+            isValid = try cursor.last()
+        }
+        while isValid, range.from.withUnsafeBytes({ cursor.key.order($0) >= 0 }) {
+            guard let size = index.keySize(cursor.key), let rowID = index.rowID(key: cursor.key, value: cursor.value)
+            else { throw damaged() }
+            let isLong = isLong(cursor.key)
+            let isAlone = size == cursor.key.count && !isLong
+            let key = Array(cursor.key.prefix(isLong ? IndexKeyBytes.keptSize : size))
+            isValid = try cursor.previous()
+            if isAlone || !isLong && !(isValid && isEntry(cursor.key, of: key)) {
+                guard try body(rowID) else { return }
+                continue
+            }
+            guard try isLong ? longGroup(key, descending: true, body) : group(key, body) else { return }
+            isValid = try cursor.seek(key) ? try cursor.previous() : try cursor.last()
+        }
+    }
+
+    private func isEntry(_ entry: Bytes, of key: [UInt8]) -> Bool {
+        entry.count == key.count + 8 && entry.starts(with: key)
+    }
+
+    /// All entries of one key, in the order of the row ids. False if `body` ended it.
+    private func group(_ key: [UInt8], _ body: (RowID) throws -> Bool) throws -> Bool {
+        var cursor = try transaction.cursor(index.tree)
+        var isValid = try cursor.seek(key)
+        while isValid, isEntry(cursor.key, of: key) {
+            guard let rowID = index.rowID(key: cursor.key, value: cursor.value) else { throw damaged() }
+            guard try body(rowID) else { return false }
+            isValid = try cursor.next()
+        }
+        return true
+    }
+
+    // MARK: Long keys
+
+    /// Whether the entry's bytes may not tell its whole order.
+    private func isLong(_ entry: Bytes) -> Bool {
+        entry.count >= IndexKeyBytes.keptSize && (index.keySize(entry) ?? 0) >= IndexKeyBytes.keptSize
+    }
+
+    /// All entries that begin with `kept`, in the order of their rows' keys. Ranges never end within such a group: their
+    /// bounds are no longer than what is kept. False if `body` ended it.
+    private func longGroup(
+        _ kept: [UInt8], descending: Bool, _ body: (RowID) throws -> Bool
+    ) throws -> Bool {
+        var found: [(key: [UInt8], rowID: RowID)] = []
+        var cursor = try transaction.cursor(index.tree)
+        var isValid = try cursor.seek(kept)
+        while isValid, cursor.key.starts(with: kept) {
+            guard let rowID = index.rowID(key: cursor.key, value: cursor.value), let row = try store.row(rowID) else {
+                throw damaged()
+            }
+            found.append((try index.fullKey(of: row).key, rowID))
+            isValid = try cursor.next()
+        }
+        found.sort { left, right in
+            if left.key == right.key { return left.rowID < right.rowID }
+            return left.key.lexicographicallyPrecedes(right.key) != descending
+        }
+        for entry in found where try !body(entry.rowID) { return false }
+        return true
+    }
+}

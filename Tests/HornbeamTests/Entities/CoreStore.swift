@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store in memory with one open session over given descriptions, and short ways to put rows into it.
+
+import HornbeamTree
+
+@testable import Hornbeam
+
+/// One write transaction over a fresh store, or the next one over the same store after `reopen`.
+final class CoreStore {
+    let store: TreeStore
+    private(set) var session: EntitySession
+    private var descriptions: [EntityDescription]
+
+    init(_ descriptions: [EntityDescription]) throws {
+        store = try TreeStore.inMemory()
+        self.descriptions = descriptions
+        let transaction = try store.beginWrite()
+        session = EntitySession(transaction, schema: try require(SchemaCatalogue.open(descriptions, in: transaction)))
+    }
+
+    /// Commits, and begins anew with these descriptions.
+    func reopen(_ new: [EntityDescription]? = nil) throws {
+        try session.commit()
+        if let new { descriptions = new }
+        let transaction = try store.beginWrite()
+        do {
+            session = EntitySession(
+                transaction, schema: try require(SchemaCatalogue.open(descriptions, in: transaction)))
+        } catch {
+            transaction.abort()
+            let again = try store.beginWrite()
+            session = EntitySession(again, schema: try SchemaCatalogue.load(again))
+            throw error
+        }
+    }
+
+    /// Gives up what was not committed.
+    func rollBack() throws {
+        session.transaction.abort()
+        let transaction = try store.beginWrite()
+        session = EntitySession(
+            transaction, schema: try require(SchemaCatalogue.open(descriptions, in: transaction)))
+    }
+
+    subscript(_ type: String) -> EntityStore {
+        get throws { try session.store(type) }
+    }
+
+    /// Saves a row; values in the order of the columns, the id first.
+    @discardableResult
+    func save(_ type: String, _ values: [Value]) throws -> RowID {
+        let entities = try session.store(type)
+        let rowID = try entities.ensureRowID(of: values[0], saving: true)
+        var row = entities.makeRow()
+        for (column, value) in values.enumerated() { row.set(value, column) }
+        try entities.save(try row.finish(), rowID)
+        return rowID
+    }
+
+    func ids(_ query: EntityQuery) throws -> [Value] {
+        let entities = try session.store(query.type)
+        return try session.rowIDs(query).map { try entities.id(of: $0) ?? .null }
+    }
+
+    /// The number of entries of a tree.
+    func entries(_ tree: String) throws -> UInt64 {
+        guard let id = try session.transaction.tree(tree) else { return 0 }
+        return try session.transaction.count(id)
+    }
+
+    func problems() throws -> [String] {
+        try session.flush()
+        var problems: [String] = []
+        _ = try EntityCheck(session).run { problems.append($0) }
+        return problems
+    }
+}
+
+struct Missing: Error {}
+
+func require<T>(_ value: T?) throws -> T {
+    guard let value else { throw Missing() }
+    return value
+}

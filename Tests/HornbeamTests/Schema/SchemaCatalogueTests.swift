@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening with other models than the store was made with: what is brought up to date, what is kept, what is refused.
+
+import HornbeamTree
+import Testing
+
+@testable import Hornbeam
+
+private func column(_ name: String, _ type: ColumnType) -> ColumnDescription {
+    ColumnDescription(name: name, type: type)
+}
+
+private func item(
+    _ columns: [ColumnDescription], _ indexes: [IndexDescription] = [], _ relations: [RelationDescription] = []
+)
+    -> EntityDescription
+{
+    EntityDescription(name: "Item", columns: [column("id", .string)] + columns, indexes: indexes, relations: relations)
+}
+
+private func index(_ name: String, _ columns: [String], _ kind: IndexDescription.Kind = .value) -> IndexDescription {
+    IndexDescription(name: name, kind: kind, components: columns.map { .init(column: $0) })
+}
+
+private func filled() throws -> CoreStore {
+    let store = try CoreStore([item([column("a", .int64), column("b", .string)], [index("byA", ["a"])])])
+    for number in 0..<50 {
+        try store.save("Item", [.string("i\(number)"), .int(Int64(number % 7)), .string("text \(number)")])
+    }
+    return store
+}
+
+@Suite("Schema catalogue")
+struct SchemaCatalogueTests {
+    @Test("opening again with the same models, in any order of indexes, changes nothing")
+    func same() throws {
+        let store = try filled()
+        try store.reopen()
+        let read = try store.store.beginRead()
+        defer { read.abort() }
+        let same = [item([column("a", .int64), column("b", .string)], [index("byA", ["a"])])]
+        #expect(try SchemaCatalogue.open(same, in: read) != nil)
+        let more = [item([column("a", .int64), column("b", .string), column("c", .optional(.bool))])]
+        #expect(try SchemaCatalogue.open(more, in: read) == nil)
+    }
+
+    @Test("added properties read as null in old rows, in any declared order; new indexes hold all rows")
+    func added() throws {
+        let store = try filled()
+        try store.reopen([
+            item(
+                [column("c", .optional(.int64)), column("b", .string), column("a", .int64)],
+                [index("byC", ["c", "a"]), index("byB", ["b"], .unique), index("search", ["b"], .text)])
+        ])
+        #expect(try store.entries("x:Item:byA") == 0)
+        #expect(try store.entries("x:Item:byC") == 50)
+        try store.save("Item", [.string("new"), .int(9), .string("text new"), .int(1)])
+        let query = EntityQuery(type: "Item", filter: .compare(column: 1, .equal, .int(9)))
+        #expect(try store.ids(query) == [.string("new")])
+        #expect(try store.session.explain(query).access.description.contains("byC"))
+        let row = try require(store["Item"].rowID(of: .string("i8")))
+        #expect(try store["Item"].row(row)?.values() == [.string("i8"), .null, .string("text 8"), .int(1)])
+        let text = EntityQuery(type: "Item", filter: .matches(columns: [2], text: "new"), sort: [.bestScore])
+        #expect(try store.ids(text) == [.string("new")])
+        #expect(try store.problems() == [])
+    }
+
+    @Test("a removed property is ignored and kept; a changed index is rebuilt")
+    func removed() throws {
+        let store = try filled()
+        try store.reopen([item([column("b", .string)], [index("byA", ["b"])])])
+        #expect(try store["Item"].type.description.columns.map(\.name) == ["id", "b", "a"])
+        #expect(try store.problems() == [])
+        try store.reopen([item([column("a", .int64), column("b", .string)])])
+        let row = try require(store["Item"].rowID(of: .string("i8")))
+        #expect(try store["Item"].row(row)?.value(1) == .int(1))
+    }
+
+    @Test("the command opens a store by what is stored in it")
+    func stored() throws {
+        let store = try filled()
+        try store.reopen()
+        let schema = try SchemaCatalogue.load(store.session.transaction)
+        #expect(schema.typeNames == ["Item"])
+        #expect(try schema.type("Item").description == store["Item"].type.description)
+    }
+
+    @Test(
+        "what can't be done is refused with the property's name, and the store stays as it is",
+        arguments: [
+            (item([column("a", .string), column("b", .string)]), "Item.a"),
+            (EntityDescription(name: "Item", columns: [column("id", .int64)]), "Item.id"),
+            (EntityDescription(name: "Item", columns: [column("key", .string)]), "id"),
+            (item([column("a", .int64), column("a", .int64)]), "same name"),
+            (item([column("j", .json)], [index("byJ", ["j"])]), "byJ"),
+            (item([column("b", .string)], [index("byX", ["x"])]), "byX"),
+            (item([column("a", .int64)], [index("t", ["a"], .text)]), "“a”"),
+            (item([column("a", .int64)], [index("byA", ["a"], .unique)]), "same a"),
+            (item([], [], [RelationDescription(name: "r", target: "Nobody", toMany: true)]), "Nobody"),
+            (item([], [], [RelationDescription(name: "r", target: "Item", toMany: true, inverse: "s")]), "Item.s"),
+        ] as [(EntityDescription, String)])
+    func refused(_ description: EntityDescription, _ name: String) throws {
+        let store = try filled()
+        #expect {
+            try store.reopen([description])
+        } throws: { error in
+            guard let error = error as? HornbeamError else { return false }
+            return error.message.contains(name)
+        }
+        #expect(try store["Item"].type.description.columns.map(\.name) == ["id", "a", "b"])
+        #expect(try store.entries("x:Item:byA") == 50)
+        #expect(try store.problems() == [])
+    }
+
+    @Test("an optional property can't become one that is always there; the other way round is fine")
+    func optionality() throws {
+        let store = try filled()
+        try store.reopen([item([column("a", .optional(.int64)), column("b", .string)], [index("byA", ["a"])])])
+        #expect(try store.problems() == [])
+        #expect(throws: HornbeamError.self) { try store.reopen([item([column("a", .int64), column("b", .string)])]) }
+    }
+}
