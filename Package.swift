@@ -108,6 +108,9 @@ let package = Package(
             name: "HornbeamKeysTests", dependencies: ["HornbeamKeys", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         .testTarget(
+            name: "HornbeamTextTests", dependencies: ["HornbeamText", "HornbeamTestSupport"],
+            swiftSettings: engineSettings),
+        .testTarget(
             name: "HornbeamTests", dependencies: ["Hornbeam", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         // Static index properties compile in Swift 5 mode alone; this target shows that they work there.
