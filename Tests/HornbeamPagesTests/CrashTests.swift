@@ -17,13 +17,15 @@ struct CrashTests {
         return (disk, try Toy.open(disk))
     }
 
-    /// The store works: commits, closes, opens again with the same content.
+    /// The store works: commits, loses power, is recovered, closes, opens again with the same content.
     private func expectLife(_ disk: SimulatedDisk, _ store: PageStore) throws {
         for value: UInt64 in 1...3 {
             try Toy.commit(ToyChange(cell: Int(value), value: value + 1000, longSectors: 2), to: store)
         }
         let cells = try Toy.cells(of: store)
         try Toy.expectSound(store)
+        let (_, recovered) = try reopen(disk.powerLossImage(seed: 2))
+        #expect(try Toy.cells(of: recovered) == cells)
         try store.close()
         let (_, again) = try reopen(disk.powerLossImage(seed: 1))
         #expect(try Toy.cells(of: again) == cells)
@@ -190,5 +192,26 @@ struct CrashTests {
         disk.sizeLimit = .max
         try Toy.commit(ToyChange(cell: 0, value: 9999, longSectors: 100), to: store)
         try store.close()
+    }
+
+    @Test("on a full disk a transaction leaves a checkpoint the space it needs", arguments: 0..<6)
+    func reserve(offset: Int) throws {
+        let disk = try SimulatedDisk(image: emptyStore())
+        let store = try Toy.open(disk)
+        disk.sizeLimit = disk.size()
+        var refusals = 0
+        for round in 0..<4 {
+            for size in [120, 60, 30, 16, 8, 4, 2, 1, 1, 1, 1, 1] {
+                let change = ToyChange(
+                    cell: (size + round * 5) % Toy.cells, value: UInt64(size), longSectors: UInt32(size + offset))
+                do { try Toy.commit(change, to: store, .none) } catch {
+                    #expect(error == .full(path: disk.path))
+                    refusals += 1
+                }
+            }
+            try store.checkpoint()
+            try Toy.expectSound(store)
+        }
+        #expect(refusals > 4)
     }
 }
