@@ -12,13 +12,15 @@ import Testing
 struct CorruptionTests {
     private static let names = ["one", "two"]
 
-    private func makeStore() throws -> (image: [UInt8], closed: [UInt8], models: [ModelTree]) {
+    /// A file with four commits in its journal, the same file closed, and the trees after the third and fourth commit.
+    private func makeStore() throws -> (open: [UInt8], closed: [UInt8], states: [[ModelTree]]) {
         var options = StoreOptions()
         options.pageSize = 4096
         var random = SeededRandom(seed: testSeed)
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk, options: options)
         var models = [ModelTree(), ModelTree()]
+        var states: [[ModelTree]] = []
         for _ in 0..<4 {
             let transaction = try store.beginWrite()
             for (place, name) in Self.names.enumerated() {
@@ -31,10 +33,11 @@ struct CorruptionTests {
                 }
             }
             try transaction.commit()
+            states.append(models)
         }
         let open = try #require(disk.killedImage())
         try store.close()
-        return (open, try #require(disk.killedImage()), models)
+        return (open, try #require(disk.killedImage()), Array(states.suffix(2)))
     }
 
     /// Sectors with anything in them: flips elsewhere hit free space.
@@ -46,8 +49,10 @@ struct CorruptionTests {
 
     @Test("One flipped byte anywhere gives right answers or an error that says where", arguments: [false, true])
     func flips(isClosed: Bool) throws {
-        let (open, closed, models) = try makeStore()
+        let (open, closed, states) = try makeStore()
         let image = isClosed ? closed : open
+        // A journal's last record, damaged, can't be told from one that a crash cut off: the commit before it counts.
+        let possible = isClosed ? [states[1]] : states
         let sectors = usedSectors(image)
         var random = SeededRandom(seed: testSeed)
         var refused = 0
@@ -59,10 +64,8 @@ struct CorruptionTests {
             do {
                 let store = try TreeStore.open(file: try SimulatedDisk(image: damaged))
                 let read = try store.beginRead()
-                for (name, model) in zip(Self.names, models) {
-                    let tree = try #require(try read.tree(name), note)
-                    #expect(try read.contents(tree) == model, note)
-                }
+                let found = try Self.names.map { try read.contents(try #require(try read.tree($0), note)) }
+                #expect(possible.contains(found), note)
             } catch let error as StorageError {
                 refused += 1
                 guard case .corrupt(let what) = error else {
