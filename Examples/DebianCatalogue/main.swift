@@ -85,8 +85,9 @@ func sizeAndCheck(_ database: Database, store: String, report: Report) throws {
     var problems: [String] = []
     let (seconds, isWhole) = try timed { try database.check { problems.append($0) } }
     let bytes = (try FileManager.default.attributesOfItem(atPath: store)[.size] as? Int) ?? 0
-    report.line(String(format: "%.1f MB, checked in %.2f s: ", Double(bytes) / 1e6, seconds)
-        + (problems.isEmpty ? "no problem" : "\(problems.count) problems"))
+    report.line(
+        String(format: "%.1f MB, checked in %.2f s: ", Double(bytes) / 1e6, seconds)
+            + (problems.isEmpty ? "no problem" : "\(problems.count) problems"))
     for problem in problems.prefix(10) { report.line("\(problem)") }
     report.verify("the check found no problem", isWhole)
 }
