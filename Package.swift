@@ -75,7 +75,7 @@ let package = Package(
             name: "HornbeamText", dependencies: ["HornbeamTree", "HornbeamKeys"], swiftSettings: engineSettings),
         .macro(name: "HornbeamMacros", swiftSettings: macroSettings, linkerSettings: macroLinker),
         .target(
-            name: "Hornbeam", dependencies: ["HornbeamText", "HornbeamTree", "HornbeamKeys", "HornbeamMacros", "CXXHash"],
+            name: "Hornbeam", dependencies: ["HornbeamText", "HornbeamTree", "HornbeamKeys", "HornbeamMacros"],
             swiftSettings: engineSettings),
         .target(name: "CHornbeam"),
         .target(
@@ -108,8 +108,14 @@ let package = Package(
             name: "HornbeamKeysTests", dependencies: ["HornbeamKeys", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         .testTarget(
+            name: "HornbeamTextTests", dependencies: ["HornbeamText", "HornbeamTestSupport"],
+            swiftSettings: engineSettings),
+        .testTarget(
             name: "HornbeamTests", dependencies: ["Hornbeam", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
+        // Static index properties compile in Swift 5 mode alone; this target shows that they work there.
+        .testTarget(
+            name: "HornbeamSwift5Tests", dependencies: ["Hornbeam"], swiftSettings: [.swiftLanguageMode(.v5)]),
         .testTarget(
             name: "HornbeamCommandTests",
             dependencies: ["HornbeamCommand", "hornbeam", "Hornbeam", "HornbeamTree", "HornbeamPages"],

@@ -41,7 +41,8 @@ package enum EntityModelMacro: ExtensionMacro {
     /// The table that everything at run time goes by. A generic type can't have a stored static, so it computes it.
     private static func shapeMember(_ model: ModelDeclaration) -> String {
         let parts = [
-            list("columns", model.columnItems), list("indexes", model.indexItems), list("relations", model.relationItems),
+            list("columns", model.columnItems), list("indexes", model.indexItems),
+            list("relations", model.relationItems),
         ].joined(separator: ",\n").split(separator: "\n").map { "    \($0)" }.joined(separator: "\n")
         let value = "Hornbeam.EntityShape<Self>(\n\(parts)\n)"
         guard model.isGeneric else {

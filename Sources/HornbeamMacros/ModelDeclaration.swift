@@ -75,7 +75,9 @@ struct ModelParser {
             structure.modifiers.map(\.name.text).first { ["public", "package"].contains($0) }.map { "\($0) " } ?? ""
         model.isGeneric =
             structure.genericParameterClause != nil
-            || enclosing.contains { $0.asProtocol((any WithGenericParametersSyntax).self)?.genericParameterClause != nil }
+            || enclosing.contains {
+                $0.asProtocol((any WithGenericParametersSyntax).self)?.genericParameterClause != nil
+            }
         for member in structure.memberBlock.members {
             if let variable = member.decl.as(VariableDeclSyntax.self) {
                 read(variable)

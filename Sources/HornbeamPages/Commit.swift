@@ -39,9 +39,9 @@ extension PageStore {
             try checkpoint(next, growJournal: false) { () throws(StorageError) in try writePages() }
         } catch {
             if case .failed = error { throw error }
+            // Out of space before anything was written: the abort that follows puts the pages themselves back.
             side.retired.forget(heldBy: current)
             side.unpin(current)
-            for page in writer.freed { side.space.restore(page.run) }
             throw error
         }
         show(next)

@@ -107,7 +107,8 @@ final class RunningCommand {
         Issue.record("the command never waited for input")
     }
 
-    func interrupt() { kill(process.processIdentifier, SIGINT) }
+    func interrupt() { Glibc.kill(process.processIdentifier, SIGINT) }
+    func kill() { Glibc.kill(process.processIdentifier, SIGKILL) }
 
     func wait() throws -> (output: String, errors: String, code: Int32) {
         process.waitUntilExit()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder for one test, gone with it.
+// A folder for one test, gone with it. Whoever passes its path on must hold it until the last use of the path:
+// `defer { folder.keep() }`.
 
 import Foundation
 
@@ -12,6 +13,9 @@ final class TemporaryFolder {
     }
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    /// Holds the folder up to here.
+    func keep() {}
 
     /// Writes a file and returns its path.
     func write(_ name: String, _ text: String) throws -> String {

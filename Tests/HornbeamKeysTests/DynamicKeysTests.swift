@@ -222,6 +222,18 @@ struct DynamicKeysTests {
         }
     }
 
+    @Test(
+        "Bits that no writer makes are refused",
+        arguments: [
+            [0x30, 0xC3, 0x40, 0, 0, 0, 0, 0, 0, 0, 2],  // 2^53 and 2: that is the next double
+            [0x30, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF],  // −0.0
+            [0x11], [0x40, 0x61], [0x50, 0x10], [0x60, 0x10, 0x10, 0],
+            [0x60, 0x40, 0x61, 0, 0x10, 0x40, 0x61, 0, 0x10, 0],  // one key twice
+        ] as [[UInt8]])
+    func otherBits(bytes: [UInt8]) {
+        #expect(throws: KeyError.self) { try reading(bytes) { try $0.readDynamic(.binary) } }
+    }
+
     @Test("The bytes are those of the specification")
     func specifiedBytes() throws {
         #expect(try bytes([nil, true, "a"], .binary) == [0x50, 0x10, 0x21, 0x40, 0x61, 0, 0])

@@ -149,7 +149,8 @@ struct EntityModelExpansionTests {
 
     @Test("static index properties, which only Swift 5 mode compiles, like those of the instance")
     func staticIndexes() {
-        let source = #"@EntityModel struct User { @Index<Self>(\.age) private static var byAge; let id: Int; let age: Int }"#
+        let source =
+            #"@EntityModel struct User { @Index<Self>(\.age) private static var byAge; let id: Int; let age: Int }"#
         #expect(Expansion(source).text.contains(#".value("byAge", [.of("age", \Self.age)])"#))
     }
 

@@ -180,8 +180,6 @@ struct CrashTests {
                 refusals += 1
             }
             #expect(try Toy.cells(of: store) == cells)
-            // Transactions leave a checkpoint the space it needs.
-            if value % 7 == 0 { try store.checkpoint() }
         }
         #expect(refusals > 20 && refusals < 180)
         try Toy.expectSound(store)
@@ -194,5 +192,26 @@ struct CrashTests {
         disk.sizeLimit = .max
         try Toy.commit(ToyChange(cell: 0, value: 9999, longSectors: 100), to: store)
         try store.close()
+    }
+
+    @Test("on a full disk a transaction leaves a checkpoint the space it needs", arguments: 0..<6)
+    func reserve(offset: Int) throws {
+        let disk = try SimulatedDisk(image: emptyStore())
+        let store = try Toy.open(disk)
+        disk.sizeLimit = disk.size()
+        var refusals = 0
+        for round in 0..<4 {
+            for size in [120, 60, 30, 16, 8, 4, 2, 1, 1, 1, 1, 1] {
+                let change = ToyChange(
+                    cell: (size + round * 5) % Toy.cells, value: UInt64(size), longSectors: UInt32(size + offset))
+                do { try Toy.commit(change, to: store, .none) } catch {
+                    #expect(error == .full(path: disk.path))
+                    refusals += 1
+                }
+            }
+            try store.checkpoint()
+            try Toy.expectSound(store)
+        }
+        #expect(refusals > 4)
     }
 }

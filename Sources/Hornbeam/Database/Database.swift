@@ -68,7 +68,8 @@ public final class Database: Sendable {
         if let fitting { return fitting }
         guard !isReadOnly else {
             throw HornbeamError(
-                .schemaMismatch, "the file lacks types, properties or indexes of the models and is open read-only: "
+                .schemaMismatch,
+                "the file lacks types, properties or indexes of the models and is open read-only: "
                     + "open it once for writing")
         }
         let write = try store.beginWrite()
@@ -155,6 +156,16 @@ public final class Database: Sendable {
     /// Checkpoints and releases the file. `.busy` while transactions are open.
     public func close() throws {
         try engine { () throws(StorageError) in try store.close() }
+    }
+
+    /// Verifies everything, from pages up to relations and indexes; calls `report` for each problem. True if there was
+    /// none.
+    @discardableResult
+    public func check(report: (String) -> Void = { _ in }) throws -> Bool {
+        let isEngineWhole = try engine { () throws(StorageError) in try store.check(report: report) }
+        // The layers above read through the pages, so damage below would only be reported once more.
+        guard isEngineWhole else { return false }
+        return try read { context in try context.session.check(report: report) }
     }
 
     public var statistics: Statistics { Statistics(store.statistics) }

@@ -206,4 +206,8 @@ final class Session {
         _ = try store(Entity.self)
         return try open().explain(query)
     }
+
+    func check(report: (String) -> Void) throws -> Bool {
+        try EntityCheck(try open()).run(report: report)
+    }
 }

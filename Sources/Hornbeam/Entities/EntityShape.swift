@@ -110,7 +110,8 @@ public struct EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable {
     func relation(_ keyPath: AnyKeyPath) throws(HornbeamError) -> DeclaredRelation<Entity> {
         guard let number = relationNumbers[keyPath] else {
             throw HornbeamError(
-                .invalid, "\(keyPath) is no relation of \(Entity.entityName): write '\\.$' and a @Relationship property")
+                .invalid, "\(keyPath) is no relation of \(Entity.entityName): write '\\.$' and a @Relationship property"
+            )
         }
         return relations[number]
     }

@@ -267,8 +267,8 @@ extension EntityStore {
     }
 
     /// The row id of an entity, handed out now if need be.
-    /// - Parameter saving: whether the entity's row is saved right after this; until then nothing is written. An id that
-    ///   is only referred to is remembered with its row id, so that it can be told without a row.
+    /// - Parameter saving: whether the entity's row is saved right after this; until then nothing is written. An id
+    ///   that is only referred to is remembered with its row id, so that it can be told without a row.
     package func ensureRowID(of id: Value, saving: Bool = false) throws -> RowID {
         let id = try converted(id)
         if let rowID = RowID(integerID: id) { return rowID }

@@ -26,9 +26,10 @@ public struct CollisionResolver<Entity: EntityModelProtocol>: Sendable {
     /// The same with the ids of both entities.
     @_disfavoredOverload
     public init(
-        _ handler: @escaping @Sendable (
-            _ existingId: Entity.ID, _ newId: Entity.ID, _ indexName: String, _ context: inout Context
-        ) throws -> Void
+        _ handler:
+            @escaping @Sendable (
+                _ existingId: Entity.ID, _ newId: Entity.ID, _ indexName: String, _ context: inout Context
+            ) throws -> Void
     ) {
         rule = .custom { existing, entity, index, context in try handler(existing, entity.id, index, &context) }
     }

@@ -37,7 +37,7 @@ struct IndexBuilder {
         entries.sort { $0.key.lexicographicallyPrecedes($1.key) }
         for position in entries.indices {
             let entry = entries[position]
-            if index.isUnique, position > 0, entries[position - 1].key == entry.key {
+            if index.isUnique, position > 0, try collides(index, entries[position - 1], entry) {
                 throw try duplicate(index, entries[position - 1].value, entry.value)
             }
             try entry.key.withBytes { (key) throws(StorageError) in
@@ -48,13 +48,29 @@ struct IndexBuilder {
         }
     }
 
+    /// Whether two neighbours in the order of their keys are the same key.
+    private func collides(
+        _ index: EntityIndex, _ first: (key: [UInt8], value: [UInt8]), _ second: (key: [UInt8], value: [UInt8])
+    ) throws -> Bool {
+        if first.key == second.key { return true }
+        let cut = IndexKeyBytes.cutSize
+        guard first.key.count == cut + 8, second.key.count == cut + 8,
+            first.key.prefix(cut) == second.key.prefix(cut)
+        else { return false }
+        let whole = try [first.value, second.value].map { try row($0).map { try index.fullKey(of: $0) } }
+        return whole[0]?.hasNil == false && whole[0]?.key == whole[1]?.key
+    }
+
+    /// The row that a stored row id names.
+    private func row(_ stored: [UInt8]) throws -> RowReader? {
+        guard let rowID = stored.withUnsafeBytes({ RowID(stored: $0) }),
+            let bytes = try transaction.get(type.rows, rowID.key)
+        else { return nil }
+        return try RowReader(bytes, layout: type.layout)
+    }
+
     private func duplicate(_ index: EntityIndex, _ first: [UInt8], _ second: [UInt8]) throws -> HornbeamError {
-        let ids = try [first, second].map { stored in
-            guard let rowID = stored.withUnsafeBytes({ RowID(stored: $0) }),
-                let bytes = try transaction.get(type.rows, rowID.key)
-            else { return "?" }
-            return try RowReader(bytes, layout: type.layout).value(0).text
-        }
+        let ids = try [first, second].map { try row($0)?.value(0).text ?? "?" }
         let columns = index.description.components.map(\.column).joined(separator: ", ")
         return HornbeamError(
             .uniqueViolation,

@@ -5,7 +5,6 @@
 // Keys longer than a tree takes are cut: 884 bytes and a 128-bit hash of the whole. Among such keys the order is that
 // of the 884 bytes; equality is exact because whoever finds a cut key compares with the row.
 
-import CXXHash
 import HornbeamKeys
 import HornbeamPages
 
@@ -23,10 +22,16 @@ struct IndexKeyBytes: Equatable {
 
     static func cut(_ key: inout [UInt8]) {
         guard key.count >= cutSize else { return }
-        let hash = key.withUnsafeBytes { XXH3_128bits($0.baseAddress, $0.count) }
+        let hash = hash(of: key)
         key.removeLast(key.count - keptSize)
-        withUnsafeBytes(of: hash.high64.bigEndian) { key.append(contentsOf: $0) }
-        withUnsafeBytes(of: hash.low64.bigEndian) { key.append(contentsOf: $0) }
+        withUnsafeBytes(of: hash.bigEndian) { key.append(contentsOf: $0) }
+    }
+
+    /// FNV-1a with 128 bits.
+    private static func hash(of bytes: [UInt8]) -> UInt128 {
+        var hash: UInt128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d
+        for byte in bytes { hash = (hash ^ UInt128(byte)) &* 0x0000_0000_0100_0000_0000_0000_0000_013b }
+        return hash
     }
 }
 

@@ -103,8 +103,8 @@ struct IndexScan {
         entry.count >= IndexKeyBytes.keptSize && (index.keySize(entry) ?? 0) >= IndexKeyBytes.keptSize
     }
 
-    /// All entries that begin with `kept`, in the order of their rows' keys. Ranges never end within such a group: their
-    /// bounds are no longer than what is kept. False if `body` ended it.
+    /// All entries that begin with `kept`, in the order of their rows' keys. Ranges never end within such a group:
+    /// their bounds are no longer than what is kept. False if `body` ended it.
     private func longGroup(
         _ kept: [UInt8], descending: Bool, _ body: (RowID) throws -> Bool
     ) throws -> Bool {

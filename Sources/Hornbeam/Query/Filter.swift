@@ -2,8 +2,8 @@
 // Queries as data: what the planner reads. Columns are numbers, values are literals; only what can't be said so is a
 // closure.
 //
-// Meaning: values compare as their keys do, so −0.0 equals 0.0 and NaN equals itself, after everything else. An ordering
-// comparison with null is false. `==` null holds for null; `!=` is the opposite of `==`, true for null against a value.
+// Meaning: values compare as their keys do, so −0.0 equals 0.0 and NaN equals itself, after everything else. An
+// ordering comparison with null is false. `==` null holds for null; `!=` is the opposite of `==`, true for null against a value.
 // `not` is plain negation. In sorting null comes first, last in descending order; ties go by row id, always ascending.
 
 import FoundationEssentials
@@ -183,8 +183,8 @@ package struct SortTerm: Sendable {
     }
 }
 
-/// A query over one entity type. Without a sort the order is that of the first `ids` or `related` condition, else by row
-/// id. A limit of nil is none; negative limits and offsets give nothing.
+/// A query over one entity type. Without a sort the order is that of the first `ids` or `related` condition, else by
+/// row id. A limit of nil is none; negative limits and offsets give nothing.
 package struct EntityQuery: Sendable {
     package var type: String
     package var filter: Filter

@@ -10,10 +10,12 @@ public struct Predicate<Entity: EntityModelProtocol>: Sendable {
         self.filter = filter
     }
 
-    /// Whether it is a full-text match, whose hits have scores.
-    var isMatch: Bool {
-        if case .matches = filter { return true }
-        return false
+    /// Whether it is a full-text match by an index, whose hits have scores.
+    var isRanked: Bool {
+        guard case .matches(let columns, _) = filter else { return false }
+        let description = Entity.entityShape.description
+        let names = columns.map { description.columns[$0].name }
+        return description.indexes.contains { $0.kind == .text && $0.components.map(\.column) == names }
     }
 }
 
@@ -108,6 +110,14 @@ public func >= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
 
 // MARK: - From key paths to columns
 
+extension PartialKeyPath {
+    /// For `explain`. Computed properties have no name at run time, only an address, which says nothing to a person.
+    var label: String {
+        let text = "\(self)"
+        return text.contains("<computed") ? "computed \(Self.valueType) of \(Root.self)" : text
+    }
+}
+
 /// The stored form of a literal; nil for types without one.
 private func literal<Property>(_ value: Property) -> Value? {
     if let value = value as? any ColumnValue { return value.columnValue }
@@ -149,7 +159,7 @@ extension Predicate {
         if let column = column(keyPath, comparison, Property.self), let literal = literal(value) {
             return Self(.compare(column: column, comparison, literal))
         }
-        return testing(keyPath, label: "\(keyPath) \(comparison.rawValue) \(value)", test)
+        return testing(keyPath, label: "\(keyPath.label) \(comparison.rawValue) \(value)", test)
     }
 
     fileprivate static func comparing<Property: Sendable>(
@@ -157,11 +167,14 @@ extension Predicate {
         _ test: @escaping @Sendable (Property?) -> Bool
     ) -> Self {
         if let column = column(keyPath, comparison, Property.self) {
-            guard let value else { return Self(comparison == .equal ? .isNull(column: column) : .not(.isNull(column: column))) }
+            guard let value else {
+                let isNull = Filter.isNull(column: column)
+                return Self(comparison == .equal ? isNull : .not(isNull))
+            }
             if let literal = literal(value) { return Self(.compare(column: column, comparison, literal)) }
         }
         let text = value.map { "\($0)" } ?? "nil"
-        return testing(keyPath, label: "\(keyPath) \(comparison.rawValue) \(text)", test)
+        return testing(keyPath, label: "\(keyPath.label) \(comparison.rawValue) \(text)", test)
     }
 
     /// A test of the decoded entity.

@@ -54,7 +54,7 @@ extension QueryList {
             return list
         }
         list.filter = predicate.filter
-        if case .all = list.source, list.order.isEmpty { list.isRanked = predicate.isMatch }
+        if case .all = list.source, list.order.isEmpty { list.isRanked = predicate.isRanked }
         return list
     }
 
@@ -214,8 +214,9 @@ extension QueryList {
     public func ranked(in context: Context) throws -> [Ranked<Entity>] {
         guard isRanked, case .all = source else {
             throw HornbeamError(
-                .invalid, "only a query that begins with a full-text match, and isn't sorted, has scores: "
-                    + "write filter(.string(…, matches: …)) first")
+                .invalid,
+                "only a query that begins with a match in a full-text index, and isn't sorted, has scores: "
+                    + "write filter(.string(…, matches: …)) over the properties of the index first")
         }
         return try context.session.run { session in
             try session.ranked(coreQuery, of: Entity.self).compactMap { row, score in

@@ -165,7 +165,8 @@ extension Query {
         Self(list.with(nested))
     }
 
-    public func related<Target, D, K>(_ keyPath: WritableKeyPath<Entity, ToOneRelation<Target, D, K>>) -> Query<Target> {
+    public func related<Target, D, K>(_ keyPath: WritableKeyPath<Entity, ToOneRelation<Target, D, K>>) -> Query<Target>
+    {
         Query<Target>(list.related(keyPath))
     }
 

@@ -29,7 +29,7 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
         }
         term = SortTerm(
             .opaque(
-                label: "\(keyPath)", key: { row in try Entity(row: row)[keyPath: keyPath] },
+                label: keyPath.label, key: { row in try Entity(row: row)[keyPath: keyPath] },
                 order: { left, right in
                     guard let left = left as? Property, let right = right as? Property else { return 0 }
                     return order(left, right)

@@ -7,15 +7,18 @@ extension Predicate {
     public typealias StringKeyPath = any KeyPath<Entity, String> & Sendable
     public typealias OptionalStringKeyPath = any KeyPath<Entity, String?> & Sendable
 
-    public static func string(_ keyPaths: StringKeyPath..., contains text: String, caseSensitive: Bool = false) -> Self {
+    public static func string(_ keyPaths: StringKeyPath..., contains text: String, caseSensitive: Bool = false) -> Self
+    {
         testing(keyPaths.map(TextProperty.init), .contains, text, caseSensitive)
     }
 
-    public static func string(_ keyPaths: StringKeyPath..., hasPrefix text: String, caseSensitive: Bool = false) -> Self {
+    public static func string(_ keyPaths: StringKeyPath..., hasPrefix text: String, caseSensitive: Bool = false) -> Self
+    {
         testing(keyPaths.map(TextProperty.init), .hasPrefix, text, caseSensitive)
     }
 
-    public static func string(_ keyPaths: StringKeyPath..., hasSuffix text: String, caseSensitive: Bool = false) -> Self {
+    public static func string(_ keyPaths: StringKeyPath..., hasSuffix text: String, caseSensitive: Bool = false) -> Self
+    {
         testing(keyPaths.map(TextProperty.init), .hasSuffix, text, caseSensitive)
     }
 
@@ -69,13 +72,13 @@ extension Predicate {
 
         init(_ keyPath: StringKeyPath) {
             column = Self.column(keyPath)
-            label = "\(keyPath)"
+            label = keyPath.label
             read = { $0[keyPath: keyPath] }
         }
 
         init(_ keyPath: OptionalStringKeyPath) {
             column = Self.column(keyPath)
-            label = "\(keyPath)"
+            label = keyPath.label
             read = { $0[keyPath: keyPath] }
         }
 

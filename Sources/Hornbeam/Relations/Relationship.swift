@@ -111,7 +111,8 @@ where
     }
 
     public init<Owner: EntityModelProtocol>(
-        _ constraint: Relations.Required, deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, [Owner]?>
+        _ constraint: Relations.Required, deleteRule: Relations.DeleteRule = .nullify,
+        inverse: KeyPath<Entity, [Owner]?>
     ) {
         self.init(.none)
     }

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Allocation policy over the space map. Node pages fill the emptiest extent in ascending order, so that the pages of a
 // transaction are contiguous runs; a small transaction finds the hot free pages of its extent again. Long runs are
-// next-fit.
+// next-fit over the whole file.
 
 extension SpaceMap {
     /// A new transaction looks from the start of its extent again, where pages freed meanwhile are.
     mutating func restartNodeCursor() {
-        nodeCursor = max(0, nodeExtentEnd - Int(FileFormat.extentSectors))
+        nodeCursor = nodeExtentStart
     }
+
+    private var nodeExtentStart: Int { max(0, nodeExtentEnd - Int(FileFormat.extentSectors)) }
+
+    /// Longer runs would break up the extent that node pages fill.
+    private static var shortRun: Int { 32 }
 
     /// Takes a free node page, aligned to its size, in an extent with at least `minimumFree` free sectors.
     mutating func takeNode(minimumFree: Int) -> UInt64? {
@@ -67,10 +72,15 @@ extension SpaceMap {
         return free & aligned
     }
 
-    /// Takes `count` free sectors in a row, at any alignment.
+    /// Takes `count` free sectors in a row, at any alignment: a short run beside the transaction's node pages if it
+    /// fits there.
     mutating func takeRun(_ count: UInt32) -> UInt64? {
         let length = Int(count)
         guard length <= freeSectors else { return nil }
+        if length <= Self.shortRun, let start = firstRun(length, from: nodeExtentStart, to: nodeExtentEnd) {
+            take(SectorRun(start: UInt64(start), count: count))
+            return UInt64(start)
+        }
         let end = Int(sectorCount)
         guard let start = firstRun(length, from: runCursor, to: end) ?? firstRun(length, from: 0, to: end) else {
             return nil

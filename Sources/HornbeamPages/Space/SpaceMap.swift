@@ -59,7 +59,7 @@ struct SpaceMap {
     mutating func take(_ run: SectorRun) { set(run, live: true, held: false) }
     /// in use → in use, not to be freed.
     mutating func reserve(_ run: SectorRun) { set(run, live: true, held: true) }
-    /// The way back, when a transaction that freed it aborts.
+    /// The way back, when a transaction that freed it aborts (even if it was retired already).
     mutating func unreserve(_ run: SectorRun) { set(run, live: true, held: false) }
     /// reserved → no longer in the newest state, still pinned.
     mutating func retire(_ run: SectorRun) { set(run, live: false, held: true) }

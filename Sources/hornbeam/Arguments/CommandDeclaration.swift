@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a subcommand accepts. Parsing, help and the hints of usage errors all come from these declarations, so they can't
-// disagree.
+// What a subcommand accepts. Parsing, help and the hints of usage errors all come from these declarations, so they
+// can't disagree.
 
 /// An option: `--name`, `-n`, with or without a value.
 struct OptionDeclaration: Sendable {

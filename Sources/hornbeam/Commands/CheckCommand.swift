@@ -17,32 +17,33 @@ enum CheckCommand {
         run: run)
 
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {
-        let store = try OpenStore.reading(arguments.file)
         let progress = Progress("checking", unit: "problems", console: console)
         let problems = ProblemList(console, progress)
-        let isSound = try store.check { problems.add($0) }
-        var verified = ""
-        if isSound {
-            verified = try store.reading { transaction in
-                if !arguments.has("structure") {
-                    try EntityCheck.run(in: transaction) { problems.add($0) }
+        let withEntities = !arguments.has("structure")
+        let verified = try OpenStore.reading(arguments.file) { store -> String? in
+            // Entities can't be judged while the trees below them are damaged.
+            guard try store.check(report: problems.add) else { return nil }
+            return try store.reading { transaction in
+                if withEntities {
+                    let session = EntitySession(transaction, schema: try SchemaCatalogue.load(transaction))
+                    _ = try EntityCheck(session).run(report: problems.add)
                 }
-                return try summary(transaction, withEntities: !arguments.has("structure"))
+                return try summary(transaction, withEntities: withEntities)
             }
         }
-        let elapsed = Spelling.time(progress.elapsed)
         progress.clear()
-        try problems.failure.map { throw $0 }
-        try store.close()
-        if problems.count == 0, isSound {
-            try console.print("no problems: \(verified) verified in \(elapsed)")
-            return .ok
-        }
+        if let failure = problems.failure { throw failure }
         let found = Spelling.counted(problems.count, "problem")
-        // Entities can't be judged while the trees below them are damaged.
-        try console.print(
-            isSound ? "\(found): \(verified) read" : "\(found) in pages and trees; the entities were not checked")
-        return .failure
+        guard let verified else {
+            try console.print("\(found) in pages and trees; the entities were not checked")
+            return .failure
+        }
+        if problems.count > 0 {
+            try console.print("\(found): \(verified) read")
+            return .failure
+        }
+        try console.print("no problems: \(verified) verified in \(Spelling.time(progress.elapsed))")
+        return .ok
     }
 
     private static func summary(_ transaction: Transaction, withEntities: Bool) throws -> String {

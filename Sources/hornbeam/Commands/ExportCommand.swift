@@ -22,23 +22,21 @@ enum ExportCommand {
         run: run)
 
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {
-        let store = try OpenStore.reading(arguments.file)
         let progress = Progress("exporting \(arguments.type)", unit: "entities", console: console)
         defer { progress.clear() }
         let target = try arguments.value("output").map { try FileTarget($0) }
-        let count = try store.reading { transaction in
+        let count = try OpenStore.snapshot(arguments.file) { transaction in
             let schema = try SchemaCatalogue.load(transaction)
             let type = try Selection.type(arguments.type, in: schema.descriptions)
-            let query = EntityQuery(type: type.name, filter: try QueryCommand.filter(arguments, type))
+            let query = EntityQuery(
+                type: type.name, filter: try QueryCommand.filter(arguments, try schema.type(type.name)))
             let session = EntitySession(transaction, schema: schema)
             return try export(query, session, progress) { line in
                 try target?.sink.write(line) ?? console.write(line)
             }
         }
         try target?.finish()
-        try store.close()
-        progress.clear()
-        console.remark(
+        progress.finish(
             "exported \(Spelling.counted(count, "\(arguments.type) entity", "\(arguments.type) entities")) in "
                 + Spelling.time(progress.elapsed))
         return .ok
@@ -47,7 +45,7 @@ enum ExportCommand {
     private static func export(
         _ query: EntityQuery, _ session: EntitySession, _ progress: Progress, _ write: (String) throws -> Void
     ) throws -> UInt64 {
-        let rows = try JSONRows(type: query.type, session: session)
+        let rows = try JSONRows(query.type, session: session)
         let total = Double(max(1, try session.explain(query).candidates))
         var count: UInt64 = 0
         try session.forEach(query) { rowID, row, _ in

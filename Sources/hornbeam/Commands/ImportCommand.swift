@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hornbeam import`: entities from JSON lines. Each batch is one transaction: what was reported as committed is durable,
-// and a bad line or an interruption never leaves half a batch behind.
+// `hornbeam import`: entities from JSON lines. Each batch is one transaction: what was reported as committed is
+// durable, and a bad line or an interruption never leaves half a batch behind.
 
 import Hornbeam
 import HornbeamTree
@@ -27,17 +27,19 @@ enum ImportCommand {
         let batchSize = try arguments.number("batch", 1...Int.max) ?? 5_000
         let schemaPath = arguments.value("schema")
         let entities = try schemaPath.map { ($0, try SchemaFile.read($0)) }
-        let reader = try LineReader.open(arguments.operand("DATA") ?? "")
-        let store = try OpenStore.writing(arguments.file, create: entities != nil)
-        let schema = try prepare(store, entities, console)
-        let type = try Selection.type(arguments.type, in: schema.descriptions)
-        Interruption.watch()
-        var work = Import(
-            store: store, schema: schema, type: type, batchSize: batchSize, reader: reader, console: console)
-        try work.run()
-        let elapsed = work.progress.elapsed
-        try store.close()
-        let saved = Spelling.counted(work.committed, "\(type.name) entity", "\(type.name) entities")
+        let start = ContinuousClock.now
+        let committed = try OpenStore.writing(arguments.file, create: entities != nil) { store in
+            let schema = try prepare(store, entities, console)
+            let type = try Selection.type(arguments.type, in: schema.descriptions)
+            let reader = try LineReader.open(arguments.operand("DATA") ?? "")
+            Interruption.watch()
+            var work = Import(
+                store: store, schema: schema, type: type, batchSize: batchSize, reader: reader, console: console)
+            try work.run()
+            return work.committed
+        }
+        let elapsed = start.duration(to: .now)
+        let saved = Spelling.counted(committed, "\(arguments.type) entity", "\(arguments.type) entities")
         if Interruption.isRequested {
             console.remark("interrupted: \(saved) committed; run the same import again to finish it")
             return .interrupted
@@ -51,11 +53,11 @@ enum ImportCommand {
         _ store: TreeStore, _ entities: (path: String, types: [EntityDescription])?, _ console: Console
     ) throws -> Schema {
         guard let entities else { return try store.reading { try SchemaCatalogue.load($0) } }
-        let transaction = try store.beginWrite()
-        defer { transaction.abort() }
-        let schema = try SchemaApplyCommand.apply(entities.types, from: entities.path, transaction, console)
-        try transaction.commit()
-        return schema
+        return try store.writing { transaction in
+            let schema = try SchemaApplyCommand.apply(entities.types, from: entities.path, transaction, console)
+            try transaction.commit()
+            return schema
+        }
     }
 }
 
@@ -88,18 +90,26 @@ private struct Import: ~Copyable {
         while line != nil, !Interruption.isRequested {
             let transaction = try store.beginWrite()
             defer { transaction.abort() }
-            let session = EntitySession(transaction, schema: schema)
-            let rows = try JSONRows(type: type.name, session: session)
-            var saved = 0
-            while let bytes = line, saved < batchSize, !Interruption.isRequested {
-                try save(bytes, rows)
-                saved += 1
-                showProgress(committed + UInt64(saved))
-                line = try nextLine()
-            }
-            try session.commit()
-            committed += UInt64(saved)
+            line = try batch(EntitySession(transaction, schema: schema), from: line)
         }
+    }
+
+    /// Saves and commits a batch that begins with `line`; returns the first line after it.
+    private mutating func batch(
+        _ session: EntitySession, from line: ArraySlice<UInt8>?
+    ) throws -> ArraySlice<UInt8>? {
+        let rows = try JSONRows(type.name, session: session)
+        var line = line
+        var saved = 0
+        while let bytes = line, saved < batchSize, !Interruption.isRequested {
+            try save(bytes, rows)
+            saved += 1
+            showProgress(committed + UInt64(saved))
+            line = try nextLine()
+        }
+        try session.commit()
+        committed += UInt64(saved)
+        return line
     }
 
     /// The next line that isn't blank.
@@ -112,7 +122,7 @@ private struct Import: ~Copyable {
 
     private func save(_ line: ArraySlice<UInt8>, _ rows: JSONRows) throws {
         do {
-            try rows.save(line)
+            try line.withUnsafeBytes { _ = try rows.save(line: $0) }
         } catch {
             let kept = Spelling.counted(committed, "entity is", "entities are")
             throw CommandError(

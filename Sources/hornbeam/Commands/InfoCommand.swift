@@ -17,9 +17,9 @@ enum InfoCommand {
         run: run)
 
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {
-        let store = try OpenStore.reading(arguments.file)
-        let summary = try store.reading { try StoreSummary(arguments.file, store.statistics, $0) }
-        try store.close()
+        let summary = try OpenStore.reading(arguments.file) { store in
+            try store.reading { try StoreSummary(arguments.file, store.statistics, $0) }
+        }
         if arguments.has("json") {
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the commands open a store: existing files only, unless the command makes one; read-only, unless it writes.
+// How the commands open a store: existing files only, unless the command makes one; read-only, unless it writes. Every
+// store is closed again, also after an error, so that the next one to open it finds nothing to recover.
 
 import Glibc
 import HornbeamPages
@@ -9,23 +10,51 @@ enum OpenStore {
     /// Milliseconds that a command waits for a program that has the store open.
     private static let lockWait = 2_000
 
-    /// Opens `path` without the right to write.
-    static func reading(_ path: String) throws -> TreeStore {
+    /// Opens the store at `path` without the right to write, for the length of `body`.
+    static func reading<Result>(_ path: String, _ body: (TreeStore) throws -> Result) throws -> Result {
         try requireFile(path)
         var options = StoreOptions()
         options.readOnly = true
         options.createIfMissing = false
         options.lockWaitMilliseconds = lockWait
-        return try TreeStore.open(at: path, options: options)
+        let store: TreeStore
+        do {
+            store = try TreeStore.open(at: path, options: options)
+        } catch StorageError.readOnly {
+            // Its program was killed. Opening it for writing recovers it, as that program's next start would.
+            options.readOnly = false
+            store = try TreeStore.open(at: path, options: options)
+        }
+        return try closing(store, body)
     }
 
-    /// Opens `path` to write; makes the store if `create` allows it.
-    static func writing(_ path: String, create: Bool) throws -> TreeStore {
+    /// One read transaction on the store at `path`.
+    static func snapshot<Result>(_ path: String, _ body: (Transaction) throws -> Result) throws -> Result {
+        try reading(path) { store in try store.reading(body) }
+    }
+
+    /// Opens the store at `path` for the length of `body`; makes it if `create` allows it.
+    static func writing<Result>(
+        _ path: String, create: Bool, _ body: (TreeStore) throws -> Result
+    ) throws -> Result {
         if !create { try requireFile(path) }
         var options = StoreOptions()
         options.createIfMissing = create
         options.lockWaitMilliseconds = lockWait
-        return try TreeStore.open(at: path, options: options)
+        return try closing(try TreeStore.open(at: path, options: options), body)
+    }
+
+    private static func closing<Result>(_ store: TreeStore, _ body: (TreeStore) throws -> Result) throws -> Result {
+        let result: Result
+        do {
+            result = try body(store)
+        } catch {
+            // The first error is the one to report.
+            try? store.close()
+            throw error
+        }
+        try store.close()
+        return result
     }
 
     private static func requireFile(_ path: String) throws {
@@ -39,6 +68,13 @@ extension TreeStore {
     /// One read transaction for the length of `body`.
     func reading<Result>(_ body: (Transaction) throws -> Result) throws -> Result {
         let transaction = try beginRead()
+        defer { transaction.abort() }
+        return try body(transaction)
+    }
+
+    /// One write transaction for the length of `body`, which commits; rolled back if it throws.
+    func writing<Result>(_ body: (Transaction) throws -> Result) throws -> Result {
+        let transaction = try beginWrite()
         defer { transaction.abort() }
         return try body(transaction)
     }

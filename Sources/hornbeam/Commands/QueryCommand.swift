@@ -13,8 +13,10 @@ enum QueryCommand {
     static let explainOption = OptionDeclaration.flag("explain", "e", "print on standard error how it was answered")
     static let timeOption = OptionDeclaration.flag("time", "t", "print on standard error how long it took")
     static let filterHelp =
-        "FILTER compares columns with literals: ==, !=, <, <=, >, >=, contains, hasPrefix, hasSuffix, matches (full "
-        + "text), in [ ], joined by &&, ||, ! and parentheses: 'section == \"net\" && size > 1000'. nil is a value."
+        "FILTER compares columns with values: ==, !=, <, <=, >, >=, in [a, b], contains, hasPrefix, hasSuffix (with "
+        + "not before and caseSensitive after them), matches (full text), joined by &&, ||, ! and parentheses: "
+        + "'section == \"net\" && size > 1000'. Several columns before an operator mean any of them; nil is a value; "
+        + "dates, UUIDs and decimals are written as strings; a relation is compared with an id."
 
     static let declaration = CommandDeclaration(
         path: ["query"],
@@ -42,24 +44,21 @@ enum QueryCommand {
         let limit = try arguments.number("limit", 0...Int.max)
         let offset = try arguments.number("offset", 0...Int.max) ?? 0
         try arguments.forbid("count", with: "json")
-        let store = try OpenStore.reading(arguments.file)
-        try store.reading { transaction in
+        try OpenStore.snapshot(arguments.file) { transaction in
             let schema = try SchemaCatalogue.load(transaction)
             let description = try Selection.type(arguments.type, in: schema.descriptions)
             let sort = try Selection.sort(try arguments.list("sort"), of: description)
             let query = EntityQuery(
-                type: description.name, filter: try filter(arguments, description),
+                type: description.name, filter: try filter(arguments, try schema.type(description.name)),
                 sort: sort.map { .column($0.column, descending: $0.descending) }, limit: limit, offset: offset)
             try answer(query, EntitySession(transaction, schema: schema), description, arguments, console)
         }
-        try store.close()
         return .ok
     }
 
     /// The filter of --where, or all.
-    static func filter(_ arguments: Arguments, _ type: EntityDescription) throws -> Filter {
-        guard let text = arguments.value("where") else { return .all }
-        return try FilterText.parse(text, type)
+    static func filter(_ arguments: Arguments, _ type: EntityType) throws -> Filter {
+        try FilterText.filter(arguments.value("where") ?? "", for: type)
     }
 
     private static func answer(

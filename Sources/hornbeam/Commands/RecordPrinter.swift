@@ -62,7 +62,7 @@ struct RecordPrinter: ~Copyable {
         var text = ""
         try appendObject(rowID, row, type, columns, relations, to: &text)
         if heads.isEmpty { return text }
-        let fields = heads.map { "\"\($0.name)\":\(JSONRows.json($0.value))" }
+        let fields = heads.map { "\"\($0.name)\":\($0.value.json)" }
         return "{" + fields.joined(separator: ",") + ",\"entity\":\(text)}"
     }
 
@@ -73,12 +73,12 @@ struct RecordPrinter: ~Copyable {
         text += "{"
         for (index, column) in columns.enumerated() {
             if index > 0 { text += "," }
-            let name = JSONRows.json(.string(type.description.columns[column].name))
-            text += "\(name):\(JSONRows.json(try row.value(column)))"
+            let name = Value.string(type.description.columns[column].name).json
+            text += "\(name):\(try row.value(column).json)"
         }
         for (index, branch) in relations.branches.enumerated() {
             if index > 0 || !columns.isEmpty { text += "," }
-            text += "\(JSONRows.json(.string(branch.relation.name))):"
+            text += "\(Value.string(branch.relation.name).json):"
             try appendRelated(try targets(branch, of: rowID, type), branch, to: &text)
         }
         text += "}"
@@ -100,8 +100,8 @@ struct RecordPrinter: ~Copyable {
                 try appendObject(target.rowID, row, store.type, columns, branch.below, to: &text)
             } else {
                 // Linked to, but not saved yet: only its id is known.
-                let name = JSONRows.json(.string(store.type.description.columns[0].name))
-                text += "{\(name):\(JSONRows.json(target.id))}"
+                let name = Value.string(store.type.description.columns[0].name).json
+                text += "{\(name):\(target.id.json)}"
             }
         }
         if branch.relation.toMany { text += "]" }

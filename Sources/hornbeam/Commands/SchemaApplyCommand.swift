@@ -22,14 +22,15 @@ enum SchemaApplyCommand {
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {
         let path = arguments.operand("SCHEMA") ?? ""
         let entities = try SchemaFile.read(path)
-        let store = try OpenStore.writing(arguments.file, create: true)
-        let transaction = try store.beginWrite()
-        defer { transaction.abort() }
-        let before = Set(try SchemaCatalogue.load(transaction).descriptions)
-        _ = try apply(entities, from: path, transaction, console)
-        let after = Set(try SchemaCatalogue.load(transaction).descriptions)
-        try transaction.commit()
-        try store.close()
+        let (before, after) = try OpenStore.writing(arguments.file, create: true) { store in
+            try store.writing { transaction in
+                let before = Set(try SchemaCatalogue.load(transaction).descriptions)
+                _ = try apply(entities, from: path, transaction, console)
+                let after = Set(try SchemaCatalogue.load(transaction).descriptions)
+                try transaction.commit()
+                return (before, after)
+            }
+        }
         let changed = after.subtracting(before).count
         try console.print(
             changed == 0

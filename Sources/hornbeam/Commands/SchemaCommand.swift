@@ -16,8 +16,7 @@ enum SchemaCommand {
         run: run)
 
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {
-        let store = try OpenStore.reading(arguments.file)
-        try store.reading { transaction in
+        try OpenStore.snapshot(arguments.file) { transaction in
             let entities = try SchemaCatalogue.load(transaction).descriptions
             if arguments.has("json") {
                 try console.print(try SchemaFile.text(entities))
@@ -28,7 +27,6 @@ enum SchemaCommand {
                 }
             }
         }
-        try store.close()
         return .ok
     }
 }

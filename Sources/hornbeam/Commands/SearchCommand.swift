@@ -31,8 +31,7 @@ enum SearchCommand {
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {
         let limit = try arguments.number("limit", 0...Int.max) ?? 10
         let offset = try arguments.number("offset", 0...Int.max) ?? 0
-        let store = try OpenStore.reading(arguments.file)
-        try store.reading { transaction in
+        try OpenStore.snapshot(arguments.file) { transaction in
             let schema = try SchemaCatalogue.load(transaction)
             let type = try Selection.type(arguments.type, in: schema.descriptions)
             let index = try index(arguments.operand("INDEX"), of: type)
@@ -40,11 +39,11 @@ enum SearchCommand {
                 columns: index.components.compactMap { type.column($0.column) },
                 text: arguments.operand("WORDS") ?? "")
             let query = EntityQuery(
-                type: type.name, filter: .and([words, try QueryCommand.filter(arguments, type)]), sort: [.bestScore],
+                type: type.name, filter: .and([words, try QueryCommand.filter(arguments, try schema.type(type.name))]),
+                sort: [.bestScore],
                 limit: limit, offset: offset)
             try answer(query, EntitySession(transaction, schema: schema), type, arguments, console)
         }
-        try store.close()
         return .ok
     }
 

@@ -14,8 +14,7 @@ enum TreeListCommand {
         run: run)
 
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {
-        let store = try OpenStore.reading(arguments.file)
-        try store.reading { transaction in
+        try OpenStore.snapshot(arguments.file) { transaction in
             var table = console.table([TableColumn(title: "tree"), TableColumn(title: "entries", alignment: .right)])
             for name in try transaction.treeNames() {
                 guard let tree = try transaction.tree(name) else { continue }
@@ -23,7 +22,6 @@ enum TreeListCommand {
             }
             try table.finish()
         }
-        try store.close()
         return .ok
     }
 }

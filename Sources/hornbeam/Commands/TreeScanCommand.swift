@@ -36,8 +36,7 @@ enum TreeScanCommand {
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {
         let bounds = try bounds(arguments)
         let limit = try arguments.number("limit", 0...Int.max) ?? .max
-        let store = try OpenStore.reading(arguments.file)
-        try store.reading { transaction in
+        try OpenStore.snapshot(arguments.file) { transaction in
             let name = arguments.operand("TREE") ?? ""
             guard let tree = try transaction.tree(name) else {
                 let hint = NearestName.hint(name, among: try transaction.treeNames())
@@ -49,7 +48,6 @@ enum TreeScanCommand {
                 try scan(transaction, tree, bounds, limit, arguments, console)
             }
         }
-        try store.close()
         return .ok
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entity types as a JSON file that a person can write: `{"entities": [{"name": …, "columns": […], …}]}`. What can be left
-// out has a default; a key that isn't known is an error, so that a slip of the pen is never a lost index.
+// Entity types as a JSON file that a person can write: `{"entities": [{"name": …, "columns": […], …}]}`. What can be
+// left out has a default; a key that isn't known is an error, so that a slip of the pen is never a lost index.
 
 import Foundation
 import Hornbeam

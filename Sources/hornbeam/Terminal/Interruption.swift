@@ -7,15 +7,27 @@ import Synchronization
 enum Interruption {
     private static let flag = Atomic<Bool>(false)
 
-    /// Starts catching SIGINT and SIGTERM.
+    /// Starts catching SIGINT and SIGTERM, unless the parent wants them ignored (`nohup`, `&` in a script).
     static func watch() {
         // Initialises the flag before a handler can run: a handler must not initialise anything.
         flag.store(false, ordering: .relaxed)
-        var action = sigaction()
-        action.__sigaction_handler.sa_handler = { _ in Interruption.flag.store(true, ordering: .relaxed) }
-        action.sa_flags = Int32(bitPattern: UInt32(SA_RESETHAND))
-        sigaction(SIGINT, &action, nil)
-        sigaction(SIGTERM, &action, nil)
+        var unblocked = sigset_t()
+        sigemptyset(&unblocked)
+        for number in [SIGINT, SIGTERM] {
+            var former = sigaction()
+            // SIG_IGN is the handler with the address 1.
+            let isIgnored =
+                sigaction(number, nil, &former) == 0
+                && unsafeBitCast(former.__sigaction_handler.sa_handler, to: Int.self) == 1
+            if isIgnored { continue }
+            var action = sigaction()
+            action.__sigaction_handler.sa_handler = { _ in Interruption.flag.store(true, ordering: .relaxed) }
+            action.sa_flags = Int32(bitPattern: UInt32(SA_RESETHAND))
+            sigaction(number, &action, nil)
+            sigaddset(&unblocked, number)
+        }
+        // Some parents start their children with signals blocked.
+        sigprocmask(SIG_UNBLOCK, &unblocked, nil)
     }
 
     /// Whether the user wants the work to end.

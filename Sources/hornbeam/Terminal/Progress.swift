@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bar on standard error for long work: how far, how fast, how long still. Only on a terminal and not with --quiet,
-// redrawn at most ten times a second, and gone without trace when the work is done.
+// redrawn at most ten times a second, and replaced by one line or nothing when the work is done.
 
 /// What a progress line shows. Pure, so that tests can read it.
 struct ProgressState {
@@ -71,6 +71,12 @@ final class Progress {
             verb: verb, unit: unit, count: count, fraction: fraction,
             elapsed: Double(parts.seconds) + Double(parts.attoseconds) * 1e-18)
         console.drawStatus(state.line(width: console.errorWidth - 1))
+    }
+
+    /// Leaves a last line in place of the bar.
+    func finish(_ line: String) {
+        clear()
+        if isShown { console.remark(line) }
     }
 
     /// Takes the line away, so that results can be printed.

@@ -45,8 +45,8 @@ struct UsageTests {
             let run = try CommandRun(words)
             #expect(run.code == 1 && run.output.isEmpty, "\(words)")
             #expect(
-                run.errors
-                    == "hornbeam: there is no file \(file); 'hornbeam schema apply \(file) SCHEMA.json' makes a store\n",
+                run.errors == "hornbeam: there is no file \(file); "
+                    + "'hornbeam schema apply \(file) SCHEMA.json' makes a store\n",
                 "\(words)")
             #expect(throws: (any Error).self) { try folder.read("none.hornbeam") }
         }

@@ -22,8 +22,8 @@ struct SchemaFileTests {
 
     private func problem(entity rest: String) -> String {
         problem(
-            #"{"entities": [{"name": "P", "columns": [{"name": "id", "type": "int64"}, {"name": "t", "type": "string?"}],"#
-                + " \(rest)}]}")
+            #"{"entities": [{"name": "P", "columns": [{"name": "id", "type": "int64"},"#
+                + #" {"name": "t", "type": "string?"}], "# + "\(rest)}]}")
     }
 
     @Test("what can be left out has its default; components have a short form")

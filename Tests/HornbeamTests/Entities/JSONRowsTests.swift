@@ -48,7 +48,8 @@ struct JSONRowsTests {
         let originals = [
             #"{"id":1,"big":-9223372036854775808,"ratio":0.1,"at":"2024-02-29T12:34:56.5Z","text":"a\n\"b\"\\é😀"}"#,
             #"{"id":2,"big":9223372036854775807,"ratio":"NaN","price":12345678901234567890.123456789,"text":""}"#,
-            #"{"id":18446744073709551615,"big":0,"ratio":-0.0,"at":0.1,"blob":"AP8=","text":"\u0001","tags":["a",null],"extra":{"a":[1,2.50]}}"#,
+            #"{"id":18446744073709551615,"big":0,"ratio":-0.0,"at":0.12345678901234568,"blob":"AP8=","#
+                + #""text":"\u0001","tags":["a",null],"extra":{"a":[1,2.50]}}"#,
         ]
         for line in originals { try save(line, store) }
         #expect(try lines(store) == originals)

@@ -119,4 +119,20 @@ struct SchemaCatalogueTests {
         #expect(try store.problems() == [])
         #expect(throws: HornbeamError.self) { try store.reopen([item([column("a", .int64), column("b", .string)])]) }
     }
+
+    @Test("a unique index is not built over equal keys that are too long for the tree")
+    func longDuplicates() throws {
+        let store = try CoreStore([item([column("b", .string)])])
+        let long = String(repeating: "x", count: 3000)
+        for (id, text) in [("p", long + "1"), ("q", long + "2")] {
+            try store.save("Item", [.string(id), .string(text)])
+        }
+        try store.reopen([item([column("b", .string)], [index("byB", ["b"], .unique)])])
+        #expect(try store.problems() == [])
+        try store.reopen([item([column("b", .string)])])
+        try store.save("Item", [.string("r"), .string(long + "1")])
+        #expect(throws: HornbeamError.self) {
+            try store.reopen([item([column("b", .string)], [index("byB", ["b"], .unique)])])
+        }
+    }
 }

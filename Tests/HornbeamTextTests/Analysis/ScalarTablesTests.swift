@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The frozen Unicode tables and the UTF-8 code under the tokenizer, on every scalar there is.
 
 import Testing
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What `words` makes of texts: by example for each rule, and against the naive analyzer on random ones.
 
 import HornbeamText
 import Testing

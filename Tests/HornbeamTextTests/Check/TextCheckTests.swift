@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The check finds what it should, and nothing that is done with a damaged index ends in a trap.
 
 import HornbeamPages
 import HornbeamTree

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The coding of postings: round trips, bounds, damage, garbage.
 
 import HornbeamPages
 import Testing

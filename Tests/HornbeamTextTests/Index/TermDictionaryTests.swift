@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Terms around and beyond the size that fits a key, with hashes that collide.
 
 import HornbeamPages
 import HornbeamTree

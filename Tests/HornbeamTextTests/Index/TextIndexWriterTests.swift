@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The index under any history of changes, against the naive model to the last bit; and what the writer refuses.
 
 import HornbeamPages
 import HornbeamTree

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A posting list walked by steps and by leaps, at every size where its form changes.
 
 import HornbeamPages
 import HornbeamTree

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Questions to an index: results, ties, filters, vocabulary, snapshots.
 
 import HornbeamPages
 import HornbeamText

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The bounded heap against sorting everything.
 
 import Testing
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Scores by hand, and what the formula must hold to.
 
 import HornbeamText
 import HornbeamTree

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Databases: transactions that hold wholly or not at all, contexts that end with them, files that are reopened.
+
+import Foundation
+import Hornbeam
+import Testing
+
+@Suite("Databases")
+struct DatabaseTests {
+    private struct Stop: Error {}
+
+    private func chats() throws -> Database {
+        try Database.inMemory(models: User.self, Chat.self, Message.self, Attachment.self)
+    }
+
+    /// Runs `body` with a path in a folder that goes away afterwards.
+    private func withPath(_ body: (String) throws -> Void) throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "hornbeam-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try body(folder.appending(path: "test.hornbeam").path)
+    }
+
+    @Test("a write is seen by later reads, never by earlier ones")
+    func isolation() throws {
+        let database = try chats()
+        try database.write { context in try Chat.example.save(to: &context) }
+        try database.read { before in
+            try database.write { context in
+                try Chat.delete(id: "1", from: &context)
+                try User(id: "9", name: "New").save(to: &context)
+            }
+            #expect(try before.ids(Chat.self) == ["1"])
+            #expect(try User.query("9").resolve(in: before) == nil)
+        }
+        try database.read { context throws in
+            #expect(try context.ids(Chat.self) == [])
+            #expect(try User.query("9").resolve(in: context)?.name == "New")
+        }
+    }
+
+    @Test("a write that throws leaves nothing: no entity, relation, index entry or text")
+    func rollback() throws {
+        let database = try chats()
+        try database.write { context in try Chat.example.save(to: &context) }
+        #expect(throws: Stop.self) {
+            try database.write { context in
+                try Chat(id: "2", messages: .appending(relation: [Message(id: "3", text: "ghost thoughts")]))
+                    .save(to: &context)
+                try Chat(id: "2", messages: .appending(ids: ["1"])).save(to: &context)
+                try Message.delete(id: "2", from: &context)
+                #expect(try Message.filter(.string(\.text, matches: "ghost")).count(in: context) == 1)
+                throw Stop()
+            }
+        }
+        try database.read { context throws in
+            #expect(try context.ids(Chat.self) == ["1"])
+            #expect(try Chat.query("1").id(\.$messages).resolve(in: context)?.$messages.ids == ["1", "2"])
+            #expect(try Message.filter(.string(\.text, matches: "thoughts")).ids(in: context) == ["1"])
+            #expect(try Message.filter(.string(\.text, matches: "ghost")).count(in: context) == 0)
+            #expect(try Message.query("1").id(\.$chat).resolve(in: context)?.$chat.id == "1")
+        }
+    }
+
+    @Test("a type that the database wasn't opened with is refused; related types come along")
+    func registration() throws {
+        let database = try Database.inMemory(models: Chat.self)
+        try database.write { context in try Message(id: "1", text: "").save(to: &context) }
+        let write = #expect(throws: HornbeamError.self) {
+            try database.write { context in try Announced(id: 1, name: "").save(to: &context) }
+        }
+        #expect(write?.code == .unregisteredEntity)
+        let read = #expect(throws: HornbeamError.self) {
+            try database.read { context in try Announced.query().resolve(in: context) }
+        }
+        #expect(read?.code == .unregisteredEntity)
+    }
+
+    @Test("a context ends with its transaction; one of a read can't write")
+    func contextEnds() throws {
+        let database = try chats()
+        let kept = try database.read { context in context }
+        #expect(throws: HornbeamError.self) { try kept.ids(User.self) }
+        let error = #expect(throws: HornbeamError.self) {
+            try database.read { context in
+                var context = context
+                try User(id: "1", name: "").save(to: &context)
+            }
+        }
+        #expect(error?.code == .readOnly)
+    }
+
+    @Test("copies of a context are views of one transaction and never disagree")
+    func copies() throws {
+        let context = try exampleContext()
+        var copy = context
+        try User(id: "1", name: "Robert", age: 40).save(to: &copy)
+        #expect(try context.find("1").map { (user: User) in user.name } == "Robert")
+        #expect(try User.filter(\.age == 40).ids(in: context) == ["1"])
+    }
+
+    @Test("asynchronous reads and writes")
+    func asynchronous() async throws {
+        let database = try chats()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<8 {
+                group.addTask {
+                    try await database.write { context in try User(id: "\(number)", name: "u").save(to: &context) }
+                }
+                group.addTask { _ = try await database.read { context in try User.query().count(in: context) } }
+            }
+            try await group.waitForAll()
+        }
+        let count = try await database.read { context in try User.query().count(in: context) }
+        #expect(count == 8)
+        await #expect(throws: Stop.self) { try await database.write { _ in throw Stop() } }
+    }
+
+    @Test("a file is reopened with all that was committed, through types, indexes and relations")
+    func reopen() throws {
+        try withPath { path in
+            do {
+                let database = try Database(at: path, models: Chat.self, Attachment.self)
+                try database.write { context in try Chat.example.save(to: &context) }
+                _ = try? database.write { context in
+                    try User(id: "9", name: "lost").save(to: &context)
+                    throw Stop()
+                }
+                try database.close()
+            }
+            let database = try Database(at: path, models: Chat.self, Attachment.self)
+            try database.read { context in
+                let chat = try Chat.query("1").with(\.$messages) { $0.with(\.$author) }.with(\.$users).resolve(
+                    in: context)
+                #expect(chat?.messages?.map { $0.author?.name } == ["Bob", "Alice"])
+                #expect(chat?.users?.map(\.id) == ["1", "2"])
+                #expect(try Message.filter(.string(\.text, matches: "thoughts")).ids(in: context) == ["1"])
+                #expect(try User.query("9").resolve(in: context) == nil)
+            }
+            try database.write { context in try User(id: "3", name: "Cid").save(to: &context) }
+            try database.checkpoint()
+            #expect(database.statistics.fileBytes > 0)
+            var problems: [String] = []
+            #expect(try database.check { problems.append($0) })
+            #expect(problems == [])
+            try database.close()
+        }
+    }
+
+    @Test("opening what is no store, or without a file and the right to make one, is an error of the typed API")
+    func openErrors() throws {
+        try withPath { path in
+            var options = Database.Options()
+            options.createsIfMissing = false
+            #expect(throws: HornbeamError.self) { try Database(at: path, models: User.self, options: options) }
+            try Data("no store at all".utf8).write(to: URL(filePath: path))
+            #expect(throws: HornbeamError.self) { try Database(at: path, models: User.self) }
+        }
+    }
+}

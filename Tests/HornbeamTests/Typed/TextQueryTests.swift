@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conditions on text, and ranked search through the typed layer.
+
+import Hornbeam
+import Testing
+
+@EntityModel
+private struct Article {
+    @FullTextIndex<Self>(\.title, \.content) private var contentIndex
+
+    let id: String
+    var title: String
+    var content: String
+    var note: String?
+    var isDraft = false
+    var shout: String { title.uppercased() }
+}
+
+@Suite("Queries on text")
+struct TextQueryTests {
+    private func context() throws -> Context {
+        var context = Context()
+        let articles = [
+            Article(
+                id: "1", title: "Swift database", content: "A database in Swift for Swift programs", note: "Re: hello"),
+            Article(id: "2", title: "Birds", content: "The swift is a bird", isDraft: true),
+            Article(id: "3", title: "Storage", content: "Go to the database, \"quoted\"\nnext line"),
+            Article(id: "4", title: "", content: "nothing here. Kind regards", note: "HELLO again"),
+        ]
+        for article in articles { try article.save(to: &context) }
+        return context
+    }
+
+    private func ids(_ predicate: Predicate<Article>, _ context: Context) throws -> [String] {
+        try Article.filter(predicate).ids(in: context).sorted()
+    }
+
+    @Test("contains, prefix and suffix, of one property or any of several, with and without case")
+    func parts() throws {
+        let context = try context()
+        #expect(try ids(.string(\.content, contains: "SWIFT"), context) == ["1", "2"])
+        #expect(try ids(.string(\.content, contains: "SWIFT", caseSensitive: true), context) == [])
+        #expect(try ids(.string(\.title, \.content, contains: "storage"), context) == ["3"])
+        #expect(try ids(.string(\.content, contains: "go"), context) == ["3"])
+        #expect(try ids(.string(\.content, contains: "o to"), context) == ["3"])
+        #expect(try ids(.string(\.content, hasPrefix: "the"), context) == ["2"])
+        #expect(try ids(.string(\.content, hasSuffix: "regards"), context) == ["4"])
+        #expect(try ids(.string(\.content, notHavingPrefix: "the"), context) == ["1", "3", "4"])
+        #expect(try ids(.string(\.title, \.content, notHavingSuffix: "s"), context) == ["3"])
+        #expect(try ids(.string(\.note, contains: "hello"), context) == ["1", "4"])
+        #expect(try ids(.string(\.note, hasPrefix: "Re:"), context) == ["1"])
+        #expect(try ids(.string(\.shout, contains: "base"), context) == ["1"])
+        #expect(try ids(.string(\.shout, hasPrefix: "BI", caseSensitive: true), context) == ["2"])
+    }
+
+    @Test("matches at the head of a query gives the best first, with scores")
+    func ranking() throws {
+        let context = try context()
+        let query = Article.filter(.string(\.title, \.content, matches: "swift database"))
+        let found = try query.resolve(in: context).map(\.id)
+        #expect(found.first == "1")
+        #expect(Set(found) == ["1", "2", "3"])
+        let ranked = try query.ranked(in: context)
+        #expect(ranked.map(\.id) == found)
+        #expect(zip(ranked, ranked.dropFirst()).allSatisfy { $0.score >= $1.score })
+        #expect(ranked.allSatisfy { $0.score > 0 })
+        #expect(try ranked.first?.entity?.title == "Swift database")
+        #expect(try query.limit(1).ranked(in: context).map(\.id) == ["1"])
+        #expect(try query.count(in: context) == 3)
+        #expect(try query.filter(\.isDraft == false).resolve(in: context).map(\.id) == found.filter { $0 != "2" })
+        #expect(try query.sorted(by: \.title).resolve(in: context).map(\.id) == ["2", "3", "1"])
+        #expect(throws: HornbeamError.self) { try query.sorted(by: \.title).ranked(in: context) }
+        #expect(throws: HornbeamError.self) { try Article.query().ranked(in: context) }
+    }
+
+    @Test("matches means the same with and without an index, whatever the case")
+    func withoutIndex() throws {
+        let context = try context()
+        for text in ["SWIFT", "hello", "database bird", "next", "nothing", "unknown"] {
+            let one = try ids(.string(\.title, \.content, matches: text), context)
+            let other = try ids(.string(\.title, matches: text) || .string(\.content, matches: text), context)
+            #expect(one == other, "\(text)")
+        }
+        #expect(try ids(.string(\.note, matches: "hello"), context) == ["1", "4"])
+        #expect(throws: HornbeamError.self) { try ids(.string(\.shout, matches: "birds"), context) }
+    }
+
+    @Test("deleted and changed entities leave the index: they take no place under a limit")
+    func cleared() throws {
+        var context = try context()
+        let query = Article.filter(.string(\.title, \.content, matches: "database"))
+        #expect(try query.count(in: context) == 2)
+        try Article.delete(id: "1", from: &context)
+        #expect(try query.limit(1).resolve(in: context).map(\.id) == ["3"])
+        var article = try #require(try context.find("3") as Article?)
+        article.content = "emptied"
+        try article.save(to: &context)
+        #expect(try query.resolve(in: context).isEmpty)
+        #expect(try Article.filter(.string(\.title, \.content, matches: "emptied")).ids(in: context) == ["3"])
+    }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Damaged and hostile files: flipped bytes give right answers or typed errors that say where; bytes forged under valid
+// checksums may give wrong answers, but nothing worse.
+
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamPages
+@testable import HornbeamTree
+
+@Suite("Damaged files")
+struct CorruptionTests {
+    private static let names = ["one", "two"]
+
+    /// A file with four commits in its journal, the same file closed, and the trees after the third and fourth commit.
+    private func makeStore() throws -> (open: [UInt8], closed: [UInt8], states: [[ModelTree]]) {
+        var options = StoreOptions()
+        options.pageSize = 4096
+        var random = SeededRandom(seed: testSeed)
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: options)
+        var models = [ModelTree(), ModelTree()]
+        var states: [[ModelTree]] = []
+        for _ in 0..<4 {
+            let transaction = try store.beginWrite()
+            for (place, name) in Self.names.enumerated() {
+                let tree = try #require(try transaction.tree(name, create: true))
+                for index in 0..<80 {
+                    let key = random.bytes(3) + [UInt8](repeating: 1, count: random.below(place == 0 ? 20 : 200))
+                    let value = random.bytes(index % 40 == 0 ? 6000 : random.below(60))
+                    try transaction.put(tree, key, value)
+                    models[place].put(key, value)
+                }
+            }
+            try transaction.commit()
+            states.append(models)
+        }
+        let open = try #require(disk.killedImage())
+        try store.close()
+        return (open, try #require(disk.killedImage()), Array(states.suffix(2)))
+    }
+
+    /// Sectors with anything in them: flips elsewhere hit free space.
+    private func usedSectors(_ image: [UInt8]) -> [Int] {
+        (0..<image.count / 4096).filter { sector in
+            image[sector * 4096..<sector * 4096 + 4096].contains { $0 != 0 }
+        }
+    }
+
+    @Test("One flipped byte anywhere gives right answers or an error that says where", arguments: [false, true])
+    func flips(isClosed: Bool) throws {
+        let (open, closed, states) = try makeStore()
+        let image = isClosed ? closed : open
+        // A journal's last record, damaged, can't be told from one that a crash cut off: the commit before it counts.
+        let possible = isClosed ? [states[1]] : states
+        let sectors = usedSectors(image)
+        var random = SeededRandom(seed: testSeed)
+        var refused = 0
+        for round in 0..<250 {
+            var damaged = image
+            let place = sectors[random.below(sectors.count)] * 4096 + random.below(4096)
+            damaged[place] ^= UInt8(1 << random.below(8))
+            let note: Comment = "HORNBEAM_SEED=\(testSeed), round \(round), byte \(place)"
+            do {
+                let store = try TreeStore.open(file: try SimulatedDisk(image: damaged))
+                let read = try store.beginRead()
+                let found = try Self.names.map { try read.contents(try #require(try read.tree($0), note)) }
+                #expect(possible.contains(found), note)
+            } catch let error as StorageError {
+                refused += 1
+                guard case .corrupt(let what) = error else {
+                    // A header that is no header any more.
+                    if case .notAStore = error { continue }
+                    Issue.record("\(error), \(note)")
+                    continue
+                }
+                #expect(what.page != nil || what.reason.contains("journal") || what.reason.contains("header"), note)
+            }
+        }
+        #expect(refused > 20, "HORNBEAM_SEED=\(testSeed)")
+    }
+
+    @Test("Pages forged under valid checksums are refused or harmless, to reads, changes and check")
+    func forged() throws {
+        let (_, image, _) = try makeStore()
+        let nodes = usedSectors(image).filter { [1, 2].contains(image[$0 * 4096 + PageLayout.kind]) && $0 > 3 }
+        #expect(nodes.count > 10)
+        var random = SeededRandom(seed: testSeed)
+        for _ in 0..<250 {
+            var damaged = image
+            for _ in 0...random.below(2) {
+                let sector = nodes[random.below(nodes.count)]
+                for _ in 0...random.below(3) {
+                    let place = random.oneIn(2) ? 24 + random.below(300) : 24 + random.below(4072)
+                    damaged[sector * 4096 + place] = UInt8(random.below(256))
+                }
+                damaged[sector * 4096..<sector * 4096 + 4096].withUnsafeMutableBytes { page in
+                    PageHeader.seal(page, number: UInt64(sector))
+                }
+            }
+            do {
+                try exercise(try TreeStore.open(file: try SimulatedDisk(image: damaged)), &random)
+            } catch let error as StorageError {
+                #expect(!error.description.isEmpty)
+            }
+        }
+    }
+
+    private func exercise(_ store: TreeStore, _ random: inout SeededRandom) throws {
+        _ = try? store.check { _ in }
+        let read = try store.beginRead()
+        for name in (try? read.treeNames()) ?? [] {
+            guard let tree = try? read.tree(name) else { continue }
+            _ = try? read.count(tree, from: random.bytes(2), to: random.bytes(2))
+            var cursor = try read.cursor(tree)
+            for _ in 0..<20 { _ = try? cursor.seek(index: UInt64(random.below(400))) }
+            // A hostile tree may be as large as it says; the cursor must not run in circles for ever.
+            for _ in 0..<2000 where (try? cursor.previous()) ?? true {}
+        }
+        read.abort()
+        let write = try store.beginWrite()
+        for name in Self.names {
+            guard let tree = try? write.tree(name, create: true) else { continue }
+            for step in 0..<60 {
+                let key = random.bytes(1 + random.below(4))
+                if step % 20 == 19 {
+                    _ = try? write.deleteRange(tree, from: key, to: [])
+                } else if random.oneIn(2) {
+                    try? write.put(tree, key, random.bytes(random.below(900)))
+                } else {
+                    _ = try? write.delete(tree, key)
+                }
+            }
+        }
+        try write.commit()
+    }
+}
