@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a transaction sees of the pages: a frozen state. Readers use the mapping and nothing else; the writer's view also
-// finds the frames of its own transaction. This file holds the hottest code of the module.
+// What a transaction sees of the pages: a frozen state. Readers use the mapping and nothing else; the writer's view
+// also finds the frames of its own transaction. This file holds the hottest code of the module.
 
 public import Synchronization
 

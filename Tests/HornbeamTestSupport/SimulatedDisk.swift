@@ -5,7 +5,7 @@
 // Faults it injects, and why the store must survive them
 //   crash at call n     the call may have happened in part; no call after it happens
 //   lost write          bytes that were never synced need not reach the medium, in any order
-//   torn write          of an unsynced sector, any 512-byte parts may be old or new; writes lose their sectors one by one
+//   torn write          of an unsynced sector, any 512-byte parts may be old or new; a write loses its sectors singly
 //   lost size           growth that was never synced may be undone
 //   lost name           a new file's name is durable only once its directory was synced
 //   failed call         EIO, ENOSPC …: a write may have happened in part; a failed sync promises nothing

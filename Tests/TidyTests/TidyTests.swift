@@ -31,6 +31,8 @@ struct TidyTests {
     @Test("No line is longer than 120 columns")
     func columns() throws {
         for file in try SourceFile.all(in: ["Sources", "Tests", "Examples", "Benchmarks/Sources", "fuzz/Sources"]) {
+            // Golden text is what the macro prints, however wide.
+            guard !file.path.hasSuffix("EntityModelMacroTests.swift") else { continue }
             for (number, line) in file.lines.enumerated() where line.count > 120 {
                 Issue.record("\(file.path):\(number + 1) has \(line.count) columns")
             }
@@ -131,7 +133,8 @@ struct SourceFile {
         var found: [(Int, Int)] = []
         for (start, line) in lines.enumerated() {
             let code = line.drop { $0 == " " }
-            guard !code.hasPrefix("//"), code.contains("func ") || code.hasPrefix("init(") || code.contains(" init(")
+            guard !code.hasPrefix("//"), code.contains("func ") || code.hasPrefix("init(") || code.contains(" init("),
+                !(code.hasSuffix("}") && code.contains("{"))
             else { continue }
             let closing = String(repeating: " ", count: line.count - code.count) + "}"
             guard let end = lines[start...].firstIndex(where: { $0 == closing }) else { continue }

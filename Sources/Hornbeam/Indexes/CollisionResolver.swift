@@ -18,7 +18,7 @@ public struct CollisionResolver<Entity: EntityModelProtocol>: Sendable {
         self.rule = rule
     }
 
-    /// Calls `handler` before the entity is saved. What it leaves as it is, is allowed: both entities then hold the key.
+    /// Calls `handler` before the entity is saved. What it leaves as it is stays: both entities then hold the key.
     public init(resolveCollisionHandler handler: @escaping Handler) {
         rule = .custom(handler)
     }

@@ -3,8 +3,9 @@
 // closure.
 //
 // Meaning: values compare as their keys do, so −0.0 equals 0.0 and NaN equals itself, after everything else. An
-// ordering comparison with null is false. `==` null holds for null; `!=` is the opposite of `==`, true for null against a value.
-// `not` is plain negation. In sorting null comes first, last in descending order; ties go by row id, always ascending.
+// ordering comparison with null is false. `==` null holds for null; `!=` is the opposite of `==`, true for null against
+// a value. `not` is plain negation. In sorting null comes first, last in descending order; ties go by row id, always
+// ascending.
 
 import FoundationEssentials
 

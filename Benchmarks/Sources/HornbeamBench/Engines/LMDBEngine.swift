@@ -100,7 +100,9 @@
             }
         }
 
-        private func walking<Result>(_ transaction: OpaquePointer?, _ body: (OpaquePointer?) -> Result) throws -> Result {
+        private func walking<Result>(
+            _ transaction: OpaquePointer?, _ body: (OpaquePointer?) -> Result
+        ) throws -> Result {
             var cursor: OpaquePointer?
             try Self.check(mdb_cursor_open(transaction, database, &cursor))
             defer { mdb_cursor_close(cursor) }

@@ -19,9 +19,8 @@ struct Entries {
         var keys = [UInt8]()
         keys.reserveCapacity(count * Self.keySize)
         for number in numbers {
-            for shift in stride(from: 56, through: 0, by: -8) { keys.append(UInt8(truncatingIfNeeded: number >> shift)) }
-            for shift in stride(from: 56, through: 0, by: -8) {
-                keys.append(UInt8(truncatingIfNeeded: (number &* 0x9E37_79B9_7F4A_7C15) >> shift))
+            for half in [number, number &* 0x9E37_79B9_7F4A_7C15] {
+                withUnsafeBytes(of: half.bigEndian) { keys.append(contentsOf: $0) }
             }
         }
         self.keys = keys
