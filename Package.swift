@@ -127,6 +127,8 @@ let package = Package(
         .testTarget(
             name: "FuzzRegressionTests", dependencies: ["HornbeamFuzzing", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
+        // The examples of README.md and of the articles in Hornbeam.docc, compiled and run.
+        .testTarget(name: "DocumentationTests", dependencies: ["Hornbeam"], swiftSettings: engineSettings),
         .testTarget(name: "TidyTests", swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamMacrosTests", dependencies: ["HornbeamMacros"],

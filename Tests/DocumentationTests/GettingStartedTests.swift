@@ -65,6 +65,7 @@ struct GettingStartedTests {
             try Book.delete(id: 1, from: &context)
         }
         #expect(try database.read { try Book.query().count(in: $0) } == 0)
+        #expect(try database.check { Issue.record("\($0)") })
         try database.close()
     }
 

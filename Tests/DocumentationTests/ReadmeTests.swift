@@ -64,8 +64,9 @@ struct ReadmeTests {
             }
             #expect(hits.count == 1)
 
+            // With one article a scan is cheaper than the index.
             let plan = try Article.filter(\.section == "science").sorted(by: \.published.desc).explain(in: context)
-            #expect("\(plan)".contains("index bySection, one range of 1 entries"))
+            #expect("\(plan)".hasPrefix("Article: scan of 1 rows"))
         }
         try database.close()
     }

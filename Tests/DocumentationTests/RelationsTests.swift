@@ -19,7 +19,7 @@ struct Job {
     var title: String
 
     @Relationship(.required, inverse: \.jobs) var team: Team?
-    @Relationship var watchers: [Person]?
+    @Relationship var watchers: [Person]? = nil
 }
 
 @EntityModel
@@ -79,7 +79,7 @@ struct RelationsTests {
     func remove() throws {
         var context = try saved()
         guard let team = try Team.query("db").resolve(in: context) else { return }
-        try team.detach(1, relation: \.$jobs, inverse: \.$team, in: context)
+        try team.detach(1, relation: \.$jobs, inverse: \.$team, in: &context)
         #expect(try Job.query().ids(in: context) == [1, 2])
         try team.delete(\.$jobs, inverse: \.$team, from: &context)
         #expect(try Job.query().ids(in: context) == [1])

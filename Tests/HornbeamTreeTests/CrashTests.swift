@@ -29,9 +29,11 @@ struct TreeCrashTests {
         #expect(call > 20)
     }
 
-    @Test("A failing call gives a typed error and a store that opens again with all that was acknowledged", arguments: [
-        EIO, ENOSPC,
-    ])
+    @Test(
+        "A failing call gives a typed error and a store that opens again with all that was acknowledged",
+        arguments: [
+            EIO, ENOSPC,
+        ])
     func failingCalls(code: Int32) throws {
         let empty = try emptyStore()
         var call = 1

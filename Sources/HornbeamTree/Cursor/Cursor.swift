@@ -325,12 +325,15 @@ package struct Cursor: ~Copyable {
         suffix = cell.start + NodeLayout.cellHeader
         suffixSize = cell.suffixSize
         state = .on
-        valueBytes = cell.isLong ? try longValue(cell) : cell.valueBytes
+        valueBytes = cell.isLong ? try Self.longValue(cell, transaction, tree) : cell.valueBytes
         if keepsKey, let scratch { (scratch + prefixSize).copy(cell.suffix) }
         return true
     }
 
-    private func longValue(_ cell: CellView) throws(StorageError) -> Bytes {
+    /// Static, so that the slow path needs no copy of the cursor.
+    private static func longValue(
+        _ cell: CellView, _ transaction: Transaction, _ tree: OpenTreePointer
+    ) throws(StorageError) -> Bytes {
         do throws(StorageError) {
             return try LongValue.read(LongReference(cell.value), in: transaction.view)
         } catch {

@@ -69,7 +69,9 @@ private struct NodeExamination {
 
     private func childProblem(_ index: Int) -> String? {
         let cell = node.cell(index)
-        guard !cell.isLong, cell.valueSize == NodeLayout.referenceSize else { return "entry \(index) is no child record" }
+        guard !cell.isLong, cell.valueSize == NodeLayout.referenceSize else {
+            return "entry \(index) is no child record"
+        }
         let child = ChildRecord(cell.value)
         guard child.page != 0, child.count > 0, child.birth <= birth else {
             return "entry \(index) has an impossible child record"

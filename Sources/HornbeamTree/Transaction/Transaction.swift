@@ -22,7 +22,7 @@ package final class Transaction {
     let names: TreeNames
     /// Longest key of this store, in bytes.
     let maximumKey: Int
-    private var trees = OpenTrees()
+    private let trees = OpenTrees()
     private var openCatalogue: OpenTreePointer?
     /// Every tree's number in this transaction is less.
     var nextTree: UInt32

@@ -36,7 +36,8 @@ package final class TreeStore: Sendable {
     }
 
     /// Opens (or creates) the store in the file at `path`.
-    package static func open(at path: String, options: StoreOptions = StoreOptions()) throws(StorageError) -> TreeStore {
+    package static func open(at path: String, options: StoreOptions = StoreOptions()) throws(StorageError) -> TreeStore
+    {
         try TreeStore(options: options) { (structure, replay) throws(StorageError) in
             try PageStore.open(path: path, options: options, structure: structure, replay: replay)
         }

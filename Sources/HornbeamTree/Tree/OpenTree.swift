@@ -37,28 +37,38 @@ struct OpenTree {
 typealias OpenTreePointer = UnsafeMutablePointer<OpenTree>
 
 /// A hash table of opened trees with linear probing; nothing is ever taken out. Numbers are dense, so they are their
-/// own hash.
+/// own hash. Its state lies in memory of its own, so that a lookup through a class's constant needs no access check.
 struct OpenTrees: ~Copyable {
-    private var slots: UnsafeMutablePointer<OpenTreePointer?>?
-    /// Slots; a power of two, or 0.
-    private var capacity = 0
-    private var count = 0
+    private struct State {
+        /// Nil until the first tree is opened; then a power of two of them.
+        var slots: UnsafeMutablePointer<OpenTreePointer?>?
+        /// Slots less one.
+        var mask = -1
+        var count = 0
+    }
 
-    init() {}
+    private static var firstCapacity: Int { 8 }
+
+    private let state: UnsafeMutablePointer<State>
+
+    init() {
+        state = .allocate(capacity: 1)
+        state.initialize(to: State())
+    }
 
     deinit {
-        guard let slots else { return }
         forEach { (tree) in
             tree.deinitialize(count: 1)
             tree.deallocate()
         }
-        slots.deallocate()
+        state.pointee.slots?.deallocate()
+        state.deallocate()
     }
 
     @inline(__always)
     func find(_ number: UInt32) -> OpenTreePointer? {
-        guard let slots else { return nil }
-        let mask = capacity &- 1
+        guard let slots = state.pointee.slots else { return nil }
+        let mask = state.pointee.mask
         var place = Int(number) & mask
         while let tree = slots[place] {
             if tree.pointee.place == Int(number) { return tree }
@@ -67,43 +77,44 @@ struct OpenTrees: ~Copyable {
         return nil
     }
 
+    func insert(_ tree: OpenTree) -> OpenTreePointer {
+        if (state.pointee.count + 1) * 2 > state.pointee.mask + 1 { grow() }
+        let pointer = OpenTreePointer.allocate(capacity: 1)
+        pointer.initialize(to: tree)
+        place(pointer)
+        state.pointee.count += 1
+        return pointer
+    }
+
     /// Makes all trees unfindable and their cursors notice.
     func close() {
         forEach { (tree) in tree.pointee.close() }
     }
 
-    mutating func insert(_ tree: OpenTree) -> OpenTreePointer {
-        if count * 2 >= capacity { grow() }
-        let pointer = OpenTreePointer.allocate(capacity: 1)
-        pointer.initialize(to: tree)
-        place(pointer)
-        count += 1
-        return pointer
-    }
-
     /// Every tree that was opened, dropped ones too.
     func forEach<Failure: Error>(_ body: (OpenTreePointer) throws(Failure) -> Void) throws(Failure) {
-        guard let slots else { return }
-        for index in 0..<capacity {
+        guard let slots = state.pointee.slots else { return }
+        for index in 0...state.pointee.mask {
             if let tree = slots[index] { try body(tree) }
         }
     }
 
     private func place(_ tree: OpenTreePointer) {
-        guard let slots else { return }
-        let mask = capacity - 1
+        guard let slots = state.pointee.slots else { return }
+        let mask = state.pointee.mask
         var place = Int(tree.pointee.number) & mask
         while slots[place] != nil { place = (place + 1) & mask }
         slots[place] = tree
     }
 
-    private mutating func grow() {
-        let old = slots
-        let oldCapacity = capacity
-        capacity = max(16, capacity * 2)
-        let new = UnsafeMutablePointer<OpenTreePointer?>.allocate(capacity: capacity)
-        new.initialize(repeating: nil, count: capacity)
-        slots = new
+    private func grow() {
+        let old = state.pointee.slots
+        let oldCapacity = state.pointee.mask + 1
+        let capacity = max(Self.firstCapacity, oldCapacity * 2)
+        let slots = UnsafeMutablePointer<OpenTreePointer?>.allocate(capacity: capacity)
+        slots.initialize(repeating: nil, count: capacity)
+        state.pointee.slots = slots
+        state.pointee.mask = capacity - 1
         guard let old else { return }
         for index in 0..<oldCapacity {
             if let tree = old[index] { place(tree) }

@@ -72,12 +72,15 @@ struct NodeEditorTests {
     func replaceByOwnBytes() {
         let node = TestNode()
         let sizes = [1000, 1000, 800, 1, 900]
-        #expect(node.build(sizes.enumerated().map { (key($0.offset), [UInt8](repeating: UInt8($0.offset), count: $0.element)) }))
+        #expect(
+            node.build(
+                sizes.enumerated().map { (key($0.offset), [UInt8](repeating: UInt8($0.offset), count: $0.element)) }))
         node.editor.remove(at: 1)
         let scratch = UnsafeMutableRawPointer.allocate(byteCount: node.size, alignment: 16)
         defer { scratch.deallocate() }
         let own = node.view.cell(0).valueBytes
-        #expect(node.editor.fits(keySize: key(3).count, valueSize: own.count, freed: node.view.cell(2).size) == .compacted)
+        #expect(
+            node.editor.fits(keySize: key(3).count, valueSize: own.count, freed: node.view.cell(2).size) == .compacted)
         node.editor.replace(at: 2, value: CellValue(bytes: own, isLong: false), scratch: scratch)
         #expect(node.problem == nil)
         #expect(node.values[2] == [UInt8](repeating: 0, count: 1000))

@@ -63,13 +63,18 @@ struct NodeLayoutTests {
         }
         #expect(
             bytes(node, 4067..<4096)
-                == [0, 0, 0xFF, 0xFF, 0x11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0x22, 0, 0, 0, 0, 0, 0, 0, 9])
+                == [
+                    0, 0, 0xFF, 0xFF, 0x11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0x22, 0, 0, 0, 0, 0, 0, 0,
+                    9,
+                ])
         #expect(node.problem == nil)
     }
 
-    @Test("The limits leave room for three entries of the largest kind in every page size", arguments: [
-        4096, 8192, 16384, 32768, 65536,
-    ])
+    @Test(
+        "The limits leave room for three entries of the largest kind in every page size",
+        arguments: [
+            4096, 8192, 16384, 32768, 65536,
+        ])
     func limits(pageSize: Int) {
         let largestLong = NodeLayout.cellHeader + NodeLayout.maximumKey(pageSize: pageSize) + NodeLayout.referenceSize
         let largest = max(largestLong, NodeLayout.inlineLimit(pageSize: pageSize)) + NodeLayout.entryOverhead

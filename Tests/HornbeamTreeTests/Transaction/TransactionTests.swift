@@ -42,7 +42,8 @@ struct TransactionTests {
         for isExplicit in [true, false] {
             var transaction: Transaction? = try store.beginWrite()
             for index in 0..<2000 {
-                try transaction?.put(tree, withUnsafeBytes(of: index.bigEndian) { Array($0) }, [UInt8](repeating: 1, count: 40))
+                try transaction?.put(
+                    tree, withUnsafeBytes(of: index.bigEndian) { Array($0) }, [UInt8](repeating: 1, count: 40))
             }
             _ = try transaction?.tree("other", create: true)
             if isExplicit { transaction?.abort() }
@@ -190,7 +191,8 @@ struct TransactionTests {
         let write = try store.beginWrite()
         for index in 0..<400 {
             let size = [10, 900, 30, 5000][index % 4]
-            try write.put(tree, [UInt8(index / 256), UInt8(index % 256)], [UInt8](repeating: UInt8(index % 256), count: size))
+            try write.put(
+                tree, [UInt8(index / 256), UInt8(index % 256)], [UInt8](repeating: UInt8(index % 256), count: size))
         }
         for index in 0..<400 {
             let source: [UInt8] = [UInt8(index / 256), UInt8(index % 256)]

@@ -19,9 +19,11 @@ struct TreeModelTests {
         try holder.store?.close()
     }
 
-    @Test("Any script leaves what the model says, in a file that is closed or dropped and opened again", arguments: [
-        KeyKind.random, .fewBytes, .long,
-    ])
+    @Test(
+        "Any script leaves what the model says, in a file that is closed or dropped and opened again",
+        arguments: [
+            KeyKind.random, .fewBytes, .long,
+        ])
     func inFile(kind: KeyKind) throws {
         try withTemporaryFolder { folder in
             var options = StoreOptions()
