@@ -43,9 +43,10 @@ extension QueryList {
     /// By ids, in the order given.
     init(context: Context?, ids: [Entity.ID]) {
         let values = ids.map(\.columnValue)
-        self.init(context: context) { session in
+        let rows = { @Sendable (session: Session) in
             try values.compactMap { try session.row(of: $0, Entity.self) }
         }
+        self.init(context: context, rows: rows, singleID: values.count == 1 ? values[0] : nil)
     }
 }
 

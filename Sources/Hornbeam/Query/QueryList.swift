@@ -22,6 +22,8 @@ public struct QueryList<Entity: EntityModelProtocol>: Sendable {
     var limit: Int?
     var offset = 0
     var nested: [NestedStep<Entity>] = []
+    /// The one id that was asked for, while nothing else was: lets `related` leave the links to the planner.
+    private(set) var singleID: Value?
     /// For the spelling with the context at the head.
     var context: Context?
 
@@ -29,9 +31,22 @@ public struct QueryList<Entity: EntityModelProtocol>: Sendable {
         self.context = context
     }
 
-    init(context: Context?, rows: @escaping @Sendable (Session) throws -> [RowID]) {
+    init(context: Context?, rows: @escaping @Sendable (Session) throws -> [RowID], singleID: Value? = nil) {
         self.context = context
         source = .rows(rows)
+        self.singleID = singleID
+    }
+
+    /// The entities that one entity's relation leads to, in the order of linking.
+    init(context: Context?, linked: RelationSource) {
+        self.context = context
+        filter = .related(linked)
+    }
+
+    /// Whether the list is just what its source gives, in the source's order.
+    var isWhole: Bool {
+        guard case .all = filter else { return false }
+        return order.isEmpty && !isCut
     }
 }
 
@@ -124,9 +139,10 @@ extension QueryList {
     /// Whether later filters and orders would change which entities a limit leaves.
     private var isCut: Bool { limit != nil || offset != 0 }
 
-    /// Whether the list is a filter and nothing else.
+    /// Whether the list is a filter and nothing else, without an order of its own.
     private var isPlain: Bool {
         guard case .all = source else { return false }
+        if case .related = filter.conjuncts.first { return false }
         return order.isEmpty && !isRanked && !isCut
     }
 

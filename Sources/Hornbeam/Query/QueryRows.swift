@@ -59,12 +59,6 @@ extension QueryList {
         for step in nested { try step.load(&entities, rows, session) }
     }
 
-    /// Whether every row of the source is selected, in the source's order.
-    private var isWhole: Bool {
-        guard case .all = filter else { return false }
-        return order.isEmpty && limit == nil && offset == 0
-    }
-
     /// The stored ones among `rows` as entities, and their rows.
     private func decode(_ rows: [RowID], _ session: Session) throws -> (entities: [Entity], rows: [RowID]) {
         var entities: [Entity] = []

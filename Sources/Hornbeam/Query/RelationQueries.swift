@@ -174,6 +174,11 @@ extension Query {
         -> QueryList<Target>
     {
         let path = RelationPath(keyPath)
+        if list.isWhole, let id = list.singleID, let relation = try? Entity.entityShape.relation(keyPath) {
+            let name = relation.description.name
+            return QueryList<Target>(
+                context: list.context, linked: RelationSource(type: Entity.entityName, relation: name, source: id))
+        }
         return QueryList<Target>(context: list.context) { try list.linked(path, $0).flatMap { $0 } }
     }
 }
