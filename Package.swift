@@ -102,7 +102,7 @@ let package = Package(
             name: "HornbeamPagesTests", dependencies: ["HornbeamPages", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         .testTarget(
-            name: "HornbeamTreeTests", dependencies: ["HornbeamTree", "HornbeamTestSupport"],
+            name: "HornbeamTreeTests", dependencies: ["HornbeamTree", "HornbeamPages", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamKeysTests", dependencies: ["HornbeamKeys", "HornbeamTestSupport"],
