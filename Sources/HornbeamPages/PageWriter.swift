@@ -107,6 +107,8 @@ package final class PageWriter {
     package func commit(redo: Bytes?, durability: Durability) throws(StorageError) {
         guard isOpen else { throw .invalid("the transaction has ended") }
         guard hasChanges else { return abort() }
+        // Before a checkpoint of this commit stores the map: these places would be in use for ever.
+        releaseUnused()
         do throws(StorageError) {
             try store.commit(self, redo: redo, durability: durability)
         } catch {
@@ -118,6 +120,7 @@ package final class PageWriter {
 
     /// Publishes without a journal record: for recovery, whose records are in the journal already.
     func commitReplayed() throws(StorageError) {
+        releaseUnused()
         do throws(StorageError) {
             try store.publishReplayed(self)
         } catch {
@@ -135,8 +138,13 @@ package final class PageWriter {
         end()
     }
 
+    /// Frees the places that were kept for new pages.
+    private func releaseUnused() {
+        for place in side.frames.takeUnusedPlaces() { side.space.release(place) }
+    }
+
     private func end() {
-        for place in side.frames.unusedPlaces { side.space.release(place) }
+        releaseUnused()
         side.frames.removeAll()
         freed.removeAll()
         isOpen = false

@@ -66,8 +66,11 @@ final class FrameTable {
         if keepPlace { reusable.append(index) }
     }
 
-    /// Places that are kept for `reuse` and were not used.
-    var unusedPlaces: [SectorRun] { reusable.map { frames[$0].run } }
+    /// Places that are kept for `reuse` and were not used; they are kept no longer.
+    func takeUnusedPlaces() -> [SectorRun] {
+        defer { reusable.removeAll(keepingCapacity: true) }
+        return reusable.map { frames[$0].run }
+    }
 
     /// Live frames in the order of their places in the file.
     func inFileOrder() -> [Frame] {
