@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verifies a snapshot as a whole: every page again from its bytes, and what no page shows alone: order across nodes, the
+// Verifies a snapshot as a whole: every page again from its bytes, what no page shows alone: order across nodes, the
 // separators' bounds, counts, births, that no page is reached twice and that space is accounted for. Goes on after a
 // problem where it can, and never trusts what it has not just looked at.
 

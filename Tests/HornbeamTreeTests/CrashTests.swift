@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A script of transactions over named trees, cut by a crash at every file operation: what was acknowledged is there, the
-// trees are in the state of one commit, and the store is sound and goes on.
+// A script of transactions over named trees, cut by a crash at every file operation: what was acknowledged is there,
+// the trees are in the state of one commit, and the store is sound and goes on.
 
 import Glibc
 import HornbeamPages

@@ -21,6 +21,7 @@ extension PageStore {
             }
             return
         }
+        try renewStaleSlots()
         for entry in chain {
             try reader.withPayload(of: entry) { (payload) throws(StorageError) in
                 try apply(payload, replay)
@@ -34,6 +35,20 @@ extension PageStore {
             try checkpoint(newest.withLock { $0.state }, growJournal: false) {}
         } catch .failed(let cause) {
             throw cause
+        }
+    }
+
+    /// Makes both header slots say the same again. A crash between the two writes of a checkpoint, or damage, leaves a
+    /// slot that names an older checkpoint or none. What only that checkpoint reaches is free from here on: should the
+    /// good slot be lost later, the other must not lead there.
+    private func renewStaleSlots() throws(StorageError) {
+        let header = side.header.encoded()
+        try header.withBytes { (bytes) throws(StorageError) in
+            for slot in 0..<FileFormat.headerSlotCount {
+                let offset = slot << FileFormat.sectorShift
+                let isStale = file.mapping.bytes(at: offset, count: FileFormat.sectorSize).order(bytes) != 0
+                if isStale { try file.writeThrough(bytes, at: offset) }
+            }
         }
     }
 

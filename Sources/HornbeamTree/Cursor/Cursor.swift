@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cursor: a place in a tree, with the path to it. Steps within a leaf touch nothing but the leaf; there are no sibling
+// A cursor: a place in a tree, with the path to it. Steps within a leaf touch the leaf alone; there are no sibling
 // pointers. In a write transaction it keeps a copy of its key and looks its place up again after a change of the tree.
 //
 // Invariants while it stands on an entry and the tree is unchanged: path[1...levels] leads to `leaf`,

@@ -92,7 +92,7 @@ struct NodeEditor {
         base.write16(count - 1, NodeLayout.count)
     }
 
-    /// Gives the entry another value, where the old one is if it isn't larger. It fits (`fits` with the old cell freed).
+    /// Gives the entry another value, where the old one is if it isn't larger. It fits (`fits`, the old cell freed).
     func replace(at index: Int, value: CellValue, scratch: UnsafeMutableRawPointer) {
         let cell = view.cell(index)
         let old = cell.valueSize

@@ -18,7 +18,7 @@
 //   size └──────────────────────────────┘
 //
 // Cell: suffix size u16 · value size u16 (0xFFFF: a long value's reference) · suffix (key without prefix) · value.
-// A long value's reference, and a branch's value (a child record), are three u64: page · size or birth · birth or count.
+// A long value's reference, and a branch's value (a child record), are three u64: page · size/birth · birth/count.
 // Entry 0 of a branch stands for "minus infinity": its suffix is empty and it has no part in the prefix.
 
 /// Offsets, sizes (bytes) and limits of nodes. All integers in a node are little-endian.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store of named trees over a paged file: opens and closes it, hands out transactions. Holds no tree state of its own:
+// A store of named trees over a paged file: opens and closes it, hands out transactions. It holds no tree state:
 // all of that hangs from the root a snapshot sees.
 
 package import HornbeamPages

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Putting entries: in place where they fit, else by rebuilding the node with another prefix or splitting it, up to the
-// root. Arguments were checked by the transaction: the key has 1 to `maximumKey` bytes, the value at most `maximumValue`.
+// root. The transaction has checked that the key has 1 to `maximumKey` bytes, the value at most `maximumValue`.
 
 import HornbeamPages
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all changes of trees share: the path from the root to a leaf, copy-on-write along it, and memory to rebuild nodes
+// What all changes of trees share: the path from the root to a leaf, copy-on-write along it, memory to rebuild nodes
 // in. One write transaction uses it at a time. An error in the middle of a change may leave a tree half changed: the
 // transaction must then be aborted.
 
