@@ -6,27 +6,26 @@
 
 import Foundation
 
-setvbuf(stdout, nil, _IOLBF, 0)
-
 func argument(_ name: String, _ standard: Int) -> Int {
     let words = CommandLine.arguments
     guard let index = words.firstIndex(of: name), index + 1 < words.count else { return standard }
     return Int(words[index + 1]) ?? standard
 }
 
-let count = argument("--n", 1_000_000)
-let rounds = argument("--runs", 3)
-let workloads = Workloads(count: count, seed: UInt64(argument("--seed", 1)))
+/// Every engine that this build knows.
+let engines: [any Engine.Type] = {
+    var engines: [any Engine.Type] = [HornbeamEngine.self]
+    #if PEER_LMDB
+        engines.append(LMDBEngine.self)
+    #endif
+    #if PEER_SQLITE
+        engines.append(SQLiteEngine.self)
+    #endif
+    return engines
+}()
 
-var engines: [any Engine.Type] = [HornbeamEngine.self]
-#if PEER_LMDB
-    engines.append(LMDBEngine.self)
-#endif
-#if PEER_SQLITE
-    engines.append(SQLiteEngine.self)
-#endif
-
-func measure() throws {
+/// Runs all rounds in a folder of their own beneath the current one, and prints a line for each workload.
+func measure(_ workloads: Workloads, rounds: Int, engines: [any Engine.Type]) throws {
     var results: [String: [String: [Double]]] = [:]
     var order: [String] = []
     let parent = FileManager.default.currentDirectoryPath + "/bench-\(getpid())"
@@ -42,13 +41,15 @@ func measure() throws {
             try FileManager.default.removeItem(atPath: folder)
         }
     }
-    print("\(count) entries of \(Entries.keySize) + \(Entries.valueSize) bytes, median of \(rounds) rounds, per second")
+    print(
+        "\(workloads.count) entries of \(Entries.keySize) + \(Entries.valueSize) bytes, operations a second, "
+            + "median of \(rounds) rounds; in brackets how many times faster Hornbeam is")
     for workload in order {
         let row = results[workload] ?? [:]
         let ours = median(row[HornbeamEngine.name] ?? [])
         let cells = engines.map { engine -> String in
             let figure = median(row[engine.name] ?? [])
-            let ratio = engine.name == HornbeamEngine.name ? "" : String(format: " (%.2fx)", ours / figure)
+            let ratio = engine.name == HornbeamEngine.name ? "" : String(format: " (%.2f)", ours / figure)
             return "\(engine.name) \(Int(figure))\(ratio)"
         }
         print("\(workload): " + cells.joined(separator: ", "))
@@ -60,7 +61,8 @@ func median(_ values: [Double]) -> Double {
 }
 
 do {
-    try measure()
+    let workloads = Workloads(count: argument("--n", 1_000_000), seed: UInt64(argument("--seed", 1)))
+    try measure(workloads, rounds: argument("--runs", 3), engines: engines)
 } catch {
     FileHandle.standardError.write(Data("hornbeam-bench: \(error)\n".utf8))
     exit(1)

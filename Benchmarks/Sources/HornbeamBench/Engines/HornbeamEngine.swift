@@ -12,27 +12,27 @@ final class HornbeamEngine: Engine {
     init(path: String) throws {
         try Self.check(hb_open(path, nil, &store))
         var transaction: OpaquePointer?
-        try Self.check(hb_begin(store, UInt32(HB_WRITE.rawValue), &transaction))
-        try Self.check(hb_tree_open(transaction, "bench", UInt32(HB_TREE_CREATE.rawValue), &tree))
+        try Self.check(hb_begin(store, UInt32(HB_WRITE), &transaction))
+        try Self.check(hb_tree_open(transaction, "bench", UInt32(HB_TREE_CREATE), &tree))
         try Self.check(hb_commit(transaction))
     }
 
     private static func check(_ code: Int32) throws {
-        guard code == Int32(HB_OK.rawValue) else {
+        guard code == Int32(HB_OK) else {
             throw EngineError("hornbeam: \(hb_error().map { String(cString: $0) } ?? "error \(code)")")
         }
     }
 
     private func reading<Result>(_ body: (OpaquePointer?) throws -> Result) throws -> Result {
         var transaction: OpaquePointer?
-        try Self.check(hb_begin(store, UInt32(HB_READ.rawValue), &transaction))
+        try Self.check(hb_begin(store, UInt32(HB_READ), &transaction))
         defer { hb_abort(transaction) }
         return try body(transaction)
     }
 
     func write(_ entries: Entries, _ range: Range<Int>) throws {
         var transaction: OpaquePointer?
-        try Self.check(hb_begin(store, UInt32(HB_WRITE.rawValue), &transaction))
+        try Self.check(hb_begin(store, UInt32(HB_WRITE), &transaction))
         for index in range {
             let code = entries.withKey(index) { key in
                 entries.withValue(index) { value in
