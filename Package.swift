@@ -43,11 +43,11 @@ let macroLinker: [LinkerSetting] =
         [.unsafeFlags(["-L", $0, "-Xlinker", "-rpath", "-Xlinker", $0])]
     } ?? []
 
-// The C library has its own name, exports hb_* alone, and stays mapped once loaded (the Swift runtime can't be unloaded).
+// The C library exports hb_* alone, and stays mapped once loaded (the Swift runtime can't be unloaded).
 let sharedLibraryLinker: [LinkerSetting] = [
     .unsafeFlags(
         [
-            "-soname=libhornbeam.so.0", "-z", "nodelete",
+            "-z", "nodelete",
             "--version-script=\(Context.packageDirectory)/Sources/HornbeamC/libhornbeam.map",
         ].flatMap { ["-Xlinker", $0] })
 ]

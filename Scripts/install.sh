@@ -22,7 +22,8 @@ target=${DESTDIR:-}$prefix
 configuration=${CONFIGURATION:-release}
 
 # A build folder of its own: other flags than the programs have, and neither build should throw away the other's.
-set -- --package-path "$root" --scratch-path "$root/.build/c-interface" -c "$configuration" -Xswiftc -static-stdlib
+set -- --package-path "$root" --scratch-path "$root/.build/c-interface" -c "$configuration" -Xswiftc -static-stdlib \
+    -Xlinker -soname=libhornbeam.so.0
 ${SWIFT:-swift} build "$@" --product HornbeamC
 built=$(${SWIFT:-swift} build "$@" --show-bin-path)/libHornbeamC.so
 
