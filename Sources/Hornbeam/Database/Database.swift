@@ -18,7 +18,8 @@ public final class Database: Sendable {
     /// Opens the database in the file at `path`, and makes it if there is none.
     ///
     /// The declared types are compared with the stored ones: new types, properties and indexes are added in one
-    /// transaction. `.schemaMismatch`, with the file as it was, for a change that needs a migration.
+    /// transaction, in which stored entities get the defaults of new properties. `.schemaMismatch`, with the file as it
+    /// was, for a change that needs a migration.
     public convenience init(
         at path: String, models: any EntityModelProtocol.Type..., options: Options = Options()
     ) throws {
@@ -74,7 +75,8 @@ public final class Database: Sendable {
         }
         let write = try store.beginWrite()
         do {
-            guard let schema = try SchemaCatalogue.open(models.descriptions, in: write) else {
+            guard let schema = try SchemaCatalogue.open(models.descriptions, in: write, rewrite: models.rewritten)
+            else {
                 throw HornbeamError(.schemaMismatch, "the schema could not be brought up to date")
             }
             try write.commit()
