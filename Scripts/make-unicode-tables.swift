@@ -13,19 +13,26 @@ func isWord(_ scalar: Unicode.Scalar) -> Bool {
     }
 }
 
+/// Adds a scalar to ranges that grow upward.
+func add(_ value: UInt32, to ranges: inout [(first: UInt32, last: UInt32)]) {
+    if let last = ranges.last, last.last + 1 == value {
+        ranges[ranges.count - 1].last = value
+    } else {
+        ranges.append((value, value))
+    }
+}
+
 var age = (major: 0, minor: 0)
 var words: [(first: UInt32, last: UInt32)] = []
+var cased: [(first: UInt32, last: UInt32)] = []
+var caseIgnorable: [(first: UInt32, last: UInt32)] = []
 var lower: [(first: UInt32, last: UInt32, step: UInt32, shift: Int64)] = []
 for value in UInt32(0)...0x10FFFF {
     guard let scalar = Unicode.Scalar(value) else { continue }
     if let added = scalar.properties.age, added > age { age = (added.major, added.minor) }
-    if isWord(scalar) {
-        if let last = words.last, last.last + 1 == value {
-            words[words.count - 1].last = value
-        } else {
-            words.append((value, value))
-        }
-    }
+    if isWord(scalar) { add(value, to: &words) }
+    if scalar.properties.isCased { add(value, to: &cased) }
+    if scalar.properties.isCaseIgnorable { add(value, to: &caseIgnorable) }
     let mapping = Array(scalar.properties.lowercaseMapping.unicodeScalars)
     if mapping.count != 1 {
         precondition(value == 0x130, "a new scalar with a longer lower-case mapping: teach it to the tokenizer")
@@ -78,6 +85,16 @@ print(
         /// Scalars with a lower-case mapping to one other scalar: first, last and step of each run, and what to add.
         static let lower: [Int32] = [
     \(lines(lower.flatMap { [hex($0.first), hex($0.last), String($0.step), String($0.shift)] }))
+        ]
+
+        /// Scalars with the property Cased: first and last of each range.
+        static let cased: [UInt32] = [
+    \(lines(cased.flatMap { [hex($0.first), hex($0.last)] }))
+        ]
+
+        /// Scalars with the property Case_Ignorable: first and last of each range.
+        static let caseIgnorable: [UInt32] = [
+    \(lines(caseIgnorable.flatMap { [hex($0.first), hex($0.last)] }))
         ]
     }
     """)

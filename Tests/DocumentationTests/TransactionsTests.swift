@@ -89,7 +89,7 @@ struct TransactionsTests {
             try database.write(durability: .process) { context in
                 try Account(id: 3, balance: 0).save(to: &context)
             }
-            try database.write(durability: Database.Durability.none) { context in
+            try database.write(durability: .none) { context in
                 try Account(id: 4, balance: 0).save(to: &context)
             }
             try database.checkpoint()

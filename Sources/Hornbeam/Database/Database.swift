@@ -18,7 +18,8 @@ public final class Database: Sendable {
     /// Opens the database in the file at `path`, and makes it if there is none.
     ///
     /// The declared types are compared with the stored ones: new types, properties and indexes are added in one
-    /// transaction. `.schemaMismatch`, with the file as it was, for a change that needs a migration.
+    /// transaction, in which stored entities get the defaults of new properties. `.schemaMismatch`, with the file as it
+    /// was, for a change that needs a migration.
     public convenience init(
         at path: String, models: any EntityModelProtocol.Type..., options: Options = Options()
     ) throws {
@@ -74,7 +75,8 @@ public final class Database: Sendable {
         }
         let write = try store.beginWrite()
         do {
-            guard let schema = try SchemaCatalogue.open(models.descriptions, in: write) else {
+            guard let schema = try SchemaCatalogue.open(models.descriptions, in: write, rewrite: models.rewritten)
+            else {
                 throw HornbeamError(.schemaMismatch, "the schema could not be brought up to date")
             }
             try write.commit()
@@ -100,10 +102,23 @@ public final class Database: Sendable {
         }
     }
 
-    /// Runs `body` in the one write transaction, after waiting its turn. What it did is durable when this returns; if
-    /// it throws, nothing of it remains. A write inside a write would wait for itself: pass the context on instead.
+    /// Runs `body` in the one write transaction, after waiting its turn. What it did is durable when this returns, as
+    /// the database's options say; if it throws, nothing of it remains. A write inside a write would wait for itself:
+    /// pass the context on instead.
+    public func write<Result>(_ body: (inout Context) throws -> Result) throws -> Result {
+        try run(nil, body)
+    }
+
+    /// The same with a durability of its own.
     public func write<Result>(
-        durability: Durability? = nil, _ body: (inout Context) throws -> Result
+        durability: Durability, _ body: (inout Context) throws -> Result
+    ) throws -> Result {
+        try run(durability, body)
+    }
+
+    /// The public forms have no optional, whose `.none` would hide that of `Durability`.
+    private func run<Result>(
+        _ durability: Durability?, _ body: (inout Context) throws -> Result
     ) throws -> Result {
         do {
             let transaction = try store.beginWrite()
@@ -137,12 +152,23 @@ public final class Database: Sendable {
 
     /// The same without blocking the caller's thread.
     public func write<Result: Sendable>(
-        durability: Durability? = nil, _ body: @escaping @Sendable (inout Context) throws -> Result
+        _ body: @escaping @Sendable (inout Context) throws -> Result
+    ) async throws -> Result {
+        try await enqueue(nil, body)
+    }
+
+    /// The same without blocking the caller's thread.
+    public func write<Result: Sendable>(
+        durability: Durability, _ body: @escaping @Sendable (inout Context) throws -> Result
+    ) async throws -> Result {
+        try await enqueue(durability, body)
+    }
+
+    private func enqueue<Result: Sendable>(
+        _ durability: Durability?, _ body: @escaping @Sendable (inout Context) throws -> Result
     ) async throws -> Result {
         try await withCheckedThrowingContinuation { continuation in
-            writer.async {
-                continuation.resume(with: Swift.Result { try self.write(durability: durability, body) })
-            }
+            writer.async { continuation.resume(with: Swift.Result { try self.run(durability, body) }) }
         }
     }
 

@@ -29,6 +29,14 @@ struct ModelSet: Sendable {
         return known == model
     }
 
+    /// A row as its model writes it after reading it: with defaults where the row has nothing.
+    func rewritten(_ type: EntityType, _ row: RowReader) throws -> [UInt8] {
+        guard let model = types[type.name] else {
+            throw HornbeamError(.unregisteredEntity, "there is no model for \(type.name)")
+        }
+        return try model.rewritten(row)
+    }
+
     /// Sorted by name.
     var descriptions: [EntityDescription] {
         types.values.map { $0.storedDescription }.sorted { $0.name < $1.name }
@@ -38,6 +46,12 @@ struct ModelSet: Sendable {
 extension EntityModelProtocol {
     fileprivate static var relatedTypes: [any EntityModelProtocol.Type] {
         entityShape.relations.map(\.target)
+    }
+
+    fileprivate static func rewritten(_ row: RowReader) throws(HornbeamError) -> [UInt8] {
+        var writer = RowWriter(layout: row.layout)
+        try Self(row: row).write(to: &writer)
+        return try writer.finish()
     }
 
     fileprivate static var storedDescription: EntityDescription {

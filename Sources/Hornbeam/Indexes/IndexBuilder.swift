@@ -7,6 +7,8 @@ import HornbeamText
 import HornbeamTree
 
 struct IndexBuilder {
+    private typealias Entry = (key: [UInt8], value: [UInt8])
+
     let type: EntityType
     let transaction: Transaction
     /// Called now and then: index name, rows done, rows in all.
@@ -29,16 +31,16 @@ struct IndexBuilder {
     }
 
     private func build(_ index: EntityIndex, _ total: Int) throws {
-        var entries: [(key: [UInt8], value: [UInt8])] = []
+        var entries: [Entry] = []
         entries.reserveCapacity(total)
         try forEachRow(index.description.name, total) { rowID, row in
             entries.append(index.entry(try index.key(of: row), rowID))
         }
         entries.sort { $0.key.lexicographicallyPrecedes($1.key) }
-        for position in entries.indices {
-            let entry = entries[position]
-            if index.isUnique, position > 0, try collides(index, entries[position - 1], entry) {
-                throw try duplicate(index, entries[position - 1].value, entry.value)
+        var group: [Entry] = []
+        for entry in entries {
+            if index.isUnique, let other = try holder(of: entry, index, &group) {
+                throw try duplicate(index, other.value, entry.value)
             }
             try entry.key.withBytes { (key) throws(StorageError) in
                 try entry.value.withBytes { (value) throws(StorageError) in
@@ -48,17 +50,29 @@ struct IndexBuilder {
         }
     }
 
-    /// Whether two neighbours in the order of their keys are the same key.
-    private func collides(
-        _ index: EntityIndex, _ first: (key: [UInt8], value: [UInt8]), _ second: (key: [UInt8], value: [UInt8])
-    ) throws -> Bool {
-        if first.key == second.key { return true }
+    /// The entry before `entry`, in the order of the keys, that has the same key.
+    /// - Parameter group: the entries since the last other key in the tree. A cut key may stand for several whole ones,
+    ///   and among its entries, which come by their row ids, equal ones need not be neighbours.
+    private func holder(of entry: Entry, _ index: EntityIndex, _ group: inout [Entry]) throws -> Entry? {
         let cut = IndexKeyBytes.cutSize
-        guard first.key.count == cut + 8, second.key.count == cut + 8,
-            first.key.prefix(cut) == second.key.prefix(cut)
-        else { return false }
-        let whole = try [first.value, second.value].map { try row($0).map { try index.fullKey(of: $0) } }
-        return whole[0]?.hasNil == false && whole[0]?.key == whole[1]?.key
+        let isCut = entry.key.count == cut + 8
+        guard let first = group.first, first.key.count == entry.key.count,
+            isCut ? first.key.prefix(cut) == entry.key.prefix(cut) : first.key == entry.key
+        else {
+            group = [entry]
+            return nil
+        }
+        guard isCut else { return first }
+        guard let whole = try wholeKey(entry, index) else { return nil }
+        for other in group where try wholeKey(other, index) == whole { return other }
+        group.append(entry)
+        return nil
+    }
+
+    /// The key that a cut one stands for; nil if a component is nil, which exempts it.
+    private func wholeKey(_ entry: Entry, _ index: EntityIndex) throws -> [UInt8]? {
+        guard let whole = try row(entry.value).map({ try index.fullKey(of: $0) }), !whole.hasNil else { return nil }
+        return whole.key
     }
 
     /// The row that a stored row id names.

@@ -301,14 +301,13 @@ struct Planner {
         guard query.sort.count == 1, query.sort[0].descending else {
             throw HornbeamError(.invalid, "a sort by score can only be descending, and the only term of the sort")
         }
-        guard let position = conjuncts.firstIndex(where: { if case .matches = $0 { true } else { false } }),
-            let (path, _) = try textPath(conjuncts[position], ranked: true)
-        else {
-            throw HornbeamError(
-                .invalid,
-                "a sort by score needs a `matches` condition over exactly the properties of a full-text index of "
-                    + "\(type.name): declare one, or sort by something else")
+        for position in conjuncts.indices {
+            guard let (path, _) = try textPath(conjuncts[position], ranked: true) else { continue }
+            return Candidate(path: path, answered: [position], isOrdered: true, cost: 0)
         }
-        return Candidate(path: path, answered: [position], isOrdered: true, cost: 0)
+        throw HornbeamError(
+            .invalid,
+            "a sort by score needs a `matches` condition over exactly the properties of a full-text index of "
+                + "\(type.name): declare one, or sort by something else")
     }
 }

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conditions on entities. A key path of a stored property becomes a comparison of columns that the planner can answer
-// from an index; any other (computed, nested) becomes a test of the decoded entity. Both mean the same.
+// from an index; any other (computed, nested) becomes a test of the decoded entity. Both mean the same, save for NaN:
+// columns compare as keys do, in a total order, tests as Swift does.
 
 /// A condition on entities of one type: `\.age > 18 && \.status == .active`.
+///
+/// NaN is the one value to which stored and computed properties answer differently. A stored NaN equals NaN and is
+/// greater than every number, so that indexes can hold it; computed and nested properties compare as Swift's operators
+/// do, for which NaN equals nothing and is neither less nor greater.
 public struct Predicate<Entity: EntityModelProtocol>: Sendable {
     let filter: Filter
 

@@ -221,9 +221,10 @@ extension QueryList {
         }
     }
 
-    /// How the store would answer: access path, index, exact counts of index ranges.
+    /// How the store would answer: access path, index, exact counts of index ranges. A query over the rows of another
+    /// one (behind a limit, along the relation of several entities) resolves that one first; the plan is its own.
     public func explain(in context: Context) throws -> Plan {
-        try context.session.run { try $0.plan(coreQuery, of: Entity.self) }
+        try context.session.run { try plan($0) }
     }
 
     /// Best first, with scores; entities are read when asked for. For queries that begin with a full-text match.

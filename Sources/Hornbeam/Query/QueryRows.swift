@@ -23,18 +23,47 @@ extension QueryList {
     /// The rows of `base` that the query selects: in the order of `base`, repeats included, unless it is sorted.
     private func rows(among base: [RowID], _ session: Session) throws -> [RowID] {
         if limit == 0 || base.isEmpty { return [] }
-        if case .all = filter, order.isEmpty {
-            return cut(try base.filter { try session.isStored($0, Entity.self) })
-        }
-        let ids = try Set(base).compactMap { try session.idValue(of: $0, Entity.self) }
-        let found = try session.rows(
-            EntityQuery(type: Entity.entityName, filter: .and([.ids(ids), filter]), sort: sort), of: Entity.self)
+        if case .all = filter, order.isEmpty { return try stored(base, session) }
+        let found = try session.rows(try query(among: base, session), of: Entity.self)
         if order.isEmpty {
             let wanted = Set(found)
             return cut(base.filter(wanted.contains))
         }
         let times = Dictionary(base.map { ($0, 1) }, uniquingKeysWith: +)
         return cut(found.flatMap { repeatElement($0, count: times[$0] ?? 1) })
+    }
+
+    /// What the planner gets to select and order rows of a list. The list is cut afterwards, repeats counting.
+    private func query(among base: [RowID], _ session: Session) throws -> EntityQuery {
+        var seen: Set<RowID> = []
+        let ids = try base.filter { seen.insert($0).inserted }.compactMap { try session.idValue(of: $0, Entity.self) }
+        return EntityQuery(type: Entity.entityName, filter: .and([.ids(ids), filter]), sort: sort)
+    }
+
+    /// The stored ones of a list, cut; those behind the limit are not looked at.
+    private func stored(_ base: [RowID], _ session: Session) throws -> [RowID] {
+        var found: [RowID] = []
+        var skip = offset
+        for row in base where try session.isStored(row, Entity.self) {
+            if skip > 0 {
+                skip -= 1
+                continue
+            }
+            found.append(row)
+            if found.count == limit { break }
+        }
+        return found
+    }
+
+    /// How the query would be answered. A list of rows is made for this, so that its plan tells how many they are.
+    func plan(_ session: Session) throws -> Plan {
+        guard case .rows(let source) = source else { return try session.plan(coreQuery, of: Entity.self) }
+        var query = try query(among: try source(session), session)
+        if limit == 0 { query.limit = 0 }
+        var plan = try session.plan(query, of: Entity.self)
+        plan.limit = limit
+        plan.offset = offset
+        return plan
     }
 
     private func cut(_ rows: [RowID]) -> [RowID] {

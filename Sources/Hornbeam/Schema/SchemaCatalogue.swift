@@ -26,9 +26,10 @@ package enum SchemaCatalogue {
     /// - Parameters:
     ///   - allowsUnknownTargets: whether relations may lead to types that are neither declared nor stored.
     ///   - progress: called now and then while indexes are built: index name, rows done, rows in all.
+    ///   - rewrite: gives rows that are older than a property its value; without it they keep null there.
     package static func open(
         _ declared: [EntityDescription], in transaction: Transaction, allowsUnknownTargets: Bool = false,
-        progress: ((String, Int, Int) -> Void)? = nil
+        progress: ((String, Int, Int) -> Void)? = nil, rewrite: RowCompletion.Rewrite? = nil
     ) throws -> Schema? {
         let stored = try read(transaction)
         let storedByName = Dictionary(stored.map { ($0.name, $0) }) { _, last in last }
@@ -46,12 +47,12 @@ package enum SchemaCatalogue {
         try SchemaComparison.validate(merged.map(\.description), allowsUnknownTargets: allowsUnknownTargets)
         if work.isEmpty { return try resolve(merged, transaction) }
         guard transaction.isWritable else { return nil }
-        return try apply(work, merged, transaction, progress)
+        return try apply(work, merged, transaction, progress, rewrite)
     }
 
     private static func apply(
         _ work: [SchemaChange], _ merged: [Merged], _ transaction: Transaction,
-        _ progress: ((String, Int, Int) -> Void)?
+        _ progress: ((String, Int, Int) -> Void)?, _ rewrite: RowCompletion.Rewrite?
     ) throws -> Schema {
         guard let tree = try transaction.tree(treeName, create: true) else {
             throw StorageError.invalid("the tree of the schema could not be created")
@@ -66,8 +67,12 @@ package enum SchemaCatalogue {
             try transaction.put(tree, Array("type:\(change.stored.name)".utf8), Array(json))
         }
         let schema = try resolve(merged, transaction)
-        for change in work where !change.built.isEmpty {
+        for change in work {
             let type = try schema.type(change.stored.name)
+            if let rewrite {
+                try RowCompletion(type: type, transaction: transaction, rewrite: rewrite).run(added: change.added)
+            }
+            // After the rows: new indexes may be over new properties.
             try IndexBuilder(type: type, transaction: transaction, progress: progress).build(change.built)
         }
         return schema

@@ -16,6 +16,8 @@ struct SchemaChange {
     var dropped: [IndexDescription]
     /// Names of indexes to build from the rows.
     var built: Set<String>
+    /// Columns that the rows lack which are there.
+    var added: [ColumnDescription] = []
 }
 
 enum SchemaComparison {
@@ -59,7 +61,7 @@ enum SchemaComparison {
         var change = SchemaChange(
             stored: EntityDescription(
                 name: declared.name, columns: columns, indexes: declared.indexes, relations: seen.relations),
-            dropped: [], built: [])
+            dropped: [], built: [], added: Array(columns[stored.columns.count...]))
         for index in stored.indexes where !declared.indexes.contains(index) { change.dropped.append(index) }
         for index in declared.indexes where !stored.indexes.contains(index) { change.built.insert(index.name) }
         return (Merged(description: seen, positions: positions), isSame(change.stored, stored) ? nil : change)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Unicode tables in the form the tokenizer reads: one bit a scalar for "belongs to a word", two stages for lower
-// case. Built once in a process from the frozen ranges of `UnicodeTables`, never from the toolchain's own properties.
+// case, ranges for the rare questions of the final sigma. Made from the frozen ranges of `UnicodeTables` alone, never
+// from the toolchain's own properties.
 
 /// Look-up tables over all scalars. Immutable after the one initialization, so any thread may read them.
 struct ScalarTables: @unchecked Sendable {
@@ -55,6 +56,23 @@ struct ScalarTables: @unchecked Sendable {
         guard scalar < Self.scalarLimit else { return scalar }
         let shift = shifts[Int(pages[Int(scalar >> 8)]) << 8 | Int(scalar & 255)]
         return UInt32(truncatingIfNeeded: Int64(scalar) + Int64(shift))
+    }
+}
+
+/// What a scalar is to the letters beside it. Asked only next to a sigma, so the ranges are searched as they are.
+enum CaseProperties {
+    static func isCased(_ scalar: UInt32) -> Bool { isIn(UnicodeTables.cased, scalar) }
+    static func isCaseIgnorable(_ scalar: UInt32) -> Bool { isIn(UnicodeTables.caseIgnorable, scalar) }
+
+    /// - Parameter ranges: first and last of each, ascending.
+    private static func isIn(_ ranges: [UInt32], _ scalar: UInt32) -> Bool {
+        var low = 0
+        var high = ranges.count / 2
+        while low < high {
+            let middle = (low + high) / 2
+            if ranges[2 * middle + 1] < scalar { low = middle + 1 } else { high = middle }
+        }
+        return 2 * low < ranges.count && ranges[2 * low] <= scalar
     }
 }
 

@@ -161,8 +161,9 @@ enum FinalSigma {
             var start = end - 1
             while start > 0, source[start] & 0xC0 == 0x80 { start -= 1 }
             var next = start
-            guard let scalar = Unicode.Scalar(UTF8Scalars.decode(source, at: &next)), next == end else { return false }
-            guard scalar.properties.isCaseIgnorable else { return scalar.properties.isCased }
+            let scalar = UTF8Scalars.decode(source, at: &next)
+            guard next == end else { return false }
+            guard CaseProperties.isCaseIgnorable(scalar) else { return CaseProperties.isCased(scalar) }
             end = start
         }
         return false
@@ -171,8 +172,8 @@ enum FinalSigma {
     private static func isCasedAfter(_ source: UnsafeBufferPointer<UInt8>, _ start: Int) -> Bool {
         var index = start
         while index < source.count {
-            guard let scalar = Unicode.Scalar(UTF8Scalars.decode(source, at: &index)) else { return false }
-            guard scalar.properties.isCaseIgnorable else { return scalar.properties.isCased }
+            let scalar = UTF8Scalars.decode(source, at: &index)
+            guard CaseProperties.isCaseIgnorable(scalar) else { return CaseProperties.isCased(scalar) }
         }
         return false
     }

@@ -147,6 +147,35 @@ struct DatabaseTests {
         }
     }
 
+    @Test("a write's durability is the one it asks for, `.none` too: what a crash would leave lacks it")
+    func durability() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "hornbeam-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appending(path: "test.hornbeam").path
+        let database = try Database(at: path, models: User.self)
+        /// Opens what a crash right now would leave of the file.
+        func survivors(_ name: String) throws -> [String] {
+            let copy = folder.appending(path: name).path
+            try FileManager.default.copyItem(atPath: path, toPath: copy)
+            return try Database(at: copy, models: User.self).read { try $0.ids(User.self).sorted() }
+        }
+        func save(_ id: String) -> @Sendable (inout Context) throws -> Void {
+            { context in try User(id: id, name: "").save(to: &context) }
+        }
+        func writeNow() throws { try database.write(save("default")) }
+        try writeNow()
+        #expect(try survivors("1") == ["default"])
+        func writeNoneNow() throws { try database.write(durability: .none, save("none")) }
+        try writeNoneNow()
+        #expect(try survivors("2") == ["default"])
+        try await database.write(durability: .none, save("none later"))
+        #expect(try survivors("3") == ["default"])
+        try await database.write(save("later"))
+        #expect(try survivors("4") == ["default", "later", "none", "none later"])
+        try database.close()
+    }
+
     @Test("opening what is no store, or without a file and the right to make one, is an error of the typed API")
     func openErrors() throws {
         try withPath { path in

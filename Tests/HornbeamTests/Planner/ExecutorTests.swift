@@ -85,6 +85,18 @@ struct ExecutorTests {
         }
     }
 
+    @Test("a ranked search takes the first text condition that has an index, wherever it stands")
+    func rankedByLater() throws {
+        let store = try filled()
+        let unindexed = Filter.matches(columns: [1, 0], text: "red blue d")
+        let query = EntityQuery(type: "Doc", filter: .and([unindexed, red]), sort: [.bestScore])
+        #expect(try ids(query, store) == "dbce")
+        #expect(try store.session.explain(query).filter != nil)
+        #expect(throws: HornbeamError.self) {
+            try store.ids(EntityQuery(type: "Doc", filter: unindexed, sort: [.bestScore]))
+        }
+    }
+
     @Test("closures filter and sort, mixed with columns")
     func opaque() throws {
         let store = try filled()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opening with other models than the store was made with: what is brought up to date, what is kept, what is refused.
 
+import Foundation
 import HornbeamTree
 import Testing
 
@@ -118,6 +119,43 @@ struct SchemaCatalogueTests {
         try store.reopen([item([column("a", .optional(.int64)), column("b", .string)], [index("byA", ["a"])])])
         #expect(try store.problems() == [])
         #expect(throws: HornbeamError.self) { try store.reopen([item([column("a", .int64), column("b", .string)])]) }
+    }
+
+    /// Two byte strings that a cut key doesn't tell apart: they begin alike, and their hashes collide.
+    private static let collidingTails: [[UInt8]] = [
+        [
+            252, 113, 118, 5, 231, 199, 215, 118, 3, 50, 66, 122, 213, 31, 106, 112, 209, 39, 61, 15, 8, 186, 30, 147,
+            142, 57,
+        ],
+        [
+            246, 176, 22, 9, 62, 198, 241, 59, 9, 196, 64, 140, 68, 55, 110, 47, 78, 225, 117, 26, 45, 177, 12, 154,
+            153, 59,
+        ],
+    ]
+
+    @Test("a unique index finds equal long keys that stand apart, with another key of the same hash between them")
+    func collidingKeys() throws {
+        let data = Self.collidingTails.map { Data(repeating: UInt8(ascii: "x"), count: 883) + $0 }
+        var cut = data.map { [1] + Array($0) + [0] }
+        #expect(cut[0] != cut[1])
+        for position in cut.indices { IndexKeyBytes.cut(&cut[position]) }
+        try #require(cut[0] == cut[1])
+        let plain = item([column("b", .data)])
+        let unique = item([column("b", .data)], [index("byB", ["b"], .unique)])
+        let store = try CoreStore([plain])
+        try store.save("Item", [.string("p"), .data(data[0])])
+        try store.save("Item", [.string("q"), .data(data[1])])
+        try store.reopen([unique])
+        #expect(try store.entries("u:Item:byB") == 2)
+        #expect(try store.problems() == [])
+        #expect(throws: HornbeamError.self) { try store.save("Item", [.string("r"), .data(data[0])]) }
+        try store.reopen([plain])
+        try store.save("Item", [.string("r"), .data(data[0])])
+        #expect {
+            try store.reopen([unique])
+        } throws: { error in
+            (error as? HornbeamError)?.code == .uniqueViolation
+        }
     }
 
     @Test("a unique index is not built over equal keys that are too long for the tree")

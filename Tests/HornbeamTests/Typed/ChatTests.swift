@@ -69,6 +69,37 @@ struct ChatTests {
         #expect(try User.queryAll(with: .ids, in: context).resolve().map { $0.$chats.ids } == [["1"], ["1"]])
     }
 
+    @Test("one entity's links are answered as a relation, with filters, sorts, limits and counts like any query")
+    func relatedToOne() throws {
+        var context = Context()
+        let messages = [("c", "tea"), ("a", "milk"), ("d", "tea"), ("b", "tea")].map { Message(id: $0, text: $1) }
+        try Chat(id: "1", messages: .relation(messages)).save(to: &context)
+        // Linked and never saved: no result, and none in a count.
+        try Chat(id: "1", messages: .appending(ids: ["ghost"])).save(to: &context)
+        try Chat(id: "2", messages: .relation([Message(id: "e", text: "tea")])).save(to: &context)
+        func ids(_ query: QueryList<Message>) throws -> [String] {
+            let ids = try query.ids(in: context)
+            #expect(try query.resolve(in: context).map(\.id) == ids)
+            #expect(try query.count(in: context) == ids.count)
+            return ids
+        }
+        let linked = Chat.query("1").related(\.$messages)
+        let plan = try linked.explain(in: context)
+        #expect(plan.access == .relation(name: "Chat.messages", targets: 5))
+        #expect(plan.order == .byAccess)
+        #expect(try ids(linked) == ["c", "a", "d", "b"])
+        #expect(try ids(linked.limit(2, offset: 1)) == ["a", "d"])
+        #expect(try ids(linked.limit(9, offset: 3)) == ["b"])
+        let teas = linked.filter(\.text == "tea")
+        #expect(try teas.explain(in: context).access == plan.access)
+        #expect(try ids(teas) == ["c", "d", "b"])
+        #expect(try ids(teas.limit(2)) == ["c", "d"])
+        #expect(try ids(teas.sorted(by: \.id).limit(2)) == ["b", "c"])
+        #expect(try ids(linked.sorted(by: \.text, \.id.desc)) == ["a", "d", "c", "b"])
+        #expect(try ids(linked.limit(3).filter(\.text == "tea")) == ["c", "d"])
+        #expect(try ids(Chat.query("none").related(\.$messages)) == [])
+    }
+
     @Test("related entities are queried directly")
     func related() throws {
         let context = try exampleContext()

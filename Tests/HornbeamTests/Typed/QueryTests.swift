@@ -258,6 +258,48 @@ struct QueryTests {
         #expect(try context.all() as [Person] == Person.all)
     }
 
+    @Test("a sort by the properties of an index is that of the index, those fixed by equality named or not")
+    func sortedByIndex() throws {
+        let context = try Person.context()
+        let whole = IndexedPerson.query().sorted(by: \.lastName, \.firstName).limit(5)
+        let plan = try whole.explain(in: context)
+        #expect(plan.order == .byAccess)
+        #expect(plan.access == .index(name: "byName", ranges: 1, entries: 60, reversed: false))
+        #expect(
+            try whole.ids(in: context)
+                == Person.query().sorted(by: \.lastName, \.firstName).limit(5).ids(in: context))
+        let oaks = IndexedPerson.filter(\.lastName == "oak")
+        let wanted = try Person.filter(\.lastName == "oak").sorted(by: \.firstName).ids(in: context)
+        #expect(wanted.count == 15)
+        for query in [oaks.sorted(by: \.firstName), oaks.sorted(by: \.lastName, \.firstName)] {
+            let plan = try query.explain(in: context)
+            #expect(plan.order == .byAccess && plan.filter == nil)
+            #expect(plan.access == .index(name: "byName", ranges: 1, entries: 15, reversed: false))
+            #expect(try query.ids(in: context) == wanted)
+        }
+        // Ties are promised by row id, which an index with more properties doesn't give.
+        let fewer = try IndexedPerson.query().sorted(by: \.lastName).explain(in: context)
+        #expect(fewer.order == .inMemory(["lastName"]))
+    }
+
+    @Test("explain of a query over rows of another tells of these rows, not of a scan")
+    func explainLists() throws {
+        let context = try Person.context()
+        let ids = try Person.query([7, 99, 3, 7]).explain(in: context)
+        #expect(ids.access == .ids(count: 3))
+        #expect(ids.order == .byAccess && ids.filter == nil && ids.limit == nil)
+        let behind = Person.query().sorted(by: \.age).limit(5).filter(\.status == .idle).limit(2, offset: 1)
+        let plan = try behind.explain(in: context)
+        #expect(plan.access == .ids(count: 5))
+        #expect(plan.filter == "status == \"idle\"")
+        #expect((plan.limit, plan.offset) == (2, 1))
+        let sorted = try Person.query([7, 3, 5]).sorted(by: \.fullName).explain(in: context)
+        #expect(sorted.access == .ids(count: 3))
+        #expect(sorted.order != .byAccess)
+        #expect(try Person.query([7, 3]).limit(0).explain(in: context).access == .nothing)
+        #expect(try Person.query([7, 99, 3, 7]).limit(2, offset: 1).ids(in: context) == [3, 7])
+    }
+
     @Test("explain names the index and its exact count")
     func explain() throws {
         let context = try Person.context()

@@ -20,10 +20,14 @@ struct ScalarTablesTests {
         for value in UInt32(0)...0x10FFFF {
             guard let scalar = Unicode.Scalar(value) else {
                 if tables.isWord(value) || tables.lower(value) != value { wrong.append(value) }
+                if CaseProperties.isCased(value) || CaseProperties.isCaseIgnorable(value) { wrong.append(value) }
                 continue
             }
             let isKnown = isKnown(scalar)
             if tables.isWord(value) != (isKnown && NaiveIndex.isWord(scalar)) { wrong.append(value) }
+            let properties = scalar.properties
+            if CaseProperties.isCased(value) != (isKnown && properties.isCased) { wrong.append(value) }
+            if CaseProperties.isCaseIgnorable(value) != (isKnown && properties.isCaseIgnorable) { wrong.append(value) }
             guard value != 0x130, isKnown, value >= 0x80 else { continue }
             let lower = scalar.properties.lowercaseMapping.unicodeScalars
             if lower.count != 1 || lower.first?.value != tables.lower(value) { wrong.append(value) }
@@ -36,6 +40,7 @@ struct ScalarTablesTests {
         for value in [0x11_0000, UTF8Scalars.malformed, 0x7FFF_FFFF] {
             #expect(!ScalarTables.shared.isWord(value))
             #expect(ScalarTables.shared.lower(value) == value)
+            #expect(!CaseProperties.isCased(value) && !CaseProperties.isCaseIgnorable(value))
         }
     }
 
