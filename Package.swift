@@ -118,7 +118,9 @@ let package = Package(
             name: "HornbeamSwift5Tests", dependencies: ["Hornbeam"], swiftSettings: [.swiftLanguageMode(.v5)]),
         .testTarget(
             name: "HornbeamCommandTests",
-            dependencies: ["HornbeamCommand", "hornbeam", "Hornbeam", "HornbeamTree", "HornbeamPages"],
+            dependencies: [
+                "HornbeamCommand", "hornbeam", "Hornbeam", "HornbeamTree", "HornbeamPages", "HornbeamTestSupport",
+            ],
             swiftSettings: engineSettings),
         .target(
             name: "HornbeamFuzzing",
@@ -128,7 +130,9 @@ let package = Package(
             name: "FuzzRegressionTests", dependencies: ["HornbeamFuzzing", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         // The examples of README.md and of the articles in Hornbeam.docc, compiled and run.
-        .testTarget(name: "DocumentationTests", dependencies: ["Hornbeam"], swiftSettings: engineSettings),
+        .testTarget(
+            name: "DocumentationTests", dependencies: ["Hornbeam", "HornbeamTestSupport"], swiftSettings: engineSettings
+        ),
         .testTarget(name: "TidyTests", swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamMacrosTests", dependencies: ["HornbeamMacros"],

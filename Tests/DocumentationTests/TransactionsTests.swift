@@ -3,6 +3,7 @@
 
 import Foundation
 import Hornbeam
+import HornbeamTestSupport
 import Testing
 
 @EntityModel

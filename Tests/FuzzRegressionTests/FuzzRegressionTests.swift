@@ -26,16 +26,12 @@ struct FuzzRegressionTests {
         for file in files { try Data(contentsOf: file).withUnsafeBytes { target.run($0) } }
     }
 
-    @Test("Random inputs pass", arguments: targets.indices)
-    func random(_ index: Int) {
+    @Test("Random inputs pass", arguments: targets.indices, SeededGenerator.seeds(1))
+    func random(_ index: Int, seed: UInt64) {
         let target = Self.targets[index]
-        for seed in SeededGenerator.seeds(1) {
-            var generator = SeededGenerator(seed: seed &+ UInt64(index))
-            for _ in 0..<target.rounds {
-                let count = Int.random(in: 0...120, using: &generator)
-                let input = (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
-                input.withUnsafeBytes { target.run($0) }
-            }
+        var generator = SeededGenerator(seed: seed)
+        for _ in 0..<target.rounds {
+            generator.bytes(generator.below(121)).withUnsafeBytes { target.run($0) }
         }
     }
 }

@@ -3,6 +3,7 @@
 
 import Foundation
 import Glibc
+import HornbeamTestSupport
 import Testing
 
 struct CommandRun {

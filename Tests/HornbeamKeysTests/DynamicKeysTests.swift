@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dynamic values as keys: one order over all types, numbers by value, strings by collation.
 
+import HornbeamTestSupport
 import Testing
 
 @testable package import HornbeamKeys
@@ -22,9 +23,9 @@ extension DynamicValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Ex
 private func random(_ generator: inout SeededGenerator, depth: Int = 0) -> DynamicValue {
     switch generator.below(depth < 3 ? 10 : 7) {
     case 0: .null
-    case 1: .bool(generator.isTrue(oneIn: 2))
-    case 2: .int(generator.isTrue(oneIn: 2) ? Int64(generator.below(9)) - 4 : edgeInteger(&generator))
-    case 3: .uint(generator.isTrue(oneIn: 2) ? UInt64(generator.below(5)) : generator.next())
+    case 1: .bool(generator.oneIn(2))
+    case 2: .int(generator.oneIn(2) ? Int64(generator.below(9)) - 4 : edgeInteger(&generator))
+    case 3: .uint(generator.oneIn(2) ? UInt64(generator.below(5)) : generator.next())
     case 4: .double(Samples.double(&generator))
     case 5: .string(Samples.text(&generator))
     case 6: .string(["a", "b", "A", "é", "e\u{301}"][generator.below(5)])
@@ -40,9 +41,9 @@ private func random(_ generator: inout SeededGenerator, depth: Int = 0) -> Dynam
 
 private func edgeInteger(_ generator: inout SeededGenerator) -> Int64 {
     let shift = Int64(generator.below(12)) + 50
-    let base: Int64 = generator.isTrue(oneIn: 2) ? 1 << shift : -1 << shift
-    return generator.isTrue(oneIn: 5)
-        ? (generator.isTrue(oneIn: 2) ? .min : .max) : base + Int64(generator.below(7)) - 3
+    let base: Int64 = generator.oneIn(2) ? 1 << shift : -1 << shift
+    return generator.oneIn(5)
+        ? (generator.oneIn(2) ? .min : .max) : base + Int64(generator.below(7)) - 3
 }
 
 /// The order by exact arithmetic, under the binary collation.
@@ -111,12 +112,12 @@ struct DynamicKeysTests {
         try key { try $0.append(value, collator: collator) }
     }
 
-    private func values(_ test: String = #function, count: Int = 350) -> [DynamicValue] {
-        var generator = SeededGenerator(test)
+    private func values(count: Int = 350) -> [DynamicValue] {
+        var generator = SeededGenerator()
         return (0..<count).map { _ in random(&generator) }
     }
 
-    @Test("All types sort in one order, numbers by value, and equality of the bytes is ==")
+    @Test("All types sort in one order, numbers by value, and equality of the bytes is ==", .seeded)
     func order() throws {
         let values = values()
         try expectSameOrder(of: values, model: modelOrder) { try $0.append($1, collator: .binary) }
@@ -127,7 +128,7 @@ struct DynamicKeysTests {
         }
     }
 
-    @Test("CouchDB's list comes out in CouchDB's order")
+    @Test("CouchDB's list comes out in CouchDB's order", .seeded)
     func couchDBList() throws {
         let list: [DynamicValue] = [
             nil, false, true, 1, 2, 3.0, 4, "a", "A", "aa", "b", "B", "ba", "bb", ["a"], ["b"], ["b", "c"],
@@ -163,7 +164,7 @@ struct DynamicKeysTests {
         }
     }
 
-    @Test("Values come back equal under each collation, and skipping ends where reading ends")
+    @Test("Values come back equal under each collation, and skipping ends where reading ends", .seeded)
     func roundTrips() throws {
         let collations: [Collation] = [
             .binary, .caseInsensitive, .caseAndDiacriticInsensitive, .unicode(locale: nil), .unicode(locale: "de"),
@@ -183,7 +184,7 @@ struct DynamicKeysTests {
         }
     }
 
-    @Test("Equality of the bytes is == under the Unicode collation too")
+    @Test("Equality of the bytes is == under the Unicode collation too", .seeded)
     func unicodeEquality() throws {
         let values = values(count: 200)
         let keys = try values.map { try bytes($0, unicode) }
@@ -194,7 +195,7 @@ struct DynamicKeysTests {
         }
     }
 
-    @Test("Descending dynamic values sort the other way round and come back")
+    @Test("Descending dynamic values sort the other way round and come back", .seeded)
     func descending() throws {
         let values = values(count: 120)
         try expectSameOrder(of: values, model: { modelOrder($1, $0) }) { key, value in
@@ -288,7 +289,7 @@ struct DynamicKeysTests {
         }
     }
 
-    @Test("Whatever the bytes are, reading ends with a value that can be written again, or an error")
+    @Test("Whatever the bytes are, reading ends with a value that can be written again, or an error", .seeded)
     func garbage() throws {
         var generator = SeededGenerator()
         let tags: [UInt8] = [0, 0, 0, 1, 0x10, 0x20, 0x21, 0x30, 0x40, 0x40, 0x50, 0x50, 0x60, 0x61, 0xC3, 0xFF]

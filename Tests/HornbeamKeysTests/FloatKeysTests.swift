@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floating-point numbers as keys.
 
+import HornbeamTestSupport
 import Testing
 
 @testable import HornbeamKeys
 
 @Suite("Floating-point keys")
 struct FloatKeysTests {
-    @Test("Doubles sort by value, with NaN after infinity, equal to every NaN, and −0.0 equal to 0.0")
+    @Test("Doubles sort by value, with NaN after infinity, equal to every NaN, and −0.0 equal to 0.0", .seeded)
     func doubles() throws {
         var generator = SeededGenerator()
         let values = Samples.doubles + (0..<200).map { _ in Samples.double(&generator) }
@@ -19,7 +20,7 @@ struct FloatKeysTests {
         }
     }
 
-    @Test("Floats sort by the same rules")
+    @Test("Floats sort by the same rules", .seeded)
     func floats() throws {
         var generator = SeededGenerator()
         var values: [Float] = [

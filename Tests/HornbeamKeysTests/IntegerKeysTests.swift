@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Booleans, integers and UUIDs as keys.
 
+import HornbeamTestSupport
 import Testing
 
 @testable import HornbeamKeys
@@ -8,7 +9,7 @@ import Testing
 @Suite("Integer keys")
 struct IntegerKeysTests {
     private func check<Integer: FixedWidthInteger & BitwiseCopyable>(_ type: Integer.Type) throws {
-        var generator = SeededGenerator("\(type)")
+        var generator = SeededGenerator()
         var values: [Integer] = [.min, .min + 1, .max, .max - 1, 0, 1, 0 &- 1, .max / 2, .max / 2 + 1, 127, 100]
         values += (0..<100).map { _ in Integer.random(in: .min ... .max, using: &generator) }
         values += (0..<50).map { _ in Integer.random(in: .min ... .max, using: &generator) >> (Integer.bitWidth / 2) }
@@ -23,7 +24,7 @@ struct IntegerKeysTests {
         }
     }
 
-    @Test("Signed integers of every width sort by value and come back")
+    @Test("Signed integers of every width sort by value and come back", .seeded)
     func signed() throws {
         try check(Int8.self)
         try check(Int16.self)
@@ -33,7 +34,7 @@ struct IntegerKeysTests {
         try check(Int128.self)
     }
 
-    @Test("Unsigned integers of every width sort by value and come back")
+    @Test("Unsigned integers of every width sort by value and come back", .seeded)
     func unsigned() throws {
         try check(UInt8.self)
         try check(UInt16.self)

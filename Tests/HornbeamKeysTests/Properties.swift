@@ -1,37 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seeded generators of key components, and the one property that all of them share: the order and equality of the
-// bytes are the order and equality of the values. A failure names its seed; HORNBEAM_SEED replays it.
+// Random key components, and the one property that all of them share: the order and equality of the bytes are the
+// order and equality of the values.
 
-import Glibc
+import HornbeamTestSupport
 import Testing
 
 @testable import HornbeamKeys
-
-/// SplitMix64: the same numbers for the same seed, everywhere.
-struct SeededGenerator: RandomNumberGenerator {
-    /// The seed of this run.
-    static let seed: UInt64 =
-        getenv("HORNBEAM_SEED").flatMap { UInt64(String(cString: $0)) } ?? UInt64.random(in: 0...UInt64.max)
-
-    private var state: UInt64
-
-    /// Each test has numbers of its own, whichever others run beside it.
-    init(_ test: String = #function) {
-        state = test.utf8.reduce(SeededGenerator.seed) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
-    mutating func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &self) }
-
-    mutating func isTrue(oneIn count: Int) -> Bool { below(count) == 0 }
-}
 
 /// −1, 0 or 1, as `memcmp` and then the length have it.
 func order(_ left: [UInt8], _ right: [UInt8]) -> Int {
@@ -70,7 +44,7 @@ func expectSameOrder<Value>(
             Issue.record(
                 """
                 \(String(reflecting: left)) \(leftKey) and \(String(reflecting: right)) \(rightKey): \
-                the keys' order is \(found), not \(expected); HORNBEAM_SEED=\(SeededGenerator.seed)
+                the keys' order is \(found), not \(expected)
                 """, sourceLocation: sourceLocation)
             return
         }

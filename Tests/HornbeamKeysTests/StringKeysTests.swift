@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strings and raw bytes as keys, prefixes and their ends.
 
+import HornbeamTestSupport
 import Testing
 
 @testable import HornbeamKeys
 
 @Suite("String keys")
 struct StringKeysTests {
-    private func texts(_ test: String = #function) -> [String] {
-        var generator = SeededGenerator(test)
+    private func texts() -> [String] {
+        var generator = SeededGenerator()
         return Samples.texts + (0..<300).map { _ in Samples.text(&generator) }
     }
 
-    @Test("Strings sort and equal each other as Swift's do, in whichever normal form they come")
+    @Test("Strings sort and equal each other as Swift's do, in whichever normal form they come", .seeded)
     func order() {
         expectSameOrder(of: texts(), model: HornbeamKeysTests.order) { key, text in key.append(text) }
     }
@@ -27,14 +28,14 @@ struct StringKeysTests {
         #expect(zip(keys, keys.dropFirst()).allSatisfy { $0.lexicographicallyPrecedes($1) })
     }
 
-    @Test("Descending strings sort the other way round")
+    @Test("Descending strings sort the other way round", .seeded)
     func descendingOrder() {
         expectSameOrder(of: texts(), model: { HornbeamKeysTests.order($1, $0) }) { key, text in
             key.descending { $0.append(text) }
         }
     }
 
-    @Test("Strings come back equal, composed, ascending and descending")
+    @Test("Strings come back equal, composed, ascending and descending", .seeded)
     func roundTrips() throws {
         for text in texts() {
             let back = try roundTrip(text, write: { $0.append($1) }, read: { try $0.readString() })
@@ -54,7 +55,7 @@ struct StringKeysTests {
         #expect(key { $0.append(part) } == key { $0.append("er\0 alle日") })
     }
 
-    @Test("Raw bytes sort bytewise, a prefix first, and come back")
+    @Test("Raw bytes sort bytewise, a prefix first, and come back", .seeded)
     func rawBytes() throws {
         var generator = SeededGenerator()
         let values = [[], [0], [1], [0, 0], [255], [255, 255]] + (0..<200).map { _ in Samples.bytes(&generator) }
@@ -83,7 +84,7 @@ struct StringKeysTests {
         #expect(throws: KeyError.self) { try reading(bytes) { try $0.readString() } }
     }
 
-    @Test("The key of every string with a prefix begins with the prefix's bytes")
+    @Test("The key of every string with a prefix begins with the prefix's bytes", .seeded)
     func prefixes() {
         let texts = texts()
         for prefix in texts {
@@ -102,7 +103,7 @@ struct StringKeysTests {
         #expect(!key { $0.append("étude") }.starts(with: key { $0.append(prefix: "e") }))
     }
 
-    @Test("The successor of a prefix is above all that begin with it and not above what comes next")
+    @Test("The successor of a prefix is above all that begin with it and not above what comes next", .seeded)
     func successors() throws {
         var generator = SeededGenerator()
         #expect(KeyWriter.successor(ofPrefix: []) == nil)
@@ -111,7 +112,7 @@ struct StringKeysTests {
         #expect(KeyWriter.successor(ofPrefix: [0x61]) == [0x62])
         for _ in 0..<2000 {
             let prefix = Samples.bytes(&generator)
-            let other = generator.isTrue(oneIn: 2) ? prefix + Samples.bytes(&generator) : Samples.bytes(&generator)
+            let other = generator.oneIn(2) ? prefix + Samples.bytes(&generator) : Samples.bytes(&generator)
             let isInRange =
                 !other.lexicographicallyPrecedes(prefix)
                 && KeyWriter.successor(ofPrefix: prefix).map { other.lexicographicallyPrecedes($0) } ?? true

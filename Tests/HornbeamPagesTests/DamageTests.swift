@@ -30,10 +30,10 @@ struct DamageTests {
         return cells
     }
 
-    @Test("of any sector is found or harmless", arguments: [true, false])
+    @Test("of any sector is found or harmless", .seeded, arguments: [true, false])
     func everySector(closing: Bool) throws {
         let (image, cells, before) = try image(closing: closing)
-        var generator = SeededGenerator(seed: 4)
+        var generator = SeededGenerator()
         var found = 0
         for sector in 0..<image.count / 4096 {
             // The ring has nothing but zeros and old records beyond its first sectors.

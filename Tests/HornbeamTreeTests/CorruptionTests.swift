@@ -16,7 +16,7 @@ struct CorruptionTests {
     private func makeStore() throws -> (open: [UInt8], closed: [UInt8], states: [[ModelTree]]) {
         var options = StoreOptions()
         options.pageSize = 4096
-        var random = SeededRandom(seed: testSeed)
+        var random = SeededGenerator()
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk, options: options)
         var models = [ModelTree(), ModelTree()]
@@ -47,20 +47,21 @@ struct CorruptionTests {
         }
     }
 
-    @Test("One flipped byte anywhere gives right answers or an error that says where", arguments: [false, true])
+    @Test(
+        "One flipped byte anywhere gives right answers or an error that says where", .seeded, arguments: [false, true])
     func flips(isClosed: Bool) throws {
         let (open, closed, states) = try makeStore()
         let image = isClosed ? closed : open
         // A journal's last record, damaged, can't be told from one that a crash cut off: the commit before it counts.
         let possible = isClosed ? [states[1]] : states
         let sectors = usedSectors(image)
-        var random = SeededRandom(seed: testSeed)
+        var random = SeededGenerator()
         var refused = 0
         for round in 0..<250 {
             var damaged = image
             let place = sectors[random.below(sectors.count)] * 4096 + random.below(4096)
             damaged[place] ^= UInt8(1 << random.below(8))
-            let note: Comment = "HORNBEAM_SEED=\(testSeed), round \(round), byte \(place)"
+            let note: Comment = "round \(round), byte \(place)"
             do {
                 let store = try TreeStore.open(file: try SimulatedDisk(image: damaged))
                 let read = try store.beginRead()
@@ -77,15 +78,15 @@ struct CorruptionTests {
                 #expect(what.page != nil || what.reason.contains("journal") || what.reason.contains("header"), note)
             }
         }
-        #expect(refused > 20, "HORNBEAM_SEED=\(testSeed)")
+        #expect(refused > 20)
     }
 
-    @Test("Pages forged under valid checksums are refused or harmless, to reads, changes and check")
+    @Test("Pages forged under valid checksums are refused or harmless, to reads, changes and check", .seeded)
     func forged() throws {
         let (_, image, _) = try makeStore()
         let nodes = usedSectors(image).filter { [1, 2].contains(image[$0 * 4096 + PageLayout.kind]) && $0 > 3 }
         #expect(nodes.count > 10)
-        var random = SeededRandom(seed: testSeed)
+        var random = SeededGenerator()
         for _ in 0..<250 {
             var damaged = image
             for _ in 0...random.below(2) {
@@ -106,7 +107,7 @@ struct CorruptionTests {
         }
     }
 
-    private func exercise(_ store: TreeStore, _ random: inout SeededRandom) throws {
+    private func exercise(_ store: TreeStore, _ random: inout SeededGenerator) throws {
         _ = try? store.check { _ in }
         let read = try store.beginRead()
         for name in (try? read.treeNames()) ?? [] {

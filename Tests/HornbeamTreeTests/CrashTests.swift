@@ -11,17 +11,18 @@ import Testing
 
 @Suite("Trees after a crash")
 struct TreeCrashTests {
-    @Test("Acknowledged commits are there and the trees are in the state of one commit", arguments: [1, 2])
+    @Test("Acknowledged commits are there and the trees are in the state of one commit", .seeded, arguments: [1, 2])
     func everyCall(variant: UInt64) throws {
         let empty = try emptyStore()
         var call = 1
         while true {
             let disk = try SimulatedDisk(image: empty)
             disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
-            var script = CrashScript(seed: testSeed &+ variant)
+            var script = CrashScript(seed: SeededGenerator.seed &+ variant)
             if let store = try? TreeStore.open(file: disk, options: CrashScript.options) { script.run(store) }
-            let place: Comment = "HORNBEAM_SEED=\(testSeed), variant \(variant), call \(call)"
-            try script.verify(disk.powerLossImage(seed: UInt64(call) &+ testSeed), atLeast: script.durable, place)
+            let place: Comment = "variant \(variant), call \(call)"
+            try script.verify(
+                disk.powerLossImage(seed: UInt64(call) &+ SeededGenerator.seed), atLeast: script.durable, place)
             try script.verify(disk.killedImage(), atLeast: script.written, place)
             if !disk.hasCrashed { break }
             call += 1
@@ -30,7 +31,7 @@ struct TreeCrashTests {
     }
 
     @Test(
-        "A failing call gives a typed error and a store that opens again with all that was acknowledged",
+        "A failing call gives a typed error and a store that opens again with all that was acknowledged", .seeded,
         arguments: [
             EIO, ENOSPC,
         ])
@@ -40,9 +41,9 @@ struct TreeCrashTests {
         while true {
             let disk = try SimulatedDisk(image: empty)
             disk.plan = SimulatedDisk.Plan(call: call, fault: .error(code))
-            var script = CrashScript(seed: testSeed)
+            var script = CrashScript(seed: SeededGenerator.seed)
             if let store = try? TreeStore.open(file: disk, options: CrashScript.options) { script.run(store) }
-            let place: Comment = "HORNBEAM_SEED=\(testSeed), call \(call), errno \(code)"
+            let place: Comment = "call \(call), errno \(code)"
             try script.verify(disk.killedImage(), atLeast: script.written, place)
             if disk.calls < call { break }
             call += 1
@@ -66,19 +67,19 @@ private struct CrashScript {
     }
     private static let transactions = 14
 
-    private var random: SeededRandom
+    private var random: SeededGenerator
     /// By transaction number. A tree that isn't there is nil.
     private var states: [[String: ModelTree]] = [[:]]
     /// The newest transaction that was acknowledged as safe from power loss, and from a killed process.
     private(set) var durable = 0
     private(set) var written = 0
 
-    init(seed: UInt64) { random = SeededRandom(seed: seed) }
+    init(seed: UInt64) { random = SeededGenerator(seed: seed) }
 
     mutating func run(_ store: TreeStore) {
         for number in 1...Self.transactions {
             // Each transaction has random numbers of its own: a failure changes nothing for the next.
-            random = SeededRandom(seed: random.next())
+            random = SeededGenerator(seed: random.next())
             var state = states[states.count - 1]
             do {
                 let transaction = try store.beginWrite()

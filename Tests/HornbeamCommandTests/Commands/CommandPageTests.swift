@@ -2,6 +2,7 @@
 // The manual page of the command tells the truth: every example is run, in order, and prints what stands there.
 
 import Foundation
+import HornbeamTestSupport
 import Testing
 
 @Suite("Docs/command.md")

@@ -2,6 +2,7 @@
 // Data in and out: exact round trips, batches that are all or nothing, interruption.
 
 import Foundation
+import HornbeamTestSupport
 import Testing
 
 @Suite("hornbeam import and export")

@@ -2,6 +2,7 @@
 // A small store of authors and books, made by the command itself.
 
 import Foundation
+import HornbeamTestSupport
 import Testing
 
 /// Lives in a folder of its own.

@@ -2,6 +2,7 @@
 // Beneath the entities: trees, checks, and the manners of output in pipes, on terminals and full disks.
 
 import Foundation
+import HornbeamTestSupport
 import HornbeamTree
 import Testing
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The built command and what it answers when nothing, or nonsense, was asked.
 
+import HornbeamTestSupport
 import Testing
 
 @Suite("The command's manners")

@@ -3,6 +3,7 @@
 
 import Foundation
 import HornbeamPages
+import HornbeamTestSupport
 import Testing
 
 @testable import HornbeamCommand

@@ -7,44 +7,12 @@ import Testing
 
 @testable import HornbeamPages
 
-/// A folder that goes with the test.
-final class TemporaryFolder {
-    let path: String
-
-    init() {
-        var template = Array("/tmp/hornbeam-pages-XXXXXX".utf8CString)
-        path = mkdtemp(&template).map { String(cString: $0) } ?? "/tmp"
-    }
-
-    deinit {
-        for name in names { unlink(path + "/" + name) }
-        rmdir(path)
-    }
-
-    var names: [String] {
-        guard let folder = opendir(path) else { return [] }
-        defer { closedir(folder) }
-        var names: [String] = []
-        while let entry = readdir(folder) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                String(cString: UnsafeRawPointer($0).assumingMemoryBound(to: CChar.self))
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names.sorted()
-    }
-
-    func write(_ bytes: [UInt8], to name: String) {
-        let file = creat(path + "/" + name, 0o644)
-        _ = bytes.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
-        close(file)
-    }
-}
-
 @Suite("A file of the file system")
 struct LinuxFileTests {
-    private let folder = TemporaryFolder()
-    private var path: String { folder.path + "/store.hornbeam" }
+    private let folder: TemporaryFolder
+    private var path: String { folder.path("store.hornbeam") }
+
+    init() throws { folder = try TemporaryFolder() }
 
     private func open(_ change: (inout StoreOptions) -> Void = { _ in }) throws(StorageError) -> PageStore {
         var options = StoreOptions()
@@ -55,7 +23,7 @@ struct LinuxFileTests {
     @Test("is created, holds what was committed, and is alone in its folder")
     func life() throws {
         let store = try open()
-        #expect(folder.names == ["store.hornbeam"])
+        #expect(try folder.names() == ["store.hornbeam"])
         for value in 1...300 {
             let durability: Durability = value % 10 == 0 ? .full : .process
             try Toy.commit(
@@ -69,7 +37,7 @@ struct LinuxFileTests {
         let again = try open()
         #expect(try Toy.cells(of: again) == cells)
         try Toy.expectSound(again)
-        #expect(folder.names == ["store.hornbeam"])
+        #expect(try folder.names() == ["store.hornbeam"])
     }
 
     @Test("is recovered after its store went away without closing")
@@ -112,7 +80,7 @@ struct LinuxFileTests {
 
     @Test("that is none of ours is refused and left as it is")
     func foreign() throws {
-        folder.write([], to: "store.hornbeam")
+        try folder.write("store.hornbeam", "")
         #expect(
             throws: StorageError.notAStore(path: path, reason: "the file is empty; remove it to create a store there")
         ) {
@@ -120,7 +88,7 @@ struct LinuxFileTests {
         }
         let text = Array(String(repeating: "plain text\n", count: 1000).utf8)
         for bytes in [Array("HORN".utf8), text, [UInt8](repeating: 0, count: 1 << 20)] {
-            folder.write(bytes, to: "store.hornbeam")
+            try folder.write("store.hornbeam", bytes)
             do {
                 _ = try open()
                 Issue.record("opened \(bytes.count) bytes")
@@ -142,8 +110,8 @@ struct LinuxFileTests {
         for change: (inout StoreOptions) -> Void in [{ $0.readOnly = true }, { $0.createIfMissing = false }] {
             #expect(throws: StorageError.io(operation: "open", path: path, errno: ENOENT)) { try open(change) }
         }
-        #expect(folder.names.isEmpty)
-        let lost = folder.path + "/none/store"
+        #expect(try folder.names() == [])
+        let lost = folder.path("none/store")
         #expect(throws: StorageError.io(operation: "create", path: lost, errno: ENOENT)) {
             try PageStore.open(path: lost, options: StoreOptions(), structure: Toy.structure, replay: Toy.replay)
         }

@@ -3,6 +3,7 @@
 
 import Foundation
 import Hornbeam
+import HornbeamTestSupport
 import Testing
 
 @Suite("Databases")
@@ -15,10 +16,9 @@ struct DatabaseTests {
 
     /// Runs `body` with a path in a folder that goes away afterwards.
     private func withPath(_ body: (String) throws -> Void) throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "hornbeam-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        try body(folder.appending(path: "test.hornbeam").path)
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        try body(folder.path("test.hornbeam"))
     }
 
     @Test("a write is seen by later reads, never by earlier ones")

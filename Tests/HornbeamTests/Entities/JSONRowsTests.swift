@@ -3,6 +3,7 @@
 
 import Foundation
 import HornbeamPages
+import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
@@ -87,9 +88,9 @@ struct JSONRowsTests {
         #expect(try lines(store).isEmpty)
     }
 
-    @Test("random bytes are an error or a value, never a trap")
+    @Test("random bytes are an error or a value, never a trap", .seeded)
     func garbage() {
-        var random = SeededRandom()
+        var random = SeededGenerator()
         let valid = Array(#"{"id":1,"b":[1.5e-3,true,null,"\u00e9\n"],"c":{"d":-0}}"#.utf8)
         for _ in 0..<20_000 {
             var bytes = valid
@@ -101,10 +102,10 @@ struct JSONRowsTests {
         }
     }
 
-    @Test("dates agree with Foundation and are exact or not given")
+    @Test("dates agree with Foundation and are exact or not given", .seeded)
     func dates() {
         let formatter = ISO8601DateFormatter()
-        var random = SeededRandom()
+        var random = SeededGenerator()
         for _ in 0..<2_000 {
             let seconds = Double(Int.random(in: -60_000_000_000...250_000_000_000, using: &random))
             guard let text = ISODate.text(seconds) else {

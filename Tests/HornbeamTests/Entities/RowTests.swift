@@ -3,6 +3,7 @@
 
 import Foundation
 import HornbeamPages
+import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
@@ -183,11 +184,11 @@ struct RowTests {
         }
     }
 
-    @Test("mutated and cut rows give values or errors, never a trap")
+    @Test("mutated and cut rows give values or errors, never a trap", .seeded)
     func garbage() throws {
         let layout = RowLayout(columns: columns)
         let valid = try row(of: Everything(), layout: layout)
-        var random = SeededRandom()
+        var random = SeededGenerator()
         for _ in 0..<5_000 {
             var bytes = valid
             for _ in 0..<Int.random(in: 1...4, using: &random) {

@@ -3,6 +3,7 @@
 // asked with indexes, without, and of a naive evaluation in plain Swift.
 
 import Foundation
+import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
@@ -119,7 +120,7 @@ private struct Naive {
 }
 
 private struct Generator {
-    var random: SeededRandom
+    var random: SeededGenerator
 
     mutating func value(_ column: Int) -> Value {
         switch column {
@@ -184,9 +185,9 @@ private struct Generator {
 
 @Suite("Planner against a naive evaluation")
 struct DifferentialTests {
-    @Test("the same answers with indexes, without, and by hand, while rows change")
+    @Test("the same answers with indexes, without, and by hand, while rows change", .seeded)
     func differential() throws {
-        var generator = Generator(random: SeededRandom())
+        var generator = Generator(random: SeededGenerator())
         let indexed = try CoreStore([EntityDescription(name: "Item", columns: columns, indexes: indexes)])
         let plain = try CoreStore([EntityDescription(name: "Item", columns: columns)])
         var naive = Naive()
@@ -221,10 +222,10 @@ struct DifferentialTests {
         for path in ["scan of ", "index by", "union of", "intersec", "search o"] { #expect(paths.contains(path)) }
     }
 
-    @Test("a compound index answers equality, range and order in one scan, and the count without reading")
+    @Test("a compound index answers equality, range and order in one scan, and the count without reading", .seeded)
     func compound() throws {
         let store = try CoreStore([EntityDescription(name: "Item", columns: columns, indexes: indexes)])
-        var generator = Generator(random: SeededRandom())
+        var generator = Generator(random: SeededGenerator())
         for id in 0..<300 { try store.save("Item", generator.row(Int64(id))) }
         let filter = Filter.and([.compare(column: 1, .equal, .int(2)), .compare(column: 3, .greater, .double(-1))])
         let query = EntityQuery(type: "Item", filter: filter, sort: [.column(3)], limit: 5)

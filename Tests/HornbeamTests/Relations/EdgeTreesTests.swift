@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Links: both sides of a relation always say the same, to-one ends are never held twice, and order is that of linking.
 
+import HornbeamTestSupport
 import HornbeamTree
 import Testing
 
@@ -149,10 +150,10 @@ struct EdgeTreesTests {
         try links.expectClean()
     }
 
-    @Test("random linking agrees with a model of pairs")
+    @Test("random linking agrees with a model of pairs", .seeded)
     func model() throws {
         let links = try Links()
-        var random = SeededRandom()
+        var random = SeededGenerator()
         // chat of each message, messages of each chat in order; users and chats as pairs in order for both sides.
         var chatOf: [String: String] = [:]
         var messages: [String: [String]] = [:]

@@ -2,6 +2,7 @@
 // The check finds what it should, and nothing that is done with a damaged index ends in a trap.
 
 import HornbeamPages
+import HornbeamTestSupport
 import HornbeamTree
 import Testing
 
@@ -97,7 +98,7 @@ struct TextCheckTests {
     /// The story: bytes of the trees change under checks that should have caught them (or a hostile file was given
     /// valid checksums). Whatever is done with the index then must end with an answer or an error, never a trap; and
     /// if the check finds nothing, the answers must be right.
-    @Test("Damaged entries give typed errors or right answers, never a trap", arguments: SeededGenerator.seeds(1...6))
+    @Test("Damaged entries give typed errors or right answers, never a trap", arguments: SeededGenerator.seeds(6))
     func damage(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var found = 0

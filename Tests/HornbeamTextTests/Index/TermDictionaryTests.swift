@@ -2,6 +2,7 @@
 // Terms around and beyond the size that fits a key, with hashes that collide.
 
 import HornbeamPages
+import HornbeamTestSupport
 import HornbeamTree
 import Testing
 
@@ -74,7 +75,7 @@ struct TermDictionaryTests {
         #expect(try store.problems(model) == [])
     }
 
-    @Test("Bytes that are no entry are refused", arguments: SeededGenerator.seeds(1...2))
+    @Test("Bytes that are no entry are refused", arguments: SeededGenerator.seeds(2))
     func garbage(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<3000 {

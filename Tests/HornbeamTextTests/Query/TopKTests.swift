@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bounded heap against sorting everything.
 
+import HornbeamTestSupport
 import Testing
 
 @testable import HornbeamText
 
 @Suite("The best k")
 struct TopKTests {
-    @Test("They are the first k of all, sorted, whatever the order of arrival", arguments: SeededGenerator.seeds(1...3))
+    @Test("They are the first k of all, sorted, whatever the order of arrival", arguments: SeededGenerator.seeds(3))
     func likeSorting(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<200 {

@@ -1,31 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the suites of this module share: seeds that can be replayed, random texts, and short cuts to an index in memory.
+// What the suites of this module share: random texts, and short cuts to an index in memory.
 
-import Foundation
 import HornbeamPages
+import HornbeamTestSupport
 import HornbeamText
 import HornbeamTree
-
-/// SplitMix64: the same numbers everywhere for the same seed.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-        return value ^ value >> 31
-    }
-
-    /// The seeds of a test: these, or only the one in the environment.
-    static func seeds(_ seeds: ClosedRange<UInt64>) -> [UInt64] {
-        if let text = ProcessInfo.processInfo.environment["HORNBEAM_SEED"], let seed = UInt64(text) { return [seed] }
-        return Array(seeds)
-    }
-}
 
 /// Random texts over a few words, the first of them the most frequent.
 struct TextGenerator {

@@ -2,13 +2,14 @@
 // Cursors: every move against the model, in reads and between the changes of a write transaction.
 
 import HornbeamPages
+import HornbeamTestSupport
 import Testing
 
 @testable import HornbeamTree
 
 @Suite("Cursor")
 struct CursorTests {
-    private func fill(_ kind: KeyKind, _ count: Int, _ random: inout SeededRandom) -> ModelTree {
+    private func fill(_ kind: KeyKind, _ count: Int, _ random: inout SeededGenerator) -> ModelTree {
         var counter: UInt64 = 0
         var model = ModelTree()
         for index in 0..<count {
@@ -29,9 +30,9 @@ struct CursorTests {
         return store
     }
 
-    @Test("Forwards and backwards a cursor meets every entry once", arguments: KeyKind.allCases)
+    @Test("Forwards and backwards a cursor meets every entry once", .seeded, arguments: KeyKind.allCases)
     func scans(kind: KeyKind) throws {
-        var random = SeededRandom(seed: testSeed)
+        var random = SeededGenerator()
         let model = fill(kind, 2000, &random)
         let transaction = try store(model).beginRead()
         let tree = try #require(try transaction.tree("t"))
@@ -56,9 +57,11 @@ struct CursorTests {
         #expect(Array(cursor.key) == model.keys.first)
     }
 
-    @Test("Seeking finds neighbours by key and entries by rank, and goes on from there", arguments: KeyKind.allCases)
+    @Test(
+        "Seeking finds neighbours by key and entries by rank, and goes on from there", .seeded,
+        arguments: KeyKind.allCases)
     func seeks(kind: KeyKind) throws {
-        var random = SeededRandom(seed: testSeed)
+        var random = SeededGenerator()
         let model = fill(kind, 1500, &random)
         let transaction = try store(model).beginRead()
         let tree = try #require(try transaction.tree("t"))
@@ -89,11 +92,11 @@ struct CursorTests {
                 #expect(size == 0)
                 continue
             }
-            #expect(Array(cursor.key) == model.keys[expected], "HORNBEAM_SEED=\(testSeed)")
+            #expect(Array(cursor.key) == model.keys[expected])
             let step = random.oneIn(2) ? 1 : -1
             let moved = step == 1 ? try cursor.next() : try cursor.previous()
             #expect(moved == model.keys.indices.contains(expected + step))
-            if moved { #expect(Array(cursor.value) == model.values[expected + step], "HORNBEAM_SEED=\(testSeed)") }
+            if moved { #expect(Array(cursor.value) == model.values[expected + step]) }
         }
     }
 
@@ -118,9 +121,9 @@ struct CursorTests {
         #expect(throws: StorageError.invalid("the transaction has ended")) { try cursor.last() }
     }
 
-    @Test("A cursor keeps its place through its transaction's changes", arguments: KeyKind.allCases)
+    @Test("A cursor keeps its place through its transaction's changes", .seeded, arguments: KeyKind.allCases)
     func keepsPlace(kind: KeyKind) throws {
-        var random = SeededRandom(seed: testSeed)
+        var random = SeededGenerator()
         var counter: UInt64 = 0
         var model = fill(kind, 600, &random)
         let transaction = try store(model).beginWrite()
@@ -143,24 +146,24 @@ struct CursorTests {
                 place = model.keys[index]
             case 3 where place != nil && model.get(place ?? []) != nil:
                 #expect(Array(cursor.key) == place)
-                #expect(Array(cursor.value) == model.get(place ?? []), "HORNBEAM_SEED=\(testSeed)")
+                #expect(Array(cursor.value) == model.get(place ?? []))
             default:
                 guard let key = place else { continue }
                 let isForward = random.oneIn(2)
                 let rank = model.rank(key)
                 let next = isForward ? (model.index(of: key) == nil ? rank : rank + 1) : rank - 1
                 let moved = isForward ? try cursor.next() : try cursor.previous()
-                #expect(moved == model.keys.indices.contains(next), "HORNBEAM_SEED=\(testSeed)")
+                #expect(moved == model.keys.indices.contains(next))
                 place = moved ? model.keys[next] : nil
-                if moved { #expect(Array(cursor.key) == place, "HORNBEAM_SEED=\(testSeed)") }
+                if moved { #expect(Array(cursor.key) == place) }
             }
         }
         transaction.abort()
     }
 
-    @Test("A scan may delete what it stands on, or put beside it")
+    @Test("A scan may delete what it stands on, or put beside it", .seeded)
     func changesDuringScan() throws {
-        var random = SeededRandom(seed: testSeed)
+        var random = SeededGenerator()
         let model = fill(.random, 1000, &random)
         let transaction = try store(model).beginWrite()
         let tree = try #require(try transaction.tree("t"))

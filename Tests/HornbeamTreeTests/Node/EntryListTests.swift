@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rebuilding and splitting: both halves fit, nothing is lost, and the separator is as short as it can be.
 
+import HornbeamTestSupport
 import Testing
 
 @testable import HornbeamTree
 
 @Suite("Entry list")
 struct EntryListTests {
-    @Test("A split leaves two nodes that fit and hold all entries, whatever the keys", arguments: KeyKind.allCases)
+    @Test(
+        "A split leaves two nodes that fit and hold all entries, whatever the keys", .seeded,
+        arguments: KeyKind.allCases)
     func splits(kind: KeyKind) throws {
-        var random = SeededRandom(seed: testSeed)
+        var random = SeededGenerator()
         var counter: UInt64 = 0
         let pageSize = 4096
         let capacity = NodeLayout.capacity(pageSize: pageSize)
@@ -34,13 +37,13 @@ struct EntryListTests {
         _ entries: [(key: [UInt8], value: [UInt8])], isBranch: Bool, capacity: Int
     ) throws {
         try withEntryList(entries, isBranch: isBranch) { list in
-            let cut = try #require(list.splitIndex(capacity: capacity), "HORNBEAM_SEED=\(testSeed)")
+            let cut = try #require(list.splitIndex(capacity: capacity))
             let left = TestNode(isBranch: isBranch)
             let right = TestNode(isBranch: isBranch)
             list.write(0..<cut, to: left.bytes, size: 4096)
             list.write(cut..<list.count, to: right.bytes, size: 4096)
-            #expect(left.problem == nil, "HORNBEAM_SEED=\(testSeed)")
-            #expect(right.problem == nil, "HORNBEAM_SEED=\(testSeed)")
+            #expect(left.problem == nil)
+            #expect(right.problem == nil)
             #expect(left.values + right.values == entries.map(\.value))
             let separator = [UInt8](unsafeUninitializedCapacity: 4096) { buffer, count in
                 count = buffer.baseAddress.map { list.separator(at: cut, to: UnsafeMutableRawPointer($0)) } ?? 0

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changing one node: every position of small nodes, then long random scripts up to the last free byte.
 
+import HornbeamTestSupport
 import Testing
 
 @testable import HornbeamTree
@@ -98,9 +99,11 @@ struct NodeEditorTests {
         }
     }
 
-    @Test("Random inserts, replacements and removals keep the node right until it is full", arguments: [4096, 65536])
+    @Test(
+        "Random inserts, replacements and removals keep the node right until it is full", .seeded,
+        arguments: [4096, 65536])
     func randomScript(pageSize: Int) {
-        var random = SeededRandom(seed: testSeed)
+        var random = SeededGenerator()
         for round in 0..<(pageSize == 4096 ? 40 : 4) {
             let node = TestNode(size: pageSize)
             var model = ModelTree()
@@ -120,11 +123,11 @@ struct NodeEditorTests {
                     model.put(key, value)
                 }
                 if step % 10 == 0 || pageSize == 4096 {
-                    #expect(node.problem == nil, "HORNBEAM_SEED=\(testSeed), round \(round), step \(step)")
+                    #expect(node.problem == nil, "round \(round), step \(step)")
                 }
             }
-            #expect(node.keys == model.keys, "HORNBEAM_SEED=\(testSeed), round \(round)")
-            #expect(node.values == model.values, "HORNBEAM_SEED=\(testSeed), round \(round)")
+            #expect(node.keys == model.keys, "round \(round)")
+            #expect(node.values == model.values, "round \(round)")
         }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finding keys: every key, and the gaps before and after it, against a linear search.
 
+import HornbeamTestSupport
 import Testing
 
 @testable import HornbeamTree
@@ -20,9 +21,10 @@ struct NodeSearchTests {
         return all
     }
 
-    @Test("Every key and its neighbours are found where a linear search finds them", arguments: KeyKind.allCases)
+    @Test(
+        "Every key and its neighbours are found where a linear search finds them", .seeded, arguments: KeyKind.allCases)
     func agreesWithLinearSearch(kind: KeyKind) {
-        var random = SeededRandom(seed: testSeed)
+        var random = SeededGenerator()
         var counter: UInt64 = 0
         for size in [1, 2, 3, 5, 17, 40] {
             var model = ModelTree()
@@ -33,15 +35,17 @@ struct NodeSearchTests {
             #expect(node.build(model.keys.map { ($0, []) }))
             for wanted in model.keys.flatMap({ neighbours($0) }) where !wanted.isEmpty {
                 let (index, found) = wanted.withUnsafeBytes { node.view.find($0) }
-                #expect(index == model.rank(wanted), "HORNBEAM_SEED=\(testSeed): \(wanted)")
-                #expect(found == (model.index(of: wanted) != nil), "HORNBEAM_SEED=\(testSeed): \(wanted)")
+                #expect(index == model.rank(wanted), "\(wanted)")
+                #expect(found == (model.index(of: wanted) != nil), "\(wanted)")
             }
         }
     }
 
-    @Test("A branch gives the child with the greatest separator that is not greater", arguments: KeyKind.allCases)
+    @Test(
+        "A branch gives the child with the greatest separator that is not greater", .seeded, arguments: KeyKind.allCases
+    )
     func findsChild(kind: KeyKind) {
-        var random = SeededRandom(seed: testSeed)
+        var random = SeededGenerator()
         var counter: UInt64 = 0
         for size in [1, 2, 3, 8, 25] {
             var model = ModelTree()
@@ -55,7 +59,7 @@ struct NodeSearchTests {
             for wanted in model.keys.flatMap({ neighbours($0) }) where !wanted.isEmpty {
                 let expected = model.rank(wanted) + (model.index(of: wanted) != nil ? 1 : 0)
                 let index = wanted.withUnsafeBytes { node.view.childIndex($0) }
-                #expect(index == expected, "HORNBEAM_SEED=\(testSeed): \(wanted)")
+                #expect(index == expected, "\(wanted)")
             }
         }
     }

@@ -3,6 +3,7 @@
 // pages, so that one byte too far ends the test.
 
 import HornbeamPages
+import HornbeamTestSupport
 import Testing
 
 @testable import HornbeamTree
@@ -10,7 +11,7 @@ import Testing
 @Suite("Node validation")
 struct NodeValidationTests {
     /// Runs everything that trees do with a node over an accepted page, the editors last.
-    private func exercise(_ page: GuardedPage, isBranch: Bool, _ random: inout SeededRandom) {
+    private func exercise(_ page: GuardedPage, isBranch: Bool, _ random: inout SeededGenerator) {
         let node = NodeView(UnsafeRawPointer(page.bytes), size: page.size)
         var keys = [random.bytes(4), random.bytes(40)]
         for index in 0..<node.count {
@@ -45,7 +46,7 @@ struct NodeValidationTests {
         }
     }
 
-    private func valid(_ random: inout SeededRandom, size: Int, isBranch: Bool) -> TestNode {
+    private func valid(_ random: inout SeededGenerator, size: Int, isBranch: Bool) -> TestNode {
         let node = TestNode(size: size, isBranch: isBranch)
         let kind = KeyKind.allCases[random.below(KeyKind.allCases.count)]
         var counter: UInt64 = 0
@@ -58,9 +59,9 @@ struct NodeValidationTests {
         return node
     }
 
-    @Test("Random bytes are refused or harmless", arguments: [4096, 65536])
+    @Test("Random bytes are refused or harmless", .seeded, arguments: [4096, 65536])
     func garbage(size: Int) throws {
-        var random = SeededRandom(seed: testSeed)
+        var random = SeededGenerator()
         let page = try #require(GuardedPage(size: size))
         for round in 0..<200 {
             let bytes = random.bytes(size)
@@ -76,15 +77,15 @@ struct NodeValidationTests {
         }
     }
 
-    @Test("A valid page with any bytes changed is refused or harmless", arguments: [4096, 8192])
+    @Test("A valid page with any bytes changed is refused or harmless", .seeded, arguments: [4096, 8192])
     func mutated(size: Int) throws {
-        var random = SeededRandom(seed: testSeed)
+        var random = SeededGenerator()
         let page = try #require(GuardedPage(size: size))
         var accepted = 0
         for round in 0..<3000 {
             let isBranch = round % 2 == 0
             let node = valid(&random, size: size, isBranch: isBranch)
-            #expect(node.problem == nil, "HORNBEAM_SEED=\(testSeed), round \(round)")
+            #expect(node.problem == nil, "round \(round)")
             page.bytes.copyMemory(from: node.bytes, byteCount: size)
             let interesting = NodeLayout.heads + 6 * node.view.count
             for _ in 0...random.below(4) {
@@ -97,7 +98,7 @@ struct NodeValidationTests {
             exercise(page, isBranch: isBranch, &random)
         }
         // Changes of values and of free bytes are none of validation's business.
-        #expect(accepted > 100, "HORNBEAM_SEED=\(testSeed)")
+        #expect(accepted > 100)
     }
 
     @Test("Each kind of damage is named")

@@ -2,6 +2,7 @@
 // What a tree should be: two sorted arrays. As simple as can be, because it decides who is right.
 
 import HornbeamPages
+import HornbeamTestSupport
 
 @testable import HornbeamTree
 
@@ -92,7 +93,7 @@ enum KeyKind: CaseIterable {
     /// Long runs of one byte that end anywhere: as long a common prefix as possible, at all lengths.
     case runs
 
-    func key(_ random: inout SeededRandom, maximum: Int, counter: inout UInt64) -> [UInt8] {
+    func key(_ random: inout SeededGenerator, maximum: Int, counter: inout UInt64) -> [UInt8] {
         switch self {
         case .random: return random.bytes(16)
         case .ascending:

@@ -2,6 +2,7 @@
 // Transactions as users of the layer see them: isolation, aborting, named trees, limits and misuse.
 
 import HornbeamPages
+import HornbeamTestSupport
 import Testing
 
 @testable import HornbeamTree
@@ -269,9 +270,9 @@ struct TransactionTests {
         try store.close()
     }
 
-    @Test("Many lookups at once agree with single ones")
+    @Test("Many lookups at once agree with single ones", .seeded)
     func getMany() throws {
-        var random = SeededRandom(seed: testSeed)
+        var random = SeededGenerator()
         let entries = (0..<500).map { _ in (random.bytes(8), random.bytes(5)) }
         let (store, tree) = try storeWithTree(entries)
         let read = try store.beginRead()

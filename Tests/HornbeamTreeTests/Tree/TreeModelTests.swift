@@ -3,13 +3,15 @@
 // whole content, the counts and `check`.
 
 import HornbeamPages
+import HornbeamTestSupport
 import Testing
 
 @testable import HornbeamTree
 
 @Suite("Trees against a model")
 struct TreeModelTests {
-    @Test("Any script leaves what the model says, in memory", arguments: KeyKind.allCases, [4096, 8192, 65536])
+    @Test(
+        "Any script leaves what the model says, in memory", .seeded, arguments: KeyKind.allCases, [4096, 8192, 65536])
     func inMemory(kind: KeyKind, pageSize: Int) throws {
         var options = StoreOptions()
         options.pageSize = pageSize
@@ -20,26 +22,26 @@ struct TreeModelTests {
     }
 
     @Test(
-        "Any script leaves what the model says, in a file that is closed or dropped and opened again",
+        "Any script leaves what the model says, in a file that is closed or dropped and opened again", .seeded,
         arguments: [
             KeyKind.random, .fewBytes, .long,
         ])
     func inFile(kind: KeyKind) throws {
-        try withTemporaryFolder { folder in
-            var options = StoreOptions()
-            options.pageSize = 4096
-            options.durability = .process
-            var isClosing = false
-            let path = folder + "/trees.hornbeam"
-            let holder = StoreHolder(try TreeStore.open(at: path, options: options))
-            var script = Script(kind: kind, pageSize: options.pageSize, steps: 5000)
-            try script.run(holder) {
-                // Every other time the journal must bring back what was not checkpointed.
-                isClosing.toggle()
-                if isClosing { try holder.store?.close() }
-                holder.store = nil
-                holder.store = try TreeStore.open(at: path, options: options)
-            }
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        var options = StoreOptions()
+        options.pageSize = 4096
+        options.durability = .process
+        var isClosing = false
+        let path = folder.path("trees.hornbeam")
+        let holder = StoreHolder(try TreeStore.open(at: path, options: options))
+        var script = Script(kind: kind, pageSize: options.pageSize, steps: 5000)
+        try script.run(holder) {
+            // Every other time the journal must bring back what was not checkpointed.
+            isClosing.toggle()
+            if isClosing { try holder.store?.close() }
+            holder.store = nil
+            holder.store = try TreeStore.open(at: path, options: options)
         }
     }
 }
@@ -56,7 +58,7 @@ private struct Script {
     let maximumKey: Int
     let inlineLimit: Int
     let steps: Int
-    var random = SeededRandom(seed: testSeed)
+    var random = SeededGenerator()
     var counter: UInt64 = 0
     var committed = [ModelTree(), ModelTree()]
     var current = [ModelTree(), ModelTree()]
@@ -67,8 +69,6 @@ private struct Script {
         maximumKey = NodeLayout.maximumKey(pageSize: pageSize)
         inlineLimit = NodeLayout.inlineLimit(pageSize: pageSize)
     }
-
-    private var seed: Comment { "HORNBEAM_SEED=\(testSeed)" }
 
     /// Calls `pause` now and then, which may open the store anew.
     mutating func run(_ holder: StoreHolder, pause: () throws -> Void) throws {
@@ -112,18 +112,18 @@ private struct Script {
             current[place].put(key, value)
         } else if choice < 90 {
             let key = someKey(place)
-            #expect(try transaction.delete(tree, key) == current[place].delete(key), seed)
+            #expect(try transaction.delete(tree, key) == current[place].delete(key))
         } else if choice < 92, !isGrowing || random.oneIn(10) {
             let (from, to) = (bound(place), bound(place))
             let expected = current[place].deleteRange(from, to)
-            #expect(try transaction.deleteRange(tree, from: from, to: to) == UInt64(expected), seed)
+            #expect(try transaction.deleteRange(tree, from: from, to: to) == UInt64(expected))
         } else if choice < 96 {
             let key = someKey(place)
-            #expect(try transaction.value(tree, key) == current[place].get(key), seed)
+            #expect(try transaction.value(tree, key) == current[place].get(key))
         } else {
             let (from, to) = (bound(place), bound(place))
             let expected = current[place].range(from, to).count
-            #expect(try transaction.count(tree, from: from, to: to) == UInt64(expected), seed)
+            #expect(try transaction.count(tree, from: from, to: to) == UInt64(expected))
         }
     }
 
@@ -152,22 +152,22 @@ private struct Script {
 
     private mutating func verify(_ store: TreeStore) throws {
         var problems: [String] = []
-        #expect(try store.check { problems.append($0) }, seed)
-        #expect(problems == [], seed)
+        #expect(try store.check { problems.append($0) })
+        #expect(problems == [])
         let transaction = try store.beginRead()
         defer { transaction.abort() }
         for (place, name) in ["first", "second"].enumerated() {
             guard let tree = try transaction.tree(name) else {
-                #expect(committed[place].count == 0, seed)
+                #expect(committed[place].count == 0)
                 continue
             }
             let model = committed[place]
-            #expect(try transaction.contents(tree) == model, seed)
-            #expect(try transaction.count(tree) == UInt64(model.count), seed)
+            #expect(try transaction.contents(tree) == model)
+            #expect(try transaction.count(tree) == UInt64(model.count))
             for _ in 0..<min(20, model.count) {
                 let key = model.keys[random.below(model.count)]
-                #expect(try transaction.value(tree, key) == model.get(key), seed)
-                #expect(try transaction.count(tree, from: [], to: key) == UInt64(model.rank(key)), seed)
+                #expect(try transaction.value(tree, key) == model.get(key))
+                #expect(try transaction.count(tree, from: [], to: key) == UInt64(model.rank(key)))
             }
         }
     }

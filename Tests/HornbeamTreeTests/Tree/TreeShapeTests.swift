@@ -2,6 +2,7 @@
 // What the pages look like after typical loads: how full nodes are, and that nothing is left behind.
 
 import HornbeamPages
+import HornbeamTestSupport
 import Testing
 
 @testable import HornbeamTree
@@ -46,19 +47,19 @@ struct TreeShapeTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    @Test("Entries in random order fill nodes to two thirds")
+    @Test("Entries in random order fill nodes to two thirds", .seeded)
     func randomOrder() throws {
-        var random = SeededRandom(seed: testSeed)
+        var random = SeededGenerator()
         let store = try TreeStore.inMemory()
         let transaction = try store.beginWrite()
         let tree = try #require(try transaction.tree("t", create: true))
         for _ in 0..<10_000 { try transaction.put(tree, random.bytes(16), random.bytes(20)) }
-        #expect(try leaves(transaction, tree).fill > 0.6, "HORNBEAM_SEED=\(testSeed)")
+        #expect(try leaves(transaction, tree).fill > 0.6)
     }
 
-    @Test("A tree that loses most entries gives its pages back, and all of them when it is empty")
+    @Test("A tree that loses most entries gives its pages back, and all of them when it is empty", .seeded)
     func shrinks() throws {
-        var random = SeededRandom(seed: testSeed)
+        var random = SeededGenerator()
         let store = try TreeStore.inMemory()
         var transaction = try store.beginWrite()
         let tree = try #require(try transaction.tree("t", create: true))
@@ -70,7 +71,7 @@ struct TreeShapeTests {
         keys.shuffle(using: &random)
         transaction = try store.beginWrite()
         for key in keys.dropFirst(400) { #expect(try transaction.delete(tree, key)) }
-        #expect(try leaves(transaction, tree).count < full / 5, "HORNBEAM_SEED=\(testSeed)")
+        #expect(try leaves(transaction, tree).count < full / 5)
         try transaction.commit()
         #expect(try store.check { Issue.record("\($0)") })
 
@@ -82,9 +83,9 @@ struct TreeShapeTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    @Test("Dropping a tree or deleting its range frees every page, long values too", arguments: [true, false])
+    @Test("Dropping a tree or deleting its range frees every page, long values too", .seeded, arguments: [true, false])
     func freesPages(isDropped: Bool) throws {
-        var random = SeededRandom(seed: testSeed)
+        var random = SeededGenerator()
         let store = try TreeStore.inMemory()
         var transaction = try store.beginWrite()
         let tree = try #require(try transaction.tree("t", create: true))
@@ -105,9 +106,9 @@ struct TreeShapeTests {
         #expect(try read.treeNames() == (isDropped ? [] : ["t"]))
     }
 
-    @Test("A range of any start and end is deleted, from trees of several levels")
+    @Test("A range of any start and end is deleted, from trees of several levels", .seeded)
     func deletesRanges() throws {
-        var random = SeededRandom(seed: testSeed)
+        var random = SeededGenerator()
         var options = StoreOptions()
         options.pageSize = 4096
         let store = try TreeStore.inMemory(options: options)
@@ -131,7 +132,7 @@ struct TreeShapeTests {
             let expected = left.deleteRange(from, to)
             #expect(try transaction.deleteRange(tree, from: from, to: to) == UInt64(expected))
             #expect(try transaction.count(tree) == UInt64(left.count))
-            #expect(try transaction.contents(tree).keys == left.keys, "HORNBEAM_SEED=\(testSeed)")
+            #expect(try transaction.contents(tree).keys == left.keys)
         }
     }
 }

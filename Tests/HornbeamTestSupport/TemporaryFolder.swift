@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder for the files of one test, removed with all in it when the test lets go of it. Whoever passes its path on
+// must hold it until the path's last use: `defer { folder.keep() }`.
+
+import Foundation
+
+package final class TemporaryFolder: Sendable {
+    package let path: String
+
+    package init() throws {
+        path = FileManager.default.temporaryDirectory.appending(path: "hornbeam-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    /// Holds the folder up to here.
+    package func keep() {}
+
+    /// The path of a file in it.
+    package func path(_ name: String) -> String { "\(path)/\(name)" }
+
+    /// The names of the files in it, sorted.
+    package func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: path).sorted() }
+
+    /// Writes a file and returns its path.
+    @discardableResult
+    package func write(_ name: String, _ text: String) throws -> String { try write(name, Array(text.utf8)) }
+
+    @discardableResult
+    package func write(_ name: String, _ bytes: [UInt8]) throws -> String {
+        try Data(bytes).write(to: URL(fileURLWithPath: path(name)))
+        return path(name)
+    }
+
+    package func read(_ name: String) throws -> String {
+        String(decoding: try Data(contentsOf: URL(fileURLWithPath: path(name))), as: UTF8.self)
+    }
+}
