@@ -43,6 +43,14 @@ final class RedoLog {
     /// The operations; nil if they were too many.
     var bytes: Bytes? { isComplete ? Bytes(start: memory, count: size) : nil }
 
+    /// Where the next operation goes.
+    var mark: Int { size }
+
+    /// Forgets what was added since `mark`: it changed nothing. A log that was given up stays so.
+    func takeBack(to mark: Int) {
+        if isComplete { size = mark }
+    }
+
     func add(_ kind: RedoKind, tree: UInt32, _ a: Bytes = Bytes(start: nil, count: 0), _ b: Bytes? = nil) {
         guard isComplete else { return }
         let second = b ?? Bytes(start: nil, count: 0)

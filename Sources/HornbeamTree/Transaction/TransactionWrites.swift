@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A write transaction's changes: arguments are checked, the change is made, then noted for the journal. A change that
-// fails midway leaves the transaction fit for nothing but aborting; a refused argument leaves it as it was.
+// A write transaction's changes: arguments are checked, the change is noted for the journal, then made. It is noted
+// first because what is put may be a slice of a node that the change moves. A change that fails midway leaves the
+// transaction fit for nothing but aborting; a refused argument leaves it as it was.
 
 package import HornbeamPages
 
@@ -10,12 +11,12 @@ extension Transaction {
         try checkKey(key)
         try checkValue(value)
         let (writer, open) = try prepare(tree)
+        writer.memory.redo.add(.put, tree: tree.rawValue, key, value)
         do throws(StorageError) {
             try writer.put(open, key, value)
         } catch {
             throw broken(error, open)
         }
-        writer.memory.redo.add(.put, tree: tree.rawValue, key, value)
     }
 
     /// Puts an entry whose key is greater than all keys of the tree (`.invalid` if it isn't); fills nodes fully.
@@ -23,6 +24,8 @@ extension Transaction {
         try checkKey(key)
         try checkValue(value)
         let (writer, open) = try prepare(tree)
+        let mark = writer.memory.redo.mark
+        writer.memory.redo.add(.put, tree: tree.rawValue, key, value)
         let isAppended: Bool
         do throws(StorageError) {
             isAppended = try writer.append(open, key, value)
@@ -30,9 +33,9 @@ extension Transaction {
             throw broken(error, open)
         }
         guard isAppended else {
+            writer.memory.redo.takeBack(to: mark)
             throw .invalid("append needs a key greater than all keys of the tree: use put")
         }
-        writer.memory.redo.add(.put, tree: tree.rawValue, key, value)
     }
 
     /// Fills a tree from entries in ascending order of their keys, all beyond those it has.
@@ -45,13 +48,15 @@ extension Transaction {
     /// Removes the entry; false if there was none.
     package func delete(_ tree: TreeID, _ key: Bytes) throws(StorageError) -> Bool {
         let (writer, open) = try prepare(tree)
+        let mark = writer.memory.redo.mark
+        writer.memory.redo.add(.delete, tree: tree.rawValue, key)
         let isDeleted: Bool
         do throws(StorageError) {
             isDeleted = try writer.delete(open, key)
         } catch {
             throw broken(error, open)
         }
-        if isDeleted { writer.memory.redo.add(.delete, tree: tree.rawValue, key) }
+        if !isDeleted { writer.memory.redo.takeBack(to: mark) }
         return isDeleted
     }
 
@@ -59,13 +64,15 @@ extension Transaction {
     package func deleteRange(_ tree: TreeID, from: Bytes, to: Bytes) throws(StorageError) -> UInt64 {
         let (writer, open) = try prepare(tree)
         guard from.isEmpty || to.isEmpty || from.order(to) < 0 else { return 0 }
+        let mark = writer.memory.redo.mark
+        writer.memory.redo.add(.deleteRange, tree: tree.rawValue, from, to)
         let deleted: UInt64
         do throws(StorageError) {
             deleted = try writer.deleteRange(open, from: from.isEmpty ? nil : from, to: to.isEmpty ? nil : to)
         } catch {
             throw broken(error, open)
         }
-        if deleted > 0 { writer.memory.redo.add(.deleteRange, tree: tree.rawValue, from, to) }
+        if deleted == 0 { writer.memory.redo.takeBack(to: mark) }
         return deleted
     }
 
