@@ -30,10 +30,33 @@ private struct NodeExamination {
         guard cells + node.prefixSize + node.deadSize == node.heapSize else {
             return "the heap's parts do not add up to its size"
         }
+        if cellsOverlap() { return "two entries share bytes of the heap" }
         for index in 0..<node.count {
             if let problem = orderProblem(index) { return problem }
         }
         return nil
+    }
+
+    /// Whether any byte of the heap belongs to two cells: an editor that changes one would rewrite the other's sizes.
+    /// One bit a byte of the page; the cells are known to lie inside it.
+    private func cellsOverlap() -> Bool {
+        withUnsafeTemporaryAllocation(of: UInt64.self, capacity: node.size / 64) { taken in
+            taken.initialize(repeating: 0)
+            for index in 0..<node.count {
+                var byte = node.slot(index)
+                let end = byte + node.cell(index).size
+                while byte < end {
+                    let low = byte & 63
+                    let count = min(64 - low, end - byte)
+                    let ones: UInt64 = count == 64 ? .max : (1 << UInt64(count)) - 1
+                    let mask = ones << UInt64(low)
+                    if taken[byte >> 6] & mask != 0 { return true }
+                    taken[byte >> 6] |= mask
+                    byte += count
+                }
+            }
+            return false
+        }
     }
 
     private func sizesProblem() -> String? {

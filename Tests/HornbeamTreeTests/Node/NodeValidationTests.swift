@@ -40,6 +40,13 @@ struct NodeValidationTests {
                 value.withUnsafeBytes { editor.insert(at: at, key: key, value: CellValue(bytes: $0, isLong: false)) }
             }
         }
+        // Values may be anything: no cell's sizes lie within another's value.
+        for index in 0..<node.count where !isBranch && !node.cell(index).isLong {
+            let value = [UInt8](repeating: 255, count: node.cell(index).valueBytes.count)
+            value.withUnsafeBytes {
+                editor.replace(at: index, value: CellValue(bytes: $0, isLong: false), scratch: memory.page)
+            }
+        }
         while node.count > 0 {
             editor.remove(at: random.below(node.count))
             if isBranch { editor.emptyFirstKey() }
@@ -116,6 +123,7 @@ struct NodeValidationTests {
         #expect(problem { $0.bytes.write16(4000, 26) } == "a prefix of 4000 bytes")
         #expect(problem { $0.bytes.write16(1, 30) } == "the heap's parts do not add up to its size")
         #expect(problem { $0.bytes.write16(100, 52) } == "entry 0 lies outside the heap")
+        #expect(problem { $0.bytes.write16($0.view.slot(0), 54) } == "two entries share bytes of the heap")
         #expect(problem { $0.bytes.write16(2000, $0.view.slot(1)) } == "entry 1 reaches beyond the heap")
         #expect(problem { $0.bytes.write32(1, 44) } == "entry 1 has the wrong key head")
         #expect(
