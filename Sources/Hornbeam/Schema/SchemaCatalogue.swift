@@ -46,8 +46,34 @@ package enum SchemaCatalogue {
         }
         try SchemaComparison.validate(merged.map(\.description), allowsUnknownTargets: allowsUnknownTargets)
         if work.isEmpty { return try resolve(merged, transaction) }
+        try refuseNewInverses(stored, merged.map(\.description), transaction)
         guard transaction.isWritable else { return nil }
         return try apply(work, merged, transaction, progress, rewrite)
+    }
+
+    /// A relation that has links can't gain or lose its other side: the links of a mutual relation lie in the trees of
+    /// both sides, those of a one-way relation do not.
+    private static func refuseNewInverses(
+        _ stored: [EntityDescription], _ merged: [EntityDescription], _ transaction: Transaction
+    ) throws {
+        let before = Dictionary(stored.map { ($0.name, $0) }) { _, last in last }
+        let after = Dictionary(merged.map { ($0.name, $0) }) { _, last in last }
+        for type in stored {
+            guard let now = after[type.name] else { continue }
+            for relation in type.relations {
+                guard let kept = now.relations.first(where: { $0.name == relation.name }) else { continue }
+                let old = SchemaComparison.inverse(of: relation, in: type, before)
+                let new = SchemaComparison.inverse(of: kept, in: now, after)
+                guard old != new, let links = try transaction.tree("f:\(type.name):\(relation.name)"),
+                    try transaction.count(links) > 0
+                else { continue }
+                let other = old.map { "inverse “\($0)”" } ?? "no inverse"
+                throw HornbeamError(
+                    .schemaMismatch,
+                    "relation \(type.name).\(relation.name) has links and was stored with \(other): "
+                        + "declare it as it was, or remove its links first")
+            }
+        }
     }
 
     private static func apply(

@@ -113,6 +113,32 @@ struct SchemaCatalogueTests {
         #expect(try store.problems() == [])
     }
 
+    /// The links lay in the trees of a one-way relation; with the other side declared they were looked for elsewhere.
+    @Test("a relation that has links can't gain an inverse; without links it can", arguments: [true, false])
+    func newInverse(hasLinks: Bool) throws {
+        let links = RelationDescription(name: "parts", target: "Part", toMany: true)
+        let whole = EntityDescription(name: "Whole", columns: [column("id", .int64)], relations: [links])
+        let part = EntityDescription(name: "Part", columns: [column("id", .int64)])
+        let store = try CoreStore([whole, part])
+        try store.save("Whole", [.int(1)])
+        try store.save("Part", [.int(2)])
+        if hasLinks {
+            try store.session.edges.set(store["Whole"].type.relation("parts"), RowID(rawValue: 1), [RowID(rawValue: 2)])
+        }
+        var owned = part
+        owned.relations = [RelationDescription(name: "owner", target: "Whole", toMany: false, inverse: "parts")]
+        if hasLinks {
+            #expect {
+                try store.reopen([whole, owned])
+            } throws: { error in
+                (error as? HornbeamError)?.message.contains("Whole.parts has links") == true
+            }
+        } else {
+            try store.reopen([whole, owned])
+        }
+        #expect(try store.problems() == [])
+    }
+
     @Test("an optional property can't become one that is always there; the other way round is fine")
     func optionality() throws {
         let store = try filled()
