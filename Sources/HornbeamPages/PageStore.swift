@@ -89,6 +89,8 @@ package final class PageStore: @unchecked Sendable {
         }
         do throws(StorageError) {
             let state = try usableState()
+            // Two by the commit, one by `close`, one by recovery in its stead.
+            try checkNumbers(transaction: state.transaction + 1, checkpoint: side.header.checkpoint + 4)
             side.collectPins()
             return PageWriter(store: self, side: side, state: state, reserve: .transaction)
         } catch {
@@ -105,6 +107,14 @@ package final class PageStore: @unchecked Sendable {
         return state
     }
 
+    /// Refuses numbers that opening would refuse: a store must not write what it can't read again. No store comes so
+    /// far by itself, but a file may claim it.
+    private func checkNumbers(transaction: UInt64, checkpoint: UInt64) throws(StorageError) {
+        guard transaction < FileFormat.maximumNumber, checkpoint < FileFormat.maximumNumber else {
+            throw .unsupported("\(file.path) is at its last transaction or checkpoint number: copy it to a new store")
+        }
+    }
+
     /// The largest redo that a commit may carry; a larger transaction passes nil. 0 in memory: no redo is needed.
     package var maximumRedoSize: Int {
         let capacity = Int(newest.withLock { $0.statistics.journalCapacityBytes })
@@ -117,6 +127,7 @@ package final class PageStore: @unchecked Sendable {
         turn.take()
         defer { turn.give() }
         let state = try usableState()
+        try checkNumbers(transaction: state.transaction, checkpoint: side.header.checkpoint + 1)
         side.collectPins()
         try checkpointIfNeeded(state)
     }
