@@ -129,7 +129,10 @@ struct HeaderSlotTests {
         store = try Toy.open(disk)
         #expect(try Toy.cells(of: store)[1].value == 11)
         let refusal = #expect(throws: StorageError.self) { try store.beginWrite() }
-        guard case .unsupported? = refusal else { Issue.record("\(String(describing: refusal))"); return }
+        guard case .unsupported? = refusal else {
+            Issue.record("\(String(describing: refusal))")
+            return
+        }
         try store.close()
     }
 
