@@ -78,12 +78,13 @@ package final class PageStore: @unchecked Sendable {
 
     // MARK: Writing
 
-    /// Begins the one write transaction: waits its turn, or throws `.busy` if it need not wait. `.failed` after an
-    /// earlier failure, `.readOnly` in a store opened so.
+    /// Begins the one write transaction: waits its turn, or throws `.busy` if it need not wait. `.invalid` if it
+    /// would wait for a transaction begun by this thread, `.failed` after an earlier failure, `.readOnly` in a store
+    /// opened so.
     package func beginWrite(waiting: Bool = true) throws(StorageError) -> PageWriter {
         guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
         if waiting {
-            turn.take()
+            try takeTurn()
         } else if !turn.tryTake() {
             throw .busy("another write transaction is open")
         }
@@ -97,6 +98,14 @@ package final class PageStore: @unchecked Sendable {
             turn.give()
             throw error
         }
+    }
+
+    /// Waits for the turn, but not for this thread itself.
+    private func takeTurn() throws(StorageError) {
+        guard !turn.isMine else {
+            throw .invalid("a write transaction is open in this thread: use its context, or end it first")
+        }
+        turn.take()
     }
 
     /// The newest state, if the store can be written. The caller has the turn.
@@ -121,10 +130,10 @@ package final class PageStore: @unchecked Sendable {
         return Swift.max(0, capacity / 2 - JournalRecord.headerSize)
     }
 
-    /// Makes the newest state durable without the journal. Waits for the writer's turn.
+    /// Makes the newest state durable without the journal. Waits for the writer's turn like `beginWrite`.
     package func checkpoint() throws(StorageError) {
         guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
-        turn.take()
+        try takeTurn()
         defer { turn.give() }
         let state = try usableState()
         try checkNumbers(transaction: state.transaction, checkpoint: side.header.checkpoint + 1)

@@ -101,7 +101,7 @@ public final class Database: Sendable {
     }
 
     /// Runs `body` in the one write transaction, after waiting its turn. What it did is durable when this returns; if
-    /// it throws, nothing of it remains. A write inside a write would wait for itself: pass the context on instead.
+    /// it throws, nothing of it remains. A write inside a write throws `.invalid`: pass the context on instead.
     public func write<Result>(
         durability: Durability? = nil, _ body: (inout Context) throws -> Result
     ) throws -> Result {
