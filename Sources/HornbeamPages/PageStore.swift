@@ -78,23 +78,34 @@ package final class PageStore: @unchecked Sendable {
 
     // MARK: Writing
 
-    /// Begins the one write transaction: waits its turn, or throws `.busy` if it need not wait. `.failed` after an
-    /// earlier failure, `.readOnly` in a store opened so.
+    /// Begins the one write transaction: waits its turn, or throws `.busy` if it need not wait. `.invalid` if it
+    /// would wait for a transaction begun by this thread, `.failed` after an earlier failure, `.readOnly` in a store
+    /// opened so.
     package func beginWrite(waiting: Bool = true) throws(StorageError) -> PageWriter {
         guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
         if waiting {
-            turn.take()
+            try takeTurn()
         } else if !turn.tryTake() {
             throw .busy("another write transaction is open")
         }
         do throws(StorageError) {
             let state = try usableState()
+            // Two by the commit, one by `close`, one by recovery in its stead.
+            try checkNumbers(transaction: state.transaction + 1, checkpoint: side.header.checkpoint + 4)
             side.collectPins()
             return PageWriter(store: self, side: side, state: state, reserve: .transaction)
         } catch {
             turn.give()
             throw error
         }
+    }
+
+    /// Waits for the turn, but not for this thread itself.
+    private func takeTurn() throws(StorageError) {
+        guard !turn.isMine else {
+            throw .invalid("a write transaction is open in this thread: use its context, or end it first")
+        }
+        turn.take()
     }
 
     /// The newest state, if the store can be written. The caller has the turn.
@@ -105,18 +116,27 @@ package final class PageStore: @unchecked Sendable {
         return state
     }
 
+    /// Refuses numbers that opening would refuse: a store must not write what it can't read again. No store comes so
+    /// far by itself, but a file may claim it.
+    private func checkNumbers(transaction: UInt64, checkpoint: UInt64) throws(StorageError) {
+        guard transaction < FileFormat.maximumNumber, checkpoint < FileFormat.maximumNumber else {
+            throw .unsupported("\(file.path) is at its last transaction or checkpoint number: copy it to a new store")
+        }
+    }
+
     /// The largest redo that a commit may carry; a larger transaction passes nil. 0 in memory: no redo is needed.
     package var maximumRedoSize: Int {
         let capacity = Int(newest.withLock { $0.statistics.journalCapacityBytes })
         return Swift.max(0, capacity / 2 - JournalRecord.headerSize)
     }
 
-    /// Makes the newest state durable without the journal. Waits for the writer's turn.
+    /// Makes the newest state durable without the journal. Waits for the writer's turn like `beginWrite`.
     package func checkpoint() throws(StorageError) {
         guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
-        turn.take()
+        try takeTurn()
         defer { turn.give() }
         let state = try usableState()
+        try checkNumbers(transaction: state.transaction, checkpoint: side.header.checkpoint + 1)
         side.collectPins()
         try checkpointIfNeeded(state)
     }

@@ -5,10 +5,11 @@ import Glibc
 
 /// One holder at a time; the others wait without spinning. Must be given back by whoever took it, exactly once.
 final class WriterTurn: @unchecked Sendable {
-    // Sendable: `isTaken` is only touched with `mutex` locked.
+    // Sendable: `holder` is only touched with `mutex` locked.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let freed: UnsafeMutablePointer<pthread_cond_t>
-    private var isTaken = false
+    /// The thread that took the turn, nil if nobody has it. It may have handed its transaction on since.
+    private var holder: pthread_t?
 
     init() {
         mutex = .allocate(capacity: 1)
@@ -24,24 +25,33 @@ final class WriterTurn: @unchecked Sendable {
         mutex.deallocate()
     }
 
+    /// Whether this very thread took the turn and it was not given back: then `take` would wait for itself. The answer
+    /// stays right until this thread takes the turn; others can't take it in this one's name.
+    var isMine: Bool {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        guard let holder else { return false }
+        return pthread_equal(holder, pthread_self()) != 0
+    }
+
     func take() {
         pthread_mutex_lock(mutex)
-        while isTaken { pthread_cond_wait(freed, mutex) }
-        isTaken = true
+        while holder != nil { pthread_cond_wait(freed, mutex) }
+        holder = pthread_self()
         pthread_mutex_unlock(mutex)
     }
 
     func tryTake() -> Bool {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        if isTaken { return false }
-        isTaken = true
+        if holder != nil { return false }
+        holder = pthread_self()
         return true
     }
 
     func give() {
         pthread_mutex_lock(mutex)
-        isTaken = false
+        holder = nil
         pthread_cond_signal(freed)
         pthread_mutex_unlock(mutex)
     }

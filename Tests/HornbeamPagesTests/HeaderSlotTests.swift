@@ -101,4 +101,55 @@ struct HeaderSlotTests {
             #expect(changed.problem(fileBytes: 1 << 21) != nil)
         }
     }
+
+    /// A store of one commit, whose header slots then claim other numbers.
+    private func store(transaction: UInt64?, checkpoint: UInt64?) throws -> (PageStore, SimulatedDisk) {
+        let disk = try SimulatedDisk()
+        let first = try Toy.open(disk)
+        try Toy.commit(ToyChange(cell: 1, value: 10), to: first)
+        try first.close()
+        let sector = disk.mapping.bytes(at: 0, count: FileFormat.sectorSize)
+        guard case .valid(var slot) = HeaderSlot.read(sector) else { throw StorageError.invalid("no header") }
+        slot.transaction = transaction ?? slot.transaction
+        slot.checkpoint = checkpoint ?? slot.checkpoint
+        try slot.encoded().withBytes { (bytes) throws(StorageError) in
+            for number in 0..<FileFormat.headerSlotCount {
+                try disk.writeThrough(bytes, at: number << FileFormat.sectorShift)
+            }
+        }
+        return (try Toy.open(disk), disk)
+    }
+
+    @Test("at the last transaction number is read, and refuses the write that could not be opened again")
+    func lastTransaction() throws {
+        var (store, disk) = try store(transaction: FileFormat.maximumNumber - 2, checkpoint: nil)
+        try Toy.commit(ToyChange(cell: 1, value: 11), to: store)
+        #expect(throws: StorageError.self) { try store.beginWrite() }
+        try store.close()
+        store = try Toy.open(disk)
+        #expect(try Toy.cells(of: store)[1].value == 11)
+        let refusal = #expect(throws: StorageError.self) { try store.beginWrite() }
+        guard case .unsupported? = refusal else {
+            Issue.record("\(String(describing: refusal))")
+            return
+        }
+        try store.close()
+    }
+
+    @Test("near the last checkpoint number is read, and refuses writes that could not be opened again")
+    func lastCheckpoint() throws {
+        var (store, disk) = try store(transaction: nil, checkpoint: FileFormat.maximumNumber - 5)
+        try Toy.commit(ToyChange(cell: 1, value: 11), to: store)
+        try store.checkpoint()
+        #expect(throws: StorageError.self) { try store.beginWrite() }
+        try store.close()
+        store = try Toy.open(disk)
+        #expect(try Toy.cells(of: store)[1].value == 11)
+        try store.close()
+        (store, disk) = try self.store(transaction: nil, checkpoint: FileFormat.maximumNumber - 1)
+        #expect(throws: StorageError.self) { try store.checkpoint() }
+        #expect(throws: StorageError.self) { try store.beginWrite() }
+        try store.close()
+        #expect(try Toy.cells(of: Toy.open(disk))[1].value == 10)
+    }
 }

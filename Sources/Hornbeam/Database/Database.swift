@@ -103,7 +103,7 @@ public final class Database: Sendable {
     }
 
     /// Runs `body` in the one write transaction, after waiting its turn. What it did is durable when this returns, as
-    /// the database's options say; if it throws, nothing of it remains. A write inside a write would wait for itself:
+    /// the database's options say; if it throws, nothing of it remains. A write inside a write throws `.invalid`:
     /// pass the context on instead.
     public func write<Result>(_ body: (inout Context) throws -> Result) throws -> Result {
         try run(nil, body)

@@ -72,13 +72,21 @@ extension ColumnType: CustomStringConvertible, Codable {
         ("url", .url), ("data", .data), ("decimal", .decimal), ("json", .json),
     ]
 
-    /// Parses the schema's spelling; nil if it is none.
+    /// Types within one another. The spelling comes from the file, and parsing takes stack for each level.
+    private static let maximumDepth = 16
+
+    /// Parses the schema's spelling; nil if it is none, or nested deeper than any type should be.
     package init?(_ text: some StringProtocol) {
+        self.init(Substring(text), depth: 0)
+    }
+
+    private init?(_ text: Substring, depth: Int) {
+        guard depth <= Self.maximumDepth else { return nil }
         if text.hasSuffix("?") {
-            guard let wrapped = ColumnType(text.dropLast()) else { return nil }
+            guard let wrapped = ColumnType(text.dropLast(), depth: depth + 1) else { return nil }
             self = .optional(wrapped)
         } else if text.hasPrefix("["), text.hasSuffix("]") {
-            guard let element = ColumnType(text.dropFirst().dropLast()) else { return nil }
+            guard let element = ColumnType(text.dropFirst().dropLast(), depth: depth + 1) else { return nil }
             self = .array(element)
         } else if let known = Self.names.first(where: { $0.0 == text }) {
             self = known.1

@@ -178,9 +178,8 @@ extension LinuxFile {
     }
 
     package func grow(to size: UInt64) throws(StorageError) {
-        guard size <= UInt64(mapping.capacity) else {
-            throw .tooLarge(what: "the file \(path)", size: Int(clamping: size), limit: mapping.capacity)
-        }
+        // Allocation tries less, or old places, after `.full` alone.
+        guard size <= UInt64(mapping.capacity) else { throw .full(path: path) }
         let current = try self.size()
         guard size > current else { return }
         do throws(StorageError) {

@@ -39,6 +39,23 @@ struct DatabaseTests {
         }
     }
 
+    @Test("a write or checkpoint inside a write is refused, and the outer write goes on and commits")
+    func nested() throws {
+        let database = try chats()
+        try database.write { context in
+            try User(id: "1", name: "Before").save(to: &context)
+            let write = #expect(throws: HornbeamError.self) {
+                try database.write { inner in try User(id: "2", name: "Inner").save(to: &inner) }
+            }
+            #expect(write?.code == .invalid)
+            let checkpoint = #expect(throws: HornbeamError.self) { try database.checkpoint() }
+            #expect(checkpoint?.code == .invalid)
+            try User(id: "3", name: "After").save(to: &context)
+        }
+        try database.read { context throws in #expect(try context.ids(User.self) == ["1", "3"]) }
+        try database.write { context in try User(id: "4", name: "Next").save(to: &context) }
+    }
+
     @Test("a write that throws leaves nothing: no entity, relation, index entry or text")
     func rollback() throws {
         let database = try chats()
