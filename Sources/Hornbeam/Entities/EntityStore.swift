@@ -96,20 +96,35 @@ package final class EntityStore {
     }
 
     /// Inserts or replaces a row and brings its indexes along; relations are left alone. `.uniqueViolation`, with
-    /// nothing changed, if another entity holds one of its unique keys.
+    /// nothing changed, if another entity holds one of its unique keys. What the replaced row has in columns that are
+    /// not declared stays.
     package func save(_ row: [UInt8], _ rowID: RowID) throws {
-        let (changes, newID) = try row.withUnsafeBytes { bytes in
+        let (changes, newID, merged) = try row.withUnsafeBytes { bytes in
             let new = try RowReader(bytes, layout: type.layout)
             let old = try self.row(rowID)
             let changes = try IndexChanges(of: type, from: old, to: new)
             if let (index, other) = try conflicts(of: new, rowID, changes).first {
                 throw try violation(index, of: try new.value(0), by: other)
             }
-            return (changes, old == nil ? try new.value(0) : nil)
+            return (changes, old == nil ? try new.value(0) : nil, try old.flatMap { try keeping($0, new) })
         }
-        try transaction.put(type.rows, rowID.key, row)
+        try prepareTexts(changes)
+        try transaction.put(type.rows, rowID.key, merged ?? row)
         if let newID { try settle(newID, rowID) }
         try apply(changes, rowID)
+    }
+
+    /// The new row with the old one's columns that are not declared, where it has none itself; nil if it needs none.
+    private func keeping(_ old: RowReader, _ new: RowReader) throws -> [UInt8]? {
+        let kept = try (type.declared..<type.layout.fields.count).filter { column in
+            try !old.isNull(column: column) && new.isNull(column: column)
+        }
+        if kept.isEmpty { return nil }
+        var row = makeRow()
+        for column in type.layout.columns {
+            row.setRaw(try (kept.contains(column) ? old : new).rawBytes(column), column)
+        }
+        return try row.finish()
     }
 
     /// Brings the ids up to date for an entity that was just saved for the first time.
@@ -131,6 +146,7 @@ package final class EntityStore {
         let id = try self.id(of: rowID)
         if let old {
             let changes = try IndexChanges(of: type, from: old, to: nil)
+            try prepareTexts(changes)
             _ = try transaction.delete(type.rows, rowID.key)
             try apply(changes, rowID)
         }
@@ -140,6 +156,14 @@ package final class EntityStore {
             _ = try transaction.delete(type.unsaved, rowID.key)
         }
         return old != nil
+    }
+
+    /// Throws what the full-text indexes have against these changes, before anything is changed.
+    private func prepareTexts(_ changes: IndexChanges) throws {
+        for change in changes.texts {
+            let writer = try textWriter(change.index)
+            for text in [change.removed, change.added] { try text.map { try writer.check($0) } }
+        }
     }
 
     private func apply(_ changes: IndexChanges, _ rowID: RowID) throws {

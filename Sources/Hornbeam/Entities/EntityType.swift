@@ -20,6 +20,8 @@ import HornbeamTree
 package final class EntityType: Sendable {
     /// Columns by number: those declared, in their order, then those that only the store still has.
     package let description: EntityDescription
+    /// Columns from this number on only the store has: models neither read nor write them.
+    let declared: Int
     package let layout: RowLayout
     let rows: TreeID
     let ids: TreeID
@@ -32,10 +34,11 @@ package final class EntityType: Sendable {
     package var idType: ColumnType { description.columns[0].type }
 
     init(
-        description: EntityDescription, layout: RowLayout, rows: TreeID, ids: TreeID, unsaved: TreeID,
-        indexes: [EntityIndex], textIndexes: [EntityTextIndex], relations: [EdgeSide]
+        description: EntityDescription, declared: Int, layout: RowLayout, rows: TreeID, ids: TreeID,
+        unsaved: TreeID, indexes: [EntityIndex], textIndexes: [EntityTextIndex], relations: [EdgeSide]
     ) {
         self.description = description
+        self.declared = declared
         self.layout = layout
         self.rows = rows
         self.ids = ids

@@ -17,6 +17,7 @@ package final class RowLayout: Sendable {
         let name: String
         /// The column's type without its optionality.
         let type: ColumnType
+        let isOptional: Bool
         /// Position in the row, counted from 0.
         let stored: Int
         /// In the fixed area.
@@ -51,7 +52,8 @@ package final class RowLayout: Sendable {
             let type = columns[column].type.unwrapped
             let width = type.fixedWidth
             fields[column] = Field(
-                name: columns[column].name, type: type, stored: position, offset: offset, width: width ?? 4,
+                name: columns[column].name, type: type, isOptional: columns[column].type.isOptional, stored: position,
+                offset: offset, width: width ?? 4,
                 isVariable: width == nil, previousEnd: previousEnd)
             if width == nil { previousEnd = offset }
             offset += width ?? 4

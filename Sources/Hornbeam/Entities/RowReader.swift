@@ -54,9 +54,12 @@ public struct RowReader {
         field.stored >= count || bytes[2 + field.stored / 8] & (1 << UInt8(field.stored % 8)) != 0
     }
 
-    /// Whether the row was written with this column. False for rows older than a property that was added later.
+    /// Whether the row was written with this column. False for rows that are older than the property, and for those
+    /// written without knowing it: these hold null where there can be none.
     public func contains(column: Int) -> Bool {
-        layout.fields.indices.contains(column) && layout.fields[column].stored < count
+        guard layout.fields.indices.contains(column) else { return false }
+        let field = layout.fields[column]
+        return field.stored < count && (field.isOptional || !isNull(field))
     }
 
     /// Whether the column holds no value.

@@ -3,6 +3,8 @@
 // overload that is, the property's type decides (see RowOverloads.swift). The first failure is kept and thrown by
 // `finish`, so that writing needs no `try` for each property.
 
+import HornbeamPages
+
 /// A row in the making. Columns may be written in any order; those never written are null.
 public struct RowWriter {
     let layout: RowLayout
@@ -177,6 +179,21 @@ extension RowWriter {
         var value = value
         value.withUTF8 { bytes.append(contentsOf: $0) }
         endVariable(field, from: start)
+    }
+
+    /// The bytes of a column as a row of the same layout holds them; nil is null.
+    mutating func setRaw(_ raw: Bytes?, _ column: Int) {
+        guard let field = field(column) else { return }
+        guard let raw else { return setNull(column) }
+        if beginVariable(field) {
+            let start = bytes.count
+            bytes.append(contentsOf: raw)
+            endVariable(field, from: start)
+        } else {
+            guard raw.count == field.width else { return mismatch(field, "\(raw.count) bytes") }
+            for (index, byte) in raw.enumerated() { bytes[fixedStart + field.offset + index] = byte }
+            markPresent(field)
+        }
     }
 
     /// Any value that fits the column.

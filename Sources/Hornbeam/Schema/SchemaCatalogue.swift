@@ -17,7 +17,7 @@ package enum SchemaCatalogue {
     /// The schema as it is stored; empty if nothing ever was.
     package static func load(_ transaction: Transaction) throws -> Schema {
         let stored = try read(transaction)
-        return try resolve(stored.map { Merged(description: $0, positions: Array($0.columns.indices)) }, transaction)
+        return try resolve(stored.map(Merged.init(unchanged:)), transaction)
     }
 
     /// The schema for these models. In a read transaction nil if the store has to be changed first; in a write
@@ -42,7 +42,7 @@ package enum SchemaCatalogue {
         }
         let names = Set(declared.map(\.name))
         for description in stored where !names.contains(description.name) {
-            merged.append(Merged(description: description, positions: Array(description.columns.indices)))
+            merged.append(Merged(unchanged: description))
         }
         try SchemaComparison.validate(merged.map(\.description), allowsUnknownTargets: allowsUnknownTargets)
         if work.isEmpty { return try resolve(merged, transaction) }
@@ -212,7 +212,8 @@ package enum SchemaCatalogue {
                 reverse: inverse == nil ? try tree("b:\(name):\(relation.name)", transaction) : nil)
         }
         return EntityType(
-            description: description, layout: RowLayout(columns: description.columns, stored: merged.positions),
+            description: description, declared: merged.declared,
+            layout: RowLayout(columns: description.columns, stored: merged.positions),
             rows: try tree("e:\(name)", transaction), ids: try tree("i:\(name)", transaction),
             unsaved: try tree("n:\(name)", transaction), indexes: indexes, textIndexes: textIndexes,
             relations: relations)
@@ -224,7 +225,8 @@ package enum SchemaCatalogue {
         guard let tree = try transaction.tree(treeName),
             let stored = try transaction.get(tree, Array("next:\(type)".utf8))
         else { return RowID.firstAssigned.rawValue }
-        guard let next = RowID(stored: stored), next >= RowID.firstAssigned, next.rawValue < .max else {
+        // Far from the end of the numbers, so that counting on can't overflow.
+        guard let next = RowID(stored: stored), next >= RowID.firstAssigned, next.rawValue < 1 << 63 else {
             throw StorageError.corrupt(
                 Corruption(tree: treeName, reason: "the row id counter of “\(type)” is not readable"))
         }

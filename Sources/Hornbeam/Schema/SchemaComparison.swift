@@ -6,7 +6,18 @@
 /// the rows.
 struct Merged {
     var description: EntityDescription
+    /// How many of the columns are declared.
+    var declared: Int
     var positions: [Int]
+}
+
+extension Merged {
+    /// A type whose columns are all declared and lie as they are numbered.
+    init(unchanged description: EntityDescription) {
+        self.init(
+            description: description, declared: description.columns.count,
+            positions: Array(description.columns.indices))
+    }
 }
 
 /// What to do to the store for one type.
@@ -32,7 +43,7 @@ enum SchemaComparison {
         guard let stored else {
             let built = Set<String>()
             return (
-                Merged(description: declared, positions: Array(declared.columns.indices)),
+                Merged(unchanged: declared),
                 SchemaChange(stored: declared, dropped: [], built: built)
             )
         }
@@ -64,7 +75,10 @@ enum SchemaComparison {
             dropped: [], built: [], added: Array(columns[stored.columns.count...]))
         for index in stored.indexes where !declared.indexes.contains(index) { change.dropped.append(index) }
         for index in declared.indexes where !stored.indexes.contains(index) { change.built.insert(index.name) }
-        return (Merged(description: seen, positions: positions), isSame(change.stored, stored) ? nil : change)
+        return (
+            Merged(description: seen, declared: declared.columns.count, positions: positions),
+            isSame(change.stored, stored) ? nil : change
+        )
     }
 
     /// Whether nothing has to be written: the order of indexes and relations doesn't count.

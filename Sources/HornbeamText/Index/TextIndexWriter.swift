@@ -94,7 +94,8 @@ package final class TextIndexWriter {
         return error
     }
 
-    private func check(_ text: String) throws(StorageError) {
+    /// Throws what a change from or to this text would throw, whatever the document: nothing is changed yet.
+    package func check(_ text: String) throws(StorageError) {
         if let failure { throw failure }
         guard text.utf8.count <= Self.textSizeLimit else {
             throw .tooLarge(what: "text to index", size: text.utf8.count, limit: Self.textSizeLimit)

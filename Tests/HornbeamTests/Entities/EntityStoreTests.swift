@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows with their ids and indexes: what a save writes, what it leaves alone, and what it refuses.
 
+import HornbeamPages
 import HornbeamTree
 import Testing
 
@@ -47,6 +48,38 @@ struct EntityStoreTests {
         #expect(try store["N"].ensureRowID(of: .int(1 << 40)).rawValue == RowID.firstAssigned.rawValue + 1)
         #expect(throws: HornbeamError.self) { try store["N"].rowID(of: .string("x")) }
         #expect(try store.problems() == [])
+    }
+
+    @Test("a save or deletion that a full-text index refuses changes nothing")
+    func refusedByText() throws {
+        let store = try CoreStore([package])
+        let rowID = try store.save("Package", row("a", "n", 1, "c", "some text"))
+        try store.reopen()
+        let transaction = store.session.transaction
+        let statistics = try require(transaction.tree("t:Package:search:statistics"))
+        let sound = Array(try require(transaction.get(statistics, [0])))
+        var other = sound
+        other[1] ^= 1  // The analyzer.
+        try transaction.put(statistics, [0], other)
+
+        #expect(throws: StorageError.self) { try store.save("Package", row("a", "m", 2, "d", "other text")) }
+        #expect(throws: StorageError.self) { try store.save("Package", row("b", "m", 2, "d", "more text")) }
+        #expect(throws: StorageError.self) { try store["Package"].delete(rowID) }
+        #expect(try store["Package"].row(rowID)?.values() == row("a", "n", 1, "c", "some text"))
+
+        try transaction.put(statistics, [0], sound)
+        #expect(try store["Package"].count() == 1)
+        for tree in ["x:Package:bySize", "u:Package:byCode", "i:Package"] { #expect(try store.entries(tree) == 1) }
+        #expect(try store.problems() == [])
+    }
+
+    @Test(
+        "a counter of row ids that could overflow is refused as corrupt",
+        arguments: [UInt64.max / 2 + 1, UInt64.max - 1])
+    func counterTooLarge(next: UInt64) throws {
+        let store = try CoreStore([package])
+        try SchemaCatalogue.setNextRowID(next, "Package", in: store.session.transaction)
+        #expect(throws: StorageError.self) { try store["Package"].ensureRowID(of: .string("a")) }
     }
 
     @Test("an update that touches no index writes nothing to one")

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model of an earlier version of a program. In a file of its own, as LaterModelTests.swift has one of the same name.
+
+import Testing
+
+@testable import Hornbeam
+
+@EntityModel
+private struct Parcel {
+    let id: String
+    var name: String
+}
+
+/// Opens the file as the earlier version does, and saves entities named by their ids.
+func saveAsEarlierVersion(_ ids: [String], name: String, at path: String) throws {
+    let database = try Database(at: path, models: Parcel.self)
+    try database.write { context in
+        for id in ids { try Parcel(id: id, name: name).save(to: &context) }
+    }
+    try database.close()
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file that two versions of a program write in turn, of which the earlier one lacks properties.
+
+import Foundation
+import Testing
+
+@testable import Hornbeam
+
+@EntityModel
+private struct Parcel {
+    let id: String
+    var name: String
+    var count = 1
+    var label = "none"
+    var note: String?
+}
+
+@Suite("Later models")
+struct LaterModelTests {
+    private func withFile(_ body: (String) throws -> Void) throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "hornbeam-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try body(folder.appending(path: "parcels.hornbeam").path)
+    }
+
+    private func withDatabase(_ path: String, _ body: (Database) throws -> Void) throws {
+        let database = try Database(at: path, models: Parcel.self)
+        try body(database)
+        var problems: [String] = []
+        #expect(try database.check { problems.append($0) }, "\(problems)")
+        try database.close()
+    }
+
+    private func text(_ id: String, _ database: Database) throws -> String? {
+        try database.read { context in
+            try context.find(id).map { (parcel: Parcel) in
+                "\(parcel.name) \(parcel.count) \(parcel.label) \(parcel.note ?? "-")"
+            }
+        }
+    }
+
+    @Test("a version that doesn't know a property leaves its values in entities that it replaces")
+    func laterFirst() throws {
+        try withFile { path in
+            try withDatabase(path) { database throws in
+                try database.write { context in
+                    try Parcel(id: "a", name: "first", count: 5, label: "red", note: "fragile").save(to: &context)
+                    try Parcel(id: "b", name: "first", count: 6, label: "", note: nil).save(to: &context)
+                }
+            }
+            try saveAsEarlierVersion(["a", "b", "c"], name: "second, and longer", at: path)
+            try withDatabase(path) { database throws in
+                #expect(try text("a", database) == "second, and longer 5 red fragile")
+                #expect(try text("b", database) == "second, and longer 6  -")
+                // The earlier version made this one: the defaults show.
+                #expect(try text("c", database) == "second, and longer 1 none -")
+            }
+        }
+    }
+
+    @Test("so it is when the version that doesn't know the property made the file")
+    func earlierFirst() throws {
+        try withFile { path in
+            try saveAsEarlierVersion(["a", "b"], name: "first", at: path)
+            try withDatabase(path) { database throws in
+                #expect(try text("b", database) == "first 1 none -")
+                try database.write { context in
+                    try Parcel(id: "a", name: "second", count: 9, label: "blue", note: "heavy").save(to: &context)
+                }
+            }
+            try saveAsEarlierVersion(["a", "b", "c"], name: "third", at: path)
+            try withDatabase(path) { database throws in
+                #expect(try text("a", database) == "third 9 blue heavy")
+                #expect(try text("b", database) == "third 1 none -")
+                #expect(try text("c", database) == "third 1 none -")
+            }
+        }
+    }
+}
