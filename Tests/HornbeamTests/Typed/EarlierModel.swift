@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model of an earlier version of a program. In a file of its own, as LaterModelTests.swift has one of the same name.
+// An earlier version of a program: a file of its own, as LaterModelTests.swift has a model of the same name.
 
 import Testing
 
