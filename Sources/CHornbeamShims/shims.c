@@ -19,6 +19,10 @@ ssize_t hbs_write_through(int descriptor, const void *bytes, size_t count, int64
     return pwritev2(descriptor, &vector, 1, offset, RWF_DSYNC);
 }
 
+int hbs_start_write_back(int descriptor, int64_t offset, int64_t length) {
+    return sync_file_range(descriptor, offset, length, SYNC_FILE_RANGE_WRITE) == 0 ? 0 : errno;
+}
+
 int hbs_lock(int descriptor, int shared) {
     struct flock lock;
     memset(&lock, 0, sizeof lock);

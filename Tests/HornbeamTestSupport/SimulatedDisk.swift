@@ -70,6 +70,13 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
 
     package func size() -> UInt64 { liveSize }
 
+    package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) {
+        precondition(offset + UInt64(buffer.count) <= liveSize, "a read beyond the end of the file")
+        buffer.copyMemory(from: UnsafeRawBufferPointer(start: mapping.base + Int(offset), count: buffer.count))
+    }
+
+    package func startWriteBack(at offset: UInt64, count: UInt64) {}
+
     package func write(_ bytes: Bytes, at offset: UInt64) throws(StorageError) {
         try begin("write") { part in put(bytes, at: offset, part: part) }
         put(bytes, at: offset, part: 1)
@@ -91,6 +98,19 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
         try begin("grow") { part in if part > 0, size <= sizeLimit { liveSize = size } }
         guard size <= sizeLimit, size <= UInt64(mapping.capacity) else { throw .full(path: path) }
         liveSize = max(liveSize, size)
+    }
+
+    package func shrink(to size: UInt64) throws(StorageError) {
+        try begin("shrink") { part in if part > 0 { cut(to: size) } }
+        cut(to: size)
+    }
+
+    /// Cut off at once in the live file; the medium may keep the old end until a sync.
+    private func cut(to size: UInt64) {
+        guard size < liveSize else { return }
+        memset(mapping.base + Int(size), 0, Int(liveSize - size))
+        unsynced = unsynced.filter { $0.key < size / UInt64(Self.sectorSize) }
+        liveSize = size
     }
 
     package func giveName() throws(StorageError) {
@@ -149,6 +169,7 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
     }
 
     private func settleSize() {
+        if durableBytes.count > Int(liveSize) { durableBytes.removeLast(durableBytes.count - Int(liveSize)) }
         if durableBytes.count < Int(liveSize) {
             durableBytes += [UInt8](repeating: 0, count: Int(liveSize) - durableBytes.count)
         }

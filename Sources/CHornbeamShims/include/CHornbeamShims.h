@@ -11,6 +11,9 @@ int hbs_allocate(int descriptor, int64_t offset, int64_t length);
 /// One pwritev2 with RWF_DSYNC: durable when it returns. Bytes written, or -1 with errno.
 ssize_t hbs_write_through(int descriptor, const void *bytes, size_t count, int64_t offset);
 
+/// sync_file_range(2): begins writing the range's dirty pages back, waits for none. Returns 0 or an errno.
+int hbs_start_write_back(int descriptor, int64_t offset, int64_t length);
+
 /// Takes an open-file-description write lock (read lock if `shared`) on the whole file without waiting.
 /// Returns 0, EAGAIN/EACCES if another description holds it, or another errno.
 int hbs_lock(int descriptor, int shared);

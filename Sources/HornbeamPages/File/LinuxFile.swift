@@ -145,6 +145,24 @@ extension LinuxFile {
         return UInt64(information.st_size)
     }
 
+    package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) {
+        var done = 0
+        while done < buffer.count {
+            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+            let place = Int(offset) + done
+            let count = try Self.call("read", path) { pread(descriptor, rest.baseAddress, rest.count, place) }
+            guard count > 0 else {
+                throw .corrupt(Corruption(reason: "\(path) ends at byte \(place), where a page should be"))
+            }
+            done += count
+        }
+    }
+
+    package func startWriteBack(at offset: UInt64, count: UInt64) {
+        // A hint: where the system can't, the sync does it all.
+        _ = hbs_start_write_back(descriptor, Int64(offset), Int64(count))
+    }
+
     package func write(_ bytes: Bytes, at offset: UInt64) throws(StorageError) {
         try writeAll(bytes, at: offset) { rest, place in pwrite(descriptor, rest.baseAddress, rest.count, place) }
     }
@@ -187,6 +205,10 @@ extension LinuxFile {
         } catch .io(_, _, let code) where code == EOPNOTSUPP || code == ENOSYS {
             try growByWriting(from: current, to: size)
         }
+    }
+
+    package func shrink(to size: UInt64) throws(StorageError) {
+        _ = try Self.call("ftruncate", path) { Int(ftruncate(descriptor, Int(size))) }
     }
 
     private func growByWriting(from current: UInt64, to size: UInt64) throws(StorageError) {

@@ -22,6 +22,13 @@ package final class MemoryFile: StoreFile {
         memcpy(mapping.base + Int(offset), source, bytes.count)
     }
 
+    package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) {
+        precondition(offset + UInt64(buffer.count) <= size(), "a read beyond the end")
+        buffer.copyMemory(from: UnsafeRawBufferPointer(start: mapping.base + Int(offset), count: buffer.count))
+    }
+
+    package func startWriteBack(at offset: UInt64, count: UInt64) {}
+
     package func writeThrough(_ bytes: Bytes, at offset: UInt64) { write(bytes, at: offset) }
 
     package func sync() {}
@@ -29,6 +36,13 @@ package final class MemoryFile: StoreFile {
     package func grow(to size: UInt64) throws(StorageError) {
         guard size <= UInt64(mapping.capacity) else { throw .full(path: path) }
         byteCount.store(size, ordering: .relaxed)
+    }
+
+    package func shrink(to size: UInt64) throws(StorageError) {
+        let former = byteCount.exchange(size, ordering: .relaxed)
+        guard size < former else { return }
+        // The memory goes back to the system, and reads as zeros should the file grow again.
+        madvise(mapping.base + Int(size), Int(former - size), MADV_DONTNEED)
     }
 
     package func giveName() {}

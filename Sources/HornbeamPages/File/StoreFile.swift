@@ -2,8 +2,8 @@
 // The seam: everything the engine ever does to a file. A file, memory, and the simulated disk of the tests implement
 // it. What is read is read through the mapping; the file is changed by these calls alone.
 
-/// A file as the store sees it. Calls that change it come from one thread at a time (whoever has the writer's turn).
-/// Offsets and sizes are whole sectors.
+/// A file as the store sees it. Any thread may call: the writer, the journal's flush and the checkpoint write to places of
+/// their own at the same time, never two of them to the same bytes. Offsets and sizes are whole sectors.
 package protocol StoreFile: AnyObject, Sendable {
     /// For messages.
     var path: String { get }
@@ -13,14 +13,20 @@ package protocol StoreFile: AnyObject, Sendable {
     var mapping: Mapping { get }
     /// Bytes now.
     func size() throws(StorageError) -> UInt64
+    /// Fills `buffer` from the file; all of it lies inside.
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError)
     /// Replaces bytes inside the file. Survives a crash of the process; durable at the next `sync`.
     func write(_ bytes: Bytes, at offset: UInt64) throws(StorageError)
     /// `write`, and these bytes (no others) are durable on return.
     func writeThrough(_ bytes: Bytes, at offset: UInt64) throws(StorageError)
+    /// Begins to bring written bytes to the medium, so that a later `sync` has less to wait for. Promises nothing.
+    func startWriteBack(at offset: UInt64, count: UInt64)
     /// All that was written, and the file's size, are durable on return.
     func sync() throws(StorageError)
     /// Grows the file to `size` bytes with real blocks; the new part reads as zeros. `.full` leaves it as it was.
     func grow(to size: UInt64) throws(StorageError)
+    /// Cuts the file off at `size` bytes: nothing lies beyond. Durable at the next `sync`.
+    func shrink(to size: UInt64) throws(StorageError)
     /// Gives a newly created file its name, durably, once its content is; `.exists` if the name is taken meanwhile.
     /// Without effect for a file that has its name already.
     func giveName() throws(StorageError)
