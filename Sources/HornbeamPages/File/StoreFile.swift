@@ -2,8 +2,8 @@
 // The seam: everything the engine ever does to a file. A file, memory, and the simulated disk of the tests implement
 // it. What is read is read through the mapping; the file is changed by these calls alone.
 
-/// A file as the store sees it. Any thread may call: the writer, the journal's flush and the checkpoint write to places of
-/// their own at the same time, never two of them to the same bytes. Offsets and sizes are whole sectors.
+/// A file as the store sees it. Any thread may call: the writer, the journal's flush and the checkpoint write at the
+/// same time, but never two of them to the same bytes. Offsets and sizes are whole sectors.
 package protocol StoreFile: AnyObject, Sendable {
     /// For messages.
     var path: String { get }
