@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 STRICT = -Xswiftc -warnings-as-errors
 SOURCES = Package.swift Sources Tests Examples Benchmarks/Package.swift Benchmarks/Sources fuzz/Package.swift fuzz/Sources
 
-.PHONY: demo test build deps lint format bench fuzz install clean
+.PHONY: demo test outside build deps lint format bench fuzz install clean
 
 demo: deps
 	Scripts/make-demo-data.sh data/debian
@@ -17,7 +17,13 @@ demo: deps
 test: deps lint
 	$(SWIFT) build --build-tests $(STRICT)
 	$(SWIFT) test $(STRICT)
-	Scripts/test-c-interface.sh
+	Scripts/install.sh .build/c-interface/prefix
+	PREFIX=$(CURDIR)/.build/c-interface/prefix Scripts/test-c-interface.sh
+	PREFIX=$(CURDIR)/.build/c-interface/prefix Scripts/test-outside.sh
+
+# Power losses, failing calls and damaged files through the C interface: FACTOR times as many as in a test run.
+outside: deps
+	Scripts/test-outside.sh $(or $(FACTOR),50) $(or $(SEED),1)
 
 build: deps
 	$(SWIFT) build -c release
