@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file whose failures are chosen by the test. It keeps the live image (what the process sees) and, for each sector,
-// what a power failure could leave. Every call that changes or syncs something is counted; call n can be made to fail or
-// to crash, or a test looks at each call while it is under way. Any thread may call.
+// what a power failure could leave. Every call that changes or syncs something is counted; call n can be made to fail
+// or to crash, or a test looks at each call while it is under way. Any thread may call.
 //
 // Faults it injects, and why the store must survive them
 //   crash at call n     the call may have happened in part; no call after it happens
 //   lost write          bytes that were never synced need not reach the medium, in any order
 //   torn write          of an unsynced sector, any 512-byte parts may be old or new; a write loses its sectors singly
 //   garbage             a sector that was being written holds anything at all
-//   lost neighbour      only if asked for: a write under way destroys the sector beside it (to be detected, not survived)
+//   lost neighbour      only if asked for: a write under way destroys the sector beside it (to be told, not survived)
 //   lost size           growth or shrinking that was never synced may be undone
 //   lost name           a new file's name is durable only once its directory was synced
 //   failed call         EIO, ENOSPC …: a write may have happened in part
@@ -59,7 +59,7 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
     package let mapping: Mapping
     let state: Mutex<State>
 
-    /// Called in the middle of each counted call: it may have reached the medium, in part or whole, and is not certain.
+    /// Called in the middle of each counted call: it may have reached the medium, in part or whole; it is not certain.
     /// The images of a power failure then are those of a crash at this call.
     package var whenCalled: (@Sendable (SimulatedDisk) -> Void)? {
         get { state.withLock { $0.whenCalled } }
