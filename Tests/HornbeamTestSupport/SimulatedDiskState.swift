@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a simulated disk's medium holds for certain, what is on its way, and the files that a power failure could make of
-// both.
+// What a simulated disk's medium holds for certain, what is on its way, and the files that a power failure could make
+// of both.
 
 import Synchronization
 
