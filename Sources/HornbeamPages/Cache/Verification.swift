@@ -13,7 +13,7 @@ final class Verification: Sendable {
     let mapping: Mapping
     private let bitmap: Mapping
     private let structure: PageStore.StructureCheck
-    /// Sectors of the file, for range checks; grows only.
+    /// Sectors of the file, for range checks. Shrinks only where no snapshot has pages.
     private let fileSectors = Atomic<UInt64>(0)
 
     init(mapping: Mapping, path: String, structure: @escaping PageStore.StructureCheck) throws(StorageError) {

@@ -148,6 +148,9 @@ struct NodeEditor {
     @inline(__always)
     func setChild(_ index: Int, _ record: ChildRecord) { record.write(to: childPlace(index)) }
 
+    /// Overwrites a leaf's reference to a long value.
+    func setLongReference(_ index: Int, _ reference: LongReference) { reference.write(to: childPlace(index)) }
+
     /// Adds to a branch's count of entries below a child; wraps on numbers that only damage can make.
     @inline(__always)
     func addToChild(_ index: Int, _ difference: Int64) {
