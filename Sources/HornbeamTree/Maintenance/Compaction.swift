@@ -116,7 +116,7 @@ private struct CompactionPass {
         // A crash takes back what was moved, and nothing else.
         transaction.durability = .none
         guard let writer = transaction.writer else { return }
-        // Each moved page may bring a copy of its branch with it, and each tree one path; the rest is for the catalogue.
+        // Each moved page may bring a copy of its branch along, and each tree a path; the rest is for the catalogue.
         let room = writer.pages.nodesBelowLimit(enough: 2 * stepPages + Self.spareNodes) - Self.spareNodes
         guard room > 1 else {
             stuckSectors += UInt64(Self.spareNodes * writer.pageSize / FileFormat.sectorSize)
