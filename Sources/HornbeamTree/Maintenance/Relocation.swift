@@ -8,8 +8,6 @@ import HornbeamPages
 /// without long values not even that.
 struct Relocation {
     let writer: TreeWriter
-    /// Of the tree it is at: whether leaves must be looked at for long values.
-    private var hasLongValues = false
     /// Pages that may still be moved, and nodes that may still be read.
     private var budget: Int
     private var reads = 2048
@@ -33,9 +31,8 @@ struct Relocation {
     mutating func tree(_ tree: OpenTreePointer, from key: [UInt8]?) throws(StorageError) -> [UInt8]? {
         let root = tree.pointee.root
         guard !root.isEmpty else { return nil }
-        hasLongValues = tree.pointee.longValues > 0
         let record = ChildRecord(page: root.page, birth: root.birth, count: root.count)
-        let result = try node(record, level: root.level, from: key)
+        let result = try node(tree, record, level: root.level, from: key)
         if result.record != record {
             tree.pointee.changes &+= 1
             tree.pointee.root.page = result.record.page
@@ -47,12 +44,12 @@ struct Relocation {
     /// Moves what lies below the node from `key` on (nil: from the start). Returns where the node is now, and where to
     /// go on, nil at the node's end.
     private mutating func node(
-        _ record: ChildRecord, level: Int, from key: [UInt8]?
+        _ tree: OpenTreePointer, _ record: ChildRecord, level: Int, from key: [UInt8]?
     ) throws(StorageError) -> (record: ChildRecord, resume: [UInt8]?) {
         reads -= 1
-        if level == 0 { return (try leaf(record), nil) }
-        var place = try moved(record, level: level)
-        var node = try writer.view.node(place.page, birth: place.birth, level: level)
+        if level == 0 { return (try leaf(tree, record), nil) }
+        var place = try moved(tree, record, level: level)
+        var node = try writer.node(tree, place.page, birth: place.birth, level: level)
         var index = key.map { $0.withUnsafeBytes { node.childIndex($0) } } ?? 0
         let first = index
         var resume = key
@@ -60,13 +57,14 @@ struct Relocation {
             // The first child is always looked at: each step comes further, and its key may stand for minus infinity.
             guard !isSpent || index == first else { return (place, node.keyBytes(index)) }
             let child = node.child(index)
-            let isSkipped = level == 1 && !hasLongValues && !writer.pages.shouldMove(child.page, sectors: nodeSectors)
+            // Without long values a leaf that may stay needn't be looked at.
+            let isSkipped = level == 1 && tree.pointee.longValues == 0 && !shouldMove(child)
             if !isSkipped {
-                let result = try self.node(child, level: level - 1, from: resume)
+                let result = try self.node(tree, child, level: level - 1, from: resume)
                 if result.record != child {
-                    let own = try writer.own(place, level: level)
+                    let own = try writer.own(tree, place, level: level)
                     place = ChildRecord(page: own.page, birth: writer.birth, count: place.count)
-                    own.editor.setChild(index, result.record)
+                    own.editor.moveChild(index, to: result.record.page, birth: result.record.birth)
                     node = own.editor.view
                 }
                 if let next = result.resume { return (place, next) }
@@ -78,20 +76,26 @@ struct Relocation {
     }
 
     /// The node below the limit, or where it was.
-    private mutating func moved(_ record: ChildRecord, level: Int) throws(StorageError) -> ChildRecord {
-        guard record.birth != writer.birth, writer.pages.shouldMove(record.page, sectors: nodeSectors) else {
-            return record
-        }
+    private mutating func moved(
+        _ tree: OpenTreePointer, _ record: ChildRecord, level: Int
+    ) throws(StorageError) -> ChildRecord {
+        guard record.birth != writer.birth, shouldMove(record) else { return record }
         budget -= 1
         movedBytes += writer.pageSize
-        let own = try writer.own(record, level: level)
+        let own = try writer.own(tree, record, level: level)
         return ChildRecord(page: own.page, birth: writer.birth, count: record.count)
     }
 
-    private mutating func leaf(_ record: ChildRecord) throws(StorageError) -> ChildRecord {
-        var place = try moved(record, level: 0)
-        guard hasLongValues else { return place }
-        var leaf = try writer.view.node(place.page, birth: place.birth, level: 0)
+    private func shouldMove(_ record: ChildRecord) -> Bool {
+        writer.pages.shouldMove(record.page, sectors: nodeSectors)
+    }
+
+    private mutating func leaf(
+        _ tree: OpenTreePointer, _ record: ChildRecord
+    ) throws(StorageError) -> ChildRecord {
+        var place = try moved(tree, record, level: 0)
+        guard tree.pointee.longValues > 0 else { return place }
+        var leaf = try writer.node(tree, place.page, birth: place.birth, level: 0)
         for index in 0..<leaf.count where leaf.cell(index).isLong {
             let long = LongReference(leaf.cell(index).value)
             let sectors = LongValue.sectors(long.size)
@@ -100,7 +104,7 @@ struct Relocation {
                 stuckSectors += UInt64(sectors)
                 continue
             }
-            let own = try writer.own(place, level: 0)
+            let own = try writer.own(tree, place, level: 0)
             place = ChildRecord(page: own.page, birth: writer.birth, count: place.count)
             leaf = own.editor.view
             let copy = try LongValue.write(LongValue.read(long, in: writer.view), with: writer.pages)
