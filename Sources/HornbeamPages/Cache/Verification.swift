@@ -114,7 +114,9 @@ final class Verification: Sendable {
         switch expected.kind {
         case .leaf, .branch:
             if let problem = structure(page, expected.kind) { throw Self.corrupt(expected, problem) }
-        case .longValue, .spaceMap, .spaceDirectory: break
+        case .longValue:
+            if let problem = LongPage.problem(page, number: expected.number) { throw Self.corrupt(expected, problem) }
+        case .spaceMap, .spaceDirectory: break
         }
     }
 
