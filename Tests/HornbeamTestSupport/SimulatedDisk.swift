@@ -41,7 +41,9 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
 
     package let path = "simulated disk"
     package let isDurable = true
-    package let mapping: Mapping
+    private let memory: Mapping
+    package var mapping: Mapping? { memory }
+    package var maximumBytes: Int { memory.capacity }
     /// Calls that changed or synced something.
     package private(set) var calls = 0
     package private(set) var hasCrashed = false
@@ -58,11 +60,11 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
 
     /// A disk with a file of these bytes, or without a file yet.
     package init(image: [UInt8]? = nil) throws(StorageError) {
-        mapping = try Mapping(descriptor: -1, wanted: 1 << 28, minimum: 1 << 28, path: "simulated disk")
+        memory = try Mapping(descriptor: -1, wanted: 1 << 28, minimum: 1 << 28, path: "simulated disk")
         durableBytes = image ?? []
         liveSize = UInt64(durableBytes.count)
         name = image == nil ? .none : .durable
-        let base = mapping.base
+        let base = memory.base
         durableBytes.withUnsafeBytes { if let source = $0.baseAddress { memcpy(base, source, $0.count) } }
     }
 
@@ -72,7 +74,7 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
 
     package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) {
         precondition(offset + UInt64(buffer.count) <= liveSize, "a read beyond the end of the file")
-        buffer.copyMemory(from: UnsafeRawBufferPointer(start: mapping.base + Int(offset), count: buffer.count))
+        buffer.copyMemory(from: UnsafeRawBufferPointer(start: memory.base + Int(offset), count: buffer.count))
     }
 
     package func startWriteBack(at offset: UInt64, count: UInt64) {}
@@ -96,7 +98,7 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
 
     package func grow(to size: UInt64) throws(StorageError) {
         try begin("grow") { part in if part > 0, size <= sizeLimit { liveSize = size } }
-        guard size <= sizeLimit, size <= UInt64(mapping.capacity) else { throw .full(path: path) }
+        guard size <= sizeLimit, size <= UInt64(memory.capacity) else { throw .full(path: path) }
         liveSize = max(liveSize, size)
     }
 
@@ -108,7 +110,7 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
     /// Cut off at once in the live file; the medium may keep the old end until a sync.
     private func cut(to size: UInt64) {
         guard size < liveSize else { return }
-        memset(mapping.base + Int(size), 0, Int(liveSize - size))
+        memset(memory.base + Int(size), 0, Int(liveSize - size))
         unsynced = unsynced.filter { $0.key < size / UInt64(Self.sectorSize) }
         liveSize = size
     }
@@ -156,7 +158,7 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
             let start = Int(sector - all.lowerBound) * Self.sectorSize
             guard let source = bytes.baseAddress.map({ $0 + start }) else { continue }
             unsynced[sector, default: []].append(Self.copy(source, Self.sectorSize))
-            memcpy(mapping.base + Int(sector) * Self.sectorSize, source, Self.sectorSize)
+            memcpy(memory.base + Int(sector) * Self.sectorSize, source, Self.sectorSize)
         }
     }
 
@@ -224,6 +226,6 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
     /// What the file holds after the process was killed: all that it wrote; nil: no file.
     package func killedImage() -> [UInt8]? {
         guard name != .none else { return nil }
-        return Self.copy(mapping.base, Int(liveSize))
+        return Self.copy(memory.base, Int(liveSize))
     }
 }
