@@ -21,9 +21,18 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 target=${DESTDIR:-}$prefix
 configuration=${CONFIGURATION:-release}
 
+# Libraries of the system that are linked in, too: the linker finds their archives here before the shared ones. A C
+# program then needs nothing but Hornbeam.
+static=$root/.build/c-interface/static
+mkdir -p "$static"
+for name in xxhash lz4; do
+    archive=$(${CC:-cc} -print-file-name=lib$name.a)
+    [ ! -f "$archive" ] || ln -sf "$archive" "$static/lib$name.a"
+done
+
 # A build folder of its own: other flags than the programs have, and neither build should throw away the other's.
 set -- --package-path "$root" --scratch-path "$root/.build/c-interface" -c "$configuration" -Xswiftc -static-stdlib \
-    -Xlinker -soname=libhornbeam.so.0
+    -Xlinker -soname=libhornbeam.so.0 -Xlinker "-L$static"
 ${SWIFT:-swift} build "$@" --product HornbeamC
 built=$(${SWIFT:-swift} build "$@" --show-bin-path)/libHornbeamC.so
 

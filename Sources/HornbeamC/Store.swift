@@ -13,7 +13,8 @@ final class StoreHandle: HandleObject {
     static var kind: HandleKind { .store }
 
     let trees: TreeStore
-    let writer = WriterTurn()
+    /// In whose hands the open write transaction is.
+    let writer = WriterHands()
     /// What a tree's number is mixed with on its way out and in, so that numbers of two stores differ: a tree of
     /// another store comes in as a number that this store never gave out. The low 20 bits stay as they are.
     let treeSalt: UInt32
@@ -26,44 +27,45 @@ final class StoreHandle: HandleObject {
     }
 }
 
-/// Whose turn it is to write. The engine's own turn can be waited for only; this one can also be tried, and may end on
-/// another thread than it began on.
-final class WriterTurn {
-    private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
-    /// The thread that took the turn, 0 if nobody has it.
-    private let holder = Atomic<UInt>(0)
+/// In whose hands the open write transaction is. The engine refuses to wait on the thread that began one; a transaction
+/// that was handed to another thread may be waited for all the same. This is what tells the two apart.
+final class WriterHands: Sendable {
+    /// The thread that used it last; 0 if none is open.
+    private let thread = Atomic<UInt>(0)
+    /// For how long a thread that holds the write transaction waits for it to be handed on.
+    private static let patienceMilliseconds = 1000
 
-    init() { sem_init(semaphore, 0, 1) }
+    /// The calling thread begins, or uses, the write transaction.
+    @inline(__always)
+    func hold() { thread.store(pthread_self(), ordering: .relaxed) }
 
-    deinit {
-        sem_destroy(semaphore)
-        semaphore.deallocate()
+    /// The write transaction of the calling thread has ended. Another thread may have begun the next one already.
+    func letGo() {
+        _ = thread.compareExchange(expected: pthread_self(), desired: 0, ordering: .relaxed)
     }
 
-    func take() {
-        while sem_wait(semaphore) != 0 && errno == EINTR {}
-        holder.store(pthread_self(), ordering: .relaxed)
-    }
+    private var isMine: Bool { thread.load(ordering: .relaxed) == pthread_self() }
 
-    func tryTake() -> Bool {
-        guard sem_trywait(semaphore) == 0 else { return false }
-        holder.store(pthread_self(), ordering: .relaxed)
-        return true
-    }
-
-    func end() {
-        holder.store(0, ordering: .relaxed)
-        sem_post(semaphore)
-    }
-
-    /// Takes the turn for the length of `body`; `.busy` instead of waiting for oneself.
-    func during<Value>(_ what: String, _ body: () throws(StorageError) -> Value) throws(StorageError) -> Value {
-        if holder.load(ordering: .relaxed) == pthread_self() {
-            throw .busy("\(what) waits for the write transaction that this thread holds: end that first")
+    /// Runs `body`, which waits for the writer's turn, again and again while the engine takes this thread for the holder
+    /// of that turn. Throws `own` once it is clear that nobody else has it.
+    func waiting<Value>(
+        orThrow own: StorageError, _ body: () throws(StorageError) -> Value
+    ) throws(StorageError) -> Value {
+        var waited = 0
+        var attempts = 0
+        while true {
+            do throws(StorageError) {
+                return try body()
+            } catch {
+                guard case .invalid = error else { throw error }
+                guard !isMine || waited < Self.patienceMilliseconds else { throw own }
+                // Nobody has it: it ended this very moment, or something else is invalid.
+                if thread.load(ordering: .relaxed) == 0 { attempts += 1 }
+                guard attempts < 3 else { throw error }
+            }
+            usleep(1000)
+            waited += 1
         }
-        take()
-        defer { end() }
-        return try body()
     }
 }
 
@@ -173,10 +175,16 @@ public func hb_close(_ store: OpaquePointer?) -> Int32 {
     }
 }
 
+private func ownWriter(_ what: String) -> StorageError {
+    .busy("\(what) waits for the write transaction that this thread holds: end that first")
+}
+
 @c @implementation
 public func hb_checkpoint(_ store: OpaquePointer?) -> Int32 {
     inStore(store) { (store) throws(StorageError) in
-        try store.writer.during("a checkpoint") { () throws(StorageError) in try store.trees.checkpoint() }
+        try store.writer.waiting(orThrow: ownWriter("a checkpoint")) { () throws(StorageError) in
+            try store.trees.checkpoint()
+        }
         return (Result.ok, staysInside: false)
     }
 }
@@ -190,7 +198,7 @@ public func hb_check(
     inStore(store) { (store) throws(StorageError) in
         var problems = 0
         var firstProblem = ""
-        let isSound = try store.writer.during("a check") { () throws(StorageError) in
+        let isSound = try store.writer.waiting(orThrow: ownWriter("a check")) { () throws(StorageError) in
             try store.trees.check { problem in
                 if problems == 0 { firstProblem = problem }
                 problems += 1
@@ -214,9 +222,9 @@ public func hb_backup(_ store: OpaquePointer?, _ path: UnsafePointer<CChar>?) ->
 @c @implementation
 public func hb_compact(_ store: OpaquePointer?) -> Int32 {
     inStore(store) { (store) throws(StorageError) in
-        // Not for as long as it takes: other writers have their turns between its steps.
-        try store.writer.during("a compaction") { () throws(StorageError) in }
-        try store.trees.compact()
+        try store.writer.waiting(orThrow: ownWriter("a compaction")) { () throws(StorageError) in
+            try store.trees.compact()
+        }
         return (Result.ok, staysInside: false)
     }
 }

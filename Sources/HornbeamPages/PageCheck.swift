@@ -20,7 +20,7 @@ extension PageStore {
     package func checkSpace(
         reachable: [(page: UInt64, sectors: UInt32)], transaction: UInt64? = nil, report: (String) -> Void
     ) throws(StorageError) -> Bool {
-        turn.take()
+        try takeTurn()
         defer { turn.give() }
         // The map may name places of a checkpoint whose outcome is unknown.
         if side.failure != nil { return true }

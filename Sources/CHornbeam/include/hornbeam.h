@@ -23,7 +23,8 @@
  *  - A long-lived read transaction keeps the space of everything it can see from being used again: the file grows.
  *  - A store may be used from all threads. A transaction, with its cursors, belongs to one thread at a time; it may be
  *    handed to another thread.
- *  - A thread that holds the write transaction and asks for another one waits for itself, forever.
+ *  - A thread that holds the write transaction and asks for another one would wait for itself: HB_INVALID, after a
+ *    second in which it might have handed the first one to another thread.
  *  - Don't use a store on both sides of a fork(): open it in the process that uses it.
  *  - One process at a time has a store open for writing, once. A second opener gets HB_BUSY.
  *  - When a change fails with HB_CORRUPT, HB_IO or HB_FULL, its transaction can only be aborted: hb_commit then aborts
