@@ -99,11 +99,27 @@ public func hb_open(
     _ path: UnsafePointer<CChar>?, _ options_or_null: UnsafePointer<hb_options>?,
     _ store: UnsafeMutablePointer<OpaquePointer?>?
 ) -> Int32 {
-    guard let store else { return Failure.invalid("hb_open needs a place for the store") }
+    open(path, options_or_null, store, access: nil)
+}
+
+@c @implementation
+public func hb_open_unmapped(
+    _ path: UnsafePointer<CChar>?, _ options_or_null: UnsafePointer<hb_options>?,
+    _ store: UnsafeMutablePointer<OpaquePointer?>?
+) -> Int32 {
+    open(path, options_or_null, store, access: .read)
+}
+
+private func open(
+    _ path: UnsafePointer<CChar>?, _ given: UnsafePointer<hb_options>?,
+    _ store: UnsafeMutablePointer<OpaquePointer?>?, access: PageAccess?
+) -> Int32 {
+    guard let store else { return Failure.invalid("opening a store needs a place for it") }
     store.pointee = nil
     do throws(StorageError) {
-        let given = try copyOptions(options_or_null)
-        let options = try storeOptions(given)
+        let given = try copyOptions(given)
+        var options = try storeOptions(given)
+        if let access { options.access = access }
         let trees =
             given.in_memory != 0
             ? try TreeStore.inMemory(options: options)
@@ -150,6 +166,7 @@ private func storeOptions(_ given: hb_options) throws(StorageError) -> StoreOpti
     options.createIfMissing = !options.readOnly
     options.lockWaitMilliseconds = Int(given.lock_wait_ms)
     options.checkpointBytes = Int(clamping: given.checkpoint_bytes)
+    if given.cache_bytes != 0 { options.cacheBytes = Int(min(given.cache_bytes, 1 << 40)) }
     if options.readOnly, given.in_memory != 0 {
         throw .invalid("hb_options.read_only and in_memory exclude each other: a new store has nothing to read")
     }

@@ -110,7 +110,7 @@ typedef struct {
     size_t struct_size;
     uint32_t durability;       /* HB_DURABLE_…: of transactions that don't choose their own */
     uint32_t page_size;        /* of a new store: a power of two, 4,096 to 65,536; default 8,192 */
-    uint64_t cache_bytes;      /* memory for a writer's changed pages: a hint */
+    uint64_t cache_bytes;      /* memory for changed pages, decoded ones, and what hb_open_unmapped reads */
     uint64_t checkpoint_bytes; /* checkpoint once the journal holds as much; default: half of the journal */
     uint32_t read_only;        /* not 0: never write; the file must be there */
     uint32_t in_memory;        /* not 0: no file, all gone when it is closed; `path` is ignored and may be NULL */
@@ -240,6 +240,37 @@ const char *hb_error(void);
 
 /* The version of the library, as "1.2.3". */
 const char *hb_version(void);
+
+/* ---- More than the least that a program needs ---- */
+
+/* Opens a store like hb_open, but reads its pages by system calls into a cache of cache_bytes instead of mapping the
+ * file: for media whose read errors must be results and not signals, and where address space is short. */
+int hb_open_unmapped(const char *path, const hb_options *options_or_null, hb_store **store);
+
+/* Figures of a store, as of its newest commit or checkpoint; sizes in bytes. Set struct_size to sizeof(hb_figures). */
+typedef struct {
+    size_t struct_size;
+    uint64_t file_bytes;             /* the file */
+    uint64_t used_bytes;             /* of it: what the newest state holds, and the store's own */
+    uint64_t retired_bytes;          /* of it: what only older snapshots or the last checkpoint hold */
+    uint64_t journal_bytes;          /* commits since the last checkpoint */
+    uint64_t journal_capacity_bytes; /* the journal's place in the file */
+    uint64_t page_size;
+    uint64_t transaction;            /* number of the newest committed write transaction */
+    uint64_t checkpoint;             /* number of the last checkpoint */
+    uint64_t older_snapshots;        /* states older than the newest that read transactions hold */
+    uint64_t cache_budget_bytes;     /* the page cache: what it may take, and takes */
+    uint64_t cache_resident_bytes;
+    uint64_t cache_hits;
+    uint64_t cache_misses;
+    uint64_t cache_evictions;
+    uint64_t writer_bytes;           /* of the budget: the open write transaction's pages */
+    uint64_t pinned_bytes;           /* pages that open transactions keep in the cache, */
+    uint64_t copied_bytes;           /* copies of values that they handed out, */
+    uint64_t private_bytes;          /* and their memory beside the budget */
+} hb_figures;
+
+int hb_figures_of(hb_store *store, hb_figures *figures);
 
 #ifdef __cplusplus
 }

@@ -106,6 +106,9 @@ package final class TreeStore: Sendable {
     private static let checkAttempts = 5
 
     package var statistics: StoreStatistics { StoreStatistics(pages.statistics) }
+
+    /// The figures of the page layer, with those of its cache.
+    package var pageStatistics: PageStatistics { pages.statistics }
 }
 
 /// Figures of a store. Sizes in bytes.
