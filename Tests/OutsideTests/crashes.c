@@ -262,7 +262,6 @@ struct recording {
     struct event_log *log;
     struct fault fault;
     uint64_t seed;
-    bool is_strict;
     struct tally *tally; // counts[]: calls that were made
 };
 
@@ -274,7 +273,6 @@ static int record_life(void *context) {
     snprintf(copy, sizeof copy, "%s/copy", recording->folder);
     life = (struct life){.shape = recording->shape, .path = path, .copy_path = copy, .random = mix(recording->seed)};
     life.fails_are_fine = recording->fault.first != 0;
-    life.empty_is_durable = recording->is_strict;
     outside_watch(recording->folder);
     outside_record(recording->log);
     outside_arm(&recording->fault);
@@ -313,7 +311,7 @@ int test_crashes(const struct settings *settings) {
                                   .image_folder = images};
     trial->start.durable = trial->start.in_process = -1;
     trial->start.copied = -1;
-    struct recording recording = {.log = trial->log, .tally = trial->tally, .is_strict = settings->is_strict};
+    struct recording recording = {.log = trial->log, .tally = trial->tally};
     for (uint64_t round = 0; trial->tally->done < states && failed < 10; round++) {
         recording.shape = &shapes[round % shape_count];
         recording.seed = trial->seed = settings->seed * 1000003 + round;

@@ -38,3 +38,4 @@ const char *path_in(const char *folder, const char *name);
 int test_crashes(const struct settings *settings);
 int test_faults(const struct settings *settings);
 int test_damage(const struct settings *settings);
+int test_calls(const struct settings *settings);

@@ -220,7 +220,6 @@ static bool transact(struct life *life) {
         hb_abort(txn);
         return true;
     }
-    if (!life->empty_is_durable && memcmp(&after, &life->model, sizeof after) == 0) durability = HB_DURABLE_NONE;
     uint64_t number = life->commits + 1;
     note_mark(MARK_COMMITTING, number, after.digest, durability);
     if (life->shape->threads > 1) {
