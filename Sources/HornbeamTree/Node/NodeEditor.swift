@@ -150,6 +150,12 @@ struct NodeEditor {
         record.write(to: childPlace(index), isStale: view.stamp.reductionSize > 0)
     }
 
+    /// The child's reduced value must be computed before it is used.
+    func markStale(_ index: Int) {
+        let place = childPlace(index)
+        place.write64(UnsafeRawPointer(place).read64(16) | ChildRecord.staleBit, 16)
+    }
+
     /// Adds to a branch's count of entries below a child; wraps on numbers that only damage can make.
     @inline(__always)
     func addToChild(_ index: Int, _ difference: Int64) {
