@@ -31,7 +31,7 @@ extension TreeWriter {
             if node.view.count == 0 {
                 try pages.free(path[level].page, birth: birth, sectors: nil)
                 removeEntries(tree, of: parent, index..<index + 1, level: level + 1)
-            } else if try !joinIfThin(tree, parent, index, level: level) {
+            } else if try !joinIfThin(tree, parent, index, level: level), !isThin(parent.view) {
                 return
             }
             level += 1
@@ -106,9 +106,7 @@ extension TreeWriter {
         else { return false }
         let separator = memory.separators + (level & 1) * NodeLayout.maximumKey(pageSize: pageSize)
         let key = Bytes(start: separator, count: list.separator(at: cut, to: separator))
-        let valueSize = NodeLayout.childSize + tree.pointee.reductionSize
-        let old = parent.view.cell(index + 1)
-        guard parent.sharesPrefix(key), parent.fits(keySize: key.count, valueSize: valueSize, freed: old.size) != .no
+        guard canTake(parent, key, valueSize: NodeLayout.childSize + tree.pointee.reductionSize, insteadOf: index + 1)
         else { return false }
 
         let left = try own(tree, parent.view.child(index), level: level)
@@ -117,11 +115,38 @@ extension TreeWriter {
         list.write(cut..<list.count, to: right.editor.base, size: pageSize)
         let leftCount = entries(left.editor.view, level)
         parent.setChild(index, ChildRecord(page: left.page, birth: birth, count: leftCount))
-        parent.remove(at: index + 1)
-        if parent.fits(keySize: key.count, valueSize: valueSize) != .asIs { parent.compact(scratch: memory.page) }
         let record = ChildRecord(page: right.page, birth: birth, count: entries(right.editor.view, level))
-        parent.insert(at: index + 1, key: key, value: childValue(tree, record))
+        replaceChild(tree, parent, index + 1, key, childValue(tree, record), level: level + 1)
         return true
+    }
+
+    /// Whether a branch has room for a child under another separator; it may have to do without its prefix.
+    private func canTake(_ branch: NodeEditor, _ key: Bytes, valueSize: Int, insteadOf index: Int) -> Bool {
+        let view = branch.view
+        if branch.sharesPrefix(key) {
+            return branch.fits(keySize: key.count, valueSize: valueSize, freed: view.cell(index).size) != .no
+        }
+        return view.usedSize + view.count * view.prefixSize + key.count <= capacity
+    }
+
+    /// Puts another separator and child in a branch's place `index`, which is not the first. `canTake` has been asked.
+    private func replaceChild(
+        _ tree: OpenTreePointer, _ branch: NodeEditor, _ index: Int, _ key: Bytes, _ value: CellValue, level: Int
+    ) {
+        if branch.sharesPrefix(key) {
+            branch.remove(at: index)
+            if branch.fits(keySize: key.count, valueSize: value.bytes.count) != .asIs {
+                branch.compact(scratch: memory.page)
+            }
+            return branch.insert(at: index, key: key, value: value)
+        }
+        memory.page.copyMemory(from: branch.base, byteCount: pageSize)
+        let copy = NodeView(UnsafeRawPointer(memory.page), size: pageSize)
+        var list = emptyList(tree, level: level)
+        list.append(copy, 0..<index)
+        list.append(copy, index + 1..<copy.count)
+        list.insert(at: index, key: key, value: value)
+        list.write(0..<list.count, to: branch.base, size: pageSize)
     }
 
     /// Joins a branch's children at `index` and after it, if they fit well in one node.
