@@ -99,6 +99,8 @@ struct TreeCheck {
         _ record: ChildRecord, level: Int, bounds: Bounds, each: (NodeView, Int) -> Void
     ) {
         let sectors = UInt32(view.pageSize / 4096)
+        let mark = view.heldMark
+        defer { view.letGo(to: mark) }
         guard take(record.page, sectors) else { return }
         let node: NodeView
         do throws(StorageError) {
@@ -174,6 +176,8 @@ struct TreeCheck {
         longValues += 1
         let long = LongReference(cell.value)
         let sectors = LongValue.sectors(long.size)
+        let mark = view.heldMark
+        defer { view.letGo(to: mark) }
         guard take(long.page, sectors) else { return }
         do throws(StorageError) {
             try pages.verifyWholePage(long.page, birth: long.birth, kind: .longValue, level: 0, sectors: sectors)

@@ -162,6 +162,7 @@ extension Transaction {
         if open.pointee.reductionSize > 0, !isDropped, open.pointee.reduction == nil { throw unknownReduction(open) }
         if let failure { throw failure }
         open.pointee.changes &+= 1
+        view.beginChange()
         return (writer, open)
     }
 

@@ -57,8 +57,8 @@ extension TreeWriter {
         }
     }
 
-    /// Joins a branch's child with a sibling if it has become thin, or else fills it up from one. Whether the branch lost
-    /// an entry by that. `parent` is a page of this transaction; `level` is the child's.
+    /// Joins a branch's child with a sibling if it has become thin, or else fills it up from one. Whether the branch
+    /// lost an entry by that. `parent` is a page of this transaction; `level` is the child's.
     func joinIfThin(
         _ tree: OpenTreePointer, _ parent: NodeEditor, _ index: Int, level: Int
     ) throws(StorageError) -> Bool {

@@ -26,8 +26,8 @@ extension TreeWriter {
         return root.count &- (left?.count ?? 0)
     }
 
-    /// Joins what is thin on the path to a key, until nothing is that can be helped. Each round but the last takes a node
-    /// away, from the top, as a joined branch gives the nodes below it siblings.
+    /// Joins what is thin on the path to a key, until nothing is that can be helped. Each round but the last takes a
+    /// node away, from the top, as a joined branch gives the nodes below it siblings.
     private func tidy(_ tree: OpenTreePointer, around key: Bytes) throws(StorageError) {
         var isChanged = true
         while isChanged, !tree.pointee.root.isEmpty {
@@ -57,6 +57,8 @@ extension TreeWriter {
     }
 
     private func drop(_ tree: OpenTreePointer, _ record: ChildRecord, level: Int) throws(StorageError) {
+        let mark = view.heldMark
+        defer { view.letGo(to: mark) }
         if level > 0 || tree.pointee.longValues > 0 {
             let node = try node(tree, record.page, birth: record.birth, level: level)
             for index in 0..<node.count {
@@ -78,6 +80,8 @@ extension TreeWriter {
             try drop(tree, record, level: level)
             return nil
         }
+        let mark = view.heldMark
+        defer { view.letGo(to: mark) }
         return level == 0
             ? try pruneLeaf(tree, record, from: from, to: to)
             : try pruneBranch(tree, record, level: level, from: from, to: to)
