@@ -9,6 +9,8 @@ package enum Durability: UInt32, Sendable {
     case process = 1
     /// Lost with the process, until a later synced commit or checkpoint makes it durable. Never corrupts.
     case none = 2
+
+    func stronger(_ other: Durability) -> Durability { rawValue <= other.rawValue ? self : other }
 }
 
 /// How to open a store. All sizes in bytes.
