@@ -22,6 +22,8 @@ extension PageStore {
     ) throws(StorageError) -> Bool {
         turn.take()
         defer { turn.give() }
+        // The map may name places of a checkpoint whose outcome is unknown.
+        do throws(StorageError) { try clearWay() } catch { return true }
         if let transaction, newest.withLock({ $0.state.transaction }) != transaction {
             throw .busy("the store was written to during the check")
         }

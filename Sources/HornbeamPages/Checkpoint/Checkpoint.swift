@@ -50,15 +50,15 @@ extension PageStore {
         let (used, capacity) = pipeline.journalUse
         let asked = UInt64(Swift.max(0, options.checkpointBytes)) >> FileFormat.sectorShift
         guard used > capacity / 2 || (asked > 0 && used >= asked) else { return }
-        guard let run = try? beginCheckpoint(growJournal: used > capacity / 2) else { return }
+        guard let run = try? beginCheckpoint(journal: used > capacity / 2 ? .grow : .none) else { return }
         run.write(to: file, pipeline)
         _ = concludeRun()
     }
 
     /// Checkpoints `state`, which the space map already describes, and whose pages are written. No commit is pending.
     /// Throws if it did not come to be: `.failed` if nobody knows.
-    func checkpoint(_ state: PublishedState) throws(StorageError) {
-        let run = try begin(state, growJournal: false)
+    func checkpoint(_ state: PublishedState, journal: RingChange = .none) throws(StorageError) {
+        let run = try begin(state, journal: journal)
         run.write(to: file, pipeline)
         let error = concludeRun()
         if case .half = run.outcome { return }
@@ -70,11 +70,11 @@ extension PageStore {
 
 extension PageStore {
     /// In the turn, while no transaction is open: begins a checkpoint of the newest state; nil if the file has it.
-    func beginCheckpoint(growJournal: Bool = false) throws(StorageError) -> CheckpointRun? {
+    func beginCheckpoint(journal: RingChange = .none) throws(StorageError) -> CheckpointRun? {
         guard file.isDurable else { return nil }
         try clearWay()
         guard side.tip.transaction != side.header.transaction else { return nil }
-        return try begin(side.tip, growJournal: growJournal)
+        return try begin(side.tip, journal: journal)
     }
 
     /// Ends the checkpoint that is under way, and waits until no commit is pending. In the turn.
@@ -86,8 +86,8 @@ extension PageStore {
         settle()
     }
 
-    private func begin(_ state: PublishedState, growJournal: Bool) throws(StorageError) -> CheckpointRun {
-        let plan = try CheckpointPlan(side: side, growJournal: growJournal)
+    private func begin(_ state: PublishedState, journal: RingChange) throws(StorageError) -> CheckpointRun {
+        let plan = try CheckpointPlan(side: side, journal: journal)
         let mark = pipeline.journalMark
         let faults = pipeline.faultCount
         let run = CheckpointRun(

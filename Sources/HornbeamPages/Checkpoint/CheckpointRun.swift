@@ -192,7 +192,8 @@ extension CheckpointRun {
         try Self.read(&page, number, file)
         try page.withBytes { (bytes) throws(StorageError) in
             guard let start = bytes.baseAddress,
-                PageHeader(reading: start).checksum == PageHeader.checksum(of: bytes, number: number)
+                PageHeader(reading: start).checksum == PageHeader.checksum(of: bytes, number: number),
+                start.u8(PageLayout.kind) != PageKind.longValue.code || LongPage.problem(bytes, number: number) == nil
             else { throw lost }
             try file.write(bytes, at: number << FileFormat.sectorShift)
         }

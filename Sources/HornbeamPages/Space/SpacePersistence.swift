@@ -46,6 +46,15 @@ struct SpacePageImage {
     }
 }
 
+/// What a checkpoint does with the journal's ring. A new ring needs the writer's turn throughout.
+enum RingChange {
+    case none
+    /// Another of twice the size.
+    case grow
+    /// Another of the initial size.
+    case move
+}
+
 /// The places of one checkpoint's space pages and journal. Made before anything is written.
 struct CheckpointPlan {
     private(set) var maps: [PageReference]
@@ -63,7 +72,7 @@ struct CheckpointPlan {
     private let formerMaps: [PageReference]
 
     /// Takes the places it needs. `.full` leaves the space map as it was.
-    init(side: WriterSide, growJournal: Bool) throws(StorageError) {
+    init(side: WriterSide, journal change: RingChange = .none) throws(StorageError) {
         maps = side.spaceMaps
         directory = side.header.directory
         directorySectors = side.header.directorySectors
@@ -71,7 +80,12 @@ struct CheckpointPlan {
         formerJournal = journal
         formerMaps = maps
         checkpoint = side.header.checkpoint + 1
-        if growJournal { self.growJournal(side) }
+        switch change {
+        case .none: break
+        case .grow: takeJournal(of: journal.count * 2, side)
+        case .move: takeJournal(of: FileFormat.initialJournalSectors, side)
+        }
+        dropMapsBeyondEnd(side)
         do throws(StorageError) {
             while try moveOnce(side) {}
         } catch {
@@ -81,9 +95,16 @@ struct CheckpointPlan {
         for index in moved.indices where moved[index] { side.space.changedMaps[index] = false }
     }
 
-    /// Doubles the ring. Without the space for it the old one serves on.
-    private mutating func growJournal(_ side: WriterSide) {
-        let count = journal.count * 2
+    /// A file that was cut off has fewer map pages. The bits of those that go lie in a page that stays, so that the
+    /// directory moves too.
+    private mutating func dropMapsBeyondEnd(_ side: WriterSide) {
+        while maps.count > side.space.changedMaps.count {
+            drop(SectorRun(start: maps.removeLast().page, count: UInt32(side.space.pageSectors)), side)
+        }
+    }
+
+    /// A ring of another size or place. Without the space for it the old one serves on.
+    private mutating func takeJournal(of count: UInt64, _ side: WriterSide) {
         guard count <= FileFormat.maximumJournalSectors,
             let first = try? side.takeRun(UInt32(count), keeping: .transaction)
         else { return }

@@ -144,9 +144,21 @@ struct NodeEditor {
         base.write16(0, NodeLayout.deadSize)
     }
 
-    /// Overwrites a branch's child record.
+    /// Overwrites a branch's child record; its reduced value, if the tree has any, is stale then.
     @inline(__always)
-    func setChild(_ index: Int, _ record: ChildRecord) { record.write(to: childPlace(index)) }
+    func setChild(_ index: Int, _ record: ChildRecord) {
+        record.write(to: childPlace(index), isStale: view.stamp.reductionSize > 0)
+    }
+
+    /// Says where a branch's child lies now; what the record says of its entries stays.
+    func moveChild(_ index: Int, to page: UInt64, birth: UInt64) {
+        let place = childPlace(index)
+        place.write64(page, 0)
+        place.write64(birth, 8)
+    }
+
+    /// Overwrites a leaf's reference to a long value.
+    func setLongReference(_ index: Int, _ reference: LongReference) { reference.write(to: childPlace(index)) }
 
     /// Adds to a branch's count of entries below a child; wraps on numbers that only damage can make.
     @inline(__always)
@@ -160,11 +172,10 @@ struct NodeEditor {
         let view = view
         guard view.count > 0 else { return }
         let cell = view.cell(0)
-        let record = ChildRecord(cell.value)
         let start = base + view.slot(0)
         base.write16(view.deadSize + cell.suffixSize, NodeLayout.deadSize)
+        memmove(start + NodeLayout.cellHeader, cell.value, cell.valueSize)
         start.write16(0, 0)
-        record.write(to: start + NodeLayout.cellHeader)
         base.write32(0, NodeLayout.heads)
     }
 
