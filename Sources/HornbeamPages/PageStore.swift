@@ -44,6 +44,7 @@ package final class PageStore: @unchecked Sendable {
     package let options: StoreOptions
     let file: any StoreFile
     let verification: Verification
+    let cache: PageCache
     let turn = WriterTurn()
     let side: WriterSide
     let pipeline: CommitPipeline
@@ -56,6 +57,7 @@ package final class PageStore: @unchecked Sendable {
         self.side = side
         pipeline = CommitPipeline(file: file)
         verification = side.verification
+        cache = side.verification.cache
         pageSize = Int(side.header.pageSize)
         newest = Mutex(Newest(state: side.tip))
         verification.noteFileSize(sectors: side.space.sectorCount)
@@ -163,12 +165,17 @@ package final class PageStore: @unchecked Sendable {
     // MARK: Figures
 
     package var statistics: PageStatistics {
-        newest.withLock { newest in
+        var figures = newest.withLock { newest in
             var figures = newest.statistics
             figures.transaction = newest.state.transaction
             return figures
         }
+        figures.cache = cache.figures
+        return figures
     }
+
+    /// Reads bytes of the file that aren't pages of a tree.
+    var fileReader: FileReader { FileReader(file, mapping: verification.mapping) }
 
     /// Renews the figures; the caller has the turn.
     func noteStatistics() {
