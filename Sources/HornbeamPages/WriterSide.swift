@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that only the holder of the writer's turn may touch: space, pins, frames, the state to build on, the header of the
-// last durable checkpoint. Readers never see it.
+// All that only the holder of the writer's turn may touch: space, pins, frames, the state to build on, the header
+// of the last durable checkpoint. Readers never see it.
 
 import Synchronization
 

@@ -6,8 +6,8 @@
 //   2 write    without the turn: pages to the medium, space pages, zeros for a new ring
 //   3 sync     all that the new header will reach is durable
 //   4 header   slot 0 through, slot 1 through
-//   5 end      in the turn: the former pin goes, what only the former checkpoint reached is free, and the journal's part
-//              before the new position
+//   5 end      in the turn: the former pin goes, what only the former checkpoint reached is free, and so is the
+//              journal's part before the new position
 //
 // Commits go on during 2 to 4: their pages take free places, their records follow those that the state has. What the
 // former checkpoint reaches stays until 5, so a crash before it finds either checkpoint whole, with the journal's chain

@@ -98,8 +98,8 @@ struct JournalWriter {
 
     // MARK: Batches
 
-    /// Takes what has to be written for `durability`; nil if nothing has. The batch goes back by `complete` or `putBack`
-    /// before the next one is taken.
+    /// Takes what has to be written for `durability`; nil if nothing has. The batch goes back by `complete` or
+    /// `putBack` before the next one is taken.
     mutating func take(_ durability: Durability) -> JournalBatch? {
         forget(before: start)
         let isThrough = durability == .full
