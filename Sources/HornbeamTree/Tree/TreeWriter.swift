@@ -62,6 +62,8 @@ final class TreeWriter {
     let path: UnsafeMutablePointer<PathStep>
     let birth: UInt64
     let pageSize: Int
+    /// The tree to whose last leaf the path leads, all of it this transaction's; see `append`.
+    var edge: TreeEdge?
     /// Of a node, in bytes.
     let capacity: Int
 
@@ -104,6 +106,7 @@ final class TreeWriter {
     /// Fills the path from the root to the leaf of `key`. Not of an empty tree. Copies nothing.
     @inline(__always)
     func descend(_ tree: OpenTreePointer, _ key: Bytes) throws(StorageError) -> (index: Int, found: Bool) {
+        edge = nil
         let root = tree.pointee.root
         var page = root.page
         var birth = root.birth
