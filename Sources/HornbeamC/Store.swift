@@ -247,7 +247,7 @@ public func hb_backup(_ store: OpaquePointer?, _ path: UnsafePointer<CChar>?) ->
 @c @implementation
 public func hb_compact(_ store: OpaquePointer?) -> Int32 {
     inStore(store) { (store) throws(StorageError) in
-        try store.writer.waiting(orThrow: ownWriter("a compaction")) { () throws(StorageError) in
+        _ = try store.writer.waiting(orThrow: ownWriter("a compaction")) { () throws(StorageError) in
             try store.trees.compact()
         }
         return (Result.ok, staysInside: false)

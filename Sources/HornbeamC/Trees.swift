@@ -170,9 +170,11 @@ public func hb_get_many(
     values.update(repeating: .none)
     let result = inTransaction(txn) { (handle) throws(StorageError) in
         let tree = handle.treeID(tree)
-        for index in keys.indices {
-            guard let found = try handle.transaction.get(tree, try keys[index].key) else { continue }
-            values[index] = handle.lend(found)
+        var wanted: [Bytes] = []
+        wanted.reserveCapacity(keys.count)
+        for key in keys { wanted.append(try key.key) }
+        for (index, found) in try handle.transaction.getMany(tree, wanted).enumerated() {
+            if let found { values[index] = handle.lend(found) }
         }
         return Result.ok
     }
