@@ -18,11 +18,14 @@ final class StoreHandle: HandleObject {
     /// What a tree's number is mixed with on its way out and in, so that numbers of two stores differ: a tree of
     /// another store comes in as a number that this store never gave out. The low 20 bits stay as they are.
     let treeSalt: UInt32
+    /// What trees may keep, by name.
+    let reductions: [String: Reduction]
 
     private static let opened = Atomic<UInt32>(0)
 
-    init(_ trees: TreeStore) {
+    init(_ trees: TreeStore, reductions: [String: Reduction]) {
         self.trees = trees
+        self.reductions = reductions
         treeSalt = (Self.opened.add(1, ordering: .relaxed).oldValue % 0xFFF + 1) << 20
     }
 }
@@ -99,32 +102,34 @@ public func hb_open(
     _ path: UnsafePointer<CChar>?, _ options_or_null: UnsafePointer<hb_options>?,
     _ store: UnsafeMutablePointer<OpaquePointer?>?
 ) -> Int32 {
-    open(path, options_or_null, store, access: nil)
+    open(path, options_or_null, nil, store)
 }
 
 @c @implementation
-public func hb_open_unmapped(
+public func hb_open_with(
     _ path: UnsafePointer<CChar>?, _ options_or_null: UnsafePointer<hb_options>?,
-    _ store: UnsafeMutablePointer<OpaquePointer?>?
+    _ more: UnsafePointer<hb_more_options>?, _ store: UnsafeMutablePointer<OpaquePointer?>?
 ) -> Int32 {
-    open(path, options_or_null, store, access: .read)
+    open(path, options_or_null, more, store)
 }
 
 private func open(
-    _ path: UnsafePointer<CChar>?, _ given: UnsafePointer<hb_options>?,
-    _ store: UnsafeMutablePointer<OpaquePointer?>?, access: PageAccess?
+    _ path: UnsafePointer<CChar>?, _ given: UnsafePointer<hb_options>?, _ more: UnsafePointer<hb_more_options>?,
+    _ store: UnsafeMutablePointer<OpaquePointer?>?
 ) -> Int32 {
     guard let store else { return Failure.invalid("opening a store needs a place for it") }
     store.pointee = nil
     do throws(StorageError) {
-        let given = try copyOptions(given)
+        let given = try copyOptions(given, of: "hb_options", hb_options())
+        let more = try copyOptions(more, of: "hb_more_options", hb_more_options())
         var options = try storeOptions(given)
-        if let access { options.access = access }
+        if more.unmapped != 0 { options.access = .read }
+        let known = try reductions(more.reductions, count: Int(more.reduction_count))
         let trees =
             given.in_memory != 0
-            ? try TreeStore.inMemory(options: options)
-            : try TreeStore.open(at: try text(path, "the path"), options: options)
-        store.pointee = try HandleTable.insert(StoreHandle(trees))
+            ? try TreeStore.inMemory(options: options, reductions: Array(known.values))
+            : try TreeStore.open(at: try text(path, "the path"), options: options, reductions: Array(known.values))
+        store.pointee = try HandleTable.insert(StoreHandle(trees, reductions: known))
         return Result.ok
     } catch {
         return Failure.report(error)
@@ -132,19 +137,22 @@ private func open(
 }
 
 /// The options with every field that the caller's struct lacks as zero.
-private func copyOptions(_ options: UnsafePointer<hb_options>?) throws(StorageError) -> hb_options {
-    var copy = hb_options()
+/// `none`: all zero.
+private func copyOptions<Options: BitwiseCopyable>(
+    _ options: UnsafePointer<Options>?, of name: String, _ none: Options
+) throws(StorageError) -> Options {
+    var copy = none
     guard let options else { return copy }
-    let known = MemoryLayout<hb_options>.stride
+    let known = MemoryLayout<Options>.stride
     let bytes = UnsafeRawPointer(options)
     // The field of the size alone is sure to be there.
     let claimed = bytes.loadUnaligned(as: Int.self)
     let size = claimed == 0 ? known : claimed
     guard size >= MemoryLayout<Int>.size, size <= 4096 else {
-        throw .invalid("hb_options.struct_size is \(UInt(bitPattern: claimed)): set it to sizeof(hb_options)")
+        throw .invalid("\(name).struct_size is \(UInt(bitPattern: claimed)): set it to sizeof(\(name))")
     }
     if size > known, (known..<size).contains(where: { bytes.load(fromByteOffset: $0, as: UInt8.self) != 0 }) {
-        throw .unsupported("hb_options has fields set that this library doesn't know: use a newer Hornbeam")
+        throw .unsupported("\(name) has fields set that this library doesn't know: use a newer Hornbeam")
     }
     withUnsafeMutableBytes(of: &copy) { $0.copyMemory(from: Bytes(start: bytes, count: min(size, known))) }
     return copy
@@ -239,7 +247,7 @@ public func hb_backup(_ store: OpaquePointer?, _ path: UnsafePointer<CChar>?) ->
 @c @implementation
 public func hb_compact(_ store: OpaquePointer?) -> Int32 {
     inStore(store) { (store) throws(StorageError) in
-        try store.writer.waiting(orThrow: ownWriter("a compaction")) { () throws(StorageError) in
+        _ = try store.writer.waiting(orThrow: ownWriter("a compaction")) { () throws(StorageError) in
             try store.trees.compact()
         }
         return (Result.ok, staysInside: false)

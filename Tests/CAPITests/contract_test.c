@@ -641,7 +641,8 @@ static void figures(void) {
 static void a_store_without_a_mapping(void) {
     hb_store *store;
     hb_options options = {.struct_size = sizeof options, .cache_bytes = 1 << 20};
-    OK(hb_open_unmapped(path_of("unmapped.hornbeam"), &options, &store));
+    hb_more_options more = {.struct_size = sizeof more, .unmapped = 1};
+    OK(hb_open_with(path_of("unmapped.hornbeam"), &options, &more, &store));
     hb_txn *txn = begin(store, HB_WRITE);
     hb_tree tree = tree_of(txn, "t");
     static char value[30000];
@@ -651,7 +652,7 @@ static void a_store_without_a_mapping(void) {
     }
     OK(hb_commit(txn));
     OK(hb_close(store));
-    OK(hb_open_unmapped(path_of("unmapped.hornbeam"), &options, &store));
+    OK(hb_open_with(path_of("unmapped.hornbeam"), &options, &more, &store));
     txn = begin(store, HB_READ);
     OK(hb_tree_open(txn, "t", 0, &tree));
     // A slice lives as long as the transaction, whatever the cache does meanwhile.
@@ -669,6 +670,73 @@ static void a_store_without_a_mapping(void) {
     hb_abort(txn);
     OK(hb_check(store, NULL, NULL));
     OK(hb_close(store));
+}
+
+static void add_value(void *context, hb_slice key, hb_slice value, void *target) {
+    (void)context, (void)key;
+    memcpy(target, value.data, 8);
+}
+
+static void add_sums(void *context, void *target, const void *next) {
+    uint64_t left, right;
+    memcpy(&left, target, 8);
+    memcpy(&right, next, 8);
+    left += right;
+    memcpy(target, &left, 8);
+    (*(_Atomic int *)context)++;
+}
+
+static void reductions_in_c(void) {
+    static _Atomic int combined;
+    uint64_t zero = 0, sum, number;
+    hb_reduction sums = {"sum of values", 8, &zero, add_value, add_sums, &combined};
+    hb_more_options more = {.struct_size = sizeof more, .reduction_count = 1, .reductions = &sums};
+    hb_store *store;
+    hb_tree tree, plain;
+    OK(hb_open_with(path_of("sums.hornbeam"), NULL, &more, &store));
+    hb_txn *txn = begin(store, HB_WRITE);
+    OK(hb_tree_open_reduced(txn, "numbers", HB_TREE_CREATE, "sum of values", &tree));
+    RESULT(hb_tree_open_reduced(txn, "others", HB_TREE_CREATE, "no such", &plain), HB_INVALID);
+    plain = tree_of(txn, "plain");
+    char key[16];
+    for (number = 0; number < 20000; number++) {
+        snprintf(key, sizeof key, "%08llu", (unsigned long long)(number * 7919 % 20000));
+        uint64_t value = number * 7919 % 20000;
+        OK(hb_put(txn, tree, S(key), (hb_slice){&value, 8}));
+    }
+    OK(hb_commit(txn));
+    txn = begin(store, HB_READ);
+    OK(hb_reduce(txn, tree, OPEN, OPEN, &sum, 8));
+    CHECK(sum == 19999ull * 10000);
+    combined = 0;
+    OK(hb_reduce(txn, tree, S("00005000"), S("00015000"), &sum, 8));
+    CHECK(sum == (5000ull + 14999) * 5000 && combined < 1000);
+    OK(hb_reduce(txn, tree, S("5"), S("4"), &sum, 8));
+    CHECK(sum == 0);
+    RESULT(hb_reduce(txn, tree, OPEN, OPEN, &sum, 4), HB_INVALID);
+    RESULT(hb_reduce(txn, tree, OPEN, OPEN, NULL, 8), HB_INVALID);
+    RESULT(hb_reduce(txn, plain, OPEN, OPEN, &sum, 8), HB_INVALID);
+    hb_abort(txn);
+    OK(hb_check(store, NULL, NULL));
+    OK(hb_close(store));
+    // Without the functions the tree can be read, not changed.
+    OK(hb_open(path_of("sums.hornbeam"), NULL, &store));
+    txn = begin(store, HB_WRITE);
+    OK(hb_tree_open(txn, "numbers", 0, &tree));
+    CHECK(count_of(txn, tree) == 20000);
+    RESULT(hb_put(txn, tree, S("x"), (hb_slice){&zero, 8}), HB_UNSUPPORTED);
+    hb_abort(txn);
+    OK(hb_close(store));
+    hb_reduction bad[] = {{NULL, 8, &zero, add_value, add_sums, NULL},  {"n", 0, &zero, add_value, add_sums, NULL},
+                          {"n", 65, &zero, add_value, add_sums, NULL},  {"n", 8, NULL, add_value, add_sums, NULL},
+                          {"n", 8, &zero, NULL, add_sums, NULL},        {"n", 8, &zero, add_value, NULL, NULL},
+                          {"n", SIZE_MAX, &zero, add_value, add_sums, NULL}};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        more.reductions = &bad[i];
+        RESULT(hb_open_with(path_of("sums.hornbeam"), NULL, &more, &store), HB_INVALID);
+    }
+    more.reductions = NULL;
+    RESULT(hb_open_with(path_of("sums.hornbeam"), NULL, &more, &store), HB_INVALID);
 }
 
 // ---- All of them
@@ -698,6 +766,7 @@ static const struct test tests[] = {
     TEST(a_failed_open_leaves_nothing),
     TEST(figures),
     TEST(a_store_without_a_mapping),
+    TEST(reductions_in_c),
 };
 
 int main(int count, char **arguments) {

@@ -243,9 +243,37 @@ const char *hb_version(void);
 
 /* ---- More than the least that a program needs ---- */
 
-/* Opens a store like hb_open, but reads its pages by system calls into a cache of cache_bytes instead of mapping the
- * file: for media whose read errors must be results and not signals, and where address space is short. */
-int hb_open_unmapped(const char *path, const hb_options *options_or_null, hb_store **store);
+/* What a tree keeps of the entries below each branch, so that hb_reduce of any range takes O(log n) pages: sums,
+ * extremes, anything that can be combined. The file has only the name and the size; the functions are the program's.
+ * They must give the same bytes for the same input for ever (a changed function needs another name), may be called
+ * from any thread that uses the store, and must not call the library. */
+typedef struct {
+    const char *name;     /* 1 to 64 bytes of UTF-8 */
+    size_t size;          /* of a reduced value: 1 to 64 bytes */
+    const void *identity; /* what no entries come to: neutral in combine */
+    void (*map)(void *context, hb_slice key, hb_slice value, void *target); /* writes what one entry comes to */
+    void (*combine)(void *context, void *target, const void *next); /* adds later entries to earlier ones; associative */
+    void *context;
+} hb_reduction;
+
+/* Set struct_size to sizeof(hb_more_options). All zero: hb_open. */
+typedef struct {
+    size_t struct_size;
+    uint32_t unmapped;        /* not 0: pages are read by system calls into the cache of cache_bytes, the file isn't
+                                 mapped: for media whose read errors must be results, and little address space */
+    uint32_t reduction_count;
+    const hb_reduction *reductions; /* of all trees that will be changed: copied, but for what context points to */
+} hb_more_options;
+
+int hb_open_with(const char *path, const hb_options *options_or_null, const hb_more_options *more, hb_store **store);
+
+/* hb_tree_open; a tree that is made keeps the reduction of that name, one that is there keeps what it has. A tree whose
+ * reduction the store was opened without can be read, but not changed: HB_UNSUPPORTED. */
+int hb_tree_open_reduced(hb_txn *txn, const char *name, uint32_t flags, const char *reduction, hb_tree *tree);
+
+/* What the entries from `from` to before `to` come to; an empty slice is an open end. HB_INVALID: the tree keeps no
+ * reduction, or one of another size. */
+int hb_reduce(hb_txn *txn, hb_tree tree, hb_slice from, hb_slice to, void *target, size_t size);
 
 /* Figures of a store, as of its newest commit or checkpoint; sizes in bytes. Set struct_size to sizeof(hb_figures). */
 typedef struct {
