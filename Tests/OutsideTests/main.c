@@ -109,7 +109,6 @@ int main(int count, char **arguments) {
         if (strcmp(arguments[i], "--size") == 0) settings.size = (uint32_t)strtoul(value, NULL, 10);
         if (strcmp(arguments[i], "--only") == 0) settings.only = value;
         if (strcmp(arguments[i], "--verbose") == 0) settings.is_verbose = true;
-        if (strcmp(arguments[i], "--strict") == 0) settings.is_strict = true;
     }
     if (strcmp(arguments[1], "crashes") == 0) return test_crashes(&settings);
     if (strcmp(arguments[1], "faults") == 0) return test_faults(&settings);

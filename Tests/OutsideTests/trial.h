@@ -12,7 +12,6 @@ struct settings {
     uint32_t size;      // how much to do: states, faults or files
     const char *only;   // a shape or kind, or NULL
     bool is_verbose;
-    bool is_strict; // holds the engine to what it doesn't promise yet
 };
 
 // What parent and children share.

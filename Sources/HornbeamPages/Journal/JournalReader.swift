@@ -66,6 +66,14 @@ struct JournalReader {
         return tail
     }
 
+    /// Which transaction of this generation was durable, as far as the file says so.
+    func witness() throws(StorageError) -> JournalWitness? {
+        guard let sector = try file.bytes(at: JournalWitness.offset, count: FileFormat.sectorSize).baseAddress,
+            let witness = JournalWitness(reading: sector), witness.generation == header.generation
+        else { return nil }
+        return witness
+    }
+
     private func record(at position: UInt64, limit: UInt64) throws(StorageError) -> JournalRecord? {
         let offset = (ring.first + position) << FileFormat.sectorShift
         guard let start = try file.bytes(at: offset, count: FileFormat.sectorSize).baseAddress else { return nil }
