@@ -43,6 +43,12 @@ package final class Workload: @unchecked Sendable {
 
     package var committed: Int { digests.count - 1 }
 
+    /// Of the last acknowledged commit.
+    package var visibleDigest: UInt64 { model.digest }
+
+    /// Forgets the snapshots of a store that is given up.
+    package func letGo() { held.removeAll() }
+
     /// The life goes on after a crash in a store that was found in state `index`.
     package func resume(at index: Int, _ store: TreeStore) throws {
         held.removeAll()
