@@ -90,6 +90,7 @@ extension PageStore {
         verification.noteFileSize(sectors: space.sectorCount)
         let side = WriterSide(file: file, verification: verification, space: space, header: header)
         try side.loadSpace()
+        if !options.readOnly { verification.foreign.fill(from: side.space, own: side.ownRuns) }
         let state = PublishedState(transaction: header.transaction, root: header.root)
         let store = PageStore(file: file, options: options, side: side, state: state)
         side.retired.pin(header.transaction)
