@@ -50,7 +50,7 @@ package final class PageView {
     }
 
     /// The writer's view. It needs no pin: only its own commit could free what it sees.
-    init(store: PageStore, state: PublishedState, frames: FrameTable) {
+    init(store: PageStore, state: PublishedState, number: UInt64, frames: FrameTable) {
         self.store = store
         pageSize = store.pageSize
         transaction = state.transaction
@@ -60,7 +60,7 @@ package final class PageView {
         capacity = pages.capacity
         verified = pages.verified
         mapping = store.verification.mapping
-        frameBirth = state.transaction + 1
+        frameBirth = number
         self.frames = frames
         pinned = nil
     }
