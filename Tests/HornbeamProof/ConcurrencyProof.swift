@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writers and readers on threads, on one store. Every snapshot must hold what every commit keeps true (the sum of all
-// accounts), a thread's commits must show to whoever looks later, and the numbers in its tree must be without a gap. Run under the
-// thread sanitizer by `make tsan`, and by the soak in a process that is killed.
+// accounts), a thread's commits must show to whoever looks later, and the numbers in its tree must be without a gap.
+// Run under the thread sanitizer by `make tsan`, and by the soak in a process that is killed.
 
 import Foundation
 import HornbeamPages
@@ -25,7 +25,8 @@ package final class ConcurrencyProof: Sendable {
     private let acknowledged: @Sendable (Int, UInt64) -> Void
 
     package init(
-        _ store: TreeStore, writers: Int, seed: UInt64, acknowledged: @escaping @Sendable (Int, UInt64) -> Void = { _, _ in }
+        _ store: TreeStore, writers: Int, seed: UInt64,
+        acknowledged: @escaping @Sendable (Int, UInt64) -> Void = { _, _ in }
     ) throws {
         self.store = store
         self.writers = writers
@@ -64,7 +65,12 @@ package final class ConcurrencyProof: Sendable {
                     stops.store(true, ordering: .relaxed)
                 }
                 // The readers go on for as long as anybody writes.
-                let isLast = index < writers && busyWriters.withLock { $0 -= 1; return $0 == 0 }
+                let isLast =
+                    index < writers
+                    && busyWriters.withLock {
+                        $0 -= 1
+                        return $0 == 0
+                    }
                 if isLast { stops.store(true, ordering: .relaxed) }
                 group.leave()
             }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that fail. A life of a workload goes on while calls to the file fail with one error number or another, once or for
-// a while, in the workload, in recovery and at the close. After a failed write the same handle goes on; after a failed sync it
-// refuses writes until it is reopened; whatever happens, what was acknowledged is there, and nothing of what failed.
+// Calls that fail. A life of a workload goes on while calls to the file fail with one error number or another, once or
+// for a while, in the workload, in recovery and at the close. After a failed write the same handle goes on; after a
+// failed sync it refuses writes until it is reopened; whatever happens, what was acknowledged is there, and nothing of
+// what failed.
 
 import Glibc
 import HornbeamPages
@@ -99,7 +100,8 @@ package final class FaultProof {
         disk.plan = nil
         guard let store else { return }
         try expect(
-            try store.digest() == workload.visibleDigest, "the visible state isn't that of the last acknowledged commit")
+            try store.digest() == workload.visibleDigest, "the visible state isn't that of the last acknowledged commit"
+        )
         if try isFailed(store) {
             failed[first, default: 0] += 1
             // After a failed write nothing is unknown, once it is done again or taken back.

@@ -35,7 +35,7 @@ package enum ProofCommand {
     }
 
     private static func usage() -> Int32 {
-        say("usage: hornbeam-proof crash STATES [SEED] | hostile MUTATIONS [SEED] | faults FAULTS [SEED] | soak MINUTES [SEED]")
+        say("usage: hornbeam-proof crash STATES | hostile MUTATIONS | faults FAULTS | soak MINUTES, each with [SEED]")
         return 64
     }
 
@@ -63,12 +63,16 @@ package enum ProofCommand {
         let counts = SimulatedDisk.Operation.allCases.compactMap { operation in
             proof.struck[operation].map { "\(operation) \($0) (\(proof.failed[operation] ?? 0) refused writes after)" }
         }
-        say("seed \(seed): \(proof.total) faults in \(proof.lives) lives, none wrong: \(counts.joined(separator: ", "))")
+        say(
+            "seed \(seed): \(proof.total) faults in \(proof.lives) lives, none wrong: \(counts.joined(separator: ", "))"
+        )
     }
 
     private static func soak(minutes: Int, _ seed: UInt64) throws {
         var soak = try Soak(program: "/proc/self/exe", seed: seed)
-        try soak.run(minutes: Double(minutes)) { say("seed \(seed): \($0.kills) kills, \($0.commits) numbers found again") }
+        try soak.run(minutes: Double(minutes)) {
+            say("seed \(seed): \($0.kills) kills, \($0.commits) numbers found again")
+        }
         say("seed \(seed): \(soak.kills) kills in \(minutes) minutes, \(soak.commits) numbers found again, none lost")
     }
 

@@ -56,7 +56,8 @@ package struct Soak {
         child.waitUntilExit()
         kills += 1
         guard child.terminationReason == .uncaughtSignal, child.terminationStatus == SIGKILL else {
-            throw ProofFailure("seed \(seed), kill \(kills): the child ended by itself: \(String(decoding: said.suffix(2000), as: UTF8.self))")
+            let words = String(decoding: said.suffix(2000), as: UTF8.self)
+            throw ProofFailure("seed \(seed), kill \(kills): the child ended by itself: \(words)")
         }
         try verify(acknowledged: Self.acknowledgements(said))
     }
@@ -82,7 +83,8 @@ package struct Soak {
         for (writer, least) in acknowledged.enumerated() {
             let found = try ConcurrencyProof.lastNumber(of: writer, in: read)
             try expect(
-                found >= least, "seed \(seed), kill \(kills): writer \(writer) has \(found), but \(least) was acknowledged")
+                found >= least,
+                "seed \(seed), kill \(kills): writer \(writer) has \(found), but \(least) was acknowledged")
             try ConcurrencyProof.checkNumbers(of: writer, in: read, sample: 200, &random)
             commits += found
         }

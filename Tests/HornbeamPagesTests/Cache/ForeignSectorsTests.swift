@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A forged parent that names a page, whole and with a right checksum, where no tree's page can be. Once, such a page was
-// verified and trusted, and the journal or the next allocation wrote over it under its readers.
+// A forged parent that names a page, whole and with a right checksum, where no tree's page can be. Once, such a page
+// was verified and trusted, and the journal or the next allocation wrote over it under its readers.
 
 import HornbeamTestSupport
 import Testing
@@ -29,7 +29,9 @@ struct ForeignSectorsTests {
     }
 
     /// The same file with the leaf copied to `place`, and the root naming it there.
-    private func forged(_ image: DiskImage, _ root: UInt64, _ leaf: UInt64, _ entry: Int, at place: UInt64) -> DiskImage {
+    private func forged(
+        _ image: DiskImage, _ root: UInt64, _ leaf: UInt64, _ entry: Int, at place: UInt64
+    ) -> DiskImage {
         var image = image
         var page = image[leaf]
         seal(&page, place)
