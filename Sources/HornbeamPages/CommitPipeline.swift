@@ -148,7 +148,8 @@ final class CommitPipeline: @unchecked Sendable {
         let isFull = journal?.isFull ?? false
         let batch = journal?.take(isFull ? .full : asked)
         var error: StorageError?
-        if let batch, let ring = journal?.ring, let generation = journal?.generation, let published = journal?.published {
+        if let batch, let ring = journal?.ring, let generation = journal?.generation, let published = journal?.published
+        {
             var isOpen = false
             monitor.unlock()
             do throws(StorageError) {
