@@ -49,8 +49,8 @@ final class WriterHands: Sendable {
 
     private var isMine: Bool { thread.load(ordering: .relaxed) == pthread_self() }
 
-    /// Runs `body`, which waits for the writer's turn, again and again while the engine takes this thread for the holder
-    /// of that turn. Throws `own` once it is clear that nobody else has it.
+    /// Runs `body`, which waits for the writer's turn, again and again while the engine takes this thread for the
+    /// holder of that turn. Throws `own` once it is clear that nobody else has it.
     func waiting<Value>(
         orThrow own: StorageError, _ body: () throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
