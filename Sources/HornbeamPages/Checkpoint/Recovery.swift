@@ -15,12 +15,6 @@ extension PageStore {
             throw .corrupt(
                 Corruption(reason: "the journal's record after transaction \(newest), which was durable, is damaged"))
         }
-        let newest = chain.last?.record.transaction ?? side.header.transaction
-        if let witness = try reader.witness(), witness.transaction > newest {
-            throw .corrupt(
-                Corruption(
-                    reason: "the journal ends with transaction \(newest), but \(witness.transaction) was durable once"))
-        }
         if options.readOnly {
             guard chain.isEmpty else {
                 throw .readOnly("\(file.path) was not closed: open it for writing once, to recover it")
