@@ -35,6 +35,8 @@ final class StoreHandle: HandleObject {
 final class WriterHands: Sendable {
     /// The thread that used it last; 0 if none is open.
     private let thread = Atomic<UInt>(0)
+    /// The process that opened the store: a child's threads look like its own.
+    private let process = getpid()
     /// For how long a thread that holds the write transaction waits for it to be handed on.
     private static let patienceMilliseconds = 1000
 
@@ -60,7 +62,7 @@ final class WriterHands: Sendable {
             do throws(StorageError) {
                 return try body()
             } catch {
-                guard case .invalid = error else { throw error }
+                guard case .invalid = error, process == getpid() else { throw error }
                 guard !isMine || waited < Self.patienceMilliseconds else { throw own }
                 // Nobody has it: it ended this very moment, or something else is invalid.
                 if thread.load(ordering: .relaxed) == 0 { attempts += 1 }
