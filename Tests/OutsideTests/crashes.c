@@ -79,8 +79,9 @@ static bool may_hold(const struct history *history, int64_t oldest, uint64_t dig
 // Opens the store at `path` and compares; `digest` gets what it holds.
 static bool opens_with(const struct history *history, int64_t oldest, const char *path, bool goes_on, uint64_t *digest) {
     hb_store *store;
+    hb_more_options more = {.struct_size = sizeof more, .unmapped = goes_on};
     int problems = 0, result;
-    if ((result = hb_open(path, NULL, &store)) != HB_OK) return say_problem("hb_open gave %d", result), false;
+    if ((result = hb_open_with(path, NULL, &more, &store)) != HB_OK) return say_problem("hb_open gave %d", result), false;
     bool is_right = false;
     if ((result = digest_of(store, digest)) != HB_OK) {
         say_problem("reading all gave %d", result);
