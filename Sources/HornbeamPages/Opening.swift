@@ -53,13 +53,22 @@ extension PageStore {
         space.reserve(SectorRun(start: 0, count: UInt32(FileFormat.reservedSectors)))
         if file.isDurable { space.reserve(header.journal.run) }
         try file.grow(to: header.fileSectors << FileFormat.sectorShift)
-        let side = WriterSide(file: file, verification: verification, space: space, header: header)
         let empty = PublishedState(transaction: 0, root: RootRecord())
-        let store = PageStore(file: file, options: options, side: side, state: empty)
+        return try establish(file, options, verification, space, header, empty)
+    }
+
+    /// Makes a file that holds the pages of `state`, as `space` says, a whole, durable store, and gives it its name.
+    @discardableResult
+    static func establish(
+        _ file: any StoreFile, _ options: StoreOptions, _ verification: Verification, _ space: SpaceMap,
+        _ header: HeaderSlot, _ state: PublishedState
+    ) throws(StorageError) -> PageStore {
+        let side = WriterSide(file: file, verification: verification, space: space, header: header)
+        let store = PageStore(file: file, options: options, side: side, state: state)
         if file.isDurable {
             do throws(StorageError) {
                 try CheckpointPlan.zero(header.journal, file)
-                try store.checkpoint(empty, growJournal: false) {}
+                try store.checkpoint(state, growJournal: false) {}
                 try file.giveName()
             } catch .failed(let cause) {
                 throw cause
