@@ -61,8 +61,8 @@ extension LinuxFile {
         return try adopt(path: path, descriptor: descriptor, pendingName: nil, options: options)
     }
 
-    /// Makes a new, still unnamed and empty file for `path`; `.exists` if there is something already. What decides in the
-    /// end is `giveName`.
+    /// Makes a new, still unnamed and empty file for `path`; `.exists` if there is something already. What decides in
+    /// the end is `giveName`.
     static func createNew(path: String) throws(StorageError) -> LinuxFile {
         var information = stat()
         guard lstat(path, &information) != 0 else { throw .exists(path: path) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A consistent copy of a store, written beside its readers and its writer: the pages of one snapshot, each verified from
-// its bytes as it is copied, into a new store without gaps. Nodes stay as they are but for the places they refer to, so
+// A consistent copy of a store, written beside its readers and its writer: the pages of one snapshot, each verified
+// from its bytes as it is copied, into a new store without gaps. Nodes stay as they are but for the places they refer to, so
 // that reductions and counts need nobody who understands them. Never writes to the store it copies.
 
 package import HornbeamPages
@@ -10,13 +10,15 @@ package struct BackupProgress: Sendable {
     package var copiedBytes: UInt64 = 0
     /// An estimate: what was in use when the copy began.
     package var totalBytes: UInt64 = 0
+
+    package init() {}
 }
 
 extension TreeStore {
-    /// Copies the newest committed state to a new file at `path`, which appears under its name only once it is whole and
-    /// durable. A page that can't be read ends it, with an error that names the tree and the keys, and so does `progress`
-    /// by returning false; then nothing is left behind. False if it was ended so. `.exists` if there is something at
-    /// `path`.
+    /// Copies the newest committed state to a new file at `path`, which appears under its name only once it is whole
+    /// and durable. A page that can't be read ends it, with an error that names the tree and the keys, and so does
+    /// `progress` by returning false; then nothing is left behind. False if it was ended so. `.exists` if there is
+    /// something at `path`.
     @discardableResult
     package func backup(
         to path: String, progress: (BackupProgress) -> Bool = { _ in true }

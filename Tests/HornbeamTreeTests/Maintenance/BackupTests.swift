@@ -28,7 +28,8 @@ struct BackupTests {
         try StoreBuilder(file: disk, pageSize: pageSize)
     }
 
-    @Test("has the same content, page size and transaction number, and no gaps", .seeded, arguments: [4096, 8192, 65536])
+    @Test(
+        "has the same content, page size and transaction number, and no gaps", .seeded, arguments: [4096, 8192, 65536])
     func content(pageSize: Int) throws {
         let (source, store, model) = try sparse(pageSize: pageSize)
         let target = try SimulatedDisk()
