@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A consistent copy of a store, written beside its readers and its writer: the pages of one snapshot, each verified
-// from its bytes as it is copied, into a new store without gaps. Nodes stay as they are but for the places they refer to, so
-// that reductions and counts need nobody who understands them. Never writes to the store it copies.
+// from its bytes as it is copied, into a new store without gaps. Nodes stay as they are but for the places they refer
+// to, so that reductions and counts need nobody who understands them. Never writes to the store it copies.
 
 package import HornbeamPages
 
