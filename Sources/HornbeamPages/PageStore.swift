@@ -44,6 +44,7 @@ package final class PageStore: @unchecked Sendable {
     package let options: StoreOptions
     let file: any StoreFile
     let verification: Verification
+    let cache: PageCache
     let turn = WriterTurn()
     let side: WriterSide
     let newest: Mutex<Newest>
@@ -53,6 +54,7 @@ package final class PageStore: @unchecked Sendable {
         self.options = options
         self.side = side
         verification = side.verification
+        cache = side.verification.cache
         pageSize = Int(side.header.pageSize)
         newest = Mutex(Newest(state: state))
         verification.noteFileSize(sectors: side.space.sectorCount)
@@ -165,7 +167,14 @@ package final class PageStore: @unchecked Sendable {
 
     // MARK: Figures
 
-    package var statistics: PageStatistics { newest.withLock { $0.statistics } }
+    package var statistics: PageStatistics {
+        var figures = newest.withLock { $0.statistics }
+        figures.cache = cache.figures
+        return figures
+    }
+
+    /// Reads bytes of the file that aren't pages of a tree.
+    var fileReader: FileReader { FileReader(file, mapping: verification.mapping) }
 
     /// Renews the figures; the caller has the turn.
     func noteStatistics() {
