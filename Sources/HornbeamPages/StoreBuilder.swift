@@ -82,7 +82,8 @@ package final class StoreBuilder {
         let header = HeaderSlot(
             pageSize: UInt32(pageSize), identifierLow: .random(in: 0...UInt64.max),
             identifierHigh: .random(in: 0...UInt64.max))
-        let verification = try Verification(mapping: file.mapping, path: file.path) { (_, _) in nil }
+        let cache = try PageCache(budget: 1 << 20, pageSize: pageSize)
+        let verification = try Verification(file: file, mapping: nil, cache: cache) { (_, _) in nil }
         try PageStore.establish(
             file, StoreOptions(), verification, space, header,
             PublishedState(transaction: transaction, root: root))

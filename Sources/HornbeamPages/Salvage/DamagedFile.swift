@@ -252,12 +252,12 @@ package final class DamagedFile {
             guard let bytes = read(sector, 1) else { continue }
             bytes.withUnsafeBytes { copy.write($0, at: sector << FileFormat.sectorShift) }
         }
-        let reader = JournalReader(header: header, mapping: copy.mapping)
-        let chain = reader.chain()
+        let reader = JournalReader(header: header, file: FileReader(copy, mapping: copy.mapping))
+        let chain = try reader.chain()
         for entry in chain {
             try reader.withPayload(of: entry) { (payload) throws(StorageError) in try each(payload) }
         }
-        if case .damaged(let transaction) = reader.tail(after: chain) {
+        if case .damaged(let transaction) = try reader.tail(after: chain) {
             notes.append("the journal is damaged: transaction \(transaction) and all after it are lost")
         }
     }

@@ -132,12 +132,11 @@ private struct BackupCopy {
         _ record: ChildRecord, _ level: Int, _ source: Source
     ) throws(StorageError) -> NodeEditor {
         let kind = level == 0 ? PageKind.leaf : PageKind.branch
-        try pages.verifyWholePage(
-            record.page, birth: record.birth, kind: kind, level: UInt8(truncatingIfNeeded: level))
-        let found = try view.node(record.page, birth: record.birth, level: level)
         let place = level + (source.isCatalogue ? NodeLayout.maximumLevels : 0)
         let node = NodeEditor(buffers + place * view.pageSize, size: view.pageSize)
-        node.base.copyMemory(from: found.base, byteCount: view.pageSize)
+        try pages.withWholePage(
+            record.page, birth: record.birth, kind: kind, level: UInt8(truncatingIfNeeded: level)
+        ) { (page) throws(StorageError) in node.base.copy(page) }
         guard node.view.stamp == (level == 0 ? source.leafStamp : source.branchStamp) else {
             throw .corrupt(
                 Corruption(page: record.page, reason: "it is marked as a node of tree number \(node.view.stamp.tree)"))
@@ -178,16 +177,19 @@ private struct BackupCopy {
         var long = LongReference(node.view.cell(index).value)
         let sectors = LongValue.sectors(long.size)
         do throws(StorageError) {
-            try pages.verifyWholePage(long.page, birth: long.birth, kind: .longValue, level: 0, sectors: sectors)
-            // Compares the size too.
-            _ = try LongValue.read(long, in: view)
+            long.page = try pages.withWholePage(
+                long.page, birth: long.birth, kind: .longValue, level: 0, sectors: sectors
+            ) { (page) throws(StorageError) in
+                guard LongPage.valueSize(page) == long.size else {
+                    throw .corrupt(Corruption(page: long.page, reason: "the value has another size than its entry says"))
+                }
+                return try target.addLong(page)
+            }
         } catch {
             throw error.inTree(source.name).withKeys("the value of \(KeyRange.words(node.view.keyBytes(index)))")
         }
-        let page = try view.longPage(long.page, birth: long.birth, sectors: sectors)
-        long.page = try target.addLong(page)
         node.setLongReference(index, long)
-        try note(page.count, report)
+        try note(Int(sectors) * FileFormat.sectorSize, report)
     }
 
     private mutating func note(_ bytes: Int, _ report: Report) throws(StorageError) {

@@ -17,6 +17,14 @@ package struct SalvageReport: Sendable {
 
         package init(name: String) { self.name = name }
 
+        fileprivate var losses: [String] {
+            var words = lost.map { "\($0) are lost" }
+            if lostEntries > 0 { words.append("\(lostEntries) entries are lost in all") }
+            words += lostValues.map { "the value of \($0) is lost" }
+            if isDoubtful { words.append("its entries may be out of date, or have been deleted since") }
+            return words
+        }
+
         package var isWhole: Bool { lost.isEmpty && lostValues.isEmpty && !isDoubtful }
     }
 
@@ -32,12 +40,6 @@ package struct SalvageReport: Sendable {
 
     /// Each loss in words, one a line.
     package var losses: [String] {
-        notes + trees.flatMap { (tree) in
-            tree.lost.map { "tree “\(tree.name)”: \($0) are lost" }
-                + (tree.lostEntries > 0 ? ["tree “\(tree.name)”: \(tree.lostEntries) entries are lost in all"] : [])
-                + tree.lostValues.map { "tree “\(tree.name)”: the value of \($0) is lost" }
-                + (tree.isDoubtful
-                    ? ["tree “\(tree.name)”: its entries may be out of date, or have been deleted since"] : [])
-        }
+        notes + trees.flatMap { (tree) in tree.losses.map { "tree “\(tree.name)”: \($0)" } }
     }
 }

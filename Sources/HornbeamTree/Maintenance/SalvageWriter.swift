@@ -111,8 +111,9 @@ struct SalvageWriter {
     /// The tree of a number in the damaged store; one of which nothing else was found gets a name by it.
     private mutating func tree(_ number: UInt32) throws(StorageError) -> TreeID {
         let known = trees[number]
-        let name = known ?? SalvagedTree.name(of: number)
+        var name = known ?? SalvagedTree.name(of: number)
         if known == nil {
+            while report.trees.contains(where: { $0.name == name }) { name += "-new" }
             trees[number] = name
             report.trees.append(SalvageReport.Tree(name: name))
             report.trees[report.trees.count - 1].lost = [KeyRange()]

@@ -14,7 +14,7 @@ package enum Program {
         InfoCommand.declaration, CheckCommand.declaration, SchemaCommand.declaration, SchemaApplyCommand.declaration,
         QueryCommand.declaration, SearchCommand.declaration, ImportCommand.declaration, ExportCommand.declaration,
         TreeListCommand.declaration, TreeScanCommand.declaration, BackupCommand.declaration,
-        CompactCommand.declaration,
+        CompactCommand.declaration, SalvageCommand.declaration,
     ]
 
     package static func main() -> Never {
