@@ -68,12 +68,12 @@ extension PageStore {
         _ file: any StoreFile, _ options: StoreOptions, _ verification: Verification, _ space: SpaceMap,
         _ header: HeaderSlot, _ state: PublishedState
     ) throws(StorageError) -> PageStore {
-        let side = WriterSide(file: file, verification: verification, space: space, header: header)
-        let store = PageStore(file: file, options: options, side: side, state: state)
+        let side = WriterSide(file: file, verification: verification, space: space, header: header, state: state)
+        let store = PageStore(file: file, options: options, side: side)
         if file.isDurable {
             do throws(StorageError) {
                 try CheckpointPlan.zero(header.journal, file)
-                try store.checkpoint(state, growJournal: false) {}
+                try store.checkpoint(state)
                 try file.giveName()
             } catch .failed(let cause) {
                 throw cause
@@ -97,10 +97,10 @@ extension PageStore {
         }
         space.grow(to: extents * FileFormat.extentSectors)
         verification.noteFileSize(sectors: space.sectorCount)
-        let side = WriterSide(file: file, verification: verification, space: space, header: header)
-        try side.loadSpace()
         let state = PublishedState(transaction: header.transaction, root: header.root)
-        let store = PageStore(file: file, options: options, side: side, state: state)
+        let side = WriterSide(file: file, verification: verification, space: space, header: header, state: state)
+        try side.loadSpace()
+        let store = PageStore(file: file, options: options, side: side)
         side.retired.pin(header.transaction)
         return store
     }

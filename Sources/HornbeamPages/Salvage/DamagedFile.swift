@@ -257,8 +257,8 @@ package final class DamagedFile {
         for entry in chain {
             try reader.withPayload(of: entry) { (payload) throws(StorageError) in try each(payload) }
         }
-        if case .damaged(let transaction) = try reader.tail(after: chain) {
-            notes.append("the journal is damaged: transaction \(transaction) and all after it are lost")
+        if case .damaged(let last) = try reader.tail(after: chain) {
+            notes.append("the journal is damaged: the commits after transaction \(last) are lost")
         }
     }
 }

@@ -181,7 +181,7 @@ private struct BackupCopy {
                 long.page, birth: long.birth, kind: .longValue, level: 0, sectors: sectors
             ) { (page) throws(StorageError) in
                 guard LongPage.valueSize(page) == long.size else {
-                    throw .corrupt(Corruption(page: long.page, reason: "the value has another size than its entry says"))
+                    throw .corrupt(Corruption(page: long.page, reason: "the value is not as long as its entry says"))
                 }
                 return try target.addLong(page)
             }

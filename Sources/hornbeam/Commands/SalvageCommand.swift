@@ -8,8 +8,8 @@ enum SalvageCommand {
         path: ["salvage"],
         summary: "save what is readable of a damaged store",
         discussion: "Reads all that is still readable of a store, also of one that can't be opened any more, and "
-            + "writes it to a new store. The damaged file is not changed. What is lost is listed: exit code 1 if anything is. "
-            + "A tree whose name is lost is called recovered-1, recovered-2 and so on.",
+            + "writes it to a new store. The damaged file is not changed. What is lost is listed: exit code 1 if "
+            + "anything is. A tree whose name is lost is called recovered-1, recovered-2 and so on.",
         operands: [.store, OperandDeclaration(name: "NEW", help: "the new file")],
         examples: ["salvage packages.hornbeam saved.hornbeam"],
         run: run)
