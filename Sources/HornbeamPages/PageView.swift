@@ -26,10 +26,11 @@ package final class PageView {
     /// Births of pages that lie in frames: the open transaction's; no page's in a reader.
     @usableFromInline let frameBirth: UInt64
 
-    private let frames: FrameTable?
+    let frames: FrameTable?
+    let unplaced: UnplacedLeaves?
     /// Keeps the mapping and the bits alive.
     let store: PageStore
-    private let mapping: Mapping?
+    let mapping: Mapping?
     /// The pinned state; nil once it is unpinned, and in the writer's view.
     private var pinned: PublishedState?
 
@@ -46,11 +47,12 @@ package final class PageView {
         mapping = store.verification.mapping
         frameBirth = .max
         frames = nil
+        unplaced = nil
         pinned = state
     }
 
     /// The writer's view. It needs no pin: only its own commit could free what it sees.
-    init(store: PageStore, state: PublishedState, frames: FrameTable) {
+    init(store: PageStore, state: PublishedState, frames: FrameTable, unplaced: UnplacedLeaves) {
         self.store = store
         pageSize = store.pageSize
         transaction = state.transaction
@@ -62,6 +64,7 @@ package final class PageView {
         mapping = store.verification.mapping
         frameBirth = state.transaction + 1
         self.frames = frames
+        self.unplaced = unplaced
         pinned = nil
     }
 
@@ -117,6 +120,7 @@ package final class PageView {
     package func unverifiedPage(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
     ) throws(StorageError) -> UnsafeRawPointer {
+        if PagePointer.sectors(number) != 0 { return try compressibleLeaf(number, birth: birth, kind, level) }
         let sectors = UInt32(pageSize / FileFormat.sectorSize)
         let expected = Verification.Expectation(
             number: number, birth: birth, kind: kind, level: level, sectors: sectors)
@@ -146,7 +150,7 @@ package final class PageView {
         return try store.verification.page(expected, in: mapping, newestBirth: transaction)
     }
 
-    private func start(
+    func start(
         of bytes: Bytes, _ expected: Verification.Expectation
     ) throws(StorageError) -> UnsafeRawPointer {
         guard let start = bytes.baseAddress else {

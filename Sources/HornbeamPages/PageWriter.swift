@@ -15,18 +15,18 @@ package final class PageWriter {
     package var root: RootRecord
 
     let store: PageStore
-    private let side: WriterSide
+    let side: WriterSide
     /// Pages of earlier transactions that this one does without.
     private(set) var freed: [RetiredPages.Page] = []
     /// Sectors that this transaction must leave free, so that a checkpoint can always be written.
     private let reserve: SpaceReserve
-    private var isOpen = true
+    private(set) var isOpen = true
 
     init(store: PageStore, side: WriterSide, state: PublishedState, reserve: SpaceReserve) {
         self.store = store
         self.side = side
         self.reserve = reserve
-        view = PageView(store: store, state: state, frames: side.frames)
+        view = PageView(store: store, state: state, frames: side.frames, unplaced: side.unplaced)
         birth = state.transaction + 1
         root = state.root
         side.space.restartNodeCursor()
@@ -35,7 +35,7 @@ package final class PageWriter {
     deinit { abort() }
 
     /// Bytes of its pages in memory.
-    package var dirtyBytes: Int { side.frames.liveBytes }
+    package var dirtyBytes: Int { side.frames.liveBytes + side.unplaced.liveBytes }
 
     /// Whether commit has anything to write.
     var hasChanges: Bool { dirtyBytes > 0 || !freed.isEmpty || root != view.root }
@@ -64,8 +64,12 @@ package final class PageWriter {
                 what: "a page", size: Int(sectors) * FileFormat.sectorSize,
                 limit: Int(FileFormat.maximumPageSectors) * FileFormat.sectorSize)
         }
-        let run = SectorRun(start: try side.takeRun(sectors, keeping: reserve), count: sectors)
+        let run = SectorRun(start: try takeRun(sectors), count: sectors)
         return Frame(run: run, bytes: side.frames.add(run), isLive: true)
+    }
+
+    func takeRun(_ sectors: UInt32) throws(StorageError) -> UInt64 {
+        try side.takeRun(sectors, keeping: reserve)
     }
 
     /// The frame of a page born in this transaction; nil for any other page.
@@ -88,6 +92,10 @@ package final class PageWriter {
     /// use, or not a tree's, is `.corrupt`.
     package func free(_ number: UInt64, birth: UInt64, sectors: UInt32?) throws(StorageError) {
         guard isOpen else { throw .invalid("the transaction has ended") }
+        if PagePointer.isUnplaced(number) { return side.unplaced.free(number) }
+        if PagePointer.sectors(number) > 0 {
+            return try free(PagePointer.number(number), birth: birth, sectors: PagePointer.sectors(number))
+        }
         let run = SectorRun(start: number, count: sectors ?? UInt32(side.space.pageSectors))
         if birth == self.birth, let frame = side.frames.find(number), frame.run == run {
             side.frames.free(number, keepPlace: sectors == nil)
@@ -146,6 +154,7 @@ package final class PageWriter {
     private func end() {
         releaseUnused()
         side.frames.removeAll()
+        side.unplaced.removeAll()
         freed.removeAll()
         isOpen = false
         #if HORNBEAM_CHECKS
