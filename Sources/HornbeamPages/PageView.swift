@@ -52,7 +52,9 @@ package final class PageView {
     }
 
     /// The writer's view. It needs no pin: only its own commit could free what it sees.
-    init(store: PageStore, state: PublishedState, frames: FrameTable, unplaced: UnplacedLeaves) {
+    init(
+        store: PageStore, state: PublishedState, number: UInt64, frames: FrameTable, unplaced: UnplacedLeaves
+    ) {
         self.store = store
         pageSize = store.pageSize
         transaction = state.transaction
@@ -62,7 +64,7 @@ package final class PageView {
         capacity = pages.capacity
         verified = pages.verified
         mapping = store.verification.mapping
-        frameBirth = state.transaction + 1
+        frameBirth = number
         self.frames = frames
         self.unplaced = unplaced
         pinned = nil
