@@ -12,6 +12,7 @@ extension TreeWriter {
         let (index, found) = try descend(tree, key)
         let stored = try store(tree, value, keySize: key.count)
         try ownPath(tree)
+        if tree.pointee.reductionSize > 0 { markStale(tree) }
         if found {
             try replaceValue(tree, index, key, stored)
         } else {
@@ -30,6 +31,7 @@ extension TreeWriter {
         guard !found, isRightEdge(tree, level: 0, index: index) else { return false }
         let stored = try store(tree, value, keySize: key.count)
         try ownPath(tree)
+        if tree.pointee.reductionSize > 0 { markStale(tree) }
         addToCounts(tree, 1)
         try insert(tree, level: 0, at: index, key, stored)
         return true
@@ -163,7 +165,7 @@ extension TreeWriter {
     }
 
     /// A child record as a cell will hold it, its reduced value stale.
-    private func childValue(_ tree: OpenTreePointer, _ record: ChildRecord, place: Int = 0) -> CellValue {
+    func childValue(_ tree: OpenTreePointer, _ record: ChildRecord, place: Int = 0) -> CellValue {
         let reductionSize = tree.pointee.reductionSize
         let size = NodeLayout.childSize + reductionSize
         let bytes = memory.reference + place * size
@@ -172,7 +174,8 @@ extension TreeWriter {
         return CellValue(bytes: Bytes(start: bytes, count: size), isLong: false)
     }
 
-    private func entries(_ node: NodeView, _ level: Int) -> UInt64 {
+    /// Entries below a node of that level.
+    func entries(_ node: NodeView, _ level: Int) -> UInt64 {
         level == 0 ? UInt64(node.count) : node.childEntries
     }
 
