@@ -83,6 +83,10 @@ package final class PageWriter {
     ) throws(StorageError) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
         let source = try view.page(number, birth: birth, kind: kind, level: level)
         if birth == self.birth, let own = frame(number) { return (number, own) }
+        // A verified leaf of another size, which only a forged parent takes for a node page.
+        guard Int(PageHeader(reading: source).sectors) == side.space.pageSectors else {
+            throw .corrupt(Corruption(page: number, reason: "it is not of a node page's size"))
+        }
         let frame = try newFrame(sectors: nil)
         frame.bytes.copyMemory(from: source, byteCount: view.pageSize)
         PageHeader.write(to: frame.bytes, birth: self.birth, kind: kind, level: level, sectors: frame.run.count)

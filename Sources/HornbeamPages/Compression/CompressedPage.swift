@@ -9,11 +9,12 @@
 //       32       LZ4 block: the raw page from byte 24 on; then zeros up to the sector's end
 
 /// A page number together with the sectors of a compressed tree's leaf.
+@usableFromInline
 package enum PagePointer {
     /// The bits above hold the sectors; 0 for a node page.
     @inlinable static var shift: UInt64 { 48 }
     /// In place of the sectors: the leaf has no place yet.
-    private static let unplaced: UInt64 = 0xFFFF
+    @inlinable static var unplaced: UInt64 { 0xFFFF }
 
     package static func make(_ number: UInt64, sectors: UInt32) -> UInt64 { number | UInt64(sectors) << shift }
     /// The number of a leaf that has no place yet.
@@ -22,7 +23,7 @@ package enum PagePointer {
     @inlinable package static func number(_ pointer: UInt64) -> UInt64 { pointer & (1 << shift - 1) }
     /// Of a compressed tree's leaf that has its place; 0 for a node page.
     @inlinable package static func sectors(_ pointer: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: pointer >> shift) }
-    package static func isUnplaced(_ pointer: UInt64) -> Bool { pointer >> shift == unplaced }
+    @inlinable package static func isUnplaced(_ pointer: UInt64) -> Bool { pointer >> shift == unplaced }
 }
 
 enum CompressedPage {

@@ -3,6 +3,9 @@
 // compressed, at the end of the transaction. The tree layer then writes the place into the leaf's parent.
 
 extension PageWriter {
+    /// Of a new leaf of a compressed tree, in bytes.
+    package static var compressedLeafSize: Int { CompressedPage.leafSize }
+
     /// A new zeroed leaf of a compressed tree with its header filled. The address is stable until it gets its place, or
     /// is freed, or the transaction ends.
     package func allocateLeaf() throws(StorageError) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
