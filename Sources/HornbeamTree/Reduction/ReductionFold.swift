@@ -50,8 +50,12 @@ final class ReductionFold {
 
     /// What all entries below a node come to.
     func value(of record: ChildRecord, level: Int) throws(StorageError) -> [UInt8] {
+        let mark = view.heldMark
         let target = UnsafeMutableRawPointer.allocate(byteCount: reduction.size, alignment: 16)
-        defer { target.deallocate() }
+        defer {
+            target.deallocate()
+            view.letGo(to: mark)
+        }
         try fold(try node(record, level: level), level: level, into: target)
         return Array(Bytes(start: target, count: reduction.size))
     }
@@ -78,6 +82,8 @@ final class ReductionFold {
     func add(
         _ record: ChildRecord, level: Int, from: Bytes?, to: Bytes?, to target: UnsafeMutableRawPointer
     ) throws(StorageError) {
+        let mark = view.heldMark
+        defer { view.letGo(to: mark) }
         let node = try node(record, level: level)
         guard level > 0 else {
             let first = from.map { node.find($0).index } ?? 0
@@ -123,6 +129,8 @@ extension TreeWriter {
 
     private func settle(_ fold: ReductionFold, _ record: ChildRecord, level: Int) throws(StorageError) {
         guard level > 0 else { return }
+        let mark = view.heldMark
+        defer { view.letGo(to: mark) }
         let node = try fold.node(record, level: level)
         for index in 0..<node.count where node.isStale(index) {
             guard let own = pages.frame(record.page), UnsafeRawPointer(own) == node.base else {

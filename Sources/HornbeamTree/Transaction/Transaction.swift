@@ -68,11 +68,16 @@ package final class Transaction {
         }
     }
 
-    /// The values of many keys, in their order.
+    /// The values of many keys, in their order; faster than one by one where pages are mapped.
     package func getMany(_ tree: TreeID, _ keys: [Bytes]) throws(StorageError) -> [Bytes?] {
         var values: [Bytes?] = []
         values.reserveCapacity(keys.count)
-        for key in keys { values.append(try get(tree, key)) }
+        let open = try opened(tree)
+        do throws(StorageError) {
+            try open.pointee.root.getMany(keys, in: view) { values.append($0) }
+        } catch {
+            throw named(error, open)
+        }
         return values
     }
 

@@ -64,6 +64,8 @@ final class TreeWriter {
     let path: UnsafeMutablePointer<PathStep>
     let birth: UInt64
     let pageSize: Int
+    /// The tree to whose last leaf the path leads, all of it this transaction's; see `append`.
+    var edge: TreeEdge?
 
     init(pages: PageWriter, memory: WriterMemory) {
         self.pages = pages
@@ -83,8 +85,8 @@ final class TreeWriter {
 
     func emptyList(_ tree: OpenTreePointer, level: Int) -> EntryList {
         EntryList(
-            storage: memory.entries, capacity: EntryList.capacity(pageSize: FileFormat.maximumPageSize), isBranch: level > 0,
-            stamp: tree.pointee.stamp(level: level))
+            storage: memory.entries, capacity: EntryList.capacity(pageSize: FileFormat.maximumPageSize),
+            isBranch: level > 0, stamp: tree.pointee.stamp(level: level))
     }
 
     /// A node of the tree, verified. Refuses another tree's: what is written in it goes by this tree's sizes.
@@ -104,6 +106,7 @@ final class TreeWriter {
     /// Fills the path from the root to the leaf of `key`. Not of an empty tree. Copies nothing.
     @inline(__always)
     func descend(_ tree: OpenTreePointer, _ key: Bytes) throws(StorageError) -> (index: Int, found: Bool) {
+        edge = nil
         let root = tree.pointee.root
         var page = root.page
         var birth = root.birth

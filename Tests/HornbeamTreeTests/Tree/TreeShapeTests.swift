@@ -174,6 +174,38 @@ struct TreeShapeTests {
         #expect(try read.treeNames() == (isDropped ? [] : ["t"]))
     }
 
+    @Test("Deleting a range or a tree reads branches and the edges, no leaf between", arguments: [false, true])
+    func readsNoLeaves(isDropped: Bool) throws {
+        var options = StoreOptions()
+        options.pageSize = 4096
+        let disk = try SimulatedDisk()
+        var store = try TreeStore.open(file: disk, options: options)
+        var transaction = try store.beginWrite()
+        var tree = try #require(try transaction.tree("t", create: true))
+        for value in 0..<40_000 { try transaction.append(tree, number(value), [1, 2, 3, 4]) }
+        let leaves = try leaves(transaction, tree).count
+        #expect(leaves > 100)
+        try transaction.commit()
+        try store.close()
+
+        // The cache counts what is read of a file that isn't mapped.
+        options.access = .read
+        store = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()), options: options)
+        transaction = try store.beginWrite()
+        tree = try #require(try transaction.tree("t"))
+        let levels = try transaction.opened(tree).pointee.root.level + 1
+        let before = store.pages.statistics.cache.misses
+        if isDropped {
+            #expect(try transaction.dropTree("t"))
+        } else {
+            #expect(try transaction.deleteRange(tree, from: number(1000), to: number(39_000)) == 38_000)
+        }
+        let read = store.pages.statistics.cache.misses - before
+        #expect(Int(read) < leaves / 40 + 6 * levels, "\(read) pages read, \(leaves) leaves")
+        try transaction.commit()
+        #expect(try store.check { Issue.record("\($0)") })
+    }
+
     @Test("A range of any start and end is deleted, from trees of several levels", .seeded)
     func deletesRanges() throws {
         var random = SeededGenerator()
