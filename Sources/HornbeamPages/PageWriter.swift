@@ -98,7 +98,12 @@ package final class PageWriter {
     /// use, or not a tree's, is `.corrupt`.
     package func free(_ number: UInt64, birth: UInt64, sectors: UInt32?) throws(StorageError) {
         guard isOpen else { throw .invalid("the transaction has ended") }
-        if PagePointer.isUnplaced(number) { return side.unplaced.free(number) }
+        if PagePointer.isUnplaced(number) {
+            guard side.unplaced.find(number) != nil else {
+                throw .corrupt(Corruption(page: number, reason: "a tree refers to a leaf that is not in memory"))
+            }
+            return side.unplaced.free(number)
+        }
         if PagePointer.sectors(number) > 0 {
             return try free(PagePointer.number(number), birth: birth, sectors: PagePointer.sectors(number))
         }

@@ -192,8 +192,8 @@ final class Verification: Sendable {
         }
     }
 
-    /// The page as it is stored, its checksum and identity checked, and whether it is compressed. The bytes live as long
-    /// as `body`.
+    /// The page as it is stored, its checksum and identity checked, and whether it is compressed. The bytes live as
+    /// long as `body`.
     func withStored<Result>(
         _ expected: Expectation, _ body: (Bytes, Bool) throws(StorageError) -> Result
     ) throws(StorageError) -> Result {

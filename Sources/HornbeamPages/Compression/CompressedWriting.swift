@@ -18,8 +18,8 @@ extension PageWriter {
         return leaf
     }
 
-    /// A new leaf with the content of the one that `pointer` names, which is retired. A leaf of this transaction that has
-    /// no place yet is returned as it is.
+    /// A new leaf with the content of the one that `pointer` names, which is retired. A leaf of this transaction that
+    /// has no place yet is returned as it is.
     package func copyLeaf(
         _ pointer: UInt64, birth: UInt64
     ) throws(StorageError) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
@@ -36,8 +36,8 @@ extension PageWriter {
         return leaf
     }
 
-    /// Compresses a leaf and gives it a place; its pointer from now on. `unused` are bytes of it that mean nothing: they
-    /// go as zeros.
+    /// Compresses a leaf and gives it a place; its pointer from now on. `unused` are bytes of it that mean nothing:
+    /// they go as zeros.
     package func placeLeaf(_ pointer: UInt64, unused: Range<Int>) throws(StorageError) -> UInt64 {
         guard isOpen else { throw .invalid("the transaction has ended") }
         guard let leaf = side.unplaced.find(pointer) else {
