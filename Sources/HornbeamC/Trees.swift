@@ -93,8 +93,7 @@ func openTree(
     return inTransaction(txn) { (handle) throws(StorageError) in
         let name = try text(name, "the tree's name")
         guard flags <= UInt32(HB_TREE_CREATE | HB_TREE_LZ4) else { throw .invalid("the flags \(flags) of a tree") }
-        guard flags & UInt32(HB_TREE_LZ4) == 0 else { throw .unsupported("compressed trees come with a later version") }
-        var options = TreeOptions()
+        var options = TreeOptions(isCompressed: flags & UInt32(HB_TREE_LZ4) != 0)
         try choose(handle, &options)
         if let found = try handle.transaction.tree(name) {
             tree.pointee = handle.number(found)
