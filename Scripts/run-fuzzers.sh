@@ -6,7 +6,8 @@ cd "$(dirname "$0")/.."
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || targets=(FuzzFile FuzzJournal FuzzNode FuzzStore FuzzKeys FuzzRows FuzzText)
 
-${SWIFT:-swift} build --package-path fuzz -c release --sanitize=fuzzer
+# The system's gold breaks on the targets' debug information; the toolchain has its own linker.
+${SWIFT:-swift} build --package-path fuzz -c release --sanitize=fuzzer -Xswiftc -use-ld=lld
 
 fuzz() {
     local target=$1 log=fuzz/.build/$1.log
