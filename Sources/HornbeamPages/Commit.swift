@@ -73,7 +73,7 @@ extension PageStore {
     }
 
     /// Writes all frames to their places, one write for each run that is contiguous in the file and in memory.
-    private func writePages() throws(StorageError) {
+    func writePages() throws(StorageError) {
         let frames = side.frames.inFileOrder()
         var index = 0
         while index < frames.count {
@@ -94,7 +94,7 @@ extension PageStore {
 
     #if HORNBEAM_CHECKS
         /// The other half of the check on first touch: a page that would be refused must not be published.
-        private func checkFrames() {
+        func checkFrames() {
             for frame in side.frames.inFileOrder() {
                 let kind = PageHeader(reading: UnsafeRawPointer(frame.bytes)).kind
                 guard let kind = PageKind(rawValue: kind), kind == .leaf || kind == .branch else { continue }

@@ -18,7 +18,7 @@ package final class PageView {
     /// Sectors that have a verification bit.
     @usableFromInline let capacity: UInt64
     @usableFromInline let verified: UnsafeMutablePointer<Atomic<UInt64>>
-    /// Births of pages that lie in frames: the open transaction's; no page's in a reader.
+    /// Pages from this birth on are the open transaction's, in frames or spilled; none is in a reader.
     @usableFromInline let frameBirth: UInt64
 
     private let frames: FrameTable?
@@ -71,7 +71,7 @@ package final class PageView {
     package func page(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
     ) throws(StorageError) -> UnsafeRawPointer {
-        if birth != frameBirth, number < capacity {
+        if birth < frameBirth, number < capacity {
             let word = verified[Int(truncatingIfNeeded: number &>> 6)].load(ordering: .acquiring)
             let page = base + Int(truncatingIfNeeded: number &<< FileFormat.sectorShift)
             let identity = UInt16(kind.code) | UInt16(level) &<< 8
@@ -105,17 +105,21 @@ package final class PageView {
     }
 
     private func bytes(_ expected: Verification.Expectation) throws(StorageError) -> Bytes {
-        if expected.birth == frameBirth, let frame = frames?.find(expected.number) {
+        guard expected.birth >= frameBirth, let frames else {
+            return try store.verification.page(expected, newestBirth: transaction)
+        }
+        if let frame = frames.find(expected.number) {
             let header = PageHeader(reading: UnsafeRawPointer(frame.bytes))
             guard frame.run.count == expected.sectors, header.kind == expected.kind.code,
-                header.level == expected.level
+                header.level == expected.level, header.birth == expected.birth
             else {
                 throw .corrupt(
                     Corruption(page: expected.number, reason: "the transaction's own page is of another kind"))
             }
             return Bytes(frame.buffer)
         }
-        return try store.verification.page(expected, newestBirth: transaction)
+        let isOwn = frames.isSpilled(SectorRun(start: expected.number, count: expected.sectors))
+        return try store.verification.page(expected, newestBirth: isOwn ? expected.birth : transaction)
     }
 
     private func start(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page operations of the one write transaction. New pages are frames in memory at places already taken in the space
-// map; nothing reaches the file before `commit`. It never changes a page of an earlier transaction: it copies it.
+// map; they reach the file at `commit`, or before it by `spill`, where nothing leads to them yet. It never changes a page
+// of an earlier transaction, nor one from before its newest savepoint: it copies it.
 //
 //   open ──commit──▶ ended   (committed, or aborted by an error, or the store has failed)
 //     └────abort───▶ ended
@@ -9,26 +10,36 @@
 package final class PageWriter {
     /// The snapshot it started from, and its own pages.
     package let view: PageView
-    /// Of the pages it makes: one more than `view.transaction`.
-    package let birth: UInt64
+    /// Of the pages it makes: at first one more than `view.transaction`, more after each savepoint. Commit publishes
+    /// the transaction under this number.
+    package internal(set) var birth: UInt64
+    /// Its pages from this birth on may be changed where they are; older ones are a savepoint's, or a snapshot's.
+    var ownBirth: UInt64
     /// The root that commit publishes.
     package var root: RootRecord
 
     let store: PageStore
-    private let side: WriterSide
-    /// Pages of earlier transactions that this one does without.
-    private(set) var freed: [RetiredPages.Page] = []
+    let side: WriterSide
+    /// Pages of earlier transactions that this one does without, and its own that a savepoint still needs.
+    var freed: [RetiredPages.Page] = []
+    /// Those that can be gone back to, the oldest first.
+    var savepoints: [PageSavepoint] = []
+    /// Memory that frames may take before they are spilled.
+    private let frameBudget: Int
     /// Sectors that this transaction must leave free, so that a checkpoint can always be written.
     private let reserve: SpaceReserve
-    private var isOpen = true
+    private(set) var isOpen = true
 
-    init(store: PageStore, side: WriterSide, state: PublishedState, reserve: SpaceReserve) {
+    /// `number`: what the transaction is published as, if it is known, as in recovery; more than `state`'s.
+    init(store: PageStore, side: WriterSide, state: PublishedState, reserve: SpaceReserve, number: UInt64? = nil) {
         self.store = store
         self.side = side
         self.reserve = reserve
         view = PageView(store: store, state: state, frames: side.frames)
-        birth = state.transaction + 1
+        ownBirth = state.transaction + 1
+        birth = number ?? ownBirth
         root = state.root
+        frameBudget = Swift.max(0, store.options.cacheBytes / 2)
         side.space.restartNodeCursor()
     }
 
@@ -37,11 +48,16 @@ package final class PageWriter {
     /// Bytes of its pages in memory.
     package var dirtyBytes: Int { side.frames.liveBytes }
 
-    /// Whether commit has anything to write.
-    var hasChanges: Bool { dirtyBytes > 0 || !freed.isEmpty || root != view.root }
+    /// Whether its pages take more memory than they may: time to `spill`, as soon as nobody has an address of one.
+    package var isOverBudget: Bool { side.frames.memoryBytes > frameBudget }
 
-    /// A new zeroed page with its header filled; `sectors` nil means a node page. The address is stable until commit,
-    /// abort, or its own `free`. Throws `.full` when no space is left.
+    /// Whether commit has anything to write.
+    private var hasChanges: Bool {
+        dirtyBytes > 0 || side.frames.hasSpilled || !freed.isEmpty || root != view.root
+    }
+
+    /// A new zeroed page with its header filled; `sectors` nil means a node page. The address is stable until `spill`,
+    /// rollback, commit, abort, or its own `free`. Throws `.full` when no space is left.
     package func allocate(
         kind: PageKind, level: UInt8, sectors: UInt32? = nil
     ) throws(StorageError) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
@@ -68,15 +84,45 @@ package final class PageWriter {
         return Frame(run: run, bytes: side.frames.add(run), isLive: true)
     }
 
-    /// The frame of a page born in this transaction; nil for any other page.
-    package func frame(_ number: UInt64) -> UnsafeMutableRawPointer? { side.frames.find(number)?.bytes }
+    /// A node page of this transaction with `birth`, to be changed where it is: in its frame, brought back into one if it
+    /// was spilled. The address is as stable as that of a new page.
+    package func ownPage(
+        _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
+    ) throws(StorageError) -> UnsafeMutableRawPointer {
+        if let frame = side.frames.find(number), frame.run.count == UInt32(side.space.pageSectors) {
+            let header = PageHeader(reading: UnsafeRawPointer(frame.bytes))
+            if header.birth == birth, header.kind == kind.code, header.level == level { return frame.bytes }
+        }
+        return try bringBack(number, birth: birth, kind: kind, level: level)
+    }
 
-    /// A new page with the content of `number`, which is retired. A page of this transaction is returned as it is.
+    private func bringBack(
+        _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
+    ) throws(StorageError) -> UnsafeMutableRawPointer {
+        let run = SectorRun(start: number, count: UInt32(side.space.pageSectors))
+        let source = try view.page(number, birth: birth, kind: kind, level: level)
+        guard side.frames.isSpilled(run) else {
+            throw .corrupt(Corruption(page: number, reason: "its parent takes it for the open transaction's"))
+        }
+        let bytes = side.frames.add(run)
+        bytes.copyMemory(from: source, byteCount: view.pageSize)
+        side.frames.forgetSpilled(run)
+        // What lies in the file is not the page any more.
+        side.verification.clear(run)
+        return bytes
+    }
+
+    /// A page of this transaction's with the content of `number`, to be changed; its birth is `self.birth`. A copy at a
+    /// new place, and `number` is retired, unless the page may be changed where it is.
     package func copy(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
     ) throws(StorageError) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
+        if birth >= ownBirth {
+            let own = try ownPage(number, birth: birth, kind: kind, level: level)
+            own.set(self.birth, at: PageLayout.birth)
+            return (number, own)
+        }
         let source = try view.page(number, birth: birth, kind: kind, level: level)
-        if birth == self.birth, let own = frame(number) { return (number, own) }
         let frame = try newFrame(sectors: nil)
         frame.bytes.copyMemory(from: source, byteCount: view.pageSize)
         PageHeader.write(to: frame.bytes, birth: self.birth, kind: kind, level: level, sectors: frame.run.count)
@@ -84,21 +130,43 @@ package final class PageWriter {
         return (frame.run.start, frame.bytes)
     }
 
-    /// Frees a page: at once if it is this transaction's own, else when no snapshot reaches it. A page that is not in
-    /// use, or not a tree's, is `.corrupt`.
+    /// Frees a page: at once if it may be changed where it is, else when no snapshot or savepoint reaches it. A page
+    /// that is not in use, or not a tree's, is `.corrupt`.
     package func free(_ number: UInt64, birth: UInt64, sectors: UInt32?) throws(StorageError) {
         guard isOpen else { throw .invalid("the transaction has ended") }
         let run = SectorRun(start: number, count: sectors ?? UInt32(side.space.pageSectors))
-        if birth == self.birth, let frame = side.frames.find(number), frame.run == run {
-            side.frames.free(number, keepPlace: sectors == nil)
-            if sectors != nil { side.space.release(run) }
-            return
-        }
-        guard birth <= view.transaction, side.space.isOwned(run) else {
+        if birth >= ownBirth, freeOwn(run, keepPlace: sectors == nil) { return }
+        guard birth < ownBirth, side.space.isOwned(run) else {
             throw .corrupt(Corruption(page: number, reason: "a tree refers to it, but the space map has it free"))
         }
         side.space.reserve(run)
         freed.append(RetiredPages.Page(run: run, birth: birth))
+    }
+
+    /// Frees a page of this transaction at once; false if it is none. With `keepPlace` a node page's place may serve
+    /// the next one.
+    func freeOwn(_ run: SectorRun, keepPlace: Bool) -> Bool {
+        if let frame = side.frames.find(run.start), frame.run == run {
+            side.frames.free(run.start, keepPlace: keepPlace)
+            if !keepPlace { side.space.release(run) }
+            return true
+        }
+        guard side.frames.isSpilled(run) else { return false }
+        side.frames.forgetSpilled(run)
+        side.release(run)
+        return true
+    }
+
+    /// Writes its pages to their places and lets go of their memory: all addresses of frames end here. Nothing leads to
+    /// these places before commit. After an error everything is as it was, and may be tried again.
+    package func spill() throws(StorageError) {
+        guard isOpen else { throw .invalid("the transaction has ended") }
+        releaseUnused()
+        #if HORNBEAM_CHECKS
+            store.checkFrames()
+        #endif
+        try store.writePages()
+        side.frames.dropSpilled()
     }
 
     /// Publishes the transaction and returns once it is as durable as asked. `redo` nil: a large transaction, which
@@ -107,6 +175,7 @@ package final class PageWriter {
     package func commit(redo: Bytes?, durability: Durability) throws(StorageError) {
         guard isOpen else { throw .invalid("the transaction has ended") }
         guard hasChanges else { return abort() }
+        if !savepoints.isEmpty { releaseSavepoints(from: 0) }
         // Before a checkpoint of this commit stores the map: these places would be in use for ever.
         releaseUnused()
         do throws(StorageError) {
@@ -133,8 +202,10 @@ package final class PageWriter {
     /// Discards everything. Without effect when the writer has ended.
     package func abort() {
         guard isOpen else { return }
-        for frame in side.frames.inFileOrder() { side.space.release(frame.run) }
+        // In this order: some of the freed pages are its own.
         for page in freed { side.space.unreserve(page.run) }
+        for frame in side.frames.inFileOrder() { side.space.release(frame.run) }
+        side.frames.forEachSpilled { side.release($0) }
         end()
     }
 
@@ -147,6 +218,7 @@ package final class PageWriter {
         releaseUnused()
         side.frames.removeAll()
         freed.removeAll()
+        savepoints.removeAll()
         isOpen = false
         #if HORNBEAM_CHECKS
             side.space.checkInvariants()

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a store is opened with, and how far a commit goes before it is acknowledged.
 
+import Glibc
+
 /// When a commit counts as done.
 package enum Durability: UInt32, Sendable {
     /// Survives power loss: the commit's redo record is on the medium before `commit` returns.
@@ -25,6 +27,17 @@ package struct StoreOptions: Sendable {
     package var lockWaitMilliseconds: Int = 0
     /// Checkpoint when the journal holds this much; 0 means half of the journal ring.
     package var checkpointBytes: Int = 0
+    /// Memory for pages. A write transaction's own may take half of it before they are written to their places.
+    package var cacheBytes = StoreOptions.standardCacheBytes
 
     package init() {}
+
+    /// 64 MiB; in debug builds the environment may say otherwise, so that all tests can be run with pages that are
+    /// spilled after each change.
+    private static let standardCacheBytes: Int = {
+        #if HORNBEAM_CHECKS
+            if let text = getenv("HORNBEAM_CACHE_BYTES"), let bytes = Int(String(cString: text)) { return bytes }
+        #endif
+        return 64 << 20
+    }()
 }

@@ -24,7 +24,7 @@ extension PageStore {
         try renewStaleSlots()
         for entry in chain {
             try reader.withPayload(of: entry) { (payload) throws(StorageError) in
-                try apply(payload, replay)
+                try apply(payload, entry.record.transaction, replay)
             }
         }
         if chain.isEmpty && tail == .clean {
@@ -52,10 +52,10 @@ extension PageStore {
         }
     }
 
-    private func apply(_ payload: Bytes, _ replay: Replay) throws(StorageError) {
+    private func apply(_ payload: Bytes, _ transaction: UInt64, _ replay: Replay) throws(StorageError) {
         turn.take()
         let state = newest.withLock { $0.state }
-        let writer = PageWriter(store: self, side: side, state: state, reserve: .recovery)
+        let writer = PageWriter(store: self, side: side, state: state, reserve: .recovery, number: transaction)
         do throws(StorageError) {
             try replay(payload, writer)
         } catch {

@@ -32,7 +32,8 @@ struct JournalReader {
         while used < ring.count {
             let position = ring.advance(header.journalPosition, by: used)
             guard let record = record(at: position, limit: ring.count - used),
-                record.previous == previous, record.transaction == transaction + 1, isWhole(record, at: position)
+                record.previous == previous, record.transaction > transaction,
+                record.transaction < FileFormat.maximumNumber, isWhole(record, at: position)
             else { break }
             entries.append(Entry(position: position, record: record))
             used += record.sectors

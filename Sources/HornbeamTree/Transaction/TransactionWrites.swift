@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A write transaction's changes: arguments are checked, the change is noted for the journal, then made. It is noted
 // first because what is put may be a slice of a node that the change moves. A change that fails midway leaves the
-// transaction fit for nothing but aborting; a refused argument leaves it as it was.
+// transaction fit for nothing but aborting or going back to a savepoint; a refused argument leaves it as it was.
+// Each change ends by spilling the transaction's pages if they take too much memory: no address of a node outlives it.
 
 package import HornbeamPages
 
@@ -14,6 +15,7 @@ extension Transaction {
         writer.memory.redo.add(.put, tree: tree.rawValue, key, value)
         do throws(StorageError) {
             try writer.put(open, key, value)
+            try spillIfNeeded(writer)
         } catch {
             throw broken(error, open)
         }
@@ -29,6 +31,7 @@ extension Transaction {
         let isAppended: Bool
         do throws(StorageError) {
             isAppended = try writer.append(open, key, value)
+            try spillIfNeeded(writer)
         } catch {
             throw broken(error, open)
         }
@@ -53,6 +56,7 @@ extension Transaction {
         let isDeleted: Bool
         do throws(StorageError) {
             isDeleted = try writer.delete(open, key)
+            try spillIfNeeded(writer)
         } catch {
             throw broken(error, open)
         }
@@ -69,6 +73,7 @@ extension Transaction {
         let deleted: UInt64
         do throws(StorageError) {
             deleted = try writer.deleteRange(open, from: from.isEmpty ? nil : from, to: to.isEmpty ? nil : to)
+            try spillIfNeeded(writer)
         } catch {
             throw broken(error, open)
         }
@@ -85,6 +90,7 @@ extension Transaction {
             try writer.drop(open)
             catalogue.pointee.changes &+= 1
             _ = try Array(name.utf8).withBytes { (key) throws(StorageError) in try writer.delete(catalogue, key) }
+            try spillIfNeeded(writer)
         } catch {
             throw broken(error, open)
         }
@@ -109,6 +115,11 @@ extension Transaction {
         try storeRecord(record, name, writer, catalogue)
         name.withUnsafeBytes { (name) in
             options.journalBytes.withUnsafeBytes { writer.memory.redo.add(.create, tree: number, name, $0) }
+        }
+        do throws(StorageError) {
+            try spillIfNeeded(writer)
+        } catch {
+            throw broken(error, catalogue)
         }
         return TreeID(rawValue: try open(record, name).pointee.number)
     }
@@ -155,6 +166,17 @@ extension Transaction {
         if let failure { throw failure }
         open.pointee.changes &+= 1
         return (writer, open)
+    }
+
+    /// The end of a change.
+    @inline(__always)
+    private func spillIfNeeded(_ writer: TreeWriter) throws(StorageError) {
+        if writer.pages.isOverBudget { try spill(writer) }
+    }
+
+    private func spill(_ writer: TreeWriter) throws(StorageError) {
+        noteMovedPages()
+        try writer.pages.spill()
     }
 
     private func broken(_ error: StorageError, _ tree: OpenTreePointer) -> StorageError {

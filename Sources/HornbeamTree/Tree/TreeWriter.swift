@@ -56,7 +56,8 @@ final class TreeWriter {
     let view: PageView
     let memory: WriterMemory
     let path: UnsafeMutablePointer<PathStep>
-    let birth: UInt64
+    /// Of the pages it makes. A page of this birth may be changed where it is.
+    private(set) var birth: UInt64
     let pageSize: Int
     /// Of a node, in bytes.
     let capacity: Int
@@ -97,7 +98,29 @@ final class TreeWriter {
         .corrupt(Corruption(page: page, reason: "it is marked as a node of tree number \(node.stamp.tree)"))
     }
 
-    /// Fills the path from the root to the leaf of `key`. Not of an empty tree. Copies nothing.
+    /// A node of the tree that may be changed where it is: in its frame, for which it may have to be brought back.
+    private func ownNode(_ tree: OpenTreePointer, _ page: UInt64, level: Int) throws(StorageError) -> NodeView {
+        let bytes = try pages.ownPage(
+            page, birth: birth, kind: level == 0 ? .leaf : .branch, level: UInt8(truncatingIfNeeded: level))
+        let node = NodeView(UnsafeRawPointer(bytes), size: pageSize)
+        if node.stamp != tree.pointee.stamp(level: level) { throw foreign(page, node) }
+        return node
+    }
+
+    /// A node of the path.
+    @inline(__always)
+    private func pathNode(
+        _ tree: OpenTreePointer, _ page: UInt64, birth: UInt64, level: Int
+    ) throws(StorageError) -> NodeView {
+        birth == self.birth
+            ? try ownNode(tree, page, level: level) : try node(tree, page, birth: birth, level: level)
+    }
+
+    /// After a savepoint was made or gone back to.
+    func noteBirth() { birth = pages.birth }
+
+    /// Fills the path from the root to the leaf of `key`: nodes of its own birth in their frames, the others wherever
+    /// they can be read. Not of an empty tree. Copies nothing.
     @inline(__always)
     func descend(_ tree: OpenTreePointer, _ key: Bytes) throws(StorageError) -> (index: Int, found: Bool) {
         let root = tree.pointee.root
@@ -105,7 +128,7 @@ final class TreeWriter {
         var birth = root.birth
         var level = root.level
         while level > 0 {
-            let node = try node(tree, page, birth: birth, level: level)
+            let node = try pathNode(tree, page, birth: birth, level: level)
             let index = node.childIndex(key)
             path[level] = PathStep(page: page, birth: birth, base: node.base, index: index)
             let child = node.child(index)
@@ -113,7 +136,7 @@ final class TreeWriter {
             birth = child.birth
             level &-= 1
         }
-        let leaf = try node(tree, page, birth: birth, level: 0)
+        let leaf = try pathNode(tree, page, birth: birth, level: 0)
         let (index, found) = leaf.find(key)
         path[0] = PathStep(page: page, birth: birth, base: leaf.base, index: index)
         return (index, found)
@@ -146,15 +169,17 @@ final class TreeWriter {
         }
     }
 
-    /// The node as a page of this transaction; a copy if it isn't one yet.
+    /// The node as a page that may be changed where it is; a copy if it isn't one yet. Nothing else may be written to:
+    /// a node that was only read can lie in the file's mapping.
     func own(
         _ tree: OpenTreePointer, _ node: ChildRecord, level: Int
     ) throws(StorageError) -> (page: UInt64, editor: NodeEditor) {
-        let base = try self.node(tree, node.page, birth: node.birth, level: level).base
-        let kind = level == 0 ? PageKind.leaf : PageKind.branch
         if node.birth == birth {
-            return (node.page, NodeEditor(UnsafeMutableRawPointer(mutating: base), size: pageSize))
+            let own = try ownNode(tree, node.page, level: level)
+            return (node.page, NodeEditor(UnsafeMutableRawPointer(mutating: own.base), size: pageSize))
         }
+        _ = try self.node(tree, node.page, birth: node.birth, level: level)
+        let kind = level == 0 ? PageKind.leaf : PageKind.branch
         let copy = try pages.copy(
             node.page, birth: node.birth, kind: kind, level: UInt8(truncatingIfNeeded: level))
         return (copy.number, NodeEditor(copy.bytes, size: pageSize))
