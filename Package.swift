@@ -96,8 +96,18 @@ let package = Package(
             swiftSettings: engineSettings),
 
         .target(
-            name: "HornbeamTestSupport", dependencies: ["HornbeamPages", "HornbeamTree"],
+            name: "HornbeamTestSupport", dependencies: ["CHornbeamShims", "HornbeamPages", "HornbeamTree"],
             path: "Tests/HornbeamTestSupport", swiftSettings: engineSettings),
+        // Crash states, faults, hostile files, models and soaks: shared by short tests and the command for long runs.
+        .target(
+            name: "HornbeamProof", dependencies: ["HornbeamTree", "HornbeamPages", "HornbeamTestSupport", "CXXHash"],
+            path: "Tests/HornbeamProof", swiftSettings: engineSettings),
+        .testTarget(
+            name: "ProofTests", dependencies: ["HornbeamProof", "HornbeamTestSupport"],
+            swiftSettings: engineSettings),
+        .executableTarget(
+            name: "hornbeam-proof", dependencies: ["HornbeamProof"], path: "Tests/hornbeam-proof",
+            swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamPagesTests", dependencies: ["HornbeamPages", "HornbeamTestSupport"],
             swiftSettings: engineSettings),

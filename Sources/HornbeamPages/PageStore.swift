@@ -44,6 +44,7 @@ package final class PageStore: @unchecked Sendable {
     package let options: StoreOptions
     let file: any StoreFile
     let verification: Verification
+    let cache: PageCache
     let turn = WriterTurn()
     let side: WriterSide
     let newest: Mutex<Newest>
@@ -53,6 +54,7 @@ package final class PageStore: @unchecked Sendable {
         self.options = options
         self.side = side
         verification = side.verification
+        cache = side.verification.cache
         pageSize = Int(side.header.pageSize)
         newest = Mutex(Newest(state: state))
         verification.noteFileSize(sectors: side.space.sectorCount)
@@ -101,7 +103,7 @@ package final class PageStore: @unchecked Sendable {
     }
 
     /// Waits for the turn, but not for this thread itself.
-    private func takeTurn() throws(StorageError) {
+    func takeTurn() throws(StorageError) {
         guard !turn.isMine else {
             throw .invalid("a write transaction is open in this thread: use its context, or end it first")
         }
@@ -109,7 +111,7 @@ package final class PageStore: @unchecked Sendable {
     }
 
     /// The newest state, if the store can be written. The caller has the turn.
-    private func usableState() throws(StorageError) -> PublishedState {
+    func usableState() throws(StorageError) -> PublishedState {
         let state = newest.withLock { $0.isClosed ? nil : $0.state }
         guard let state else { throw .invalid("the store is closed") }
         try side.checkUsable()
@@ -118,7 +120,7 @@ package final class PageStore: @unchecked Sendable {
 
     /// Refuses numbers that opening would refuse: a store must not write what it can't read again. No store comes so
     /// far by itself, but a file may claim it.
-    private func checkNumbers(transaction: UInt64, checkpoint: UInt64) throws(StorageError) {
+    func checkNumbers(transaction: UInt64, checkpoint: UInt64) throws(StorageError) {
         guard transaction < FileFormat.maximumNumber, checkpoint < FileFormat.maximumNumber else {
             throw .unsupported("\(file.path) is at its last transaction or checkpoint number: copy it to a new store")
         }
@@ -165,7 +167,14 @@ package final class PageStore: @unchecked Sendable {
 
     // MARK: Figures
 
-    package var statistics: PageStatistics { newest.withLock { $0.statistics } }
+    package var statistics: PageStatistics {
+        var figures = newest.withLock { $0.statistics }
+        figures.cache = cache.figures
+        return figures
+    }
+
+    /// Reads bytes of the file that aren't pages of a tree.
+    var fileReader: FileReader { FileReader(file, mapping: verification.mapping) }
 
     /// Renews the figures; the caller has the turn.
     func noteStatistics() {

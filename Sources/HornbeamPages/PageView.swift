@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a transaction sees of the pages: a frozen state. Readers use the mapping and nothing else; the writer's view
-// also finds the frames of its own transaction. This file holds the hottest code of the module.
+// What a transaction sees of the pages: a frozen state. Readers use the mapping, or the page cache where there is none;
+// the writer's view also finds the frames of its own transaction. This file holds the hottest code of the module.
+// What a view holds of the cache is in PageViewHold.swift.
 
 public import Synchronization
 
@@ -15,15 +16,20 @@ package final class PageView {
     package let root: RootRecord
 
     @usableFromInline let base: UnsafeRawPointer
-    /// Sectors that have a verification bit.
+    /// Sectors that have a verification bit; 0 without a mapping.
     @usableFromInline let capacity: UInt64
     @usableFromInline let verified: UnsafeMutablePointer<Atomic<UInt64>>
+    /// Pages of the cache that the running operation holds.
+    @exclusivity(unchecked) @usableFromInline var heldCount = 0
+    /// Made when the cache is first used.
+    var hold: PageHold?
     /// Pages from this birth on are the open transaction's, in frames or spilled; none is in a reader.
     @usableFromInline let frameBirth: UInt64
 
     private let frames: FrameTable?
     /// Keeps the mapping and the bits alive.
-    private let store: PageStore
+    let store: PageStore
+    private let mapping: Mapping?
     /// The pinned state; nil once it is unpinned, and in the writer's view.
     private var pinned: PublishedState?
 
@@ -33,9 +39,11 @@ package final class PageView {
         pageSize = store.pageSize
         transaction = state.transaction
         root = state.root
-        base = UnsafeRawPointer(store.file.mapping.base)
-        capacity = store.verification.capacity
-        verified = store.verification.words
+        let pages = Self.mapped(store)
+        base = pages.base
+        capacity = pages.capacity
+        verified = pages.verified
+        mapping = store.verification.mapping
         frameBirth = .max
         frames = nil
         pinned = state
@@ -47,9 +55,11 @@ package final class PageView {
         pageSize = store.pageSize
         transaction = state.transaction
         root = state.root
-        base = UnsafeRawPointer(store.file.mapping.base)
-        capacity = store.verification.capacity
-        verified = store.verification.words
+        let pages = Self.mapped(store)
+        base = pages.base
+        capacity = pages.capacity
+        verified = pages.verified
+        mapping = store.verification.mapping
         frameBirth = state.transaction + 1
         self.frames = frames
         pinned = nil
@@ -57,8 +67,25 @@ package final class PageView {
 
     deinit { unpin() }
 
-    /// Lets go of the state. Without effect the second time.
+    /// What the hot path goes by. Without a mapping its test fails before it looks at anything.
+    private static func mapped(
+        _ store: PageStore
+    ) -> (base: UnsafeRawPointer, capacity: UInt64, verified: UnsafeMutablePointer<Atomic<UInt64>>) {
+        guard let mapping = store.verification.mapping, let words = store.verification.words else {
+            return (UnsafeRawPointer(nothing), 0, nothing)
+        }
+        return (UnsafeRawPointer(mapping.base), store.verification.capacity, words)
+    }
+
+    private static nonisolated(unsafe) let nothing: UnsafeMutablePointer<Atomic<UInt64>> = {
+        let word = UnsafeMutablePointer<Atomic<UInt64>>.allocate(capacity: 1)
+        word.initialize(to: Atomic(0))
+        return word
+    }()
+
+    /// Lets go of the state and of all pages. Without effect the second time.
     func unpin() {
+        endHold()
         // Releasing: what was read through this view happened before the writer sees the count and reuses pages.
         pinned?.readers.subtract(1, ordering: .releasing)
         pinned = nil
@@ -106,7 +133,7 @@ package final class PageView {
 
     private func bytes(_ expected: Verification.Expectation) throws(StorageError) -> Bytes {
         guard expected.birth >= frameBirth, let frames else {
-            return try store.verification.page(expected, newestBirth: transaction)
+            return try fromFile(expected, newestBirth: transaction)
         }
         if let frame = frames.find(expected.number) {
             let header = PageHeader(reading: UnsafeRawPointer(frame.bytes))
@@ -119,7 +146,12 @@ package final class PageView {
             return Bytes(frame.buffer)
         }
         let isOwn = frames.isSpilled(SectorRun(start: expected.number, count: expected.sectors))
-        return try store.verification.page(expected, newestBirth: isOwn ? expected.birth : transaction)
+        return try fromFile(expected, newestBirth: isOwn ? expected.birth : transaction)
+    }
+
+    private func fromFile(_ expected: Verification.Expectation, newestBirth: UInt64) throws(StorageError) -> Bytes {
+        guard let mapping else { return try held(expected, newestBirth: newestBirth) }
+        return try store.verification.page(expected, in: mapping, newestBirth: newestBirth)
     }
 
     private func start(

@@ -163,7 +163,7 @@ package final class PageWriter {
         guard isOpen else { throw .invalid("the transaction has ended") }
         releaseUnused()
         #if HORNBEAM_CHECKS
-            store.checkFrames()
+            try store.checkFrames()
         #endif
         try store.writePages()
         side.frames.dropSpilled()

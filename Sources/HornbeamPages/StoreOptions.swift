@@ -13,6 +13,15 @@ package enum Durability: UInt32, Sendable {
     case none = 2
 }
 
+/// How a store's pages are read.
+package enum PageAccess: Sendable {
+    /// Through a mapping of the file: values are slices of it, and the system keeps what was read.
+    case mapped
+    /// By system calls into the page cache: needs little address space, and a read error of the medium is an error like
+    /// any other.
+    case read
+}
+
 /// How to open a store. All sizes in bytes.
 package struct StoreOptions: Sendable {
     /// The default for transactions that don't choose.
@@ -27,17 +36,26 @@ package struct StoreOptions: Sendable {
     package var lockWaitMilliseconds: Int = 0
     /// Checkpoint when the journal holds this much; 0 means half of the journal ring.
     package var checkpointBytes: Int = 0
-    /// Memory for pages. A write transaction's own may take half of it before they are written to their places.
-    package var cacheBytes = StoreOptions.standardCacheBytes
+    /// How pages are read.
+    package var access = StandardOptions.access
+    /// Memory for pages: those read by system calls, and the decoded ones of compressed trees. As much as half of it
+    /// again may be taken by the open write transaction's own, before they are written to their places.
+    package var cacheBytes = StandardOptions.cacheBytes
 
     package init() {}
+}
 
-    /// 64 MiB; in debug builds the environment may say otherwise, so that all tests can be run with pages that are
-    /// spilled after each change.
-    private static let standardCacheBytes: Int = {
+/// What options say that nobody has set. In debug builds the environment may say otherwise, so that all tests can be
+/// run without a mapping and with hardly any memory.
+private enum StandardOptions {
+    static let access: PageAccess = environment("HORNBEAM_ACCESS") == "read" ? .read : .mapped
+    static let cacheBytes = environment("HORNBEAM_CACHE_BYTES").flatMap { Int($0) } ?? 64 << 20
+
+    private static func environment(_ name: String) -> String? {
         #if HORNBEAM_CHECKS
-            if let text = getenv("HORNBEAM_CACHE_BYTES"), let bytes = Int(String(cString: text)) { return bytes }
+            return getenv(name).map { String(cString: $0) }
+        #else
+            return nil
         #endif
-        return 64 << 20
-    }()
+    }
 }

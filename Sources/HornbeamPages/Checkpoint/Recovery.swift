@@ -8,9 +8,9 @@ import Synchronization
 extension PageStore {
     /// Brings the store to the newest recoverable state. Called once, before anyone else knows the store.
     func recover(_ replay: Replay) throws(StorageError) {
-        let reader = JournalReader(header: side.header, mapping: file.mapping)
-        let chain = reader.chain()
-        let tail = reader.tail(after: chain)
+        let reader = JournalReader(header: side.header, file: fileReader)
+        let chain = try reader.chain()
+        let tail = try reader.tail(after: chain)
         if case .damaged(let transaction) = tail {
             throw .corrupt(
                 Corruption(reason: "the journal's record of transaction \(transaction), which was durable, is damaged"))
@@ -43,10 +43,11 @@ extension PageStore {
     /// good slot be lost later, the other must not lead there.
     private func renewStaleSlots() throws(StorageError) {
         let header = side.header.encoded()
+        let reader = fileReader
         try header.withBytes { (bytes) throws(StorageError) in
             for slot in 0..<FileFormat.headerSlotCount {
                 let offset = slot << FileFormat.sectorShift
-                let isStale = file.mapping.bytes(at: offset, count: FileFormat.sectorSize).order(bytes) != 0
+                let isStale = try reader.bytes(at: offset, count: FileFormat.sectorSize).order(bytes) != 0
                 if isStale { try file.writeThrough(bytes, at: offset) }
             }
         }

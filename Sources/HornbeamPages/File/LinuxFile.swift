@@ -10,7 +10,8 @@ import Synchronization
 package final class LinuxFile: StoreFile {
     package let path: String
     package let isDurable = true
-    package let mapping: Mapping
+    package let mapping: Mapping?
+    package var maximumBytes: Int { mapping?.capacity ?? FileFormat.maximumFileBytes }
     private let descriptor: Int32
     private let pendingName: PendingName?
     private let isClosed = Atomic<Bool>(false)
@@ -23,10 +24,16 @@ package final class LinuxFile: StoreFile {
         case temporary(String)
     }
 
-    private init(path: String, descriptor: Int32, pendingName: PendingName?) throws(StorageError) {
+    private init(
+        path: String, descriptor: Int32, pendingName: PendingName?, isMapped: Bool
+    ) throws(StorageError) {
         self.path = path
         self.descriptor = descriptor
         self.pendingName = pendingName
+        guard isMapped else {
+            mapping = nil
+            return
+        }
         mapping = try Mapping(
             descriptor: descriptor, wanted: FileFormat.maximumFileBytes, minimum: 1 << 26, path: path)
     }
@@ -66,7 +73,8 @@ extension LinuxFile {
     ) throws(StorageError) -> LinuxFile {
         do throws(StorageError) {
             try lock(descriptor, path: path, options: options)
-            return try LinuxFile(path: path, descriptor: descriptor, pendingName: pendingName)
+            return try LinuxFile(
+                path: path, descriptor: descriptor, pendingName: pendingName, isMapped: options.access == .mapped)
         } catch {
             Glibc.close(descriptor)
             throw error
@@ -197,7 +205,7 @@ extension LinuxFile {
 
     package func grow(to size: UInt64) throws(StorageError) {
         // Allocation tries less, or old places, after `.full` alone.
-        guard size <= UInt64(mapping.capacity) else { throw .full(path: path) }
+        guard size <= UInt64(maximumBytes) else { throw .full(path: path) }
         let current = try self.size()
         guard size > current else { return }
         do throws(StorageError) {
