@@ -10,7 +10,7 @@
 package final class PageWriter {
     /// The snapshot it started from, and its own pages.
     package let view: PageView
-    /// Of the pages it makes: at first one more than `view.transaction`, more after each savepoint. Commit publishes
+    /// Of the pages it makes: greater than `view.transaction`, and more after each savepoint. Commit publishes
     /// the transaction under this number.
     package internal(set) var birth: UInt64
     /// Its pages from this birth on may be changed where they are; older ones are a savepoint's, or a snapshot's.
@@ -30,14 +30,15 @@ package final class PageWriter {
     private let reserve: SpaceReserve
     private(set) var isOpen = true
 
-    /// `number`: what the transaction is published as, if it is known, as in recovery; more than `state`'s.
-    init(store: PageStore, side: WriterSide, state: PublishedState, reserve: SpaceReserve, number: UInt64? = nil) {
+    /// A transaction with this number, or a greater one if it makes savepoints, on top of `state`. The caller has the
+    /// turn.
+    init(store: PageStore, side: WriterSide, state: PublishedState, number: UInt64, reserve: SpaceReserve) {
         self.store = store
         self.side = side
         self.reserve = reserve
-        view = PageView(store: store, state: state, frames: side.frames)
-        ownBirth = state.transaction + 1
-        birth = number ?? ownBirth
+        view = PageView(store: store, state: state, number: number, frames: side.frames)
+        birth = number
+        ownBirth = number
         root = state.root
         frameBudget = Swift.max(0, store.options.cacheBytes / 2)
         side.space.restartNodeCursor()
@@ -165,26 +166,54 @@ package final class PageWriter {
         #if HORNBEAM_CHECKS
             try store.checkFrames()
         #endif
+        side.usedNumber = Swift.max(side.usedNumber, birth)
         try store.writePages()
         side.frames.dropSpilled()
     }
 
     /// Publishes the transaction and returns once it is as durable as asked. `redo` nil: a large transaction, which
-    /// commits by a checkpoint. Ends the writer, always. When it throws, nothing of the transaction is visible; after
-    /// `.failed` the outcome is known once the store was reopened.
+    /// commits by a checkpoint. One without changes makes earlier commits as durable. Ends the writer, always. When it
+    /// throws, nothing of the transaction is visible; after `.failed` the outcome is known once the store was reopened.
     package func commit(redo: Bytes?, durability: Durability) throws(StorageError) {
         guard isOpen else { throw .invalid("the transaction has ended") }
-        guard hasChanges else { return abort() }
+        guard hasChanges else {
+            abort()
+            return try store.makeDurable(durability)
+        }
+        if let commit = try enter(redo: redo, durability: durability) { try store.complete(commit) }
+    }
+
+    /// The part of a commit that needs the turn, which it gives to the next: the caller goes on with
+    /// `PageStore.complete`. Nil: the commit is done.
+    func enter(redo: Bytes?, durability: Durability) throws(StorageError) -> PendingCommit? {
         if !savepoints.isEmpty { releaseSavepoints(from: 0) }
         // Before a checkpoint of this commit stores the map: these places would be in use for ever.
         releaseUnused()
+        let commit: PendingCommit?
         do throws(StorageError) {
-            try store.commit(self, redo: redo, durability: durability)
+            commit = try store.enter(self, redo: redo, durability: durability)
         } catch {
             abort()
             throw error
         }
         end()
+        return commit
+    }
+
+    /// Where its own pages lie.
+    var bornRuns: [SectorRun] {
+        var runs: [SectorRun] = []
+        for frame in side.frames.inFileOrder() { Self.append(frame.run, to: &runs) }
+        side.frames.forEachSpilled { Self.append($0, to: &runs) }
+        return runs
+    }
+
+    private static func append(_ run: SectorRun, to runs: inout [SectorRun]) {
+        if let last = runs.last, last.end == run.start, last.count <= UInt32.max - run.count {
+            runs[runs.count - 1].count += run.count
+        } else {
+            runs.append(run)
+        }
     }
 
     /// Publishes without a journal record: for recovery, whose records are in the journal already.
@@ -223,6 +252,8 @@ package final class PageWriter {
         #if HORNBEAM_CHECKS
             side.space.checkInvariants()
         #endif
+        // What it was built on may have been withdrawn meanwhile: the next one must not begin there.
+        store.settle()
         store.turn.give()
     }
 }

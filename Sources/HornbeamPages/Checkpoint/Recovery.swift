@@ -11,9 +11,9 @@ extension PageStore {
         let reader = JournalReader(header: side.header, file: fileReader)
         let chain = try reader.chain()
         let tail = try reader.tail(after: chain)
-        if case .damaged(let transaction) = tail {
+        if case .damaged(let newest) = tail {
             throw .corrupt(
-                Corruption(reason: "the journal's record of transaction \(transaction), which was durable, is damaged"))
+                Corruption(reason: "the journal's record after transaction \(newest), which was durable, is damaged"))
         }
         if options.readOnly {
             guard chain.isEmpty else {
@@ -22,17 +22,18 @@ extension PageStore {
             return
         }
         try renewStaleSlots()
+        if chain.isEmpty && tail == .clean {
+            return pipeline.setJournal(JournalWriter(after: side.header))
+        }
+        try checkNumbers(transaction: side.header.transaction, checkpoint: side.header.checkpoint + 1)
         for entry in chain {
             try reader.withPayload(of: entry) { (payload) throws(StorageError) in
-                try apply(payload, entry.record.transaction, replay)
+                try apply(payload, number: entry.record.transaction, replay)
             }
         }
-        if chain.isEmpty && tail == .clean {
-            side.journal = JournalWriter(after: side.header)
-            return
-        }
         do throws(StorageError) {
-            try checkpoint(newest.withLock { $0.state }, growJournal: false) {}
+            // It has no journal to go on with: it begins a new generation.
+            try checkpoint(side.tip)
         } catch .failed(let cause) {
             throw cause
         }
@@ -53,10 +54,9 @@ extension PageStore {
         }
     }
 
-    private func apply(_ payload: Bytes, _ transaction: UInt64, _ replay: Replay) throws(StorageError) {
+    private func apply(_ payload: Bytes, number: UInt64, _ replay: Replay) throws(StorageError) {
         turn.take()
-        let state = newest.withLock { $0.state }
-        let writer = PageWriter(store: self, side: side, state: state, reserve: .recovery, number: transaction)
+        let writer = PageWriter(store: self, side: side, state: side.tip, number: number, reserve: .recovery)
         do throws(StorageError) {
             try replay(payload, writer)
         } catch {

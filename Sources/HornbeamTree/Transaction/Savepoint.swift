@@ -31,7 +31,7 @@ extension Transaction {
         let catalogue = try catalogue()
         saved.append((catalogue, catalogue.pointee))
         try writer.pages.addSavepoint()
-        writer.noteBirth()
+        writer.forgetPath()
         let savepoint = Savepoint(number: writer.birth)
         savepoints.append(
             SavedTransaction(
@@ -56,7 +56,7 @@ extension Transaction {
         nextTree = saved.nextTree
         writer.memory.redo.takeBack(to: saved.redo)
         writer.pages.rollBack(to: index)
-        writer.noteBirth()
+        writer.forgetPath()
         savepoints.removeSubrange((index + 1)...)
         failure = nil
     }
