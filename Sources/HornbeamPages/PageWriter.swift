@@ -85,6 +85,9 @@ package final class PageWriter {
         return Frame(run: run, bytes: side.frames.add(run), isLive: true)
     }
 
+    /// The frame of a page of this transaction; nil for any other page, and for one that was spilled.
+    package func frame(_ number: UInt64) -> UnsafeMutableRawPointer? { side.frames.find(number)?.bytes }
+
     /// A node page of this transaction with `birth`, to be changed where it is: in its frame, brought back into one if it
     /// was spilled. The address is as stable as that of a new page.
     package func ownPage(

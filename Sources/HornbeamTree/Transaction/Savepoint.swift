@@ -26,6 +26,8 @@ extension Transaction {
         try ensureOpen()
         guard let writer else { throw .readOnly("a savepoint needs a write transaction") }
         if let failure { throw failure }
+        // Pages of before it are not changed any more.
+        try settleReductions()
         var saved: [(tree: OpenTreePointer, state: OpenTree)] = []
         trees.forEach { saved.append(($0, $0.pointee)) }
         let catalogue = try catalogue()
@@ -79,9 +81,10 @@ extension Transaction {
 
     /// A tree that was first opened after the savepoint: the catalogue of then says what it was, if it was.
     private func restore(_ tree: OpenTreePointer, openedAfter saved: SavedTransaction) {
-        let changes = tree.pointee.changes
-        tree.pointee = OpenTree(number: tree.pointee.number, name: tree.pointee.name, stored: tree.pointee.stored)
-        tree.pointee.changes = changes
+        tree.pointee.place = Int(tree.pointee.number)
+        tree.pointee.root = tree.pointee.stored.root
+        tree.pointee.longValues = tree.pointee.stored.longValues
+        tree.pointee.isStale = false
         if tree.pointee.number >= saved.nextTree {
             tree.pointee.root = TreeRoot()
             tree.pointee.close()

@@ -184,6 +184,7 @@ extension Transaction {
     }
 
     private func spill(_ writer: TreeWriter) throws(StorageError) {
+        try settleReductions()
         noteMovedPages()
         writer.forgetPath()
         try writer.pages.spill()
