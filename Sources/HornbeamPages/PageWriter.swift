@@ -26,6 +26,8 @@ package final class PageWriter {
     var savepoints: [PageSavepoint] = []
     /// Memory that frames may take before they are spilled.
     private let frameBudget: Int
+    /// What the page cache has less because of them.
+    private var lentBytes = 0
     /// Sectors that this transaction must leave free, so that a checkpoint can always be written.
     private let reserve: SpaceReserve
     private(set) var isOpen = true
@@ -74,7 +76,7 @@ package final class PageWriter {
             if let frame = side.frames.reuse() { return frame }
             let number = try side.takeNode(keeping: reserve)
             let run = SectorRun(start: number, count: UInt32(side.space.pageSectors))
-            return Frame(run: run, bytes: side.frames.add(run), isLive: true)
+            return newFrame(run)
         }
         guard sectors > 0, sectors <= FileFormat.maximumPageSectors else {
             throw .tooLarge(
@@ -82,7 +84,22 @@ package final class PageWriter {
                 limit: Int(FileFormat.maximumPageSectors) * FileFormat.sectorSize)
         }
         let run = SectorRun(start: try side.takeRun(sectors, keeping: reserve), count: sectors)
-        return Frame(run: run, bytes: side.frames.add(run), isLive: true)
+        return newFrame(run)
+    }
+
+    private func newFrame(_ run: SectorRun) -> Frame {
+        let frame = Frame(run: run, bytes: side.frames.add(run), isLive: true)
+        if side.frames.memoryBytes > lentBytes + Self.unlentBytes { lend() }
+        return frame
+    }
+
+    /// So much memory is nobody else's.
+    private static var unlentBytes: Int { 1 << 20 }
+
+    private func lend() {
+        let wanted = side.frames.memoryBytes
+        store.cache.lend(wanted - lentBytes)
+        lentBytes = wanted
     }
 
     /// The frame of a page of this transaction; nil for any other page, and for one that was spilled.
@@ -108,7 +125,7 @@ package final class PageWriter {
         guard side.frames.isSpilled(run) else {
             throw .corrupt(Corruption(page: number, reason: "its parent takes it for the open transaction's"))
         }
-        let bytes = side.frames.add(run)
+        let bytes = newFrame(run).bytes
         bytes.copyMemory(from: source, byteCount: view.pageSize)
         side.frames.forgetSpilled(run)
         // What lies in the file is not the page any more.
@@ -249,6 +266,7 @@ package final class PageWriter {
     private func end() {
         releaseUnused()
         side.frames.removeAll()
+        if lentBytes > 0 { store.cache.lend(-lentBytes) }
         freed.removeAll()
         savepoints.removeAll()
         isOpen = false
