@@ -64,11 +64,12 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
+        .systemLibrary(name: "CLZ4", pkgConfig: "liblz4", providers: [.apt(["liblz4-dev"])]),
         .systemLibrary(name: "CICU", pkgConfig: "icu-i18n", providers: [.apt(["libicu-dev"])]),
         .target(name: "CHornbeamShims"),
 
         .target(
-            name: "HornbeamPages", dependencies: ["CHornbeamShims", "CXXHash"], swiftSettings: engineSettings),
+            name: "HornbeamPages", dependencies: ["CHornbeamShims", "CLZ4", "CXXHash"], swiftSettings: engineSettings),
         .target(name: "HornbeamTree", dependencies: ["HornbeamPages"], swiftSettings: engineSettings),
         .target(name: "HornbeamKeys", dependencies: ["CICU"], swiftSettings: engineSettings),
         .target(
@@ -103,7 +104,7 @@ let package = Package(
             name: "HornbeamProof", dependencies: ["HornbeamTree", "HornbeamPages", "HornbeamTestSupport", "CXXHash"],
             path: "Tests/HornbeamProof", swiftSettings: engineSettings),
         .testTarget(
-            name: "ProofTests", dependencies: ["HornbeamProof", "HornbeamTestSupport"],
+            name: "ProofTests", dependencies: ["HornbeamProof", "HornbeamTree", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         .executableTarget(
             name: "hornbeam-proof", dependencies: ["HornbeamProof"], path: "Tests/hornbeam-proof",
@@ -134,7 +135,9 @@ let package = Package(
             swiftSettings: engineSettings),
         .target(
             name: "HornbeamFuzzing",
-            dependencies: ["HornbeamText", "HornbeamKeys", "HornbeamTree", "HornbeamTestSupport", "CXXHash"],
+            dependencies: [
+                "Hornbeam", "HornbeamText", "HornbeamKeys", "HornbeamTree", "HornbeamProof", "HornbeamTestSupport",
+            ],
             path: "Tests/HornbeamFuzzing", swiftSettings: engineSettings),
         .testTarget(
             name: "FuzzRegressionTests", dependencies: ["HornbeamFuzzing", "HornbeamTestSupport"],

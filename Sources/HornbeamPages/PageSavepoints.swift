@@ -23,7 +23,8 @@ extension PageWriter {
     /// Savepoints that can be gone back to.
     package var savepointCount: Int { savepoints.count }
 
-    /// Makes a savepoint, inside of the last one. From here on all older pages are copied before they change.
+    /// Makes a savepoint, inside of the last one. From here on all older pages are copied before they change. Leaves
+    /// without a place must have got theirs.
     package func addSavepoint() throws(StorageError) {
         guard isOpen else { throw .invalid("the transaction has ended") }
         guard birth + 1 < FileFormat.maximumNumber else {
@@ -43,6 +44,7 @@ extension PageWriter {
         for page in freed[savepoint.freedCount...] { side.space.unreserve(page.run) }
         freed.removeSubrange(savepoint.freedCount...)
         side.frames.rollBack(to: index) { side.release($0) }
+        side.unplaced.removeAll()
         savepoints.removeSubrange((index + 1)...)
         ownBirth = savepoint.lastBirth + 1
     }

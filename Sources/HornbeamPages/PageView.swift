@@ -27,10 +27,11 @@ package final class PageView {
     /// Pages from this birth on are the open transaction's, in frames or spilled; none is in a reader.
     @usableFromInline let frameBirth: UInt64
 
-    private let frames: FrameTable?
+    let frames: FrameTable?
+    let unplaced: UnplacedLeaves?
     /// Keeps the mapping and the bits alive.
     let store: PageStore
-    private let mapping: Mapping?
+    let mapping: Mapping?
     /// The pinned state; nil once it is unpinned, and in the writer's view.
     private var pinned: PublishedState?
 
@@ -47,11 +48,14 @@ package final class PageView {
         mapping = store.verification.mapping
         frameBirth = .max
         frames = nil
+        unplaced = nil
         pinned = state
     }
 
     /// The writer's view. It needs no pin: only its own commit could free what it sees.
-    init(store: PageStore, state: PublishedState, number: UInt64, frames: FrameTable) {
+    init(
+        store: PageStore, state: PublishedState, number: UInt64, frames: FrameTable, unplaced: UnplacedLeaves
+    ) {
         self.store = store
         pageSize = store.pageSize
         transaction = state.transaction
@@ -63,6 +67,7 @@ package final class PageView {
         mapping = store.verification.mapping
         frameBirth = number
         self.frames = frames
+        self.unplaced = unplaced
         pinned = nil
     }
 
@@ -118,6 +123,7 @@ package final class PageView {
     package func unverifiedPage(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
     ) throws(StorageError) -> UnsafeRawPointer {
+        if PagePointer.sectors(number) != 0 { return try compressibleLeaf(number, birth: birth, kind, level) }
         let sectors = UInt32(pageSize / FileFormat.sectorSize)
         let expected = Verification.Expectation(
             number: number, birth: birth, kind: kind, level: level, sectors: sectors)
@@ -145,7 +151,7 @@ package final class PageView {
 
     private func bytes(_ expected: Verification.Expectation) throws(StorageError) -> Bytes {
         guard expected.birth >= frameBirth, let frames else {
-            return try fromFile(expected, newestBirth: transaction)
+            return try fromFile(expected)
         }
         if let frame = frames.find(expected.number) {
             let header = PageHeader(reading: UnsafeRawPointer(frame.bytes))
@@ -157,16 +163,25 @@ package final class PageView {
             }
             return Bytes(frame.buffer)
         }
-        let isOwn = frames.isSpilled(SectorRun(start: expected.number, count: expected.sectors))
-        return try fromFile(expected, newestBirth: isOwn ? expected.birth : transaction)
+        return try fromFile(expected)
     }
 
-    private func fromFile(_ expected: Verification.Expectation, newestBirth: UInt64) throws(StorageError) -> Bytes {
-        guard let mapping else { return try held(expected, newestBirth: newestBirth) }
-        return try store.verification.page(expected, in: mapping, newestBirth: newestBirth)
+    /// A page that is in no frame.
+    func fromFile(_ expected: Verification.Expectation) throws(StorageError) -> Bytes {
+        let newest = newestBirth(of: expected)
+        guard let mapping else { return try held(expected, newestBirth: newest) }
+        return try store.verification.page(expected, in: mapping, newestBirth: newest)
     }
 
-    private func start(
+    /// The newest birth that the page may have where it lies: the transaction's own may be there if it was spilled.
+    func newestBirth(of expected: Verification.Expectation) -> UInt64 {
+        guard expected.birth >= frameBirth, let frames,
+            frames.isSpilled(SectorRun(start: expected.number, count: expected.sectors))
+        else { return transaction }
+        return expected.birth
+    }
+
+    func start(
         of bytes: Bytes, _ expected: Verification.Expectation
     ) throws(StorageError) -> UnsafeRawPointer {
         guard let start = bytes.baseAddress else {

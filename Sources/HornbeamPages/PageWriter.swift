@@ -38,7 +38,8 @@ package final class PageWriter {
         self.store = store
         self.side = side
         self.reserve = reserve
-        view = PageView(store: store, state: state, number: number, frames: side.frames)
+        view = PageView(
+            store: store, state: state, number: number, frames: side.frames, unplaced: side.unplaced)
         birth = number
         ownBirth = number
         root = state.root
@@ -49,10 +50,10 @@ package final class PageWriter {
     deinit { abort() }
 
     /// Bytes of its pages in memory.
-    package var dirtyBytes: Int { side.frames.liveBytes }
+    package var dirtyBytes: Int { side.frames.liveBytes + side.unplaced.liveBytes }
 
     /// Whether its pages take more memory than they may: time to `spill`, as soon as nobody has an address of one.
-    package var isOverBudget: Bool { side.frames.memoryBytes > frameBudget }
+    package var isOverBudget: Bool { memoryBytes > frameBudget }
 
     /// Whether commit has anything to write.
     private var hasChanges: Bool {
@@ -83,21 +84,33 @@ package final class PageWriter {
                 what: "a page", size: Int(sectors) * FileFormat.sectorSize,
                 limit: Int(FileFormat.maximumPageSectors) * FileFormat.sectorSize)
         }
-        let run = SectorRun(start: try side.takeRun(sectors, keeping: reserve), count: sectors)
+        let run = SectorRun(start: try takeRun(sectors), count: sectors)
         return newFrame(run)
     }
 
-    private func newFrame(_ run: SectorRun) -> Frame {
+    func takeRun(_ sectors: UInt32) throws(StorageError) -> UInt64 {
+        try side.takeRun(sectors, keeping: reserve)
+    }
+
+    func newFrame(_ run: SectorRun) -> Frame {
         let frame = Frame(run: run, bytes: side.frames.add(run), isLive: true)
-        if side.frames.memoryBytes > lentBytes + Self.unlentBytes { lend() }
+        noteMemory()
         return frame
+    }
+
+    /// Memory that its pages take.
+    private var memoryBytes: Int { side.frames.memoryBytes + side.unplaced.liveBytes }
+
+    /// After it has taken memory for a page.
+    func noteMemory() {
+        if memoryBytes > lentBytes + Self.unlentBytes { lend() }
     }
 
     /// So much memory is nobody else's.
     private static var unlentBytes: Int { 1 << 20 }
 
     private func lend() {
-        let wanted = side.frames.memoryBytes
+        let wanted = memoryBytes
         store.cache.lend(wanted - lentBytes)
         lentBytes = wanted
     }
@@ -144,6 +157,10 @@ package final class PageWriter {
             return (number, own)
         }
         let source = try view.page(number, birth: birth, kind: kind, level: level)
+        // A verified leaf of another size, which only a forged parent takes for a node page.
+        guard Int(PageHeader(reading: source).sectors) == side.space.pageSectors else {
+            throw .corrupt(Corruption(page: number, reason: "it is not of a node page's size"))
+        }
         let frame = try newFrame(sectors: nil)
         frame.bytes.copyMemory(from: source, byteCount: view.pageSize)
         PageHeader.write(to: frame.bytes, birth: self.birth, kind: kind, level: level, sectors: frame.run.count)
@@ -155,6 +172,15 @@ package final class PageWriter {
     /// that is not in use, or not a tree's, is `.corrupt`.
     package func free(_ number: UInt64, birth: UInt64, sectors: UInt32?) throws(StorageError) {
         guard isOpen else { throw .invalid("the transaction has ended") }
+        if PagePointer.isUnplaced(number) {
+            guard side.unplaced.find(number) != nil else {
+                throw .corrupt(Corruption(page: number, reason: "a tree refers to a leaf that is not in memory"))
+            }
+            return side.unplaced.free(number)
+        }
+        if PagePointer.sectors(number) > 0 {
+            return try free(PagePointer.number(number), birth: birth, sectors: PagePointer.sectors(number))
+        }
         let run = SectorRun(start: number, count: sectors ?? UInt32(side.space.pageSectors))
         if birth >= ownBirth, freeOwn(run, keepPlace: sectors == nil) { return }
         guard birth < ownBirth, side.space.isOwned(run) else {
@@ -267,6 +293,7 @@ package final class PageWriter {
         releaseUnused()
         side.frames.removeAll()
         if lentBytes > 0 { store.cache.lend(-lentBytes) }
+        side.unplaced.removeAll()
         freed.removeAll()
         savepoints.removeAll()
         isOpen = false

@@ -26,8 +26,7 @@ extension Transaction {
         try ensureOpen()
         guard let writer else { throw .readOnly("a savepoint needs a write transaction") }
         if let failure { throw failure }
-        // Pages of before it are not changed any more.
-        try settleReductions()
+        try completePages()
         var saved: [(tree: OpenTreePointer, state: OpenTree)] = []
         trees.forEach { saved.append(($0, $0.pointee)) }
         let catalogue = try catalogue()

@@ -133,6 +133,7 @@ extension Transaction {
         guard let writer, let catalogue = catalogueIfOpen else { return }
         try settleReductions()
         for tree in changedTrees() {
+            if tree.pointee.isCompressed { try placeLeaves(of: tree, writer) }
             try storeRecord(tree.pointee.record, tree.pointee.name, writer, catalogue)
             tree.pointee.stored = tree.pointee.record
         }
@@ -144,6 +145,24 @@ extension Transaction {
         root.level = UInt8(truncatingIfNeeded: top.level)
         root.nextTree = nextTree
         writer.pages.root = root
+    }
+
+    /// Computes and places what is left for the end of the transaction: before its pages leave memory, or must not be
+    /// changed any more.
+    func completePages() throws(StorageError) {
+        guard let writer else { return }
+        try settleReductions()
+        try trees.forEach { (tree) throws(StorageError) in
+            if tree.pointee.place >= 0, tree.pointee.isCompressed { try placeLeaves(of: tree, writer) }
+        }
+    }
+
+    private func placeLeaves(of tree: OpenTreePointer, _ writer: TreeWriter) throws(StorageError) {
+        do throws(StorageError) {
+            try writer.placeLeaves(tree)
+        } catch {
+            throw broken(error, tree)
+        }
     }
 
     private func storeRecord(
@@ -184,7 +203,7 @@ extension Transaction {
     }
 
     private func spill(_ writer: TreeWriter) throws(StorageError) {
-        try settleReductions()
+        try completePages()
         noteMovedPages()
         writer.forgetPath()
         try writer.pages.spill()
