@@ -172,6 +172,7 @@ private func storeOptions(_ given: hb_options) throws(StorageError) -> StoreOpti
         }
         options.pageSize = Int(given.page_size)
     }
+    if given.cache_bytes != 0 { options.cacheBytes = Int(min(given.cache_bytes, 1 << 40)) }
     options.readOnly = given.read_only != 0
     options.createIfMissing = !options.readOnly
     options.lockWaitMilliseconds = Int(given.lock_wait_ms)

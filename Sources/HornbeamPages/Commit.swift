@@ -129,7 +129,7 @@ extension PageStore {
     }
 
     /// Writes all frames to their places, one write for each run that is contiguous in the file and in memory.
-    private func writePages() throws(StorageError) {
+    func writePages() throws(StorageError) {
         let frames = side.frames.inFileOrder()
         var index = 0
         while index < frames.count {
@@ -152,7 +152,7 @@ extension PageStore {
 
     #if HORNBEAM_CHECKS
         /// The other half of the check on first touch: a page that would be refused must not be published.
-        private func checkFrames() throws(StorageError) {
+        func checkFrames() throws(StorageError) {
             for frame in side.frames.inFileOrder() {
                 let header = PageHeader(reading: UnsafeRawPointer(frame.bytes))
                 guard let kind = PageKind(rawValue: header.kind), kind == .leaf || kind == .branch, header.flags == 0

@@ -24,7 +24,7 @@ package final class PageView {
     @exclusivity(unchecked) @usableFromInline var heldCount = 0
     /// Made when the cache is first used.
     var hold: PageHold?
-    /// Births of pages that lie in frames: the open transaction's; no page's in a reader.
+    /// Pages from this birth on are the open transaction's, in frames or spilled; none is in a reader.
     @usableFromInline let frameBirth: UInt64
 
     let frames: FrameTable?
@@ -104,7 +104,7 @@ package final class PageView {
     package func page(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
     ) throws(StorageError) -> UnsafeRawPointer {
-        if birth != frameBirth, number < capacity {
+        if birth < frameBirth, number < capacity {
             let word = verified[Int(truncatingIfNeeded: number &>> 6)].load(ordering: .acquiring)
             let page = base + Int(truncatingIfNeeded: number &<< FileFormat.sectorShift)
             let identity = UInt16(kind.code) | UInt16(level) &<< 8
@@ -150,18 +150,35 @@ package final class PageView {
     }
 
     private func bytes(_ expected: Verification.Expectation) throws(StorageError) -> Bytes {
-        if expected.birth == frameBirth, let frame = frames?.find(expected.number) {
+        guard expected.birth >= frameBirth, let frames else {
+            return try fromFile(expected)
+        }
+        if let frame = frames.find(expected.number) {
             let header = PageHeader(reading: UnsafeRawPointer(frame.bytes))
             guard frame.run.count == expected.sectors, header.kind == expected.kind.code,
-                header.level == expected.level
+                header.level == expected.level, header.birth == expected.birth
             else {
                 throw .corrupt(
                     Corruption(page: expected.number, reason: "the transaction's own page is of another kind"))
             }
             return Bytes(frame.buffer)
         }
-        guard let mapping else { return try held(expected) }
-        return try store.verification.page(expected, in: mapping, newestBirth: transaction)
+        return try fromFile(expected)
+    }
+
+    /// A page that is in no frame.
+    func fromFile(_ expected: Verification.Expectation) throws(StorageError) -> Bytes {
+        let newest = newestBirth(of: expected)
+        guard let mapping else { return try held(expected, newestBirth: newest) }
+        return try store.verification.page(expected, in: mapping, newestBirth: newest)
+    }
+
+    /// The newest birth that the page may have where it lies: the transaction's own may be there if it was spilled.
+    func newestBirth(of expected: Verification.Expectation) -> UInt64 {
+        guard expected.birth >= frameBirth, let frames,
+            frames.isSpilled(SectorRun(start: expected.number, count: expected.sectors))
+        else { return transaction }
+        return expected.birth
     }
 
     func start(

@@ -74,12 +74,12 @@ extension PageView {
     }
 
     /// The page, read by way of the cache and held.
-    func held(_ expected: Verification.Expectation) throws(StorageError) -> Bytes {
+    func held(_ expected: Verification.Expectation, newestBirth: UInt64) throws(StorageError) -> Bytes {
         if let page = findHeld(expected) {
             try Verification.checkIdentity(page.pointee.buffer, expected)
             return Bytes(page.pointee.buffer)
         }
-        return Bytes(hold(try load(expected)).pointee.buffer)
+        return Bytes(hold(try load(expected, newestBirth)).pointee.buffer)
     }
 
     private func usedHold() -> PageHold {
@@ -107,9 +107,11 @@ extension PageView {
         return page
     }
 
-    private func load(_ expected: Verification.Expectation) throws(StorageError) -> CachedPage {
+    private func load(
+        _ expected: Verification.Expectation, _ newestBirth: UInt64
+    ) throws(StorageError) -> CachedPage {
         let verification = store.verification
-        try verification.checkPlace(expected, newestBirth: transaction)
+        try verification.checkPlace(expected, newestBirth: newestBirth)
         let fill = { (buffer: UnsafeMutableRawBufferPointer) throws(StorageError) in
             try verification.read(expected, into: buffer)
         }

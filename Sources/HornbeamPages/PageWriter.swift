@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page operations of the one write transaction. New pages are frames in memory at places already taken in the space
-// map; nothing reaches the file before `commit`. It never changes a page of an earlier transaction: it copies it.
+// map; they reach the file at `commit`, or before it by `spill`, where nothing leads to them yet. It never changes a page
+// of an earlier transaction, nor one from before its newest savepoint: it copies it.
 //
 //   open ──commit──▶ ended   (committed, or aborted by an error, or the store has failed)
 //     └────abort───▶ ended
@@ -9,20 +10,30 @@
 package final class PageWriter {
     /// The snapshot it started from, and its own pages.
     package let view: PageView
-    /// Of the pages it makes: greater than `view.transaction`.
-    package let birth: UInt64
+    /// Of the pages it makes: greater than `view.transaction`, and more after each savepoint. Commit publishes
+    /// the transaction under this number.
+    package internal(set) var birth: UInt64
+    /// Its pages from this birth on may be changed where they are; older ones are a savepoint's, or a snapshot's.
+    var ownBirth: UInt64
     /// The root that commit publishes.
     package var root: RootRecord
 
     let store: PageStore
     let side: WriterSide
-    /// Pages of earlier transactions that this one does without.
-    private(set) var freed: [RetiredPages.Page] = []
+    /// Pages of earlier transactions that this one does without, and its own that a savepoint still needs.
+    var freed: [RetiredPages.Page] = []
+    /// Those that can be gone back to, the oldest first.
+    var savepoints: [PageSavepoint] = []
+    /// Memory that frames may take before they are spilled.
+    private let frameBudget: Int
+    /// What the page cache has less because of them.
+    private var lentBytes = 0
     /// Sectors that this transaction must leave free, so that a checkpoint can always be written.
     private let reserve: SpaceReserve
     private(set) var isOpen = true
 
-    /// A transaction with this number on top of `state`. The caller has the turn.
+    /// A transaction with this number, or a greater one if it makes savepoints, on top of `state`. The caller has the
+    /// turn.
     init(store: PageStore, side: WriterSide, state: PublishedState, number: UInt64, reserve: SpaceReserve) {
         self.store = store
         self.side = side
@@ -30,7 +41,9 @@ package final class PageWriter {
         view = PageView(
             store: store, state: state, number: number, frames: side.frames, unplaced: side.unplaced)
         birth = number
+        ownBirth = number
         root = state.root
+        frameBudget = Swift.max(0, store.options.cacheBytes / 2)
         side.space.restartNodeCursor()
     }
 
@@ -39,11 +52,16 @@ package final class PageWriter {
     /// Bytes of its pages in memory.
     package var dirtyBytes: Int { side.frames.liveBytes + side.unplaced.liveBytes }
 
-    /// Whether commit has anything to write.
-    var hasChanges: Bool { dirtyBytes > 0 || !freed.isEmpty || root != view.root }
+    /// Whether its pages take more memory than they may: time to `spill`, as soon as nobody has an address of one.
+    package var isOverBudget: Bool { memoryBytes > frameBudget }
 
-    /// A new zeroed page with its header filled; `sectors` nil means a node page. The address is stable until commit,
-    /// abort, or its own `free`. Throws `.full` when no space is left.
+    /// Whether commit has anything to write.
+    private var hasChanges: Bool {
+        dirtyBytes > 0 || side.frames.hasSpilled || !freed.isEmpty || root != view.root
+    }
+
+    /// A new zeroed page with its header filled; `sectors` nil means a node page. The address is stable until `spill`,
+    /// rollback, commit, abort, or its own `free`. Throws `.full` when no space is left.
     package func allocate(
         kind: PageKind, level: UInt8, sectors: UInt32? = nil
     ) throws(StorageError) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
@@ -59,7 +77,7 @@ package final class PageWriter {
             if let frame = side.frames.reuse() { return frame }
             let number = try side.takeNode(keeping: reserve)
             let run = SectorRun(start: number, count: UInt32(side.space.pageSectors))
-            return Frame(run: run, bytes: side.frames.add(run), isLive: true)
+            return newFrame(run)
         }
         guard sectors > 0, sectors <= FileFormat.maximumPageSectors else {
             throw .tooLarge(
@@ -67,22 +85,78 @@ package final class PageWriter {
                 limit: Int(FileFormat.maximumPageSectors) * FileFormat.sectorSize)
         }
         let run = SectorRun(start: try takeRun(sectors), count: sectors)
-        return Frame(run: run, bytes: side.frames.add(run), isLive: true)
+        return newFrame(run)
     }
 
     func takeRun(_ sectors: UInt32) throws(StorageError) -> UInt64 {
         try side.takeRun(sectors, keeping: reserve)
     }
 
-    /// The frame of a page born in this transaction; nil for any other page.
+    func newFrame(_ run: SectorRun) -> Frame {
+        let frame = Frame(run: run, bytes: side.frames.add(run), isLive: true)
+        noteMemory()
+        return frame
+    }
+
+    /// Memory that its pages take.
+    private var memoryBytes: Int { side.frames.memoryBytes + side.unplaced.liveBytes }
+
+    /// After it has taken memory for a page.
+    func noteMemory() {
+        if memoryBytes > lentBytes + Self.unlentBytes { lend() }
+    }
+
+    /// So much memory is nobody else's.
+    private static var unlentBytes: Int { 1 << 20 }
+
+    private func lend() {
+        let wanted = memoryBytes
+        store.cache.lend(wanted - lentBytes)
+        lentBytes = wanted
+    }
+
+    /// The frame of a page of this transaction; nil for any other page, and for one that was spilled.
     package func frame(_ number: UInt64) -> UnsafeMutableRawPointer? { side.frames.find(number)?.bytes }
 
-    /// A new page with the content of `number`, which is retired. A page of this transaction is returned as it is.
+    /// A node page of this transaction with `birth`, to be changed where it is: in its frame, brought back into one if it
+    /// was spilled. The address is as stable as that of a new page.
+    package func ownPage(
+        _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
+    ) throws(StorageError) -> UnsafeMutableRawPointer {
+        if let frame = side.frames.find(number), frame.run.count == UInt32(side.space.pageSectors) {
+            let header = PageHeader(reading: UnsafeRawPointer(frame.bytes))
+            if header.birth == birth, header.kind == kind.code, header.level == level { return frame.bytes }
+        }
+        return try bringBack(number, birth: birth, kind: kind, level: level)
+    }
+
+    private func bringBack(
+        _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
+    ) throws(StorageError) -> UnsafeMutableRawPointer {
+        let run = SectorRun(start: number, count: UInt32(side.space.pageSectors))
+        let source = try view.page(number, birth: birth, kind: kind, level: level)
+        guard side.frames.isSpilled(run) else {
+            throw .corrupt(Corruption(page: number, reason: "its parent takes it for the open transaction's"))
+        }
+        let bytes = newFrame(run).bytes
+        bytes.copyMemory(from: source, byteCount: view.pageSize)
+        side.frames.forgetSpilled(run)
+        // What lies in the file is not the page any more.
+        side.verification.clear(run)
+        return bytes
+    }
+
+    /// A page of this transaction's with the content of `number`, to be changed; its birth is `self.birth`. A copy at a
+    /// new place, and `number` is retired, unless the page may be changed where it is.
     package func copy(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
     ) throws(StorageError) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
+        if birth >= ownBirth {
+            let own = try ownPage(number, birth: birth, kind: kind, level: level)
+            own.set(self.birth, at: PageLayout.birth)
+            return (number, own)
+        }
         let source = try view.page(number, birth: birth, kind: kind, level: level)
-        if birth == self.birth, let own = frame(number) { return (number, own) }
         // A verified leaf of another size, which only a forged parent takes for a node page.
         guard Int(PageHeader(reading: source).sectors) == side.space.pageSectors else {
             throw .corrupt(Corruption(page: number, reason: "it is not of a node page's size"))
@@ -94,8 +168,8 @@ package final class PageWriter {
         return (frame.run.start, frame.bytes)
     }
 
-    /// Frees a page: at once if it is this transaction's own, else when no snapshot reaches it. A page that is not in
-    /// use, or not a tree's, is `.corrupt`.
+    /// Frees a page: at once if it may be changed where it is, else when no snapshot or savepoint reaches it. A page
+    /// that is not in use, or not a tree's, is `.corrupt`.
     package func free(_ number: UInt64, birth: UInt64, sectors: UInt32?) throws(StorageError) {
         guard isOpen else { throw .invalid("the transaction has ended") }
         if PagePointer.isUnplaced(number) {
@@ -108,16 +182,39 @@ package final class PageWriter {
             return try free(PagePointer.number(number), birth: birth, sectors: PagePointer.sectors(number))
         }
         let run = SectorRun(start: number, count: sectors ?? UInt32(side.space.pageSectors))
-        if birth == self.birth, let frame = side.frames.find(number), frame.run == run {
-            side.frames.free(number, keepPlace: sectors == nil)
-            if sectors != nil { side.space.release(run) }
-            return
-        }
-        guard birth <= view.transaction, side.space.isOwned(run) else {
+        if birth >= ownBirth, freeOwn(run, keepPlace: sectors == nil) { return }
+        guard birth < ownBirth, side.space.isOwned(run) else {
             throw .corrupt(Corruption(page: number, reason: "a tree refers to it, but the space map has it free"))
         }
         side.space.reserve(run)
         freed.append(RetiredPages.Page(run: run, birth: birth))
+    }
+
+    /// Frees a page of this transaction at once; false if it is none. With `keepPlace` a node page's place may serve
+    /// the next one.
+    func freeOwn(_ run: SectorRun, keepPlace: Bool) -> Bool {
+        if let frame = side.frames.find(run.start), frame.run == run {
+            side.frames.free(run.start, keepPlace: keepPlace)
+            if !keepPlace { side.space.release(run) }
+            return true
+        }
+        guard side.frames.isSpilled(run) else { return false }
+        side.frames.forgetSpilled(run)
+        side.release(run)
+        return true
+    }
+
+    /// Writes its pages to their places and lets go of their memory: all addresses of frames end here. Nothing leads to
+    /// these places before commit. After an error everything is as it was, and may be tried again.
+    package func spill() throws(StorageError) {
+        guard isOpen else { throw .invalid("the transaction has ended") }
+        releaseUnused()
+        #if HORNBEAM_CHECKS
+            try store.checkFrames()
+        #endif
+        side.usedNumber = Swift.max(side.usedNumber, birth)
+        try store.writePages()
+        side.frames.dropSpilled()
     }
 
     /// Publishes the transaction and returns once it is as durable as asked. `redo` nil: a large transaction, which
@@ -135,6 +232,7 @@ package final class PageWriter {
     /// The part of a commit that needs the turn, which it gives to the next: the caller goes on with
     /// `PageStore.complete`. Nil: the commit is done.
     func enter(redo: Bytes?, durability: Durability) throws(StorageError) -> PendingCommit? {
+        if !savepoints.isEmpty { releaseSavepoints(from: 0) }
         // Before a checkpoint of this commit stores the map: these places would be in use for ever.
         releaseUnused()
         let commit: PendingCommit?
@@ -148,19 +246,20 @@ package final class PageWriter {
         return commit
     }
 
-    /// Where its own pages lie, in file order.
+    /// Where its own pages lie.
     var bornRuns: [SectorRun] {
         var runs: [SectorRun] = []
-        for frame in side.frames.inFileOrder() {
-            if let last = runs.last, last.end == frame.run.start,
-                last.count <= UInt32.max - frame.run.count
-            {
-                runs[runs.count - 1].count += frame.run.count
-            } else {
-                runs.append(frame.run)
-            }
-        }
+        for frame in side.frames.inFileOrder() { Self.append(frame.run, to: &runs) }
+        side.frames.forEachSpilled { Self.append($0, to: &runs) }
         return runs
+    }
+
+    private static func append(_ run: SectorRun, to runs: inout [SectorRun]) {
+        if let last = runs.last, last.end == run.start, last.count <= UInt32.max - run.count {
+            runs[runs.count - 1].count += run.count
+        } else {
+            runs.append(run)
+        }
     }
 
     /// Publishes without a journal record: for recovery, whose records are in the journal already.
@@ -178,8 +277,10 @@ package final class PageWriter {
     /// Discards everything. Without effect when the writer has ended.
     package func abort() {
         guard isOpen else { return }
-        for frame in side.frames.inFileOrder() { side.space.release(frame.run) }
+        // In this order: some of the freed pages are its own.
         for page in freed { side.space.unreserve(page.run) }
+        for frame in side.frames.inFileOrder() { side.space.release(frame.run) }
+        side.frames.forEachSpilled { side.release($0) }
         end()
     }
 
@@ -191,8 +292,10 @@ package final class PageWriter {
     private func end() {
         releaseUnused()
         side.frames.removeAll()
+        if lentBytes > 0 { store.cache.lend(-lentBytes) }
         side.unplaced.removeAll()
         freed.removeAll()
+        savepoints.removeAll()
         isOpen = false
         #if HORNBEAM_CHECKS
             side.space.checkInvariants()

@@ -38,10 +38,10 @@ package struct StoreOptions: Sendable {
     package var lockWaitMilliseconds: Int = 0
     /// Checkpoint when the journal holds this much; 0 means half of the journal ring.
     package var checkpointBytes: Int = 0
-
     /// How pages are read.
     package var access = StandardOptions.access
-    /// Memory for pages: those read by system calls, and the decoded ones of compressed trees.
+    /// Memory for pages: those read by system calls, and the decoded ones of compressed trees. As much as half of it
+    /// again may be taken by the open write transaction's own, before they are written to their places.
     package var cacheBytes = StandardOptions.cacheBytes
 
     package init() {}

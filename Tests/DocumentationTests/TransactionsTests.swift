@@ -62,6 +62,23 @@ struct TransactionsTests {
         #expect(try balances(database) == [100, 100, 1])
     }
 
+    @Test("A part of a write that throws is undone, and the rest is kept")
+    func parts() throws {
+        let database = try Database.inMemory(models: Account.self)
+        try database.write { context in
+            try Account(id: 1, balance: 0).save(to: &context)
+            do {
+                try context.transaction { context in
+                    try Account(id: 2, balance: 0).save(to: &context)
+                    throw Refusal()
+                }
+            } catch is Refusal {
+                // Account 2 is not there; account 1 is.
+            }
+        }
+        #expect(try database.read { try Account.query().ids(in: $0) } == [1])
+    }
+
     @Test("A context is no good outside of its closure")
     func escaped() throws {
         let database = try accounts()

@@ -11,16 +11,20 @@ import Testing
 
 @Suite("Trees after a crash")
 struct TreeCrashTests {
-    @Test("Acknowledged commits are there and the trees are in the state of one commit", .seeded, arguments: [1, 2])
-    func everyCall(variant: UInt64) throws {
+    @Test(
+        "Acknowledged commits are there and the trees are in the state of one commit", .seeded,
+        arguments: zip([1, 2], [64 << 20, 24 << 10]))
+    func everyCall(variant: UInt64, cacheBytes: Int) throws {
         let empty = try emptyStore()
+        var options = CrashScript.options
+        options.cacheBytes = cacheBytes
         var call = 1
         while true {
             let disk = try SimulatedDisk(image: empty)
             disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
             var script = CrashScript(seed: SeededGenerator.seed &+ variant)
-            if let store = try? TreeStore.open(file: disk, options: CrashScript.options) { script.run(store) }
-            let place: Comment = "variant \(variant), call \(call)"
+            if let store = try? TreeStore.open(file: disk, options: options) { script.run(store) }
+            let place: Comment = "variant \(variant), \(cacheBytes) bytes for pages, call \(call)"
             try script.verify(
                 disk.powerLossImage(seed: UInt64(call) &+ SeededGenerator.seed), atLeast: script.durable, place)
             try script.verify(disk.killedImage(), atLeast: script.written, place)
@@ -81,10 +85,12 @@ private struct CrashScript {
             // Each transaction has random numbers of its own: a failure changes nothing for the next.
             random = SeededGenerator(seed: random.next())
             var state = states[states.count - 1]
+            let former = states.count
             do {
                 let transaction = try store.beginWrite()
                 transaction.durability = [.full, .full, .process, .none][number % 4]
                 try change(transaction, &state, isLarge: number == 7)
+                if number % 3 == 0 { try changeInVain(transaction, state) }
                 if number % 5 == 0 {
                     transaction.abort()
                     continue
@@ -99,9 +105,18 @@ private struct CrashScript {
             } catch {
                 // Nothing of a transaction that failed cleanly is visible; otherwise the store refuses from here on.
                 if case StorageError.failed = error { return }
-                if states.last == state, states.count > 1 { states.removeLast() }
+                if states.count > former { states.removeLast() }
             }
         }
+    }
+
+    /// Changes that are taken back, and others behind a savepoint that are kept.
+    private mutating func changeInVain(_ transaction: Transaction, _ state: [String: ModelTree]) throws {
+        var lost = state
+        let savepoint = try transaction.savepoint()
+        try change(transaction, &lost, isLarge: false)
+        try transaction.rollback(to: savepoint)
+        try transaction.release(savepoint)
     }
 
     private mutating func change(
@@ -110,7 +125,8 @@ private struct CrashScript {
         for _ in 0..<(isLarge ? 90 : 25) {
             let name = Self.names[random.below(3)]
             if random.oneIn(25) {
-                #expect(try transaction.dropTree(name) == (state.removeValue(forKey: name) != nil))
+                let isDropped = try transaction.dropTree(name)
+                #expect(isDropped == (state.removeValue(forKey: name) != nil))
                 continue
             }
             guard let tree = try transaction.tree(name, create: true) else { continue }
@@ -119,10 +135,12 @@ private struct CrashScript {
             switch random.below(8) {
             case 0 where model.count > 0:
                 let old = model.keys[random.below(model.count)]
-                #expect(try transaction.delete(tree, old) == model.delete(old))
+                let isDeleted = try transaction.delete(tree, old)
+                #expect(isDeleted == model.delete(old))
             case 1 where model.count > 20:
                 let to = key + [1]
-                #expect(try transaction.deleteRange(tree, from: key, to: to) == UInt64(model.deleteRange(key, to)))
+                let deleted = try transaction.deleteRange(tree, from: key, to: to)
+                #expect(deleted == UInt64(model.deleteRange(key, to)))
             default:
                 let value = random.bytes(isLarge ? 9000 : random.oneIn(9) ? 5000 : random.below(200))
                 try transaction.put(tree, key, value)
@@ -142,7 +160,8 @@ private struct CrashScript {
             state[name] = try read.contents(tree)
         }
         read.abort()
-        #expect(states[min(atLeast, states.count - 1)...].contains(state), place)
+        let isOne = states[min(atLeast, states.count - 1)...].contains(state)
+        #expect(isOne, place)
         #expect(try store.check { Issue.record("\($0), \(place)") }, place)
         let write = try store.beginWrite()
         let tree = try #require(try write.tree("a", create: true), place)

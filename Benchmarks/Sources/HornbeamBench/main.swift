@@ -3,6 +3,7 @@
 // medians and ratios. Ratios count: absolute figures on a shared machine mean little.
 //
 //     hornbeam-bench [--n ENTRIES] [--runs ROUNDS] [--seed SEED] [--folder FOLDER]
+//     hornbeam-bench --load MEBIBYTES [--cache MEBIBYTES] [--order sorted|random] [--seed SEED]
 
 import Foundation
 
@@ -60,7 +61,22 @@ func median(_ values: [Double]) -> Double {
     values.isEmpty ? .nan : values.sorted()[values.count / 2]
 }
 
+/// One large transaction; the file goes away afterwards.
+func load(mebibytes: Int) throws {
+    let path = FileManager.default.currentDirectoryPath + "/load-\(getpid()).hornbeam"
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let load = LargeLoad(
+        bytes: mebibytes << 20, cacheBytes: argument("--cache", 64) << 20,
+        isSorted: !CommandLine.arguments.contains("random"), seed: UInt64(argument("--seed", 1)))
+    try load.run(at: path)
+}
+
 do {
+    let mebibytes = argument("--load", 0)
+    if mebibytes > 0 {
+        try load(mebibytes: mebibytes)
+        exit(0)
+    }
     let workloads = Workloads(count: argument("--n", 1_000_000), seed: UInt64(argument("--seed", 1)))
     try measure(workloads, rounds: argument("--runs", 3), engines: engines)
 } catch {

@@ -17,6 +17,17 @@ public struct Context: @unchecked Sendable {
         self.session = session
     }
 
+    /// Runs `body` within the write; if it throws, all that it did is undone, and the write can go on: catch the error
+    /// then. May be nested. In a read it throws `.readOnly`.
+    public mutating func transaction<Result>(_ body: (inout Context) throws -> Result) throws -> Result {
+        try session.run { session in
+            try session.nested {
+                var context = Context(session)
+                return try body(&context)
+            }
+        }
+    }
+
     /// The ids of all stored entities of a type, in the order of their row ids.
     public func ids<Entity: EntityModelProtocol>(_: Entity.Type) throws -> [Entity.ID] {
         try session.run { try $0.allIds(Entity.self) }

@@ -60,6 +60,19 @@ final class Session {
         }
     }
 
+    /// Runs `body`; if it throws, undoes what it did, and the transaction goes on.
+    func nested<Result>(_ body: () throws -> Result) throws -> Result {
+        let core = try open()
+        let former = (models: models, saveDepth: saveDepth)
+        do {
+            return try core.nested(body)
+        } catch {
+            models = former.models
+            saveDepth = former.saveDepth
+            throw error
+        }
+    }
+
     // MARK: - Types
 
     /// The store of an entity type. `.unregisteredEntity` if the database wasn't opened with it.

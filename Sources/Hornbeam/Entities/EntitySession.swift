@@ -9,6 +9,8 @@ package final class EntitySession {
     package let transaction: Transaction
     package private(set) var schema: Schema
     private var stores: [String: EntityStore] = [:]
+    /// How often the schema was changed.
+    private var adoptions = 0
     package private(set) lazy var edges = EdgeTrees(session: self)
 
     package init(_ transaction: Transaction, schema: Schema) {
@@ -27,6 +29,7 @@ package final class EntitySession {
     /// Adds or changes types within this write transaction. Stores handed out before must be asked for anew.
     package func adopt(_ schema: Schema) throws {
         try flush()
+        adoptions += 1
         self.schema = schema
         stores = [:]
         edges = EdgeTrees(session: self)
@@ -35,6 +38,28 @@ package final class EntitySession {
     /// Brings the trees up to what the session gathered.
     package func flush() throws {
         for store in stores.values { try store.flush() }
+    }
+
+    /// Runs `body`; if it throws, undoes what it did, and the transaction goes on.
+    package func nested<Result>(_ body: () throws -> Result) throws -> Result {
+        try flush()
+        let former = (schema: schema, adoptions: adoptions, stores: stores.mapValues(\.reservations))
+        let savepoint = try transaction.savepoint()
+        do {
+            let result = try body()
+            try transaction.release(savepoint)
+            return result
+        } catch {
+            try transaction.rollback(to: savepoint)
+            try transaction.release(savepoint)
+            if adoptions != former.adoptions {
+                schema = former.schema
+                stores = [:]
+                edges = EdgeTrees(session: self)
+            }
+            for (name, store) in stores { store.forget(keeping: former.stores[name] ?? [:]) }
+            throw error
+        }
     }
 
     /// Flushes and commits. The transaction has ended afterwards, also after a failure.

@@ -249,6 +249,17 @@ package final class EntityStore {
         for writer in textWriters { try writer?.flush() }
     }
 
+    /// Row ids that are handed out and not in the trees.
+    var reservations: [[UInt8]: RowID] { reserved }
+
+    /// The transaction went back to where `flush` had left it: what was read or gathered since counts no more.
+    func forget(keeping reservations: [[UInt8]: RowID]) {
+        reserved = reservations
+        nextRowID = nil
+        nextRowIDChanged = false
+        textWriters = type.textIndexes.map { _ in nil }
+    }
+
     func flush() throws {
         try flushText()
         guard nextRowIDChanged, let next = nextRowID else { return }

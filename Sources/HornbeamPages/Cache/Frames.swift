@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The write transaction's own pages in memory, seen by the writer alone until commit writes them to their place.
-// Frames come from chunks in the order of allocation, so pages that are neighbours in the file are neighbours here and
-// go out in one write.
-
-import Glibc
+// The write transaction's own pages: those in memory, seen by the writer alone until commit writes them to their place,
+// and which ones were spilled, that is written to their place before, to make room. A page is in a frame or spilled,
+// never both. Frames are cut from memory in the order of allocation, so pages that are neighbours in the file go out in
+// one write.
 
 /// One page born in the open transaction.
 struct Frame {
@@ -13,9 +12,11 @@ struct Frame {
     var isLive: Bool
 
     var buffer: UnsafeMutableRawBufferPointer { UnsafeMutableRawBufferPointer(start: bytes, count: run.byteCount) }
+    /// Of the page in it, while it is live.
+    var birth: UInt64 { UnsafeRawPointer(bytes).u64(PageLayout.birth) }
 }
 
-/// All frames of the open transaction, by page number. Addresses are stable until `removeAll`.
+/// All frames of the open transaction, by page number. Addresses are stable until `dropSpilled` or `removeAll`.
 final class FrameTable {
     private(set) var frames: [Frame] = []
     /// Node frames that were freed.
@@ -24,10 +25,20 @@ final class FrameTable {
     private var slots: [Int32]
     private let memory = FrameMemory()
     private(set) var liveBytes = 0
+    /// Spilled pages by the savepoint they were born after: those of the transaction's start first.
+    private var spilled = [SpilledPages(firstBirth: 0)]
+
+    private struct SpilledPages {
+        var firstBirth: UInt64
+        var sectors = SectorSet()
+    }
 
     private static let initialSlots = 128
 
     init() { slots = [Int32](repeating: 0, count: Self.initialSlots) }
+
+    /// Bytes of memory in use, freed pages' too.
+    var memoryBytes: Int { memory.takenBytes }
 
     /// The live frame of a page.
     func find(_ number: UInt64) -> Frame? {
@@ -78,7 +89,12 @@ final class FrameTable {
     }
 
     func removeAll() {
-        frames.removeAll(keepingCapacity: frames.count < 4096)
+        removeFrames(keepsMemory: false)
+        spilled = [SpilledPages(firstBirth: 0)]
+    }
+
+    private func removeFrames(keepsMemory: Bool) {
+        frames.removeAll(keepingCapacity: keepsMemory || frames.count < 4096)
         reusable.removeAll(keepingCapacity: true)
         if slots.count > 16 * Self.initialSlots {
             slots = [Int32](repeating: 0, count: Self.initialSlots)
@@ -86,7 +102,7 @@ final class FrameTable {
             for index in slots.indices { slots[index] = 0 }
         }
         liveBytes = 0
-        memory.reset()
+        memory.reset(keepsChunks: keepsMemory)
     }
 
     private func slot(_ number: UInt64) -> Int {
@@ -119,43 +135,56 @@ final class FrameTable {
     }
 }
 
-/// Chunks of memory that frames are cut from, kept from one transaction to the next up to a bound.
-private final class FrameMemory {
-    private static let chunkSize = 1 << 20
-    private static let keptChunks = 8
+// MARK: Spilled pages
 
-    private var chunks: [UnsafeMutableRawPointer] = []
-    private var large: [UnsafeMutableRawPointer] = []
-    /// The chunk being filled and the bytes used of it.
-    private var current = 0
-    private var used = 0
+extension FrameTable {
+    var hasSpilled: Bool { spilled.contains { !$0.sectors.isEmpty } }
 
-    deinit {
-        for chunk in chunks + large { chunk.deallocate() }
+    func isSpilled(_ run: SectorRun) -> Bool { spilled.contains { $0.sectors.contains(run) } }
+
+    /// Every live page was written to its place: the frames go. No place is kept for `reuse`.
+    func dropSpilled() {
+        for frame in frames where frame.isLive {
+            let birth = frame.birth
+            let level = spilled.lastIndex { $0.firstBirth <= birth } ?? 0
+            spilled[level].sectors.insert(frame.run)
+        }
+        removeFrames(keepsMemory: true)
     }
 
-    func take(_ size: Int) -> UnsafeMutableRawPointer {
-        if size > Self.chunkSize / 4 {
-            let bytes = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: FileFormat.sectorSize)
-            large.append(bytes)
-            return bytes
-        }
-        if used + size > Self.chunkSize {
-            current += 1
-            used = 0
-        }
-        if current == chunks.count {
-            chunks.append(.allocate(byteCount: Self.chunkSize, alignment: FileFormat.sectorSize))
-        }
-        defer { used += size }
-        return chunks[current] + used
+    /// The page is in a frame again, or is no more.
+    func forgetSpilled(_ run: SectorRun) {
+        for level in spilled.indices { spilled[level].sectors.remove(run) }
     }
 
-    func reset() {
-        for bytes in large { bytes.deallocate() }
-        large.removeAll()
-        while chunks.count > Self.keptChunks { chunks.removeLast().deallocate() }
-        current = 0
-        used = 0
+    func forEachSpilled(_ body: (SectorRun) -> Void) {
+        for level in spilled { level.sectors.forEachRun(body) }
+    }
+}
+
+// MARK: Savepoints
+
+extension FrameTable {
+    /// Pages from `birth` on are those of a new savepoint.
+    func beginSavepoint(firstBirth birth: UInt64) { spilled.append(SpilledPages(firstBirth: birth)) }
+
+    /// The pages of the savepoints from the `first`-th on are the one's before it.
+    func mergeSavepoints(from first: Int) {
+        while spilled.count > first + 1 {
+            let last = spilled.removeLast()
+            spilled[spilled.count - 1].sectors.formUnion(last.sectors)
+        }
+    }
+
+    /// Forgets all pages of the `savepoint`-th savepoint, which stays, and of those after it. Hands out their places.
+    func rollBack(to savepoint: Int, release: (SectorRun) -> Void) {
+        let firstBirth = spilled[savepoint + 1].firstBirth
+        for index in frames.indices where frames[index].isLive && frames[index].birth >= firstBirth {
+            frames[index].isLive = false
+            liveBytes -= frames[index].run.byteCount
+            release(frames[index].run)
+        }
+        while spilled.count > savepoint + 1 { spilled.removeLast().sectors.forEachRun(release) }
+        beginSavepoint(firstBirth: firstBirth)
     }
 }

@@ -16,7 +16,7 @@ extension PageView {
                 Corruption(page: expected.number, reason: "\(expected.sectors) sectors are no size of a \(kind)"))
         }
         if let mapping, store.verification.isVerified(expected.number) {
-            let page = try store.verification.page(expected, in: mapping, newestBirth: transaction)
+            let page = try store.verification.page(expected, in: mapping, newestBirth: newestBirth(of: expected))
             return try start(of: page, expected)
         }
         if let page = findHeld(expected) {
@@ -26,7 +26,7 @@ extension PageView {
         if let frame = frames?.find(expected.number), birth >= frameBirth {
             return try ownLeaf(Bytes(frame.buffer), expected)
         }
-        try store.verification.checkPlace(expected, newestBirth: transaction)
+        try store.verification.checkPlace(expected, newestBirth: newestBirth(of: expected))
         return try loadLeaf(expected)
     }
 
@@ -79,7 +79,6 @@ extension PageView {
             }
         }
         if let loaded { return UnsafeRawPointer(hold(loaded).pointee.bytes) }
-        guard let mapping else { return try start(of: held(expected), expected) }
-        return try start(of: verification.page(expected, in: mapping, newestBirth: transaction), expected)
+        return try start(of: fromFile(expected), expected)
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The writer's side of compressed trees: leaves are changed raw and without a place, and get one when they are
-// compressed, at the end of the transaction. The tree layer then writes the place into the leaf's parent.
+// compressed, at the end of the transaction, or when it is spilled or makes a savepoint. The tree layer then writes the place into the leaf's parent.
 
 extension PageWriter {
     /// Of a new leaf of a compressed tree, in bytes.
@@ -12,6 +12,7 @@ extension PageWriter {
         guard isOpen else { throw .invalid("the transaction has ended") }
         let size = CompressedPage.leafSize
         let leaf = side.unplaced.add(size)
+        noteMemory()
         leaf.bytes.initializeMemory(as: UInt8.self, repeating: 0, count: size)
         let sectors = UInt32(size / FileFormat.sectorSize)
         PageHeader.write(to: leaf.bytes, birth: birth, kind: .leaf, level: 0, sectors: sectors)
@@ -25,11 +26,13 @@ extension PageWriter {
     ) throws(StorageError) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
         guard isOpen else { throw .invalid("the transaction has ended") }
         let source = try view.page(pointer, birth: birth, kind: .leaf, level: 0)
-        if PagePointer.isUnplaced(pointer), birth == self.birth, let own = side.unplaced.find(pointer)?.baseAddress {
+        if PagePointer.isUnplaced(pointer), birth >= ownBirth, let own = side.unplaced.find(pointer)?.baseAddress {
+            own.set(self.birth, at: PageLayout.birth)
             return (pointer, own)
         }
         let sectors = PageHeader(reading: source).sectors
         let leaf = side.unplaced.add(Int(sectors) * FileFormat.sectorSize)
+        noteMemory()
         leaf.bytes.copyMemory(from: source, byteCount: Int(sectors) * FileFormat.sectorSize)
         PageHeader.write(to: leaf.bytes, birth: self.birth, kind: .leaf, level: 0, sectors: sectors)
         try free(pointer, birth: birth, sectors: nil)
@@ -50,7 +53,7 @@ extension PageWriter {
         let compressed = CompressedPage.make(Bytes(leaf), into: target)
         let sectors = compressed ?? UInt32(leaf.count / FileFormat.sectorSize)
         let run = SectorRun(start: try takeRun(sectors), count: sectors)
-        let frame = UnsafeMutableRawBufferPointer(start: side.frames.add(run), count: run.byteCount)
+        let frame = newFrame(run).buffer
         frame.copyMemory(from: Bytes(rebasing: Bytes(compressed == nil ? leaf : target)[..<run.byteCount]))
         side.unplaced.free(pointer)
         return PagePointer.make(run.start, sectors: sectors)

@@ -33,7 +33,7 @@ struct JournalReader {
             let position = ring.advance(header.journalPosition, by: used)
             guard let record = try record(at: position, limit: ring.count - used),
                 record.previous == previous, record.transaction > transaction,
-                try isWhole(record, at: position)
+                record.transaction < FileFormat.maximumNumber, try isWhole(record, at: position)
             else { break }
             entries.append(Entry(position: position, record: record))
             used += record.sectors

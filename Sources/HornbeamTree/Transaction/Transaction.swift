@@ -22,12 +22,14 @@ package final class Transaction {
     let names: TreeNames
     /// Longest key of this store, in bytes.
     let maximumKey: Int
-    private let trees = OpenTrees()
+    let trees = OpenTrees()
+    /// Savepoints that can be gone back to, the oldest first.
+    var savepoints: [SavedTransaction] = []
     private var openCatalogue: OpenTreePointer?
     /// Every tree's number in this transaction is less.
     var nextTree: UInt32
     private var isOpen = true
-    /// Set when a change failed midway; the transaction can only be aborted then.
+    /// Set when a change failed midway; the transaction can only be aborted then, or go back to a savepoint.
     var failure: StorageError?
     /// Overrides the store's durability for this write transaction.
     package var durability: Durability

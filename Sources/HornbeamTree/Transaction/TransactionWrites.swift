@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A write transaction's changes: arguments are checked, the change is noted for the journal, then made. It is noted
 // first because what is put may be a slice of a node that the change moves. A change that fails midway leaves the
-// transaction fit for nothing but aborting; a refused argument leaves it as it was.
+// transaction fit for nothing but aborting or going back to a savepoint; a refused argument leaves it as it was.
+// Each change ends by spilling the transaction's pages if they take too much memory: no address of a node outlives it.
 
 package import HornbeamPages
 
@@ -14,6 +15,7 @@ extension Transaction {
         writer.memory.redo.add(.put, tree: tree.rawValue, key, value)
         do throws(StorageError) {
             try writer.put(open, key, value)
+            try spillIfNeeded(writer)
         } catch {
             throw broken(error, open)
         }
@@ -29,6 +31,7 @@ extension Transaction {
         let isAppended: Bool
         do throws(StorageError) {
             isAppended = try writer.append(open, key, value)
+            try spillIfNeeded(writer)
         } catch {
             throw broken(error, open)
         }
@@ -53,6 +56,7 @@ extension Transaction {
         let isDeleted: Bool
         do throws(StorageError) {
             isDeleted = try writer.delete(open, key)
+            try spillIfNeeded(writer)
         } catch {
             throw broken(error, open)
         }
@@ -69,6 +73,7 @@ extension Transaction {
         let deleted: UInt64
         do throws(StorageError) {
             deleted = try writer.deleteRange(open, from: from.isEmpty ? nil : from, to: to.isEmpty ? nil : to)
+            try spillIfNeeded(writer)
         } catch {
             throw broken(error, open)
         }
@@ -85,6 +90,7 @@ extension Transaction {
             try writer.drop(open)
             catalogue.pointee.changes &+= 1
             _ = try Array(name.utf8).withBytes { (key) throws(StorageError) in try writer.delete(catalogue, key) }
+            try spillIfNeeded(writer)
         } catch {
             throw broken(error, open)
         }
@@ -114,6 +120,11 @@ extension Transaction {
         name.withUnsafeBytes { (name) in
             options.journalBytes.withUnsafeBytes { writer.memory.redo.add(.create, tree: number, name, $0) }
         }
+        do throws(StorageError) {
+            try spillIfNeeded(writer)
+        } catch {
+            throw broken(error, catalogue)
+        }
         return TreeID(rawValue: try open(record, name).pointee.number)
     }
 
@@ -134,6 +145,16 @@ extension Transaction {
         root.level = UInt8(truncatingIfNeeded: top.level)
         root.nextTree = nextTree
         writer.pages.root = root
+    }
+
+    /// Computes and places what is left for the end of the transaction: before its pages leave memory, or must not be
+    /// changed any more.
+    func completePages() throws(StorageError) {
+        guard let writer else { return }
+        try settleReductions()
+        try trees.forEach { (tree) throws(StorageError) in
+            if tree.pointee.place >= 0, tree.pointee.isCompressed { try placeLeaves(of: tree, writer) }
+        }
     }
 
     private func placeLeaves(of tree: OpenTreePointer, _ writer: TreeWriter) throws(StorageError) {
@@ -173,6 +194,19 @@ extension Transaction {
         open.pointee.changes &+= 1
         view.beginChange()
         return (writer, open)
+    }
+
+    /// The end of a change.
+    @inline(__always)
+    private func spillIfNeeded(_ writer: TreeWriter) throws(StorageError) {
+        if writer.pages.isOverBudget { try spill(writer) }
+    }
+
+    private func spill(_ writer: TreeWriter) throws(StorageError) {
+        try completePages()
+        noteMovedPages()
+        writer.forgetPath()
+        try writer.pages.spill()
     }
 
     private func broken(_ error: StorageError, _ tree: OpenTreePointer) -> StorageError {

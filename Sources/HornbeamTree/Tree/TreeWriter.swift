@@ -62,7 +62,8 @@ final class TreeWriter {
     let view: PageView
     let memory: WriterMemory
     let path: UnsafeMutablePointer<PathStep>
-    let birth: UInt64
+    /// Of the pages it makes. A page of this birth may be changed where it is.
+    private(set) var birth: UInt64
     let pageSize: Int
     /// The tree to whose last leaf the path leads, all of it this transaction's; see `append`.
     var edge: TreeEdge?
@@ -103,7 +104,33 @@ final class TreeWriter {
         .corrupt(Corruption(page: page, reason: "it is marked as a node of tree number \(node.stamp.tree)"))
     }
 
-    /// Fills the path from the root to the leaf of `key`. Not of an empty tree. Copies nothing.
+    /// A node of the tree that may be changed where it is: in its frame, for which it may have to be brought back.
+    private func ownNode(_ tree: OpenTreePointer, _ page: UInt64, level: Int) throws(StorageError) -> NodeView {
+        let bytes = try pages.ownPage(
+            page, birth: birth, kind: level == 0 ? .leaf : .branch, level: UInt8(truncatingIfNeeded: level))
+        let node = NodeView(UnsafeRawPointer(bytes), size: pageSize)
+        if node.stamp != tree.pointee.stamp(level: level) { throw foreign(page, node) }
+        return node
+    }
+
+    /// A node of the path.
+    @inline(__always)
+    private func pathNode(
+        _ tree: OpenTreePointer, _ page: UInt64, birth: UInt64, level: Int
+    ) throws(StorageError) -> NodeView {
+        birth == self.birth && (level > 0 || !tree.pointee.isCompressed)
+            ? try ownNode(tree, page, level: level) : try node(tree, page, birth: birth, level: level)
+    }
+
+    /// The path leads to no page of this transaction any more: its pages were spilled or rolled back, or belong to a
+    /// savepoint now.
+    func forgetPath() {
+        birth = pages.birth
+        edge = nil
+    }
+
+    /// Fills the path from the root to the leaf of `key`: nodes of its own birth in their frames, the others wherever
+    /// they can be read. Not of an empty tree. Copies nothing.
     @inline(__always)
     func descend(_ tree: OpenTreePointer, _ key: Bytes) throws(StorageError) -> (index: Int, found: Bool) {
         edge = nil
@@ -112,7 +139,7 @@ final class TreeWriter {
         var birth = root.birth
         var level = root.level
         while level > 0 {
-            let node = try node(tree, page, birth: birth, level: level)
+            let node = try pathNode(tree, page, birth: birth, level: level)
             let index = node.childIndex(key)
             path[level] = PathStep(page: page, birth: birth, base: node.base, index: index)
             let child = node.child(index)
@@ -120,7 +147,7 @@ final class TreeWriter {
             birth = child.birth
             level &-= 1
         }
-        let leaf = try node(tree, page, birth: birth, level: 0)
+        let leaf = try pathNode(tree, page, birth: birth, level: 0)
         let (index, found) = leaf.find(key)
         path[0] = PathStep(page: page, birth: birth, base: leaf.base, index: index)
         return (index, found)
@@ -159,19 +186,25 @@ final class TreeWriter {
         }
     }
 
-    /// The node as a page of this transaction; a copy if it isn't one yet.
+    /// The node as a page that may be changed where it is; a copy if it isn't one yet. Nothing else may be written to:
+    /// a node that was only read can lie in the file's mapping.
     func own(
         _ tree: OpenTreePointer, _ node: ChildRecord, level: Int
     ) throws(StorageError) -> (page: UInt64, editor: NodeEditor) {
-        let source = try self.node(tree, node.page, birth: node.birth, level: level)
-        let kind = level == 0 ? PageKind.leaf : PageKind.branch
-        if isOwn(tree, node.page, node.birth, level) {
-            return (node.page, NodeEditor(UnsafeMutableRawPointer(mutating: source.base), size: source.size))
-        }
         if level == 0, tree.pointee.isCompressed {
+            let leaf = try self.node(tree, node.page, birth: node.birth, level: 0)
+            if isOwn(tree, node.page, node.birth, 0) {
+                return (node.page, NodeEditor(UnsafeMutableRawPointer(mutating: leaf.base), size: leaf.size))
+            }
             let copy = try pages.copyLeaf(node.page, birth: node.birth)
             return (copy.number, NodeEditor(leaf: copy.bytes))
         }
+        if node.birth == birth {
+            let own = try ownNode(tree, node.page, level: level)
+            return (node.page, NodeEditor(UnsafeMutableRawPointer(mutating: own.base), size: pageSize))
+        }
+        _ = try self.node(tree, node.page, birth: node.birth, level: level)
+        let kind = level == 0 ? PageKind.leaf : PageKind.branch
         let copy = try pages.copy(
             node.page, birth: node.birth, kind: kind, level: UInt8(truncatingIfNeeded: level))
         return (copy.number, NodeEditor(copy.bytes, size: pageSize))

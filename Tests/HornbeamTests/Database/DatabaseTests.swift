@@ -56,6 +56,38 @@ struct DatabaseTests {
         try database.write { context in try User(id: "4", name: "Next").save(to: &context) }
     }
 
+    @Test("a nested transaction that throws leaves nothing, at any depth, and the write goes on with new ids and texts")
+    func nestedTransactions() throws {
+        let database = try chats()
+        try database.write { context in
+            try User(id: "a", name: "Kept").save(to: &context)
+            try Message(id: "m1", text: "kept words").save(to: &context)
+            #expect(throws: Stop.self) {
+                try context.transaction { context in
+                    try User(id: "b", name: "Lost").save(to: &context)
+                    try Message(id: "m2", text: "lost words").save(to: &context)
+                    try context.transaction { context in
+                        try Message.delete(id: "m1", from: &context)
+                        try User(id: "c", name: "Lost too").save(to: &context)
+                    }
+                    #expect(try Message.filter(.string(\.text, matches: "words")).count(in: context) == 1)
+                    throw Stop()
+                }
+            }
+            #expect(try context.ids(User.self) == ["a"])
+            try context.transaction { context in
+                try User(id: "d", name: "Kept").save(to: &context)
+                try Message(id: "m3", text: "more words").save(to: &context)
+            }
+        }
+        try database.read { context throws in
+            #expect(try Set(context.ids(User.self)) == ["a", "d"])
+            #expect(try Message.filter(.string(\.text, matches: "words")).count(in: context) == 2)
+            #expect(try Message.filter(.string(\.text, matches: "lost")).count(in: context) == 0)
+        }
+        #expect(try database.check { Issue.record("\($0)") })
+    }
+
     @Test("a write that throws leaves nothing: no entity, relation, index entry or text")
     func rollback() throws {
         let database = try chats()

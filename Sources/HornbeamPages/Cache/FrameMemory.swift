@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where frames lie: chunks that they are cut from in the order of allocation, so that pages that are neighbours in the
+// file are neighbours in memory; and blocks of their own for large pages.
+
+import Glibc
+
+/// Chunks are kept from one transaction to the next, up to a bound.
+final class FrameMemory {
+    private static let chunkSize = 1 << 20
+    private static let keptChunks = 8
+
+    private var chunks: [UnsafeMutableRawPointer] = []
+    private var large: [UnsafeMutableRawPointer] = []
+    /// The chunk being filled and the bytes used of it.
+    private var current = 0
+    private var used = 0
+    /// Bytes handed out since the last `reset`.
+    private(set) var takenBytes = 0
+
+    deinit {
+        for chunk in chunks + large { chunk.deallocate() }
+    }
+
+    func take(_ size: Int) -> UnsafeMutableRawPointer {
+        takenBytes += size
+        if size > Self.chunkSize / 4 {
+            let bytes = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: FileFormat.sectorSize)
+            large.append(bytes)
+            return bytes
+        }
+        if used + size > Self.chunkSize {
+            current += 1
+            used = 0
+        }
+        if current == chunks.count {
+            chunks.append(.allocate(byteCount: Self.chunkSize, alignment: FileFormat.sectorSize))
+        }
+        defer { used += size }
+        return chunks[current] + used
+    }
+
+    /// Takes everything back. With `keepsChunks` they stay for more frames of the same transaction.
+    func reset(keepsChunks: Bool) {
+        #if HORNBEAM_CHECKS
+            // Whoever still reads a frame that has gone shall notice.
+            for chunk in chunks.prefix(current + 1) { memset(chunk, 0xDB, Self.chunkSize) }
+        #endif
+        for bytes in large { bytes.deallocate() }
+        large.removeAll()
+        while !keepsChunks, chunks.count > Self.keptChunks { chunks.removeLast().deallocate() }
+        current = 0
+        used = 0
+        takenBytes = 0
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Savepoints of a write transaction: states of it that it can go back to. There is no log to undo: a savepoint raises
+// the birth, so that copy-on-write itself keeps what was before.
+//
+//   births    firstBirth ……… lastBirth │ lastBirth + 1 ………… birth
+//             │ the start's pages        │ pages since the savepoint: changed in place, freed at once,
+//             │ never changed again      │ all forgotten by rolling back
+//             └ kept if freed: `freed` from `freedCount` on
+//
+// Releasing a savepoint makes its pages those of the savepoint before it; births are never given back.
+
+/// What rolling back restores.
+struct PageSavepoint {
+    /// The newest birth of pages from before it.
+    var lastBirth: UInt64
+    /// `PageWriter.ownBirth` before it.
+    var formerOwnBirth: UInt64
+    /// Pages freed before it.
+    var freedCount: Int
+}
+
+extension PageWriter {
+    /// Savepoints that can be gone back to.
+    package var savepointCount: Int { savepoints.count }
+
+    /// Makes a savepoint, inside of the last one. From here on all older pages are copied before they change. Leaves
+    /// without a place must have got theirs.
+    package func addSavepoint() throws(StorageError) {
+        guard isOpen else { throw .invalid("the transaction has ended") }
+        guard birth + 1 < FileFormat.maximumNumber else {
+            throw .unsupported("\(store.file.path) is at its last transaction number: copy it to a new store")
+        }
+        savepoints.append(PageSavepoint(lastBirth: birth, formerOwnBirth: ownBirth, freedCount: freed.count))
+        birth += 1
+        ownBirth = birth
+        side.frames.beginSavepoint(firstBirth: birth)
+    }
+
+    /// Forgets all that happened to pages since the `index`-th savepoint, which stays; those inside of it go. Ends all
+    /// addresses of frames. The root is the caller's to restore.
+    package func rollBack(to index: Int) {
+        let savepoint = savepoints[index]
+        // In this order: some of the freed pages go themselves.
+        for page in freed[savepoint.freedCount...] { side.space.unreserve(page.run) }
+        freed.removeSubrange(savepoint.freedCount...)
+        side.frames.rollBack(to: index) { side.release($0) }
+        side.unplaced.removeAll()
+        savepoints.removeSubrange((index + 1)...)
+        ownBirth = savepoint.lastBirth + 1
+    }
+
+    /// Forgets the `index`-th savepoint and those inside of it; what was done since stays.
+    package func releaseSavepoints(from index: Int) {
+        let savepoint = savepoints[index]
+        savepoints.removeSubrange(index...)
+        ownBirth = savepoint.formerOwnBirth
+        side.frames.mergeSavepoints(from: index)
+        // Own pages that only the savepoint needed.
+        let later = freed[savepoint.freedCount...]
+        freed.removeSubrange(savepoint.freedCount...)
+        for page in later {
+            if page.birth >= ownBirth {
+                side.space.unreserve(page.run)
+                _ = freeOwn(page.run, keepPlace: false)
+            } else {
+                freed.append(page)
+            }
+        }
+    }
+}
