@@ -49,6 +49,7 @@ package final class PageStore: @unchecked Sendable {
     let side: WriterSide
     let pipeline: CommitPipeline
     let newest: Mutex<Newest>
+    let worker = CheckpointWorker()
 
     /// A store whose newest state is `side`'s.
     init(file: any StoreFile, options: StoreOptions, side: WriterSide) {
@@ -63,7 +64,10 @@ package final class PageStore: @unchecked Sendable {
         verification.noteFileSize(sectors: side.space.sectorCount)
     }
 
-    deinit { file.close() }
+    deinit {
+        worker.stop()
+        file.close()
+    }
 
     // MARK: Reading
 
@@ -107,11 +111,11 @@ package final class PageStore: @unchecked Sendable {
     }
 
     /// Waits for the turn, but not for this thread itself.
-    func takeTurn() throws(StorageError) {
+    func takeTurn(briefly: Bool = false) throws(StorageError) {
         guard !turn.isMine else {
             throw .invalid("a write transaction is open in this thread: use its context, or end it first")
         }
-        turn.take()
+        turn.take(briefly: briefly)
     }
 
     func checkUsable() throws(StorageError) {
@@ -161,6 +165,10 @@ package final class PageStore: @unchecked Sendable {
         }
         try checkpointIfNeeded()
     }
+
+    /// Ends the thread that checkpoints, and waits for it: whoever lets go of a store without closing it calls this
+    /// first, so that its file is free at once. From here on commits checkpoint.
+    package func endThread() { worker.stop() }
 
     // MARK: Figures
 

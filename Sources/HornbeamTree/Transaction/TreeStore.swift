@@ -35,6 +35,8 @@ package final class TreeStore: Sendable {
         memory = Mutex(nil)
     }
 
+    deinit { pages.endThread() }
+
     /// Opens (or creates) the store in the file at `path`.
     package static func open(at path: String, options: StoreOptions = StoreOptions()) throws(StorageError) -> TreeStore
     {
@@ -62,9 +64,9 @@ package final class TreeStore: Sendable {
         Transaction(store: pages, view: try pages.beginRead(), writer: nil, names: names)
     }
 
-    /// The one write transaction; waits its turn.
-    package func beginWrite() throws(StorageError) -> Transaction {
-        let writer = try pages.beginWrite()
+    /// The one write transaction; waits its turn, or throws `.busy` if it need not wait.
+    package func beginWrite(waiting: Bool = true) throws(StorageError) -> Transaction {
+        let writer = try pages.beginWrite(waiting: waiting)
         let memory = memory.withLock { (held) in
             let memory = held ?? WriterMemory(pageSize: writer.view.pageSize)
             held = memory
