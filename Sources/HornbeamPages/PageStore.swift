@@ -13,7 +13,7 @@
 //  6  No byte of the file is trusted before it was verified: range, checksum, identity, structure.
 //  7  A commit that throws anything but `.failed` left no trace: nothing of it is visible, now or after reopening.
 //  8  After a failure whose outcome is unknown nothing is written again; reads go on.
-//  9  The file is changed by `StoreFile`'s calls alone, by whoever has the writer's turn, one call at a time.
+//  9  The file is changed by `StoreFile`'s calls alone; one journal write and one checkpoint are in flight at a time.
 //
 // States
 //
@@ -23,9 +23,9 @@
 //   usable ──close (checkpoint)──▶ closed ◀──close (no checkpoint)─────────────────────┘
 //
 //   opening     only the opener knows the store; nothing is written
-//   recovering  `journal` is nil; replayed commits write pages that only a later checkpoint will reach
+//   recovering  there is no journal; replayed commits write pages that only a later checkpoint will reach
 //   usable      header = last durable checkpoint; journal = the commits since; newest state = both together
-//   failed      `failure` is set; beginWrite and checkpoint refuse with it
+//   failed      `CommitPipeline` has the failure; beginWrite and checkpoint refuse with it
 //   closed      beginRead and beginWrite refuse; the lock is released
 
 import Synchronization
