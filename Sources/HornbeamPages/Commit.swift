@@ -55,10 +55,11 @@ extension PageStore {
 
     /// Settles what is published, and checkpoints if that is due, unless somebody else has the turn: then they will.
     private func tidy() {
-        guard turn.tryTake() else { return }
+        guard turn.tryTake(briefly: true) else { return }
+        defer { turn.give() }
         settle()
-        checkpointIfDue()
-        turn.give()
+        guard let change = dueCheckpoint() else { return worker.noteCommit() }
+        if worker.isRunning { worker.wake() } else { checkpointNow(journal: change) }
     }
 
     /// A transaction without redo: its pages, then a checkpoint that reaches them, then it is visible.
@@ -143,6 +144,7 @@ extension PageStore {
                 index += 1
             }
             try file.write(Bytes(start: first.bytes, count: bytes), at: first.run.byteOffset)
+            side.dirtyBytes += bytes
         }
         // These bytes were made and sealed here: readers need not verify them again.
         for frame in frames where PageHeader(reading: UnsafeRawPointer(frame.bytes)).flags == 0 {

@@ -264,6 +264,9 @@ final class CommitPipeline: @unchecked Sendable {
         monitor.locked { journal?.advance(to: position, transaction: transaction) }
     }
 
+    /// Changes with every commit.
+    var newestNumber: UInt64 { monitor.locked { journal?.end.transaction ?? 0 } }
+
     /// Sectors of the ring that are in use, and how many it has.
     var journalUse: (used: UInt64, capacity: UInt64) {
         monitor.locked { (journal?.usedSectors ?? 0, journal?.ring.count ?? 0) }

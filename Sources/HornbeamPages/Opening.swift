@@ -15,7 +15,9 @@ extension PageStore {
                 if !file.isNew, try file.size() == 0 {
                     throw .notAStore(path: path, reason: "the file is empty; remove it to create a store there")
                 }
-                return try open(file: file, options: options, structure: structure, replay: replay)
+                let store = try open(file: file, options: options, structure: structure, replay: replay)
+                if !options.readOnly { store.worker.start(for: store) }
+                return store
             } catch {
                 file.close()
                 if case .exists = error, file.isNew { continue }
@@ -25,7 +27,7 @@ extension PageStore {
         throw .io(operation: "open", path: path, errno: SystemErrorText.noSuchFile)
     }
 
-    /// Opens the store in `file`, or creates one if the file is empty.
+    /// Opens the store in `file`, or creates one if the file is empty. It has no thread: its commits checkpoint.
     package static func open(
         file: any StoreFile, options: StoreOptions, structure: @escaping StructureCheck, replay: Replay
     ) throws(StorageError) -> PageStore {

@@ -13,7 +13,7 @@
 //  6  No byte of the file is trusted before it was verified: range, checksum, identity, structure.
 //  7  A commit that throws anything but `.failed` left no trace: nothing of it is visible, now or after reopening.
 //  8  After a failure whose outcome is unknown nothing is written again; reads go on.
-//  9  The file is changed by `StoreFile`'s calls alone, by whoever has the writer's turn, one call at a time.
+//  9  The file is changed by `StoreFile`'s calls alone; one journal write and one checkpoint are in flight at a time.
 //
 // States
 //
@@ -23,9 +23,9 @@
 //   usable ──close (checkpoint)──▶ closed ◀──close (no checkpoint)─────────────────────┘
 //
 //   opening     only the opener knows the store; nothing is written
-//   recovering  `journal` is nil; replayed commits write pages that only a later checkpoint will reach
+//   recovering  there is no journal; replayed commits write pages that only a later checkpoint will reach
 //   usable      header = last durable checkpoint; journal = the commits since; newest state = both together
-//   failed      `failure` is set; beginWrite and checkpoint refuse with it
+//   failed      `CommitPipeline` has the failure; beginWrite and checkpoint refuse with it
 //   closed      beginRead and beginWrite refuse; the lock is released
 
 import Synchronization
@@ -49,6 +49,7 @@ package final class PageStore: @unchecked Sendable {
     let side: WriterSide
     let pipeline: CommitPipeline
     let newest: Mutex<Newest>
+    let worker = CheckpointWorker()
 
     /// A store whose newest state is `side`'s.
     init(file: any StoreFile, options: StoreOptions, side: WriterSide) {
@@ -63,7 +64,10 @@ package final class PageStore: @unchecked Sendable {
         verification.noteFileSize(sectors: side.space.sectorCount)
     }
 
-    deinit { file.close() }
+    deinit {
+        worker.stop()
+        file.close()
+    }
 
     // MARK: Reading
 
@@ -107,11 +111,11 @@ package final class PageStore: @unchecked Sendable {
     }
 
     /// Waits for the turn, but not for this thread itself.
-    func takeTurn() throws(StorageError) {
+    func takeTurn(briefly: Bool = false) throws(StorageError) {
         guard !turn.isMine else {
             throw .invalid("a write transaction is open in this thread: use its context, or end it first")
         }
-        turn.take()
+        turn.take(briefly: briefly)
     }
 
     func checkUsable() throws(StorageError) {
@@ -161,6 +165,10 @@ package final class PageStore: @unchecked Sendable {
         }
         try checkpointIfNeeded()
     }
+
+    /// Ends the thread that checkpoints, and waits for it: whoever lets go of a store without closing it calls this
+    /// first, so that its file is free at once. From here on commits checkpoint.
+    package func endThread() { worker.stop() }
 
     // MARK: Figures
 

@@ -32,6 +32,11 @@ final class WriterSide {
     var run: CheckpointRun?
     /// `CommitPipeline.faultCount` when the last durable checkpoint began to write.
     var knownFaults = 0
+    /// Bytes of pages that commits have written since the newest checkpoint began.
+    var dirtyBytes = 0
+    /// Checkpoints in a row that found the journal nearly empty, and the ring's size, in sectors, that came of it.
+    var quietCheckpoints = 0
+    var wantedRing: UInt64?
 
     init(
         file: any StoreFile, verification: Verification, space: SpaceMap, header: HeaderSlot, state: PublishedState

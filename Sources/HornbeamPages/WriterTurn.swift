@@ -5,10 +5,12 @@ import Glibc
 
 /// One holder at a time; the others wait without spinning. Must be given back exactly once, by whichever thread.
 final class WriterTurn: @unchecked Sendable {
-    // Sendable: `holder` is only touched with `monitor` locked.
+    // Sendable: everything variable is only touched with `monitor` locked.
     private let monitor = Monitor()
     /// The thread that took the turn, nil if nobody has it. It may have handed its transaction on since.
     private var holder: pthread_t?
+    /// Whether the holder is no transaction, but gives the turn back after a short work of the store's own.
+    private var isBrief = false
 
     /// Whether this very thread took the turn and it was not given back: then `take` would wait for itself. The answer
     /// stays right until this thread takes the turn; others can't take it in this one's name.
@@ -19,17 +21,23 @@ final class WriterTurn: @unchecked Sendable {
         }
     }
 
-    func take() {
+    func take(briefly: Bool = false) {
         monitor.locked {
             while holder != nil { monitor.wait() }
             holder = pthread_self()
+            isBrief = briefly
         }
     }
 
-    func tryTake() -> Bool {
+    /// False if a transaction has the turn. Waits for the store's own short works.
+    func tryTake(briefly: Bool = false) -> Bool {
         monitor.locked {
-            if holder != nil { return false }
+            while holder != nil {
+                guard isBrief else { return false }
+                monitor.wait()
+            }
             holder = pthread_self()
+            isBrief = briefly
             return true
         }
     }

@@ -22,14 +22,14 @@ extension PageStore {
         guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
         guard let begun = try beginOwnCheckpoint() else { return }
         begun.write(to: file, pipeline)
-        try takeTurn()
+        try takeTurn(briefly: true)
         defer { turn.give() }
         // A writer that needed its end may have ended it.
         if side.run === begun, let error = concludeRun() { throw error }
     }
 
     private func beginOwnCheckpoint() throws(StorageError) -> CheckpointRun? {
-        try takeTurn()
+        try takeTurn(briefly: true)
         defer { turn.give() }
         try checkUsable()
         try checkNumbers(transaction: side.usedNumber, checkpoint: side.header.checkpoint + 1)
@@ -43,21 +43,41 @@ extension PageStore {
         if let error = concludeRun() { throw error }
     }
 
-    /// In the turn, after a commit, which must not fail any more: keeps the journal below its bound. After an error the
-    /// journal stays as it is until the next commit.
-    func checkpointIfDue() {
-        guard file.isDurable, !newest.withLock({ $0.isClosed }) else { return }
+    /// In the turn: what a checkpoint should do with the ring, if one is due by what commits have written.
+    func dueCheckpoint() -> RingChange? {
+        guard file.isDurable, !newest.withLock({ $0.isClosed }), side.run?.isWritten ?? true else { return nil }
         let (used, capacity) = pipeline.journalUse
+        if used > capacity / 2 {
+            return capacity < FileFormat.maximumJournalSectors ? .new(capacity * 2) : RingChange.keep
+        }
         let asked = UInt64(Swift.max(0, options.checkpointBytes)) >> FileFormat.sectorShift
-        guard used > capacity / 2 || (asked > 0 && used >= asked) else { return }
-        guard let run = try? beginCheckpoint(journal: used > capacity / 2 ? .grow : .none) else { return }
+        guard asked > 0 && used >= asked || side.dirtyBytes > options.checkpointDirtyBytes else { return nil }
+        return side.wantedRing.map { .new($0) } ?? RingChange.keep
+    }
+
+    /// In the turn, after a commit, which must not fail any more. After an error the journal stays as it is until the
+    /// next commit.
+    func checkpointNow(journal: RingChange) {
+        guard let run = try? beginCheckpoint(journal: journal) else { return }
         run.write(to: file, pipeline)
         _ = concludeRun()
     }
 
+    /// The background thread's: whatever fails is tried again on the next occasion.
+    func checkpointInBackground() {
+        let begun = inBriefTurn { (try? checkUsable()) == nil ? nil : try? beginCheckpoint() }
+        guard let begun else { return }
+        begun.write(to: file, pipeline)
+        inBriefTurn { if side.run === begun { _ = concludeRun() } }
+        resizeRing()
+    }
+
+    /// Whether there are commits that no checkpoint has.
+    var needsCheckpoint: Bool { pipeline.journalUse.used > 0 && (try? checkUsable()) != nil }
+
     /// Checkpoints `state`, which the space map already describes, and whose pages are written. No commit is pending.
     /// Throws if it did not come to be: `.failed` if nobody knows.
-    func checkpoint(_ state: PublishedState, journal: RingChange = .none) throws(StorageError) {
+    func checkpoint(_ state: PublishedState, journal: RingChange = .keep) throws(StorageError) {
         let run = try begin(state, journal: journal)
         run.write(to: file, pipeline)
         let error = concludeRun()
@@ -70,7 +90,7 @@ extension PageStore {
 
 extension PageStore {
     /// In the turn, while no transaction is open: begins a checkpoint of the newest state; nil if the file has it.
-    func beginCheckpoint(journal: RingChange = .none) throws(StorageError) -> CheckpointRun? {
+    func beginCheckpoint(journal: RingChange = .keep) throws(StorageError) -> CheckpointRun? {
         guard file.isDurable else { return nil }
         try clearWay()
         guard side.tip.transaction != side.header.transaction else { return nil }
@@ -86,15 +106,16 @@ extension PageStore {
         settle()
     }
 
-    private func begin(_ state: PublishedState, journal: RingChange) throws(StorageError) -> CheckpointRun {
+    func begin(_ state: PublishedState, journal: RingChange) throws(StorageError) -> CheckpointRun {
         let plan = try CheckpointPlan(side: side, journal: journal)
         let mark = pipeline.journalMark
         let faults = pipeline.faultCount
         let run = CheckpointRun(
             state: state, former: side.header,
             header: plan.header(of: state, after: side.header, fileSectors: side.space.sectorCount, mark: mark),
-            plan: plan, images: plan.images(side.space), mark: mark, faults: faults,
-            rewrites: faults != side.knownFaults)
+            plan: plan, images: plan.images(side.space), mark: mark, ringUse: pipeline.journalUse.used,
+            faults: faults, rewrites: faults != side.knownFaults)
+        side.dirtyBytes = 0
         side.retired.pin(state.transaction)
         side.run = run
         return run
@@ -134,6 +155,7 @@ extension PageStore {
         } else {
             pipeline.setJournal(JournalWriter(after: run.header))
         }
+        side.noteRingUse(run.ringUse)
         noteStatistics()
     }
 }

@@ -12,6 +12,8 @@ final class CheckpointRun: @unchecked Sendable {
     let images: [SpacePageImage]
     /// Where the records of later commits begin.
     let mark: JournalMark?
+    /// Sectors that the records before it take.
+    let ringUse: UInt64
     /// The pipeline's count when it began, and whether it was another when the former checkpoint did.
     let faults: Int
     let rewrites: Bool
@@ -33,7 +35,8 @@ final class CheckpointRun: @unchecked Sendable {
 
     init(
         state: PublishedState, former: HeaderSlot, header: HeaderSlot, plan: CheckpointPlan,
-        images: [SpacePageImage], mark: JournalMark?, faults: Int, rewrites: Bool
+        images: [SpacePageImage], mark: JournalMark?, ringUse: UInt64, faults: Int,
+        rewrites: Bool
     ) {
         self.state = state
         self.former = former
@@ -41,6 +44,7 @@ final class CheckpointRun: @unchecked Sendable {
         self.plan = plan
         self.images = images
         self.mark = mark
+        self.ringUse = ringUse
         self.faults = faults
         self.rewrites = rewrites
     }
@@ -54,6 +58,8 @@ final class CheckpointRun: @unchecked Sendable {
             }
         }
     }
+
+    var isWritten: Bool { monitor.locked { result != nil } }
 
     private func end(_ outcome: Outcome) {
         monitor.locked {

@@ -82,7 +82,7 @@ extension PageStore {
         if isBeyond(side.header.directoryRun) { side.space.changedMaps[0] = true }
         let journal = side.header.journal
         let movesJournal = isBeyond(journal.run) || journal.count > FileFormat.initialJournalSectors
-        try checkpoint(side.tip, journal: movesJournal ? .move : .none)
+        try checkpoint(side.tip, journal: movesJournal ? .new(FileFormat.initialJournalSectors) : .keep)
         // What only the former checkpoint or its readers reached.
         side.collectPins()
     }

@@ -46,15 +46,6 @@ struct SpacePageImage {
     }
 }
 
-/// What a checkpoint does with the journal's ring. A new ring needs the writer's turn throughout.
-enum RingChange {
-    case none
-    /// Another of twice the size.
-    case grow
-    /// Another of the initial size.
-    case move
-}
-
 /// The places of one checkpoint's space pages and journal. Made before anything is written.
 struct CheckpointPlan {
     private(set) var maps: [PageReference]
@@ -67,12 +58,13 @@ struct CheckpointPlan {
     private(set) var taken: [SectorRun] = []
     private var moved: [Bool] = []
     private var movesDirectory = false
+    private var zeroesJournal = false
     private let checkpoint: UInt64
     private let formerJournal: JournalRing
     private let formerMaps: [PageReference]
 
     /// Takes the places it needs. `.full` leaves the space map as it was.
-    init(side: WriterSide, journal change: RingChange = .none) throws(StorageError) {
+    init(side: WriterSide, journal change: RingChange = .keep) throws(StorageError) {
         maps = side.spaceMaps
         directory = side.header.directory
         directorySectors = side.header.directorySectors
@@ -81,9 +73,9 @@ struct CheckpointPlan {
         formerMaps = maps
         checkpoint = side.header.checkpoint + 1
         switch change {
-        case .none: break
-        case .grow: takeJournal(of: journal.count * 2, side)
-        case .move: takeJournal(of: FileFormat.initialJournalSectors, side)
+        case .keep: break
+        case .new(let count): takeJournal(of: count, side)
+        case .prepared(let ring): setJournal(ring, side)
         }
         dropMapsBeyondEnd(side)
         do throws(StorageError) {
@@ -108,9 +100,14 @@ struct CheckpointPlan {
         guard count <= FileFormat.maximumJournalSectors,
             let first = try? side.takeRun(UInt32(count), keeping: .transaction)
         else { return }
+        zeroesJournal = true
+        setJournal(JournalRing(first: first, count: count), side)
+    }
+
+    private mutating func setJournal(_ ring: JournalRing, _ side: WriterSide) {
         drop(journal.run, side)
-        journal = JournalRing(first: first, count: count)
-        keep(journal.run, side)
+        journal = ring
+        keep(ring.run, side)
     }
 
     /// Moves every changed map page that has not moved yet, and the directory. True if anything did.
@@ -210,7 +207,7 @@ struct CheckpointPlan {
 
     /// A new ring is written with zeros: its sectors must have been written once.
     func writeRing(_ file: any StoreFile) throws(StorageError) {
-        if journal != formerJournal { try Self.zero(journal, file) }
+        if zeroesJournal { try Self.zero(journal, file) }
     }
 
     /// Writes a ring with zeros, in pieces.

@@ -35,6 +35,8 @@ package final class TreeStore: Sendable {
         memory = Mutex(nil)
     }
 
+    deinit { pages.endThread() }
+
     /// Opens (or creates) the store in the file at `path`. `reductions` are those of its trees: to change a tree, or to
     /// recover such a change after a crash, takes the one that the tree was created with.
     package static func open(

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread that checkpoints beside readers and the writer: when the journal is half full, when many pages were
+// written, or when nothing has been committed for a while. A store without it checkpoints in the commits themselves.
+
+import Glibc
+import Synchronization
+
+/// Owned by its store; ends with it.
+final class CheckpointWorker: @unchecked Sendable {
+    // Sendable: everything variable but the atomic is guarded by `monitor`.
+    private let monitor = Monitor()
+    /// Not counted: the store waits in its deinitializer until the thread has let go.
+    private var store: Unmanaged<PageStore>?
+    private var thread: pthread_t?
+    private var isWanted = false
+    /// Set while nothing is to be done until a commit comes.
+    private let isResting = Atomic<Bool>(false)
+
+    /// Begins the thread. A system that gives none leaves checkpoints to the commits.
+    func start(for store: PageStore) {
+        monitor.locked {
+            self.store = Unmanaged.passUnretained(store)
+            var thread = pthread_t()
+            let worker = Unmanaged.passRetained(self)
+            let code = pthread_create(&thread, nil, { Unmanaged<CheckpointWorker>.run($0) }, worker.toOpaque())
+            if code == 0 {
+                self.thread = thread
+            } else {
+                self.store = nil
+                worker.release()
+            }
+        }
+    }
+
+    var isRunning: Bool { monitor.locked { store != nil } }
+
+    /// Ends the thread and waits for it. Called once nobody else uses the store.
+    func stop() {
+        let thread = monitor.locked { () -> pthread_t? in
+            defer { self.thread = nil }
+            store = nil
+            monitor.broadcast()
+            return self.thread
+        }
+        guard let thread else { return }
+        // The last user of the store may have been the thread itself.
+        if pthread_equal(thread, pthread_self()) != 0 {
+            pthread_detach(thread)
+        } else {
+            pthread_join(thread, nil)
+        }
+    }
+
+    /// A checkpoint is due.
+    func wake() {
+        monitor.locked {
+            isWanted = true
+            monitor.broadcast()
+        }
+    }
+
+    /// There was a commit: it will be checkpointed once nothing has happened for a while.
+    func noteCommit() {
+        guard isResting.load(ordering: .relaxed) else { return }
+        monitor.locked {
+            isResting.store(false, ordering: .relaxed)
+            monitor.broadcast()
+        }
+    }
+
+    fileprivate func work() {
+        var seen: UInt64 = 0
+        while let store = monitor.locked({ self.store }) {
+            store._withUnsafeGuaranteedRef { store in
+                let newest = store.pipeline.newestNumber
+                let isIdle = newest == seen
+                seen = newest
+                if monitor.locked({ isWanted }) || isIdle {
+                    monitor.locked { isWanted = false }
+                    store.checkpointInBackground()
+                }
+                rest(until: store)
+            }
+        }
+    }
+
+    /// Waits for the next occasion.
+    private func rest(until store: PageStore) {
+        monitor.locked {
+            guard self.store != nil, !isWanted else { return }
+            let idle = store.options.idleMilliseconds
+            // Set first: a commit that comes after the look will see it.
+            isResting.store(true, ordering: .sequentiallyConsistent)
+            if idle > 0, store.needsCheckpoint {
+                isResting.store(false, ordering: .relaxed)
+                monitor.wait(milliseconds: idle)
+            } else {
+                monitor.wait()
+            }
+        }
+    }
+}
+
+extension Unmanaged<CheckpointWorker> {
+    /// The thread's body.
+    fileprivate static func run(_ worker: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+        if let worker { Unmanaged.fromOpaque(worker).takeRetainedValue().work() }
+        return nil
+    }
+}

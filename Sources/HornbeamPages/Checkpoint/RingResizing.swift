@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The journal's ring grows with the load and shrinks again. A new ring begins a new generation, so that the checkpoint
+// which takes it keeps the writer's turn throughout. To keep that short, the thread that checkpoints in the background
+// makes the ring ready before: while it does, the sectors are held, in no state's use, and a crash leaves them free.
+
+/// What a checkpoint does with the journal's ring.
+enum RingChange {
+    case keep
+    /// Another of this many sectors, if there is room for it: it gets its place and its zeros within the checkpoint.
+    case new(UInt64)
+    /// One that has them, and whose sectors are held.
+    case prepared(JournalRing)
+}
+
+extension WriterSide {
+    /// Checkpoints in a row that found less than an eighth of the ring in use, after which it shrinks.
+    private static let quietBound = 8
+
+    /// Draws the lesson from a checkpoint that found `used` sectors of the ring in use.
+    func noteRingUse(_ used: UInt64) {
+        let capacity = header.journal.count
+        quietCheckpoints = used < capacity / 8 ? quietCheckpoints + 1 : 0
+        if used > capacity / 2 {
+            wantedRing = min(capacity * 2, FileFormat.maximumJournalSectors)
+        } else if quietCheckpoints >= Self.quietBound {
+            quietCheckpoints = 0
+            wantedRing = max(capacity / 2, FileFormat.initialJournalSectors)
+        }
+        if wantedRing == capacity { wantedRing = nil }
+    }
+}
+
+extension PageStore {
+    /// Gives the ring the size that it should have. Called without the turn, which it takes briefly. Whatever goes
+    /// wrong leaves the ring as it is: the next checkpoint tries again.
+    func resizeRing() {
+        guard let (ring, former) = inBriefTurn({ holdRing() }) else { return }
+        let isReady = makeReady(ring)
+        inBriefTurn { adopt(ring, insteadOf: former, isReady: isReady) }
+    }
+
+    /// Zeros that are on the medium.
+    private func makeReady(_ ring: JournalRing) -> Bool {
+        let faults = pipeline.faultCount
+        do throws(StorageError) {
+            try CheckpointPlan.zero(ring, file)
+            try pipeline.checkUsable()
+        } catch {
+            return false
+        }
+        do throws(StorageError) {
+            try file.sync()
+        } catch {
+            _ = pipeline.fail(error)
+            return false
+        }
+        return pipeline.faultCount == faults
+    }
+
+    func inBriefTurn<Result>(_ body: () -> Result) -> Result {
+        turn.take(briefly: true)
+        defer { turn.give() }
+        return body()
+    }
+
+    /// In the turn: a place for the ring that is wanted, if one is.
+    private func holdRing() -> (ring: JournalRing, former: JournalRing)? {
+        guard let count = side.wantedRing, count != side.header.journal.count, (try? checkUsable()) != nil else {
+            return nil
+        }
+        guard let first = try? side.takeRun(UInt32(count), keeping: .transaction) else { return nil }
+        let ring = JournalRing(first: first, count: count)
+        side.space.retire(ring.run)
+        return (ring, side.header.journal)
+    }
+
+    private func adopt(_ ring: JournalRing, insteadOf former: JournalRing, isReady: Bool) {
+        guard isReady, (try? checkUsable()) != nil, (try? clearWay()) != nil, side.header.journal == former,
+            let run = try? begin(side.tip, journal: .prepared(ring))
+        else { return side.release(ring.run) }
+        side.wantedRing = nil
+        run.write(to: file, pipeline)
+        // Undoing the plan has released the ring.
+        _ = concludeRun()
+    }
+}

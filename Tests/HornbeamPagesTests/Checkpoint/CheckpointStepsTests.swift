@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// A checkpoint beside the work: commits between its steps and within its calls, crashes and faults at each of them.
+// The letters are the traps that the design names for checkpoints.
+
+import Glibc
+import HornbeamTestSupport
+import Synchronization
+import Testing
+
+@testable import HornbeamPages
+
+@Suite("A checkpoint in steps")
+struct CheckpointStepsTests {
+    private func commit(_ value: UInt64, _ store: PageStore, padding: Int = 0) throws {
+        let change = ToyChange(
+            cell: Int(value % 12), value: value, longSectors: UInt32(value % 4), padding: padding)
+        try Toy.commit(change, to: store)
+    }
+
+    private func expectState(_ image: [UInt8]?, of count: UInt64, _ place: Comment) throws {
+        let store = try Toy.open(SimulatedDisk(image: image))
+        #expect(store.statistics.transaction == count, place)
+        #expect(try Toy.cells(of: store).map(\.value).max() == count, place)
+        try Toy.expectSound(store)
+    }
+
+    private func begin(_ store: PageStore) throws -> CheckpointRun {
+        store.turn.take()
+        defer { store.turn.give() }
+        return try #require(try store.beginCheckpoint())
+    }
+
+    private func conclude(_ store: PageStore) -> StorageError? {
+        store.turn.take()
+        defer { store.turn.give() }
+        return store.concludeRun()
+    }
+
+    @Test("loses no commit that comes between its steps, wherever it is cut")
+    func everyCall() throws {
+        var call = 1
+        while true {
+            let disk = try SimulatedDisk()
+            let store = try Toy.open(disk)
+            disk.plan = SimulatedDisk.Plan(call: disk.calls + call, fault: .crash)
+            var done: UInt64 = 0
+            do {
+                for _ in 0..<3 {
+                    for _ in 0..<4 {
+                        try commit(done + 1, store)
+                        done += 1
+                    }
+                    let run = try begin(store)
+                    for _ in 0..<2 {
+                        try commit(done + 1, store)
+                        done += 1
+                    }
+                    run.write(to: disk, store.pipeline)
+                    for _ in 0..<2 {
+                        try commit(done + 1, store)
+                        done += 1
+                    }
+                    if let error = conclude(store) { throw error }
+                }
+            } catch is StorageError {}
+            for seed: UInt64 in 1...3 {
+                let again = try Toy.open(SimulatedDisk(image: disk.powerLossImage(seed: seed &+ UInt64(call))))
+                let found = again.statistics.transaction
+                #expect(found == done || found == done + 1, "call \(call), seed \(seed): \(found) of \(done)")
+                #expect(try Toy.cells(of: again).map(\.value).max() == found, "call \(call), seed \(seed)")
+                try Toy.expectSound(again)
+            }
+            if !disk.hasCrashed { break }
+            call += 1
+        }
+        #expect(call > 60)
+    }
+
+    /// Trap (a): the last durable checkpoint counts as a pinned snapshot until the next one is durable in both slots.
+    @Test("and commits within each of its calls leave whole what either checkpoint reaches")
+    func withinCalls() throws {
+        let disk = try SimulatedDisk()
+        let store = try Toy.open(disk)
+        let done = Mutex<UInt64>(0)
+        for value: UInt64 in 1...10 { try commit(value, store) }
+        done.withLock { $0 = 10 }
+        for round in 0..<4 {
+            let run = try begin(store)
+            disk.whenCalled = { disk in
+                disk.whenCalled = nil
+                for _ in 0..<3 {
+                    let value = done.withLock { $0 + 1 }
+                    #expect(throws: Never.self) { try commit(value, store) }
+                    done.withLock { $0 = value }
+                }
+                for seed: UInt64 in 1...4 {
+                    #expect(throws: Never.self) {
+                        try expectState(disk.powerLossImage(seed: seed), of: done.withLock { $0 }, "round \(round)")
+                    }
+                }
+            }
+            run.write(to: disk, store.pipeline)
+            #expect(conclude(store) == nil)
+            try expectState(disk.powerLossImage(seed: 5), of: done.withLock { $0 }, "after round \(round)")
+        }
+        try store.close()
+        try expectState(disk.powerLossImage(seed: 1), of: done.withLock { $0 }, "closed")
+    }
+
+    /// Trap (e).
+    @Test("lets the ring go round beneath it, and a commit for which it is full waits for its end and no longer")
+    func fullRing() throws {
+        for round: UInt64 in 0..<5 {
+            let disk = try SimulatedDisk()
+            let store = try Toy.open(disk)
+            // So that the ring's end comes after other records in each round.
+            for value in 0..<round { try commit(value + 1, store, padding: 60_000) }
+            try store.checkpoint()
+            let first = store.statistics.transaction
+            for value in first + 1...first + 3 { try commit(value, store, padding: 100_000) }
+            let run = try begin(store)
+            // 25 sectors each of 256: seven more fit, the eighth waits.
+            for value in first + 4...first + 10 { try commit(value, store, padding: 100_000) }
+            #expect(store.side.run === run)
+            try expectState(disk.powerLossImage(seed: round), of: first + 10, "round \(round)")
+            run.write(to: disk, store.pipeline)
+            try commit(first + 11, store, padding: 100_000)
+            #expect(store.side.run == nil)
+            try expectState(disk.powerLossImage(seed: round), of: first + 11, "round \(round)")
+        }
+    }
+
+    /// Trap (g).
+    @Test("frees nothing that a snapshot from before the checkpoint before it sees")
+    func olderSnapshot() throws {
+        let disk = try SimulatedDisk()
+        let store = try Toy.open(disk)
+        for value: UInt64 in 1...12 { try commit(value, store) }
+        let view = try store.beginRead()
+        let cells = try Toy.read(view).cells
+        for value: UInt64 in 13...90 {
+            try commit(value, store)
+            if value % 13 == 0 { try store.checkpoint() }
+        }
+        #expect(try Toy.read(view).cells == cells)
+        let retired = store.statistics.retiredBytes
+        store.endRead(view)
+        try store.checkpoint()
+        #expect(store.statistics.retiredBytes < retired)
+    }
+
+    /// Trap (f).
+    @Test("at the end of a recovery that was itself cut off leaves a store that recovers again")
+    func recoveryAfterRecovery() throws {
+        let disk = try SimulatedDisk()
+        let store = try Toy.open(disk)
+        for value: UInt64 in 1...9 { try commit(value, store) }
+        var image = disk.powerLossImage(seed: 1)
+        for call in 1...6 {
+            let cut = try SimulatedDisk(image: image)
+            cut.plan = SimulatedDisk.Plan(call: call, fault: .crash)
+            _ = try? Toy.open(cut)
+            image = cut.powerLossImage(seed: UInt64(call))
+        }
+        try expectState(image, of: 9, "six times cut")
+    }
+
+    @Test("undoes itself when a write fails, and the next one does its work", arguments: [EIO, ENOSPC])
+    func failedWrites(code: Int32) throws {
+        var offset = 1
+        while true {
+            let disk = try SimulatedDisk()
+            let store = try Toy.open(disk)
+            for value: UInt64 in 1...6 { try commit(value, store) }
+            let calls = disk.calls
+            let run = try begin(store)
+            disk.plan = SimulatedDisk.Plan(
+                call: calls + offset, fault: .error(code), operations: [.write, .writeThrough])
+            run.write(to: disk, store.pipeline)
+            let isMet = disk.calls >= calls + offset
+            disk.plan = nil
+            _ = conclude(store)
+            for value: UInt64 in 7...9 { try commit(value, store) }
+            try expectState(disk.powerLossImage(seed: 1), of: 9, "call \(offset)")
+            try store.checkpoint()
+            try Toy.expectSound(store)
+            try expectState(disk.powerLossImage(seed: 2), of: 9, "call \(offset)")
+            if !isMet { break }
+            offset += 1
+        }
+        #expect(offset > 3)
+    }
+
+    @Test("that reached one slot alone frees nothing until it has the other too")
+    func half() throws {
+        let disk = try SimulatedDisk()
+        let store = try Toy.open(disk)
+        for value: UInt64 in 1...6 { try commit(value, store) }
+        let run = try begin(store)
+        disk.whenCalled = { disk in
+            guard disk.operations.last == .writeThrough else { return }
+            disk.whenCalled = nil
+            disk.plan = SimulatedDisk.Plan(
+                call: disk.calls + 1, fault: .error(EIO), isLasting: true, operations: [.writeThrough])
+        }
+        run.write(to: disk, store.pipeline)
+        guard case .half = run.outcome else {
+            Issue.record("\(run.outcome)")
+            return
+        }
+        #expect(conclude(store) != nil)
+        disk.plan = nil
+        for value: UInt64 in 7...40 { try commit(value, store) }
+        // Whichever slot is lost, the other one leads to everything.
+        for slot in 0..<2 {
+            var image = try #require(disk.powerLossImage(seed: 4))
+            image[slot * 4096 + 60] ^= 1
+            try expectState(image, of: 40, "without slot \(slot)")
+        }
+        try store.checkpoint()
+        #expect(store.side.run == nil)
+        try expectState(disk.powerLossImage(seed: 4), of: 40, "both slots")
+    }
+}
