@@ -118,6 +118,7 @@ extension Verification {
     fileprivate func checkHead(
         _ head: Bytes, size: UInt64, _ expected: Expectation, newestBirth: UInt64
     ) throws(StorageError) {
+        try checkIsTrees(expected)
         try checkBirth(expected, newestBirth)
         guard let start = head.baseAddress else { return }
         let checked = Bytes(rebasing: head[PageLayout.birth...])
