@@ -60,7 +60,7 @@ words_of_pkg_config() {
     grep -q "^prefix=$prefix\$" "$prefix/lib/pkgconfig/hornbeam.pc" &&
         grep -q "^Version: $(sed -n 's/^#define HB_VERSION "\(.*\)"$/\1/p' "$prefix/include/hornbeam.h")\$" \
             "$prefix/lib/pkgconfig/hornbeam.pc" &&
-        for program in capi_test contract_test; do
+        for program in capi_test contract_test machine_test; do
             # Words to be split, as a shell does with the output of pkg-config.
             ${CC:-cc} -std=c11 -O1 -g -Wall -Wextra -Wno-missing-field-initializers -Werror \
                 "$root/Tests/CAPITests/$program.c" -o "$work/$program" $words -lpthread "-Wl,-rpath,$prefix/lib" ||
@@ -95,5 +95,6 @@ check "the Python example runs" \
 
 count_tests_of capi_test
 count_tests_of contract_test
+count_tests_of machine_test
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

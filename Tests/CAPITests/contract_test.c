@@ -672,6 +672,50 @@ static void a_store_without_a_mapping(void) {
     OK(hb_close(store));
 }
 
+static void savepoints(void) {
+    hb_store *store = file_store("savepoints.hornbeam");
+    hb_tree tree = letters(store, "abc"), made;
+    hb_txn *txn = begin(store, HB_WRITE), *reader = begin(store, HB_READ);
+    hb_savepoint outer, inner, refused = 7;
+    hb_cursor *cursor;
+    OK(hb_cursor_open(txn, tree, &cursor));
+    OK(hb_cursor_seek(cursor, S("b")));
+    OK(hb_put(txn, tree, S("d"), S("d")));
+    OK(hb_save(txn, &outer));
+    OK(hb_delete_range(txn, tree, OPEN, OPEN, NULL));
+    made = tree_of(txn, "made");
+    OK(hb_put(txn, made, S("x"), S("x")));
+    OK(hb_save(txn, &inner));
+    CHECK(inner != outer);
+    OK(hb_tree_drop(txn, "t"));
+    OK(hb_put(txn, made, S("y"), S("y")));
+    OK(hb_rollback(txn, inner));
+    CHECK(count_of(txn, made) == 1 && count_of(txn, tree) == 0);
+    OK(hb_rollback(txn, outer));
+    RESULT(hb_rollback(txn, inner), HB_INVALID);
+    hb_slice value;
+    RESULT(hb_get(txn, made, S("x"), &value), HB_INVALID);
+    CHECK(count_of(txn, tree) == 4 && has(txn, tree, "d", "d"));
+    OK(hb_cursor_next(cursor));
+    CHECK(at(cursor, "c"));
+    OK(hb_put(txn, tree, S("e"), S("e")));
+    OK(hb_release(txn, outer));
+    RESULT(hb_release(txn, outer), HB_INVALID);
+    RESULT(hb_save(reader, &refused), HB_READ_ONLY);
+    CHECK(refused == 0);
+    RESULT(hb_save(txn, NULL), HB_INVALID);
+    OK(hb_commit(txn));
+    RESULT(hb_rollback(txn, outer), HB_INVALID);
+    hb_abort(reader);
+    txn = begin(store, HB_WRITE);
+    RESULT(hb_rollback(txn, outer), HB_INVALID);
+    CHECK(count_of(txn, tree) == 5);
+    hb_abort(txn);
+    hb_cursor_close(cursor);
+    OK(hb_check(store, NULL, NULL));
+    OK(hb_close(store));
+}
+
 static void add_value(void *context, hb_slice key, hb_slice value, void *target) {
     (void)context, (void)key;
     memcpy(target, value.data, 8);
@@ -766,6 +810,7 @@ static const struct test tests[] = {
     TEST(a_failed_open_leaves_nothing),
     TEST(figures),
     TEST(a_store_without_a_mapping),
+    TEST(savepoints),
     TEST(reductions_in_c),
 };
 

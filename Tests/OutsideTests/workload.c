@@ -185,6 +185,20 @@ static bool change(struct life *life, hb_txn *txn, struct model *model) {
     return true;
 }
 
+// Some changes inside a savepoint, half of the time undone; those that failed midway always. False: the transaction can
+// go on no more.
+static bool change_with_savepoint(struct life *life, hb_txn *txn, struct model *model) {
+    static _Thread_local struct model kept;
+    hb_savepoint savepoint;
+    kept = *model;
+    if (!is_fine(life, hb_save(txn, &savepoint), HB_OK, "hb_save")) return false;
+    bool is_whole = true;
+    for (uint32_t count = 1 + below(life, 20); count > 0 && is_whole; count--) is_whole = change(life, txn, model);
+    if (is_whole && below(life, 2)) return is_fine(life, hb_release(txn, savepoint), HB_OK, "hb_release");
+    *model = kept;
+    return is_fine(life, hb_rollback(txn, savepoint), HB_OK, "hb_rollback");
+}
+
 // ---- Transactions
 
 static void note_mark(enum mark mark, uint64_t first, uint64_t second, uint64_t third) {
@@ -217,7 +231,10 @@ static bool transact(struct life *life) {
     uint32_t changes = 1 + below(life, life->shape->changes);
     if (chance(life, life->shape->wholesale)) changes *= 20;
     bool is_whole = true;
-    for (uint32_t i = 0; i < changes && is_whole; i++) is_whole = change(life, txn, &after);
+    for (uint32_t i = 0; i < changes && is_whole; i++) {
+        bool is_inside = life->shape->changes > 1 && below(life, 30) == 0;
+        is_whole = is_inside ? change_with_savepoint(life, txn, &after) : change(life, txn, &after);
+    }
     if (!is_whole || chance(life, life->shape->aborts)) {
         hb_abort(txn);
         return true;

@@ -275,6 +275,16 @@ int hb_tree_open_reduced(hb_txn *txn, const char *name, uint32_t flags, const ch
  * reduction, or one of another size. */
 int hb_reduce(hb_txn *txn, hb_tree tree, hb_slice from, hb_slice to, void *target, size_t size);
 
+/* Savepoints: states of a write transaction that it can go back to, one inside the other.
+ * hb_rollback undoes every change since, also one that failed midway; the savepoint stays, those inside of it go. Cursors
+ * keep their places. hb_release forgets the savepoint and those inside of it; the changes stay.
+ * HB_INVALID: the savepoint has gone, or is another transaction's. */
+typedef uint64_t hb_savepoint;
+
+int hb_save(hb_txn *txn, hb_savepoint *savepoint);
+int hb_rollback(hb_txn *txn, hb_savepoint savepoint);
+int hb_release(hb_txn *txn, hb_savepoint savepoint);
+
 /* Figures of a store, as of its newest commit or checkpoint; sizes in bytes. Set struct_size to sizeof(hb_figures). */
 typedef struct {
     size_t struct_size;

@@ -7,7 +7,9 @@ package import HornbeamPages
 /// A state of one write transaction.
 package struct Savepoint: Equatable, Sendable {
     /// The first birth after it: no two savepoints of a transaction have the same.
-    let number: UInt64
+    package let number: UInt64
+
+    package init(number: UInt64) { self.number = number }
 }
 
 /// What going back to a savepoint restores.
