@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page operations of the one write transaction. New pages are frames in memory at places already taken in the space
-// map; they reach the file at `commit`, or before it by `spill`, where nothing leads to them yet. It never changes a page
-// of an earlier transaction, nor one from before its newest savepoint: it copies it.
+// map; they reach the file at `commit`, or before it by `spill`, where nothing leads to them yet. It never changes a
+// page of an earlier transaction, nor one from before its newest savepoint: it copies it.
 //
 //   open ──commit──▶ ended   (committed, or aborted by an error, or the store has failed)
 //     └────abort───▶ ended
@@ -118,8 +118,8 @@ package final class PageWriter {
     /// The frame of a page of this transaction; nil for any other page, and for one that was spilled.
     package func frame(_ number: UInt64) -> UnsafeMutableRawPointer? { side.frames.find(number)?.bytes }
 
-    /// A node page of this transaction with `birth`, to be changed where it is: in its frame, brought back into one if it
-    /// was spilled. The address is as stable as that of a new page.
+    /// A node page of this transaction with `birth`, to be changed where it is: in its frame, brought back into one if
+    /// it was spilled. The address is as stable as that of a new page.
     package func ownPage(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
     ) throws(StorageError) -> UnsafeMutableRawPointer {

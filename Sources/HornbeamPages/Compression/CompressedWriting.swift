@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The writer's side of compressed trees: leaves are changed raw and without a place, and get one when they are
-// compressed, at the end of the transaction, or when it is spilled or makes a savepoint. The tree layer then writes the place into the leaf's parent.
+// compressed, at the end of the transaction, or when it is spilled or makes a savepoint. The tree layer then writes the
+// place into the leaf's parent.
 
 extension PageWriter {
     /// Of a new leaf of a compressed tree, in bytes.

@@ -42,8 +42,8 @@ extension Transaction {
         return savepoint
     }
 
-    /// Undoes every change since the savepoint, also one that failed midway. The savepoint stays, those inside of it go.
-    /// Cursors find their place again; those of trees that were created since see no entry.
+    /// Undoes every change since the savepoint, also one that failed midway. The savepoint stays, those inside of it
+    /// go. Cursors find their place again; those of trees that were created since see no entry.
     package func rollback(to savepoint: Savepoint) throws(StorageError) {
         let (writer, index) = try find(savepoint)
         let saved = savepoints[index]

@@ -81,10 +81,11 @@ struct CompressedTreeTests {
         for (number, value) in values.enumerated() { try write.put(tree, Self.key(number), value) }
         try write.commit()
         #expect(store.statistics.usedBytes < 2000 * 330 * 12 / 10)
+        let former = store.statistics.cache.misses
         let read = try store.beginRead()
         for (number, value) in values.enumerated() { #expect(try read.value(tree, Self.key(number)) == value) }
         // The last leaf is half empty, and worth it.
-        #expect(store.statistics.cache.misses <= 1)
+        #expect(store.statistics.cache.misses - former <= 1)
         read.abort()
     }
 
