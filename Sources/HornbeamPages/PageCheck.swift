@@ -14,6 +14,17 @@ extension PageStore {
         try verification.withWhole(expected) { (_) throws(StorageError) in }
     }
 
+    /// The page's bytes for the length of `body`, checked as on its first touch.
+    package func withWholePage<Result>(
+        _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8, sectors: UInt32? = nil,
+        _ body: (Bytes) throws(StorageError) -> Result
+    ) throws(StorageError) -> Result {
+        try verification.withWhole(
+            Verification.Expectation(
+                number: number, birth: birth, kind: kind, level: level,
+                sectors: sectors ?? UInt32(pageSize / FileFormat.sectorSize)), body)
+    }
+
     /// Checks that every sector in use belongs to exactly one page of `reachable` (all that the state `transaction`
     /// reaches) or to the store itself, and reports what does not. Throws `.busy` if a commit has come between; nil
     /// means that the caller knows there was none. Waits for the writer's turn.

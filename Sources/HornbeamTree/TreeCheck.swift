@@ -187,8 +187,3 @@ struct TreeCheck {
         }
     }
 }
-
-extension NodeView {
-    /// A copy of the whole key; of a branch's first entry it has no meaning.
-    func keyBytes(_ index: Int) -> [UInt8] { Array(prefix) + Array(cell(index).suffix) }
-}

@@ -14,6 +14,12 @@ package final class LinuxFile: StoreFile {
     package var maximumBytes: Int { mapping?.capacity ?? FileFormat.maximumFileBytes }
     private let descriptor: Int32
     private let pendingName: PendingName?
+    /// While set, `giveName` waits for a later call: a store that is being filled has no name yet.
+    package var isNameless: Bool {
+        get { holdsName.load(ordering: .relaxed) }
+        set { holdsName.store(newValue, ordering: .relaxed) }
+    }
+    private let holdsName = Atomic<Bool>(false)
     private let isClosed = Atomic<Bool>(false)
 
     /// A new file's way to its name.
@@ -66,6 +72,14 @@ extension LinuxFile {
             return try create(path: path, options: options)
         }
         return try adopt(path: path, descriptor: descriptor, pendingName: nil, options: options)
+    }
+
+    /// Makes a new, still unnamed and empty file for `path`; `.exists` if there is something already. What decides in
+    /// the end is `giveName`.
+    package static func createNew(path: String) throws(StorageError) -> LinuxFile {
+        var information = stat()
+        guard lstat(path, &information) != 0 else { throw .exists(path: path) }
+        return try create(path: path, options: StoreOptions())
     }
 
     private static func adopt(
@@ -131,6 +145,7 @@ extension LinuxFile {
     }
 
     package func giveName() throws(StorageError) {
+        guard !isNameless else { return }
         switch pendingName {
         case nil: return
         case .unnamed: try Self.check("link", path) { hbs_link_unnamed(descriptor, path) }

@@ -163,6 +163,9 @@ struct NodeEditor {
         place.write64(birth, 8)
     }
 
+    /// Writes a value of the same size over an entry's.
+    func overwriteValue(_ index: Int, _ write: (UnsafeMutableRawPointer) -> Void) { write(childPlace(index)) }
+
     /// Overwrites a leaf's reference to a long value.
     func setLongReference(_ index: Int, _ reference: LongReference) { reference.write(to: childPlace(index)) }
 
