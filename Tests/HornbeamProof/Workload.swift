@@ -94,6 +94,9 @@ package final class Workload: @unchecked Sendable {
         case 36:
             lastStep = "compact"
             try store.compact(stepPages: 4)
+        case 38 where random.oneIn(3):
+            lastStep = "back up"
+            try BackupProof.run(store, digest: model.digest, seed: random.next())
         default: try transaction(store, "put", changes: 1)
         }
     }
