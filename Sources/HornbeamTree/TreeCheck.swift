@@ -98,10 +98,11 @@ struct TreeCheck {
     private mutating func node(
         _ record: ChildRecord, level: Int, bounds: Bounds, each: (NodeView, Int) -> Void
     ) {
-        let sectors = UInt32(view.pageSize / 4096)
+        let stored = PagePointer.sectors(record.page)
+        let sectors = stored > 0 ? stored : UInt32(view.pageSize / FileFormat.sectorSize)
         let mark = view.heldMark
         defer { view.letGo(to: mark) }
-        guard take(record.page, sectors) else { return }
+        guard take(PagePointer.number(record.page), sectors) else { return }
         let node: NodeView
         do throws(StorageError) {
             try pages.verifyWholePage(
