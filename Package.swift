@@ -52,6 +52,10 @@ let sharedLibraryLinker: [LinkerSetting] = [
         ].flatMap { ["-Xlinker", $0] })
 ]
 
+// The fuzzers' build gives every executable libFuzzer's `main`, the macro's plugin too, which then can't be one. What
+// is fuzzed does without it.
+let isFuzzing = Context.environment["HORNBEAM_FUZZING"] != nil
+
 let package = Package(
     name: "hornbeam",
     products: [
@@ -76,7 +80,8 @@ let package = Package(
             name: "HornbeamText", dependencies: ["HornbeamTree", "HornbeamKeys"], swiftSettings: engineSettings),
         .macro(name: "HornbeamMacros", swiftSettings: macroSettings, linkerSettings: macroLinker),
         .target(
-            name: "Hornbeam", dependencies: ["HornbeamText", "HornbeamTree", "HornbeamKeys", "HornbeamMacros"],
+            name: "Hornbeam",
+            dependencies: ["HornbeamText", "HornbeamTree", "HornbeamKeys"] + (isFuzzing ? [] : ["HornbeamMacros"]),
             swiftSettings: engineSettings),
         .target(name: "CHornbeam"),
         .target(

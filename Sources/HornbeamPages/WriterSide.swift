@@ -90,7 +90,7 @@ extension WriterSide {
 
     func takeNode(keeping reserve: SpaceReserve) throws(StorageError) -> UInt64 {
         let page = try findNode(keeping: reserve)
-        verification.foreign.remove(SectorRun(start: page, count: UInt32(space.pageSectors)))
+        noteTaken(SectorRun(start: page, count: UInt32(space.pageSectors)))
         return page
     }
 
@@ -110,8 +110,15 @@ extension WriterSide {
 
     func takeRun(_ count: UInt32, keeping reserve: SpaceReserve) throws(StorageError) -> UInt64 {
         let start = try findRun(count, keeping: reserve)
-        verification.foreign.remove(SectorRun(start: start, count: count))
+        noteTaken(SectorRun(start: start, count: count))
         return start
+    }
+
+    /// A page of a tree may be there from now on. A page that a failed commit wrote there was verified: the next one, a
+    /// compressed leaf, say, must not pass for it.
+    private func noteTaken(_ run: SectorRun) {
+        verification.foreign.remove(run)
+        verification.unmark(run)
     }
 
     private func findRun(_ count: UInt32, keeping reserve: SpaceReserve) throws(StorageError) -> UInt64 {

@@ -22,6 +22,8 @@ package final class Workload: @unchecked Sendable {
     package private(set) var model = ModelStore()
     /// The model if the commit under way succeeds.
     private var coming = ModelStore()
+    /// Whether the leaves of one tree are compressed.
+    private let compresses: Bool
     private var random: SeededGenerator
     private var held: [(read: Transaction, digest: UInt64)] = []
 
@@ -30,6 +32,7 @@ package final class Workload: @unchecked Sendable {
 
     package init(seed: UInt64) {
         random = SeededGenerator(seed: seed)
+        compresses = seed / 32 % 2 == 0
         digests = [model.digest]
     }
 
@@ -94,6 +97,9 @@ package final class Workload: @unchecked Sendable {
         case 36:
             lastStep = "compact"
             try store.compact(stepPages: 4)
+        case 38 where random.oneIn(3) && !compresses:
+            lastStep = "back up"
+            try BackupProof.run(store, digest: model.digest, seed: random.next())
         default: try transaction(store, "put", changes: 1)
         }
     }
@@ -197,7 +203,11 @@ package final class Workload: @unchecked Sendable {
 
     private func change(_ transaction: Transaction, isLarge: Bool = false) throws {
         let name = Self.treeNames[isLarge ? 2 : random.below(Self.treeNames.count)]
-        guard let tree = try transaction.tree(name, create: true) else { return }
+        let isCompressed = compresses && name == "deep"
+        guard let tree = try transaction.tree(name, create: true, options: TreeOptions(isCompressed: isCompressed))
+        else {
+            return
+        }
         var entries = coming.trees[name] ?? [:]
         let key = key(name)
         if !isLarge, random.oneIn(4) {
@@ -221,6 +231,7 @@ package final class Workload: @unchecked Sendable {
         switch tree {
         case "long" where isLarge: size = 70_000 + random.below(60_000)
         case "long": size = 1500 + random.below(9000)
+        case "deep" where compresses: return [UInt8](repeating: UInt8(random.below(256)), count: random.below(900))
         case "deep": size = random.below(600)
         default: size = random.below(30)
         }

@@ -58,6 +58,11 @@ final class Verification: Sendable {
     /// The sectors become free: whatever lies there next is verified anew.
     func clear(_ run: SectorRun) {
         cache.remove(run)
+        unmark(run)
+    }
+
+    /// Nothing there counts as verified any more.
+    func unmark(_ run: SectorRun) {
         guard let words else { return }
         var sector = run.start
         while sector < run.end {

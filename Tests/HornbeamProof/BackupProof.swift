@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Backups cut by a power failure: at each call to the new file there is either no file of that name, or the whole copy.
+// One whose calls fail is given up with an error, and the store it copies knows nothing of it.
+
+import Glibc
+import HornbeamPages
+import HornbeamTestSupport
+import HornbeamTree
+
+enum BackupProof {
+    private final class Cuts: @unchecked Sendable {
+        // Sendable: used in the one thread that makes the backup.
+        var images: [DiskImage] = []
+        var random: SeededGenerator
+        init(seed: UInt64) { random = SeededGenerator(seed: seed) }
+    }
+
+    /// Makes a backup of a store whose content has the digest.
+    static func run(_ store: TreeStore, digest: UInt64, seed: UInt64) throws {
+        let cuts = Cuts(seed: seed)
+        let target = try SimulatedDisk()
+        target.whenCalled = { disk in
+            let image = disk.image(after: PowerLoss(seed: cuts.random.next(), hasGarbage: true))
+            if let image { cuts.images.append(image) }
+            if let image = disk.imageAfterKill() { cuts.images.append(image) }
+        }
+        try store.backup(to: try StoreBuilder(file: target, pageSize: 4096))
+        target.whenCalled = nil
+        guard let whole = target.image(after: PowerLoss(seed: seed)) else {
+            throw ProofFailure("a backup without a name")
+        }
+        for image in cuts.images + [whole] {
+            let copy = try TreeStore.open(file: try SimulatedDisk(image))
+            try expect(try copy.digest() == digest, "a backup differs from what it copies")
+            var problems: [String] = []
+            let isSound = try copy.check { problems.append($0) }
+            try expect(isSound, "the backup\u{2019}s check: \(problems.joined(separator: "; "))")
+        }
+        try fail(store, calls: target.calls, digest: digest, seed: seed)
+    }
+
+    private static func fail(_ store: TreeStore, calls: Int, digest: UInt64, seed: UInt64) throws {
+        let target = try SimulatedDisk()
+        let code = [EIO, ENOSPC][Int(seed % 2)]
+        target.plan = SimulatedDisk.Plan(call: 1 + Int(seed % UInt64(calls)), fault: .error(code))
+        do {
+            try store.backup(to: try StoreBuilder(file: target, pageSize: 4096))
+            throw ProofFailure("a backup that hides an error")
+        } catch let error as StorageError {
+            if case .failed = error {
+                throw ProofFailure("a backup whose error reads as the store\u{2019}s own: \(error)")
+            }
+        }
+        try expect(try store.digest() == digest, "a failed backup changed the store")
+    }
+}
