@@ -21,7 +21,10 @@ final class Verification: Sendable {
         self.structure = structure
         let bytes = mapping.capacity / FileFormat.sectorSize / 8
         bitmap = try Mapping(descriptor: -1, wanted: bytes, minimum: bytes, path: path)
+        mapping.setVerifiedBits(bitmap)
     }
+
+    deinit { mapping.setVerifiedBits(nil) }
 
     /// Bits by sector number, in zeroed memory; `Atomic<UInt64>` is laid out as its value.
     var words: UnsafeMutablePointer<Atomic<UInt64>> { bitmap.base.assumingMemoryBound(to: Atomic<UInt64>.self) }

@@ -11,6 +11,8 @@ package protocol StoreFile: AnyObject, Sendable {
     var isDurable: Bool { get }
     /// The file's bytes in the address space; growth shows without remapping.
     var mapping: Mapping { get }
+    /// Stores of other processes on the same file; nil where there can be none.
+    var neighbours: (any Neighbours)? { get }
     /// Bytes now.
     func size() throws(StorageError) -> UInt64
     /// Fills `buffer` from the file; all of it lies inside.
@@ -32,4 +34,16 @@ package protocol StoreFile: AnyObject, Sendable {
     func giveName() throws(StorageError)
     /// Releases the lock and the descriptor. The mapping lives as long as somebody refers to it.
     func close()
+}
+
+extension StoreFile {
+    package var neighbours: (any Neighbours)? { nil }
+}
+
+/// Stores of other processes that have the same file open for reading, as its writer sees them. Any thread.
+package protocol Neighbours: Sendable {
+    /// The transactions whose states they have snapshots of.
+    func pins() throws(StorageError) -> [Range<UInt64>]
+    /// The shared root says that this writer has the file: they may go by it from now on.
+    func writerHasBegun()
 }
