@@ -96,7 +96,7 @@ let package = Package(
             swiftSettings: engineSettings),
 
         .target(
-            name: "HornbeamTestSupport", dependencies: ["HornbeamPages", "HornbeamTree"],
+            name: "HornbeamTestSupport", dependencies: ["CHornbeamShims", "HornbeamPages", "HornbeamTree"],
             path: "Tests/HornbeamTestSupport", swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamPagesTests", dependencies: ["HornbeamPages", "HornbeamTestSupport"],

@@ -16,6 +16,9 @@ struct TreeCheck {
     private var name = ""
     private var longValues: UInt64 = 0
     private var numbers: Set<UInt32> = []
+    /// What the walked tree's leaves and branches must be marked with.
+    private var leafStamp = NodeStamp(tree: 0, reductionSize: 0)
+    private var branchStamp = NodeStamp(tree: 0, reductionSize: 0)
 
     init(pages: PageStore, view: PageView) {
         self.pages = pages
@@ -50,6 +53,8 @@ struct TreeCheck {
             if !numbers.insert(record.number).inserted || record.number >= nextTree {
                 problem("tree “\(text)”: its number \(record.number) is another tree's or out of range")
             }
+            leafStamp = NodeStamp(tree: record.number, reductionSize: 0)
+            branchStamp = NodeStamp(tree: record.number, reductionSize: record.options.reductionSize)
             walk(text, record.root, longValues: record.longValues) { (_, _) in }
         } catch {
             problem(error.inTree(text).description)
@@ -101,6 +106,9 @@ struct TreeCheck {
         let bytes = Bytes(start: node.base, count: node.size)
         if let reason = NodeValidation.problem(bytes, kind: level == 0 ? .leaf : .branch) {
             return problem(record.page, reason)
+        }
+        if node.stamp != (level == 0 ? leafStamp : branchStamp) {
+            problem(record.page, "it is marked as a node of tree number \(node.stamp.tree), or as one of another kind")
         }
         checkBounds(node, record.page, isBranch: level > 0, bounds)
         let count = level == 0 ? UInt64(node.count) : node.childEntries

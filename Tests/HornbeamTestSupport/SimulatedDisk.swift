@@ -1,229 +1,216 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file whose failures are chosen by the test. It keeps the live image (what the process sees) and, for each sector,
-// what a power failure could leave. Every call that changes it is counted; call n can be made to fail or to crash.
+// what a power failure could leave. Every call that changes or syncs something is counted; call n can be made to fail
+// or to crash, or a test looks at each call while it is under way. Any thread may call.
 //
 // Faults it injects, and why the store must survive them
 //   crash at call n     the call may have happened in part; no call after it happens
 //   lost write          bytes that were never synced need not reach the medium, in any order
 //   torn write          of an unsynced sector, any 512-byte parts may be old or new; a write loses its sectors singly
-//   lost size           growth that was never synced may be undone
+//   garbage             a sector that was being written holds anything at all
+//   lost neighbour      only if asked for: a write under way destroys the sector beside it (to be told, not survived)
+//   lost size           growth or shrinking that was never synced may be undone
 //   lost name           a new file's name is durable only once its directory was synced
-//   failed call         EIO, ENOSPC …: a write may have happened in part; a failed sync promises nothing
+//   failed call         EIO, ENOSPC …: a write may have happened in part
+//   failed sync         what was to be synced counts as clean and is never tried again, though the process still sees
+//                       it; a failed write-through does that to its own bytes and to any others that were waiting
+//   failed read         of chosen sectors
 //   full disk           growth beyond `sizeLimit` is refused
+//   no memory beyond    reading behind the file's end is a fault of the machine, as in a real mapping
 // Bytes that were written through or synced are certain.
 
 import Glibc
 package import HornbeamPages
+import Synchronization
 
-/// One thread at a time.
+/// A file on a disk that fails as told.
 package final class SimulatedDisk: StoreFile, @unchecked Sendable {
-    // Sendable: tests use a disk from one thread.
-    package enum Fault: Equatable {
+    // Sendable: `state` is behind a lock; `mapping` is constant, and what it holds follows the engine's own rules.
+
+    package enum Fault: Equatable, Sendable {
         case crash
         case error(Int32)
     }
 
+    /// The calls that are counted.
+    package enum Operation: String, CaseIterable, Sendable {
+        case write, writeThrough, sync, grow, shrink, link, directorySync
+    }
+
     /// When a fault happens.
-    package struct Plan {
+    package struct Plan: Sendable {
         package var call: Int
         package var fault: Fault
-        /// Every later call of the same kind fails too.
+        /// Every later call fails too.
         package var isLasting: Bool
+        /// Only calls of these kinds fail; nil: any.
+        package var operations: Set<Operation>?
 
-        package init(call: Int, fault: Fault, isLasting: Bool = false) {
+        package init(call: Int, fault: Fault, isLasting: Bool = false, operations: Set<Operation>? = nil) {
             self.call = call
             self.fault = fault
             self.isLasting = isLasting
+            self.operations = operations
         }
     }
-
-    private enum Name { case none, linked, durable }
 
     package let path = "simulated disk"
     package let isDurable = true
     package let mapping: Mapping
+    let state: Mutex<State>
+
+    /// Called in the middle of each counted call: it may have reached the medium, in part or whole; it is not certain.
+    /// The images of a power failure then are those of a crash at this call.
+    package var whenCalled: (@Sendable (SimulatedDisk) -> Void)? {
+        get { state.withLock { $0.whenCalled } }
+        set { state.withLock { $0.whenCalled = newValue } }
+    }
+
     /// Calls that changed or synced something.
-    package private(set) var calls = 0
-    package private(set) var hasCrashed = false
-    package var plan: Plan?
-    package var sizeLimit = UInt64.max
+    package var calls: Int { state.withLock { $0.operations.count } }
+    /// All of them, in order.
+    package var operations: [Operation] { state.withLock { $0.operations } }
+    package var hasCrashed: Bool { state.withLock { $0.hasCrashed } }
+    package var plan: Plan? {
+        get { state.withLock { $0.plan } }
+        set { state.withLock { $0.plan = newValue } }
+    }
+    package var sizeLimit: UInt64 {
+        get { state.withLock { $0.sizeLimit } }
+        set { state.withLock { $0.sizeLimit = newValue } }
+    }
+    /// Sectors that can't be read by `read(into:at:)`.
+    package var unreadable: Range<UInt64>? {
+        get { state.withLock { $0.unreadable } }
+        set { state.withLock { $0.unreadable = newValue } }
+    }
 
-    private var liveSize: UInt64
-    private var durableBytes: [UInt8]
-    /// Of each sector the contents since it was last durable, oldest first.
-    private var unsynced: [UInt64: [[UInt8]]] = [:]
-    private var name: Name
-
-    private static let sectorSize = 4096
+    /// A disk with a file of this content, or without a file yet.
+    package init(_ image: DiskImage?) throws(StorageError) {
+        let reserved = 1 << 28
+        mapping = try Mapping(descriptor: -1, wanted: reserved, minimum: reserved, path: "simulated disk")
+        let base = mapping.base
+        mprotect(base, reserved, PROT_NONE)
+        image?.map(at: base)
+        state = Mutex(State(image))
+    }
 
     /// A disk with a file of these bytes, or without a file yet.
-    package init(image: [UInt8]? = nil) throws(StorageError) {
-        mapping = try Mapping(descriptor: -1, wanted: 1 << 28, minimum: 1 << 28, path: "simulated disk")
-        durableBytes = image ?? []
-        liveSize = UInt64(durableBytes.count)
-        name = image == nil ? .none : .durable
-        let base = mapping.base
-        durableBytes.withUnsafeBytes { if let source = $0.baseAddress { memcpy(base, source, $0.count) } }
-    }
+    package convenience init(image: [UInt8]? = nil) throws(StorageError) { try self.init(image.map { DiskImage($0) }) }
 
     // MARK: The seam
 
-    package func size() -> UInt64 { liveSize }
+    package func size() -> UInt64 { state.withLock { $0.liveSectors * UInt64(DiskImage.sectorSize) } }
 
     package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) {
-        precondition(offset + UInt64(buffer.count) <= liveSize, "a read beyond the end of the file")
+        let first = offset / UInt64(DiskImage.sectorSize)
+        let end = (offset + UInt64(buffer.count) + UInt64(DiskImage.sectorSize) - 1) / UInt64(DiskImage.sectorSize)
+        let isReadable = state.withLock { state in
+            precondition(offset + UInt64(buffer.count) <= state.liveBytes, "a read beyond the end of the file")
+            return !(state.unreadable?.overlaps(first..<end) ?? false)
+        }
+        guard isReadable else { throw .io(operation: "read", path: path, errno: EIO) }
         buffer.copyMemory(from: UnsafeRawBufferPointer(start: mapping.base + Int(offset), count: buffer.count))
     }
 
     package func startWriteBack(at offset: UInt64, count: UInt64) {}
 
     package func write(_ bytes: Bytes, at offset: UInt64) throws(StorageError) {
-        try begin("write") { part in put(bytes, at: offset, part: part) }
-        put(bytes, at: offset, part: 1)
+        try perform(.write) { state, part in put(bytes, at: offset, part: part, &state) }
     }
 
     package func writeThrough(_ bytes: Bytes, at offset: UInt64) throws(StorageError) {
-        try begin("write through") { part in put(bytes, at: offset, part: part) }
-        put(bytes, at: offset, part: 1)
-        for sector in sectors(bytes.count, offset) { settle(sector) }
+        try perform(.writeThrough) { state, part in put(bytes, at: offset, part: part, &state) }
+        state.withLock { state in
+            for sector in sectors(bytes.count, offset, state) { state.settle(sector) }
+        }
     }
 
     package func sync() throws(StorageError) {
-        try begin("sync") { _ in }
-        settleSize()
-        for sector in unsynced.keys.sorted() { settle(sector) }
+        try perform(.sync) { _, _ in }
+        state.withLock { $0.settleAll() }
     }
 
     package func grow(to size: UInt64) throws(StorageError) {
-        try begin("grow") { part in if part > 0, size <= sizeLimit { liveSize = size } }
-        guard size <= sizeLimit, size <= UInt64(mapping.capacity) else { throw .full(path: path) }
-        liveSize = max(liveSize, size)
+        let isPossible = size <= sizeLimit && size <= UInt64(mapping.capacity)
+        try perform(.grow) { state, part in if isPossible, part == 1 { resize(size, &state) } }
+        guard isPossible else { throw .full(path: path) }
     }
 
     package func shrink(to size: UInt64) throws(StorageError) {
-        try begin("shrink") { part in if part > 0 { cut(to: size) } }
-        cut(to: size)
-    }
-
-    /// Cut off at once in the live file; the medium may keep the old end until a sync.
-    private func cut(to size: UInt64) {
-        guard size < liveSize else { return }
-        memset(mapping.base + Int(size), 0, Int(liveSize - size))
-        unsynced = unsynced.filter { $0.key < size / UInt64(Self.sectorSize) }
-        liveSize = size
+        try perform(.shrink) { state, part in if part == 1, size < state.liveBytes { resize(size, &state) } }
     }
 
     package func giveName() throws(StorageError) {
-        guard name == .none else { return }
-        try begin("link") { part in if part > 0 { name = .linked } }
-        name = .linked
-        try begin("sync of the directory") { _ in }
-        name = .durable
+        guard state.withLock({ $0.name == .none }) else { return }
+        try perform(.link) { state, part in if part == 1 { state.name = .linked } }
+        try perform(.directorySync) { _, _ in }
+        state.withLock { $0.name = .durable }
     }
 
     package func close() {}
 
-    /// Counts a call and lets the plan strike. `half` does a part of the call: more or less than half of it.
-    private func begin(_ operation: String, half: (Double) -> Void) throws(StorageError) {
-        guard !hasCrashed else { throw .io(operation: operation, path: path, errno: EIO) }
-        calls += 1
-        guard let plan, calls == plan.call || (plan.isLasting && calls > plan.call) else { return }
-        switch plan.fault {
-        case .crash:
-            // What is under way may reach the medium whole or in part: all of it becomes an unsynced version.
-            half(1)
-            hasCrashed = true
-            throw .io(operation: operation, path: path, errno: EIO)
-        case .error(let code):
-            if code == ENOSPC { throw .full(path: path) }
-            half(0.5)
-            throw .io(operation: operation, path: path, errno: code)
+    // MARK: Calls
+
+    /// Counts a call, lets the plan strike, and does `part` of the call: all of it, or half when it fails. What it does
+    /// is uncertain until somebody settles it.
+    private func perform(_ operation: Operation, _ act: (inout State, Double) -> Void) throws(StorageError) {
+        let (fault, look) = state.withLock { state -> (Fault?, (@Sendable (SimulatedDisk) -> Void)?) in
+            guard !state.hasCrashed else { return (.error(EIO), nil) }
+            state.operations.append(operation)
+            let fault = state.dueFault(operation)
+            switch fault {
+            case nil: act(&state, 1)
+            case .crash?:
+                // What is under way may reach the medium whole or in part: all of it is uncertain.
+                act(&state, 1)
+                state.hasCrashed = true
+            case .error?:
+                act(&state, 0.5)
+                if operation == .sync || operation == .writeThrough { state.abandon() }
+            }
+            return (fault, fault == nil ? state.whenCalled : nil)
+        }
+        look?(self)
+        switch fault {
+        case nil: return
+        case .crash?: throw .io(operation: operation.rawValue, path: path, errno: EIO)
+        case .error(let code)?:
+            if code == ENOSPC || code == EDQUOT { throw .full(path: path) }
+            throw .io(operation: operation.rawValue, path: path, errno: code)
         }
     }
 
-    // MARK: Images
-
-    private func sectors(_ count: Int, _ offset: UInt64) -> Range<UInt64> {
-        precondition(count % Self.sectorSize == 0 && offset % UInt64(Self.sectorSize) == 0, "whole sectors")
-        precondition(offset + UInt64(count) <= liveSize, "a write beyond the end of the file")
-        let first = offset / UInt64(Self.sectorSize)
-        return first..<first + UInt64(count / Self.sectorSize)
+    private func sectors(_ count: Int, _ offset: UInt64, _ state: borrowing State) -> Range<UInt64> {
+        let size = DiskImage.sectorSize
+        precondition(count % size == 0 && offset % UInt64(size) == 0, "whole sectors")
+        precondition(offset + UInt64(count) <= state.liveBytes, "a write beyond the end of the file")
+        let first = offset / UInt64(size)
+        return first..<first + UInt64(count / size)
     }
 
-    private func put(_ bytes: Bytes, at offset: UInt64, part: Double) {
-        let all = sectors(bytes.count, offset)
+    private func put(_ bytes: Bytes, at offset: UInt64, part: Double, _ state: inout State) {
+        let all = sectors(bytes.count, offset, state)
         for sector in all.prefix(Int(Double(all.count) * part)) {
-            let start = Int(sector - all.lowerBound) * Self.sectorSize
+            let start = Int(sector - all.lowerBound) * DiskImage.sectorSize
             guard let source = bytes.baseAddress.map({ $0 + start }) else { continue }
-            unsynced[sector, default: []].append(Self.copy(source, Self.sectorSize))
-            memcpy(mapping.base + Int(sector) * Self.sectorSize, source, Self.sectorSize)
+            state.unsynced[sector, default: []].append(DiskImage.copy(source))
+            memcpy(mapping.base + Int(sector) * DiskImage.sectorSize, source, DiskImage.sectorSize)
         }
     }
 
-    /// An array by one memcpy, whatever the build.
-    private static func copy(_ source: UnsafeRawPointer, _ count: Int) -> [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-            if let target = buffer.baseAddress { memcpy(target, source, count) }
-            initialized = count
+    /// The file has so many bytes at once for the process; the medium may keep the old size until a sync.
+    private func resize(_ size: UInt64, _ state: inout State) {
+        let former = Int(state.liveBytes)
+        let target = Int(size)
+        if target > former {
+            mprotect(mapping.base + former, target - former, PROT_READ | PROT_WRITE)
+        } else if target < former {
+            // Fresh memory: zeros, should the file grow again.
+            let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE
+            let mapped = mmap(mapping.base + target, former - target, PROT_NONE, flags, -1, 0)
+            precondition(mapped != MAP_FAILED, "no memory")
         }
-    }
-
-    private func settleSize() {
-        if durableBytes.count > Int(liveSize) { durableBytes.removeLast(durableBytes.count - Int(liveSize)) }
-        if durableBytes.count < Int(liveSize) {
-            durableBytes += [UInt8](repeating: 0, count: Int(liveSize) - durableBytes.count)
-        }
-    }
-
-    private func settle(_ sector: UInt64) {
-        guard let newest = unsynced.removeValue(forKey: sector)?.last else { return }
-        // A durable write beyond the durable end makes the size durable too.
-        if (Int(sector) + 1) * Self.sectorSize > durableBytes.count { settleSize() }
-        replace(sector, with: newest, in: &durableBytes)
-    }
-
-    private func replace(_ sector: UInt64, with content: [UInt8], in image: inout [UInt8]) {
-        let start = Int(sector) * Self.sectorSize
-        image.withUnsafeMutableBytes { target in
-            content.withUnsafeBytes { source in
-                if let to = target.baseAddress, let from = source.baseAddress {
-                    _ = memcpy(to + start, from, source.count)
-                }
-            }
-        }
-    }
-
-    /// What the file may hold after a power failure now; nil: no file. Each seed is another possibility.
-    package func powerLossImage(seed: UInt64) -> [UInt8]? {
-        var generator = SeededGenerator(seed: seed)
-        if name == .none || (name == .linked && Bool.random(using: &generator)) { return nil }
-        var image = durableBytes
-        if image.count < Int(liveSize), Bool.random(using: &generator) {
-            image += [UInt8](repeating: 0, count: Int(liveSize) - image.count)
-        }
-        // Some failures lose nearly all, some nearly nothing.
-        let keep = [0.1, 0.5, 0.9][Int.random(in: 0..<3, using: &generator)]
-        for (sector, versions) in unsynced.sorted(by: { $0.key < $1.key }) {
-            guard (Int(sector) + 1) * Self.sectorSize <= image.count else { continue }
-            let old = Array(image[Int(sector) * Self.sectorSize..<(Int(sector) + 1) * Self.sectorSize])
-            var content = old
-            if Double.random(in: 0..<1, using: &generator) < keep {
-                content = versions[Int.random(in: 0..<versions.count, using: &generator)]
-            }
-            if Int.random(in: 0..<4, using: &generator) == 0 {
-                let other = ([old] + versions)[Int.random(in: 0...versions.count, using: &generator)]
-                for part in 0..<8 where Bool.random(using: &generator) {
-                    content.replaceSubrange(part * 512..<(part + 1) * 512, with: other[part * 512..<(part + 1) * 512])
-                }
-            }
-            replace(sector, with: content, in: &image)
-        }
-        return image
-    }
-
-    /// What the file holds after the process was killed: all that it wrote; nil: no file.
-    package func killedImage() -> [UInt8]? {
-        guard name != .none else { return nil }
-        return Self.copy(mapping.base, Int(liveSize))
+        state.resize(sectors: size / UInt64(DiskImage.sectorSize))
     }
 }

@@ -73,16 +73,19 @@ struct EntryList {
     private let capacity: Int
     private(set) var count = 0
     let isBranch: Bool
+    /// Of the nodes they are written to.
+    let stamp: NodeStamp
 
     /// Entries that a node can hold, and one more that makes it split.
     static func capacity(pageSize: Int) -> Int {
         NodeLayout.capacity(pageSize: pageSize) / (NodeLayout.entryOverhead + NodeLayout.cellHeader) + 2
     }
 
-    init(storage: UnsafeMutablePointer<EntryReference>, capacity: Int, isBranch: Bool) {
+    init(storage: UnsafeMutablePointer<EntryReference>, capacity: Int, isBranch: Bool, stamp: NodeStamp) {
         self.storage = storage
         self.capacity = capacity
         self.isBranch = isBranch
+        self.stamp = stamp
     }
 
     subscript(index: Int) -> EntryReference { storage[index] }
@@ -161,7 +164,7 @@ struct EntryList {
         base.write16(prefix, NodeLayout.prefixSize)
         base.write16(size - low, NodeLayout.heapSize)
         base.write16(0, NodeLayout.deadSize)
-        base.write64(0, NodeLayout.deadSize + 2)
+        base.write64(stamp.rawValue, NodeLayout.stamp)
     }
 
     /// Where to cut the list in two nodes: near the middle of its bytes, so that both parts fit. Nil if no cut does,

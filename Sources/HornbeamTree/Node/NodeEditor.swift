@@ -144,9 +144,11 @@ struct NodeEditor {
         base.write16(0, NodeLayout.deadSize)
     }
 
-    /// Overwrites a branch's child record.
+    /// Overwrites a branch's child record; its reduced value, if the tree has any, is stale then.
     @inline(__always)
-    func setChild(_ index: Int, _ record: ChildRecord) { record.write(to: childPlace(index)) }
+    func setChild(_ index: Int, _ record: ChildRecord) {
+        record.write(to: childPlace(index), isStale: view.stamp.reductionSize > 0)
+    }
 
     /// Adds to a branch's count of entries below a child; wraps on numbers that only damage can make.
     @inline(__always)
@@ -160,11 +162,10 @@ struct NodeEditor {
         let view = view
         guard view.count > 0 else { return }
         let cell = view.cell(0)
-        let record = ChildRecord(cell.value)
         let start = base + view.slot(0)
         base.write16(view.deadSize + cell.suffixSize, NodeLayout.deadSize)
+        memmove(start + NodeLayout.cellHeader, cell.value, cell.valueSize)
         start.write16(0, 0)
-        record.write(to: start + NodeLayout.cellHeader)
         base.write32(0, NodeLayout.heads)
     }
 

@@ -6,7 +6,7 @@
 //        │ page header (HornbeamPages)  │
 //     24 │ count u16 · prefix size u16  │
 //     28 │ heap size u16 · dead u16     │
-//     32 │ reserved, zero               │
+//     32 │ tree u32 · reduction u16 · 0 │  number of the tree, size of a reduced value
 //     40 ├──────────────────────────────┤
 //        │ key heads: count × u32       │  four key bytes after the prefix, big-endian, zero padded
 //        │ slots: count × u16           │  offset of the entry's cell
@@ -18,7 +18,8 @@
 //   size └──────────────────────────────┘
 //
 // Cell: suffix size u16 · value size u16 (0xFFFF: a long value's reference) · suffix (key without prefix) · value.
-// A long value's reference, and a branch's value (a child record), are three u64: page · size/birth · birth/count.
+// A long value's reference is three u64: page · size · birth. A branch's value is a child record: three u64 page ·
+// birth · count, then the reduced value of the child's entries, of the tree's reduction size (0 without a reduction).
 // Entry 0 of a branch stands for "minus infinity": its suffix is empty and it has no part in the prefix.
 
 /// Offsets, sizes (bytes) and limits of nodes. All integers in a node are little-endian.
@@ -27,6 +28,8 @@ enum NodeLayout {
     static let prefixSize = 26
     static let heapSize = 28
     static let deadSize = 30
+    /// Eight bytes that say whose node it is: `NodeStamp`.
+    static let stamp = 32
     static let heads = 40
 
     static let headSize = 4
@@ -38,8 +41,15 @@ enum NodeLayout {
     static let cellValueSize = 2
     /// In place of a value's size: the value is a `LongReference`.
     static let longMark: UInt16 = 0xFFFF
-    /// Size of a long value's reference and of a child record.
+    /// Size of a long value's reference.
     static let referenceSize = 24
+    /// Of a child record, without the reduced value behind it.
+    static let childSize = 24
+    /// Largest reduced value.
+    static let maximumReduction = 64
+
+    /// The bits of a child's page number that hold the sectors of a compressed page; 0 for a node page.
+    static let compressedShift: UInt64 = 48
 
     /// Trees are lower than this; a file that claims more is damaged.
     static let maximumLevels = 24

@@ -62,6 +62,9 @@ private struct NodeExamination {
     private func sizesProblem() -> String? {
         let count = node.count
         guard count > 0 else { return "a node without entries" }
+        guard node.stamp.isPlausible, isBranch || node.stamp.reductionSize == 0 else {
+            return "an impossible size of reduced values"
+        }
         guard NodeLayout.heads + NodeLayout.entryOverhead * count + node.heapSize <= node.size else {
             return "arrays and heap overlap"
         }
@@ -92,11 +95,12 @@ private struct NodeExamination {
 
     private func childProblem(_ index: Int) -> String? {
         let cell = node.cell(index)
-        guard !cell.isLong, cell.valueSize == NodeLayout.referenceSize else {
+        guard !cell.isLong, cell.valueSize == NodeLayout.childSize + node.stamp.reductionSize else {
             return "entry \(index) is no child record"
         }
         let child = ChildRecord(cell.value)
-        guard child.page != 0, child.count > 0, child.birth <= birth else {
+        let isStale = cell.value.read64(16) & ChildRecord.staleBit != 0
+        guard child.page != 0, child.count > 0, !isStale, child.birth <= birth else {
             return "entry \(index) has an impossible child record"
         }
         return nil

@@ -35,6 +35,8 @@ struct NodeView {
     @inline(__always)
     func cell(_ index: Int) -> CellView { CellView(base + slot(index)) }
 
+    @inline(__always) var stamp: NodeStamp { NodeStamp(rawValue: base.read64(NodeLayout.stamp)) }
+
     /// A branch's child record.
     @inline(__always)
     func child(_ index: Int) -> ChildRecord { ChildRecord(cell(index).value) }
@@ -75,8 +77,9 @@ struct CellView {
     var size: Int { NodeLayout.cellHeader + suffixSize + valueSize }
 }
 
-/// What a branch knows of a child.
+/// What a branch knows of a child, but for its reduced value, which lies behind it.
 struct ChildRecord: Equatable {
+    /// Its first sector; in the top 16 bits the sectors of a compressed page.
     var page: UInt64
     var birth: UInt64
     /// Entries in all leaves below.
@@ -91,14 +94,19 @@ struct ChildRecord: Equatable {
     init(_ bytes: UnsafeRawPointer) {
         page = bytes.read64(0)
         birth = bytes.read64(8)
-        count = bytes.read64(16)
+        count = bytes.read64(16) & ~Self.staleBit
     }
+    /// `isStale`: the reduced value behind it is not that of the child.
     @inline(__always)
-    func write(to bytes: UnsafeMutableRawPointer) {
+    func write(to bytes: UnsafeMutableRawPointer, isStale: Bool = false) {
         bytes.write64(page, 0)
         bytes.write64(birth, 8)
-        bytes.write64(count, 16)
+        bytes.write64(isStale ? count | Self.staleBit : count, 16)
     }
+
+    /// In a record's count: its reduced value must be computed before it is used. Only in pages of the open
+    /// transaction; those that are published have it nowhere.
+    static let staleBit: UInt64 = 1 << 63
 }
 
 /// Where a long value lies.

@@ -4,24 +4,28 @@
 import HornbeamPages
 import Synchronization
 
-/// A tree's entry in the catalogue. 40 bytes: number u32 · level u8 · zero ×3 · page u64 · birth u64 · count u64 ·
-/// long values u64.
+/// A tree's entry in the catalogue: number u32 · level u8 · flags u8 · size of a reduced value u16 · page u64 ·
+/// birth u64 · count u64 · long values u64 · zero ×8 · name of the reduction, to the end.
 struct CatalogueRecord: Equatable {
-    static let size = 40
+    /// Without the reduction's name.
+    static let fixedSize = 48
+    static let maximumSize = fixedSize + StoredOptions.maximumName
 
     var number: UInt32
+    var options: StoredOptions
     var root: TreeRoot
     var longValues: UInt64
 
-    init(number: UInt32, root: TreeRoot, longValues: UInt64) {
+    init(number: UInt32, options: StoredOptions, root: TreeRoot, longValues: UInt64) {
         self.number = number
+        self.options = options
         self.root = root
         self.longValues = longValues
     }
 
     /// Decodes a catalogue entry as of the snapshot `transaction`.
     init(_ bytes: Bytes, transaction: UInt64) throws(StorageError) {
-        guard bytes.count == Self.size, let start = bytes.baseAddress else {
+        guard bytes.count >= Self.fixedSize, let start = bytes.baseAddress else {
             throw .corrupt(Corruption(reason: "a catalogue record of \(bytes.count) bytes"))
         }
         number = start.read32(0)
@@ -29,17 +33,28 @@ struct CatalogueRecord: Equatable {
             page: start.read64(8), birth: start.read64(16), count: start.read64(24),
             level: Int(start.load(fromByteOffset: 4, as: UInt8.self)))
         longValues = start.read64(32)
-        guard number > 0, number < .max, root.isPlausible(transaction: transaction), longValues <= root.count else {
-            throw .corrupt(Corruption(reason: "a catalogue record with impossible content"))
-        }
+        options = StoredOptions(
+            flags: start.load(fromByteOffset: 5, as: UInt8.self), reductionSize: start.read16(6),
+            reduction: Array(bytes[Self.fixedSize...]))
+        guard number > 0, number < .max, root.isPlausible(transaction: transaction), longValues <= root.count,
+            options.isPlausible
+        else { throw .corrupt(Corruption(reason: "a catalogue record with impossible content")) }
+        try options.checkFlags()
     }
 
+    var size: Int { Self.fixedSize + options.reduction.count }
+
+    /// Writes `size` bytes.
     func write(to target: UnsafeMutableRawPointer) {
-        target.write64(UInt64(number) | UInt64(root.level) << 32, 0)
+        target.write32(number, 0)
+        target.write16(root.level | Int(options.flags) << 8, 4)
+        target.write16(options.reductionSize, 6)
         target.write64(root.page, 8)
         target.write64(root.birth, 16)
         target.write64(root.count, 24)
         target.write64(longValues, 32)
+        target.write64(0, 40)
+        options.reduction.withUnsafeBytes { (target + Self.fixedSize).copy($0) }
     }
 }
 

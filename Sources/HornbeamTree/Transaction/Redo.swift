@@ -7,7 +7,7 @@
 import HornbeamPages
 
 enum RedoKind: UInt8 {
-    /// a: the name.
+    /// a: the name, b: the options, empty for none.
     case create = 1
     case drop = 2
     /// a: key, b: value.

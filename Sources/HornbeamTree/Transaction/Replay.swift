@@ -21,7 +21,7 @@ extension Transaction {
     private func apply(_ operation: RedoOperation) throws(StorageError) {
         let tree = TreeID(rawValue: operation.tree)
         switch operation.kind {
-        case .create: try createAgain(operation.tree, Array(operation.a))
+        case .create: try createAgain(operation.tree, Array(operation.a), operation.b)
         case .drop: _ = try dropTree(try nameAgain(tree))
         case .put:
             _ = try nameAgain(tree)
@@ -35,11 +35,12 @@ extension Transaction {
         }
     }
 
-    private func createAgain(_ number: UInt32, _ name: [UInt8]) throws(StorageError) {
+    private func createAgain(_ number: UInt32, _ name: [UInt8], _ options: Bytes) throws(StorageError) {
+        let options = try StoredOptions(journal: options)
         guard number > 0, number < .max, number >= nextTree, !name.isEmpty, name.count <= maximumKey,
             try catalogueRecord(name) == nil
         else { throw .corrupt(Corruption(reason: "a journal record creates a tree that can't be created")) }
-        try createTree(name, number: number)
+        try createTree(name, options: options, number: number)
     }
 
     /// The name of a tree that only its number is known of: recovery has opened none by name.

@@ -103,7 +103,7 @@ package final class Transaction {
             throw .tooLarge(what: "tree name", size: bytes.count, limit: maximumKey)
         }
         if let record = try catalogueRecord(bytes) { return TreeID(rawValue: try open(record, bytes).pointee.number) }
-        return create ? try createTree(bytes) : nil
+        return create ? try createTree(bytes, options: StoredOptions()) : nil
     }
 
     /// The names of all trees, in byte order.
@@ -162,7 +162,7 @@ package final class Transaction {
         if let openCatalogue { return openCatalogue }
         let root = view.root
         let stored = CatalogueRecord(
-            number: 0,
+            number: 0, options: StoredOptions(),
             root: TreeRoot(page: root.page, birth: root.birth, count: root.count, level: Int(root.level)),
             longValues: 0)
         guard stored.root.isPlausible(transaction: view.transaction) else {

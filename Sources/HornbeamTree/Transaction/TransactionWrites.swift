@@ -95,7 +95,9 @@ extension Transaction {
 
     /// Creates a tree; `number` is given when recovery repeats what was done before.
     @discardableResult
-    func createTree(_ name: [UInt8], number given: UInt32? = nil) throws(StorageError) -> TreeID {
+    func createTree(
+        _ name: [UInt8], options: StoredOptions, number given: UInt32? = nil
+    ) throws(StorageError) -> TreeID {
         guard let writer else { throw .readOnly("creating a tree needs a write transaction") }
         if let failure { throw failure }
         guard let number = given ?? names.reserve(from: nextTree) else {
@@ -103,9 +105,11 @@ extension Transaction {
         }
         let catalogue = try catalogue()
         nextTree = max(nextTree, number + 1)
-        let record = CatalogueRecord(number: number, root: TreeRoot(), longValues: 0)
+        let record = CatalogueRecord(number: number, options: options, root: TreeRoot(), longValues: 0)
         try storeRecord(record, name, writer, catalogue)
-        name.withUnsafeBytes { writer.memory.redo.add(.create, tree: number, $0) }
+        name.withUnsafeBytes { (name) in
+            options.journalBytes.withUnsafeBytes { writer.memory.redo.add(.create, tree: number, name, $0) }
+        }
         return TreeID(rawValue: try open(record, name).pointee.number)
     }
 
@@ -129,7 +133,7 @@ extension Transaction {
     private func storeRecord(
         _ record: CatalogueRecord, _ name: [UInt8], _ writer: TreeWriter, _ catalogue: OpenTreePointer
     ) throws(StorageError) {
-        let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: CatalogueRecord.size, alignment: 8)
+        let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: record.size, alignment: 8)
         defer { bytes.deallocate() }
         guard let start = bytes.baseAddress else { return }
         record.write(to: start)

@@ -11,6 +11,10 @@ struct OpenTree {
     var root: TreeRoot
     /// Entries whose values have pages of their own. If there is none, leaves can be dropped unread.
     var longValues: UInt64
+    /// Of a reduced value in its branches; 0 without a reduction.
+    let reductionSize: Int
+    private let leafStamp: NodeStamp
+    private let branchStamp: NodeStamp
     /// Grows with each change of this tree by the transaction, and when that ends: how cursors notice.
     var changes: UInt64 = 0
     /// What the catalogue says.
@@ -23,7 +27,14 @@ struct OpenTree {
         self.stored = stored
         root = stored.root
         longValues = stored.longValues
+        reductionSize = stored.options.reductionSize
+        leafStamp = NodeStamp(tree: number, reductionSize: 0)
+        branchStamp = NodeStamp(tree: number, reductionSize: reductionSize)
     }
+
+    /// What its nodes of that level are marked with.
+    @inline(__always)
+    func stamp(level: Int) -> NodeStamp { level == 0 ? leafStamp : branchStamp }
 
     /// Lookups don't find it any more; cursors notice at their next move.
     mutating func close() {
@@ -31,7 +42,9 @@ struct OpenTree {
         changes &+= 1
     }
 
-    var record: CatalogueRecord { CatalogueRecord(number: number, root: root, longValues: longValues) }
+    var record: CatalogueRecord {
+        CatalogueRecord(number: number, options: stored.options, root: root, longValues: longValues)
+    }
 }
 
 typealias OpenTreePointer = UnsafeMutablePointer<OpenTree>

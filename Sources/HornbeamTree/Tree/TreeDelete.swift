@@ -28,8 +28,8 @@ extension TreeWriter {
             let index = path[level + 1].index
             if node.view.count == 0 {
                 try pages.free(path[level].page, birth: birth, sectors: nil)
-                removeEntries(of: parent, index..<index + 1, level: level + 1)
-            } else if try !joinIfThin(parent, index, level: level) {
+                removeEntries(tree, of: parent, index..<index + 1, level: level + 1)
+            } else if try !joinIfThin(tree, parent, index, level: level) {
                 return
             }
             level += 1
@@ -41,7 +41,7 @@ extension TreeWriter {
     func lowerRoot(_ tree: OpenTreePointer) throws(StorageError) {
         while !tree.pointee.root.isEmpty {
             let root = tree.pointee.root
-            let node = try view.node(root.page, birth: root.birth, level: root.level)
+            let node = try node(tree, root.page, birth: root.birth, level: root.level)
             if node.count == 0 {
                 tree.pointee.root = TreeRoot()
             } else if root.level > 0, node.count == 1 {
@@ -57,25 +57,29 @@ extension TreeWriter {
 
     /// Joins a branch's child with a sibling if it has become thin. Whether the branch lost an entry by that.
     /// `parent` is a page of this transaction; `level` is the child's.
-    func joinIfThin(_ parent: NodeEditor, _ index: Int, level: Int) throws(StorageError) -> Bool {
+    func joinIfThin(
+        _ tree: OpenTreePointer, _ parent: NodeEditor, _ index: Int, level: Int
+    ) throws(StorageError) -> Bool {
         let record = parent.view.child(index)
-        let child = try view.node(record.page, birth: record.birth, level: level)
+        let child = try node(tree, record.page, birth: record.birth, level: level)
         guard child.usedSize < capacity / 4 else { return false }
-        if index + 1 < parent.view.count, try join(parent, index, level: level) { return true }
+        if index + 1 < parent.view.count, try join(tree, parent, index, level: level) { return true }
         guard index > 0 else { return false }
-        return try join(parent, index - 1, level: level)
+        return try join(tree, parent, index - 1, level: level)
     }
 
     /// Joins a branch's children at `index` and after it, if they fit well in one node.
-    private func join(_ parent: NodeEditor, _ index: Int, level: Int) throws(StorageError) -> Bool {
+    private func join(
+        _ tree: OpenTreePointer, _ parent: NodeEditor, _ index: Int, level: Int
+    ) throws(StorageError) -> Bool {
         let leftRecord = parent.view.child(index)
         let rightRecord = parent.view.child(index + 1)
-        let left = try view.node(leftRecord.page, birth: leftRecord.birth, level: level)
-        let right = try view.node(rightRecord.page, birth: rightRecord.birth, level: level)
+        let left = try node(tree, leftRecord.page, birth: leftRecord.birth, level: level)
+        let right = try node(tree, rightRecord.page, birth: rightRecord.birth, level: level)
         // Cheap and never wrong: joining saves at most the prefixes.
         let least = left.usedSize - left.prefixSize + right.usedSize - right.prefixSize
         guard least <= capacity * 3 / 4 else { return false }
-        var list = emptyList(isBranch: level > 0)
+        var list = emptyList(tree, level: level)
         guard list.hasRoom(for: left.count + right.count) else { return false }
         list.append(left, 0..<left.count)
         list.append(right, 0..<right.count)
@@ -88,7 +92,7 @@ extension TreeWriter {
         let keepsRight = rightRecord.birth == birth && leftRecord.birth != birth
         let kept = keepsRight ? rightRecord : leftRecord
         let gone = keepsRight ? leftRecord : rightRecord
-        let node = try own(kept, level: level)
+        let node = try own(tree, kept, level: level)
         rewrite(node.editor, with: list)
         try pages.free(gone.page, birth: gone.birth, sectors: nil)
         let count = leftRecord.count &+ rightRecord.count
@@ -98,7 +102,7 @@ extension TreeWriter {
     }
 
     /// Takes a range of entries out of a node of this transaction.
-    func removeEntries(of node: NodeEditor, _ range: Range<Int>, level: Int) {
+    func removeEntries(_ tree: OpenTreePointer, of node: NodeEditor, _ range: Range<Int>, level: Int) {
         let isFirstOfBranch = level > 0 && range.lowerBound == 0
         if range.count == 1 {
             node.remove(at: range.lowerBound)
@@ -106,7 +110,7 @@ extension TreeWriter {
             return
         }
         let view = node.view
-        var list = emptyList(isBranch: level > 0)
+        var list = emptyList(tree, level: level)
         list.append(view, 0..<range.lowerBound)
         list.append(view, range.upperBound..<view.count)
         rewrite(node, with: list)

@@ -30,7 +30,7 @@ extension TreeWriter {
 
     private func drop(_ tree: OpenTreePointer, _ record: ChildRecord, level: Int) throws(StorageError) {
         if level > 0 || tree.pointee.longValues > 0 {
-            let node = try view.node(record.page, birth: record.birth, level: level)
+            let node = try node(tree, record.page, birth: record.birth, level: level)
             for index in 0..<node.count {
                 if level > 0 {
                     try drop(tree, node.child(index), level: level - 1)
@@ -58,7 +58,7 @@ extension TreeWriter {
     private func pruneLeaf(
         _ tree: OpenTreePointer, _ record: ChildRecord, from: Bytes?, to: Bytes?
     ) throws(StorageError) -> ChildRecord? {
-        let leaf = try view.node(record.page, birth: record.birth, level: 0)
+        let leaf = try node(tree, record.page, birth: record.birth, level: 0)
         let first = from.map { leaf.find($0).index } ?? 0
         let end = to.map { leaf.find($0).index } ?? leaf.count
         guard first < end else { return record }
@@ -67,15 +67,15 @@ extension TreeWriter {
             try pages.free(record.page, birth: record.birth, sectors: nil)
             return nil
         }
-        let node = try own(record, level: 0)
-        removeEntries(of: node.editor, first..<end, level: 0)
+        let node = try own(tree, record, level: 0)
+        removeEntries(tree, of: node.editor, first..<end, level: 0)
         return ChildRecord(page: node.page, birth: birth, count: record.count &- UInt64(end - first))
     }
 
     private func pruneBranch(
         _ tree: OpenTreePointer, _ record: ChildRecord, level: Int, from: Bytes?, to: Bytes?
     ) throws(StorageError) -> ChildRecord? {
-        let node = try view.node(record.page, birth: record.birth, level: level)
+        let node = try node(tree, record.page, birth: record.birth, level: level)
         let first = from.map { node.childIndex($0) } ?? 0
         let last = to.map { node.childIndex($0) } ?? node.count - 1
         guard first <= last else { return record }
@@ -94,13 +94,13 @@ extension TreeWriter {
             return nil
         }
         if goneStart == goneEnd, left == node.child(first), isOne || right == node.child(last) { return record }
-        let own = try own(record, level: level)
+        let own = try own(tree, record, level: level)
         if let left { own.editor.setChild(first, left) }
         if let right { own.editor.setChild(last, right) }
-        if goneStart < goneEnd { removeEntries(of: own.editor, goneStart..<goneEnd, level: level) }
-        if right != nil { _ = try joinIfThin(own.editor, goneStart, level: level - 1) }
+        if goneStart < goneEnd { removeEntries(tree, of: own.editor, goneStart..<goneEnd, level: level) }
+        if right != nil { _ = try joinIfThin(tree, own.editor, goneStart, level: level - 1) }
         if left != nil, first < own.editor.view.count {
-            _ = try joinIfThin(own.editor, first, level: level - 1)
+            _ = try joinIfThin(tree, own.editor, first, level: level - 1)
         }
         return ChildRecord(page: own.page, birth: birth, count: own.editor.view.childEntries)
     }

@@ -2,6 +2,7 @@
 // Putting entries: in place where they fit, else by rebuilding the node with another prefix or splitting it, up to the
 // root. The transaction has checked that the key has 1 to `maximumKey` bytes, the value at most `maximumValue`.
 
+import Glibc
 import HornbeamPages
 
 extension TreeWriter {
@@ -38,7 +39,7 @@ extension TreeWriter {
     private func plant(_ tree: OpenTreePointer, _ key: Bytes, _ value: Bytes) throws(StorageError) {
         let stored = try store(tree, value, keySize: key.count)
         let leaf = try newNode(level: 0)
-        var list = emptyList(isBranch: false)
+        var list = emptyList(tree, level: 0)
         list.insert(at: 0, key: key, value: stored)
         list.write(0..<1, to: leaf.editor.base, size: pageSize)
         tree.pointee.root = TreeRoot(page: leaf.page, birth: birth, count: 1, level: 0)
@@ -106,7 +107,7 @@ extension TreeWriter {
         memory.page.copyMemory(from: node.base, byteCount: pageSize)
         let copy = NodeView(UnsafeRawPointer(memory.page), size: pageSize)
         let value = CellValue(bytes: node.inCopy(value.bytes, memory.page), isLong: value.isLong)
-        var list = emptyList(isBranch: level > 0)
+        var list = emptyList(tree, level: level)
         list.append(copy, 0..<copy.count)
         if replacing {
             list.setValue(at: index, value)
@@ -140,9 +141,7 @@ extension TreeWriter {
         }
         let index = path[level + 1].index
         editor(level + 1).setChild(index, leftRecord)
-        rightRecord.write(to: memory.reference)
-        let value = CellValue(bytes: Bytes(start: memory.reference, count: NodeLayout.referenceSize), isLong: false)
-        try insert(tree, level: level + 1, at: index + 1, key, value)
+        try insert(tree, level: level + 1, at: index + 1, key, childValue(tree, rightRecord))
     }
 
     /// Puts a new root above the two halves of the old one.
@@ -154,17 +153,23 @@ extension TreeWriter {
             throw .tooLarge(what: "tree height", size: level + 1, limit: NodeLayout.maximumLevels)
         }
         let root = try newNode(level: level)
-        var list = emptyList(isBranch: true)
-        for (index, record) in [left, right].enumerated() {
-            let bytes = memory.page + index * NodeLayout.referenceSize
-            record.write(to: bytes)
-            let value = CellValue(bytes: Bytes(start: bytes, count: NodeLayout.referenceSize), isLong: false)
-            list.insert(at: index, key: separator, value: value)
-        }
+        var list = emptyList(tree, level: level)
+        list.insert(at: 0, key: separator, value: childValue(tree, left))
+        list.insert(at: 1, key: separator, value: childValue(tree, right, place: 1))
         list.write(0..<2, to: root.editor.base, size: pageSize)
         tree.pointee.root.page = root.page
         tree.pointee.root.birth = birth
         tree.pointee.root.level = level
+    }
+
+    /// A child record as a cell will hold it, its reduced value stale.
+    private func childValue(_ tree: OpenTreePointer, _ record: ChildRecord, place: Int = 0) -> CellValue {
+        let reductionSize = tree.pointee.reductionSize
+        let size = NodeLayout.childSize + reductionSize
+        let bytes = memory.reference + place * size
+        record.write(to: bytes, isStale: reductionSize > 0)
+        memset(bytes + NodeLayout.childSize, 0, reductionSize)
+        return CellValue(bytes: Bytes(start: bytes, count: size), isLong: false)
     }
 
     private func entries(_ node: NodeView, _ level: Int) -> UInt64 {

@@ -25,7 +25,7 @@ final class WriterMemory: @unchecked Sendable {
     let entries: UnsafeMutablePointer<EntryReference>
     /// Two separators in turn: one comes in while the next goes up. Each a longest key.
     let separators: UnsafeMutableRawPointer
-    /// A child record or a long value's reference on its way into a cell.
+    /// Two child records, or a long value's reference, on their way into cells.
     let reference: UnsafeMutableRawPointer
     let redo = RedoLog()
 
@@ -37,7 +37,8 @@ final class WriterMemory: @unchecked Sendable {
         memset(page, 0, pageSize)
         entries = .allocate(capacity: EntryList.capacity(pageSize: pageSize))
         separators = .allocate(byteCount: 2 * NodeLayout.maximumKey(pageSize: pageSize), alignment: 16)
-        reference = .allocate(byteCount: NodeLayout.referenceSize, alignment: 16)
+        reference = .allocate(
+            byteCount: 2 * (NodeLayout.childSize + NodeLayout.maximumReduction), alignment: 16)
     }
 
     deinit {
@@ -76,9 +77,24 @@ final class TreeWriter {
         NodeEditor(UnsafeMutableRawPointer(mutating: path[level].base), size: pageSize)
     }
 
-    func emptyList(isBranch: Bool) -> EntryList {
+    func emptyList(_ tree: OpenTreePointer, level: Int) -> EntryList {
         EntryList(
-            storage: memory.entries, capacity: EntryList.capacity(pageSize: pageSize), isBranch: isBranch)
+            storage: memory.entries, capacity: EntryList.capacity(pageSize: pageSize), isBranch: level > 0,
+            stamp: tree.pointee.stamp(level: level))
+    }
+
+    /// A node of the tree, verified. Refuses another tree's: what is written in it goes by this tree's sizes.
+    @inline(__always)
+    func node(
+        _ tree: OpenTreePointer, _ page: UInt64, birth: UInt64, level: Int
+    ) throws(StorageError) -> NodeView {
+        let node = try view.node(page, birth: birth, level: level)
+        if node.stamp != tree.pointee.stamp(level: level) { throw foreign(page, node) }
+        return node
+    }
+
+    private func foreign(_ page: UInt64, _ node: NodeView) -> StorageError {
+        .corrupt(Corruption(page: page, reason: "it is marked as a node of tree number \(node.stamp.tree)"))
     }
 
     /// Fills the path from the root to the leaf of `key`. Not of an empty tree. Copies nothing.
@@ -89,7 +105,7 @@ final class TreeWriter {
         var birth = root.birth
         var level = root.level
         while level > 0 {
-            let node = try view.node(page, birth: birth, level: level)
+            let node = try node(tree, page, birth: birth, level: level)
             let index = node.childIndex(key)
             path[level] = PathStep(page: page, birth: birth, base: node.base, index: index)
             let child = node.child(index)
@@ -97,7 +113,7 @@ final class TreeWriter {
             birth = child.birth
             level &-= 1
         }
-        let leaf = try view.node(page, birth: birth, level: 0)
+        let leaf = try node(tree, page, birth: birth, level: 0)
         let (index, found) = leaf.find(key)
         path[0] = PathStep(page: page, birth: birth, base: leaf.base, index: index)
         return (index, found)
@@ -115,7 +131,7 @@ final class TreeWriter {
 
     private func ownStep(_ tree: OpenTreePointer, _ level: Int) throws(StorageError) {
         let step = path[level]
-        let copy = try own(ChildRecord(page: step.page, birth: step.birth, count: 0), level: level)
+        let copy = try own(tree, ChildRecord(page: step.page, birth: step.birth, count: 0), level: level)
         path[level].page = copy.page
         path[level].birth = birth
         path[level].base = UnsafeRawPointer(copy.editor.base)
@@ -131,10 +147,12 @@ final class TreeWriter {
     }
 
     /// The node as a page of this transaction; a copy if it isn't one yet.
-    func own(_ node: ChildRecord, level: Int) throws(StorageError) -> (page: UInt64, editor: NodeEditor) {
+    func own(
+        _ tree: OpenTreePointer, _ node: ChildRecord, level: Int
+    ) throws(StorageError) -> (page: UInt64, editor: NodeEditor) {
+        let base = try self.node(tree, node.page, birth: node.birth, level: level).base
         let kind = level == 0 ? PageKind.leaf : PageKind.branch
         if node.birth == birth {
-            let base = try view.node(node.page, birth: birth, level: level).base
             return (node.page, NodeEditor(UnsafeMutableRawPointer(mutating: base), size: pageSize))
         }
         let copy = try pages.copy(

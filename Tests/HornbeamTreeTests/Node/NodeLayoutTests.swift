@@ -16,8 +16,8 @@ struct NodeLayoutTests {
     func leafBytes() {
         let node = TestNode()
         #expect(node.build([(Array("user/ann".utf8), [1]), (Array("user/bobby".utf8), [])]))
-        // Count 2, prefix of 5 bytes, heap of 5 + (4 + 3 + 1) + (4 + 5), nothing dead, reserved bytes zero.
-        #expect(bytes(node, 24..<40) == [2, 0, 5, 0, 22, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+        // Count 2, prefix of 5 bytes, heap of 5 + (4 + 3 + 1) + (4 + 5), nothing dead, tree 5, no reduction.
+        #expect(bytes(node, 24..<40) == [2, 0, 5, 0, 22, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0])
         // Heads, little-endian: "ann\0" and "bobb" as big-endian integers.
         #expect(bytes(node, 40..<48) == [0x00, 0x6E, 0x6E, 0x61, 0x62, 0x62, 0x6F, 0x62])
         // Slots: 4096 − 5 − 8 = 4083 and 4083 − 9 = 4074.
@@ -56,7 +56,8 @@ struct NodeLayoutTests {
             [UInt8(9)].withUnsafeBytes { key in
                 let storage = UnsafeMutablePointer<EntryReference>.allocate(capacity: 2)
                 defer { storage.deallocate() }
-                var list = EntryList(storage: storage, capacity: 2, isBranch: false)
+                let stamp = NodeStamp(tree: 1, reductionSize: 0)
+                var list = EntryList(storage: storage, capacity: 2, isBranch: false, stamp: stamp)
                 list.insert(at: 0, key: key, value: CellValue(bytes: value, isLong: true))
                 list.write(0..<1, to: node.bytes, size: node.size)
             }
@@ -77,7 +78,8 @@ struct NodeLayoutTests {
         ])
     func limits(pageSize: Int) {
         let largestLong = NodeLayout.cellHeader + NodeLayout.maximumKey(pageSize: pageSize) + NodeLayout.referenceSize
-        let largest = max(largestLong, NodeLayout.inlineLimit(pageSize: pageSize)) + NodeLayout.entryOverhead
+        let largestChild = largestLong - NodeLayout.referenceSize + NodeLayout.childSize + NodeLayout.maximumReduction
+        let largest = max(largestChild, NodeLayout.inlineLimit(pageSize: pageSize)) + NodeLayout.entryOverhead
         #expect(3 * largest <= NodeLayout.capacity(pageSize: pageSize))
         // Inline values are never as large as the mark of a long one, and offsets fit 16 bits.
         #expect(NodeLayout.inlineLimit(pageSize: pageSize) < Int(NodeLayout.longMark))

@@ -25,7 +25,8 @@ struct NodeValidationTests {
         }
         let memory = WriterMemory(pageSize: page.size)
         var list = EntryList(
-            storage: memory.entries, capacity: EntryList.capacity(pageSize: page.size), isBranch: isBranch)
+            storage: memory.entries, capacity: EntryList.capacity(pageSize: page.size), isBranch: isBranch,
+            stamp: node.stamp)
         list.append(node, 0..<node.count)
         #expect(list.nodeSize(0..<list.count) <= NodeLayout.capacity(pageSize: page.size))
         if list.count > 1 { _ = list.splitIndex(capacity: NodeLayout.capacity(pageSize: page.size)) }
@@ -121,6 +122,10 @@ struct NodeValidationTests {
         #expect(problem { $0.bytes.write16(0, 24) } == "a node without entries")
         #expect(problem { $0.bytes.write16(700, 24) } == "arrays and heap overlap")
         #expect(problem { $0.bytes.write16(4000, 26) } == "a prefix of 4000 bytes")
+        #expect(problem { $0.bytes.write16(8, 36) } == "an impossible size of reduced values")
+        #expect(problem(isBranch: true) { $0.bytes.write16(8, 36) } == "entry 0 is no child record")
+        #expect(problem(isBranch: true) { $0.bytes.write16(65, 36) } == "an impossible size of reduced values")
+        #expect(problem(isBranch: true) { $0.bytes.write16(1, 38) } == "an impossible size of reduced values")
         #expect(problem { $0.bytes.write16(1, 30) } == "the heap's parts do not add up to its size")
         #expect(problem { $0.bytes.write16(100, 52) } == "entry 0 lies outside the heap")
         #expect(problem { $0.bytes.write16($0.view.slot(0), 54) } == "two entries share bytes of the heap")
@@ -137,6 +142,9 @@ struct NodeValidationTests {
             } == "entry 1 is out of order")
         #expect(
             problem(isBranch: true) { $0.bytes.write64(0, $0.view.slot(1) + 4 + $0.view.cell(1).suffixSize) }
+                == "entry 1 has an impossible child record")
+        #expect(
+            problem(isBranch: true) { $0.bytes.write64(1 << 63 | 1, $0.view.slot(1) + 20 + $0.view.cell(1).suffixSize) }
                 == "entry 1 has an impossible child record")
         #expect(
             problem(isBranch: true) { $0.bytes.write64(6, PageLayout.birth) }

@@ -81,7 +81,9 @@ func withEntryList<Result>(
         storage.deallocate()
         arena.deallocate()
     }
-    var list = EntryList(storage: storage, capacity: entries.count + 2, isBranch: isBranch)
+    var list = EntryList(
+        storage: storage, capacity: entries.count + 2, isBranch: isBranch,
+        stamp: NodeStamp(tree: 5, reductionSize: 0))
     var next = arena
     for (index, entry) in entries.enumerated() {
         entry.key.withUnsafeBytes { next.copy($0) }

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose node a page is: eight bytes of its header that the writer compares with those of the tree it changes, in one
+// load from a line that it reads anyway.
+
+/// Tree number u32 · size of a reduced value u16 · zero u16, as one little-endian integer.
+struct NodeStamp: Equatable {
+    let rawValue: UInt64
+
+    @inline(__always)
+    init(rawValue: UInt64) { self.rawValue = rawValue }
+
+    /// Leaves hold no reduced values: a tree's leaves have one stamp and its branches another if it has a reduction.
+    init(tree: UInt32, reductionSize: Int) {
+        rawValue = UInt64(tree) | UInt64(reductionSize) << 32
+    }
+
+    var tree: UInt32 { UInt32(truncatingIfNeeded: rawValue) }
+    @inline(__always) var reductionSize: Int { Int(rawValue &>> 32 & 0xFFFF) }
+    var isPlausible: Bool { rawValue >> 48 == 0 && reductionSize <= NodeLayout.maximumReduction }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was chosen when a tree was created, as the catalogue and the journal keep it. Never changes in a tree's life.
+
+import HornbeamPages
+
+/// A tree's properties. In the journal: flags u8 · zero u8 · size of a reduced value u16 · name of the reduction.
+struct StoredOptions: Equatable {
+    /// Longest name of a reduction, in bytes.
+    static let maximumName = 64
+    private static let fixedSize = 4
+    /// Flags that this library knows.
+    private static let knownFlags: UInt8 = 0
+
+    var flags: UInt8 = 0
+    /// Of a reduced value; 0: the tree has no reduction.
+    var reductionSize = 0
+    /// The reduction's name, UTF-8.
+    var reduction: [UInt8] = []
+
+    init(flags: UInt8 = 0, reductionSize: Int = 0, reduction: [UInt8] = []) {
+        self.flags = flags
+        self.reductionSize = reductionSize
+        self.reduction = reduction
+    }
+
+    /// Decodes a journal's operation; it may be empty.
+    init(journal bytes: Bytes) throws(StorageError) {
+        guard !bytes.isEmpty else {
+            self.init()
+            return
+        }
+        guard bytes.count >= Self.fixedSize, let start = bytes.baseAddress else {
+            throw .corrupt(Corruption(reason: "a journal record creates a tree with half an option"))
+        }
+        self.init(
+            flags: start.load(as: UInt8.self), reductionSize: start.read16(2),
+            reduction: Array(bytes[Self.fixedSize...]))
+        guard isPlausible else {
+            throw .corrupt(Corruption(reason: "a journal record creates a tree with impossible options"))
+        }
+        try checkFlags()
+    }
+
+    /// For the journal: empty where nothing was chosen.
+    var journalBytes: [UInt8] {
+        guard self != StoredOptions() else { return [] }
+        let size = UInt16(truncatingIfNeeded: reductionSize)
+        return [flags, 0, UInt8(truncatingIfNeeded: size), UInt8(truncatingIfNeeded: size >> 8)] + reduction
+    }
+
+    var isPlausible: Bool {
+        reductionSize <= NodeLayout.maximumReduction && reduction.count <= Self.maximumName
+            && (reductionSize == 0) == reduction.isEmpty
+    }
+
+    func checkFlags() throws(StorageError) {
+        let unknown = flags & ~Self.knownFlags
+        guard unknown == 0 else {
+            throw .unsupported("the tree has features (flags \(unknown)) that this library lacks: use a newer Hornbeam")
+        }
+    }
+}

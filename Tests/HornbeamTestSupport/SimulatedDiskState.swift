@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a simulated disk's medium holds for certain, what is on its way, and the files that a power failure could make
+// of both.
+
+import Synchronization
+
+extension SimulatedDisk {
+    enum Name { case none, linked, durable }
+
+    /// Guarded by the disk's lock.
+    struct State: ~Copyable {
+        var operations: [Operation] = []
+        var hasCrashed = false
+        var plan: Plan?
+        var sizeLimit = UInt64.max
+        var unreadable: Range<UInt64>?
+        var whenCalled: (@Sendable (SimulatedDisk) -> Void)?
+        var name: Name
+        var liveSectors: UInt64
+
+        /// What is certain.
+        var durable: DiskImage
+        /// Of each sector the contents since it was last certain, oldest first.
+        var unsynced: [UInt64: [DiskImage.Sector]] = [:]
+        /// The same of sectors whose sync failed: the medium may have any of them, and no sync tries again.
+        var abandoned: [UInt64: [DiskImage.Sector]] = [:]
+        /// The file's sizes since its size was last certain.
+        var sizes: [UInt64] = []
+
+        init(_ image: DiskImage?) {
+            durable = image ?? DiskImage([])
+            liveSectors = durable.sectors
+            name = image == nil ? .none : .durable
+        }
+    }
+}
+
+extension SimulatedDisk.State {
+    var liveBytes: UInt64 { liveSectors * UInt64(DiskImage.sectorSize) }
+
+    /// The fault of the call that was just counted.
+    mutating func dueFault(_ operation: SimulatedDisk.Operation) -> SimulatedDisk.Fault? {
+        guard let plan, plan.operations?.contains(operation) ?? true else { return nil }
+        let call = operations.count
+        guard call == plan.call || (plan.isLasting && call > plan.call) else { return nil }
+        return plan.fault
+    }
+
+    mutating func resize(sectors: UInt64) {
+        if sectors < liveSectors {
+            unsynced = unsynced.filter { $0.key < sectors }
+            abandoned = abandoned.filter { $0.key < sectors }
+        }
+        liveSectors = sectors
+        sizes.append(sectors)
+    }
+
+    mutating func settleSize() {
+        for size in sizes { durable.resize(size) }
+        sizes.removeAll()
+    }
+
+    mutating func settle(_ sector: UInt64) {
+        // Without versions it was cut off, or rewritten and settled, by another thread meanwhile.
+        guard let newest = unsynced.removeValue(forKey: sector)?.last else { return }
+        abandoned[sector] = nil
+        // A durable write beyond the durable end makes the size durable too.
+        if sector >= durable.sectors { settleSize() }
+        durable[sector] = newest
+    }
+
+    mutating func settleAll() {
+        settleSize()
+        for sector in unsynced.keys { settle(sector) }
+    }
+
+    /// A sync failed: as Linux does, what it should have written counts as written.
+    mutating func abandon() {
+        for (sector, versions) in unsynced { abandoned[sector, default: []] += versions }
+        unsynced.removeAll()
+    }
+
+    /// The live content.
+    func live() -> DiskImage {
+        var image = durable
+        for size in sizes { image.resize(size) }
+        for (sector, versions) in abandoned { if let newest = versions.last { image[sector] = newest } }
+        for (sector, versions) in unsynced { if let newest = versions.last { image[sector] = newest } }
+        return image
+    }
+}
+
+// MARK: - Images
+
+/// What a power failure may do beyond losing what was not certain.
+package struct PowerLoss: Sendable {
+    /// Another failure for each number.
+    package var seed: UInt64
+    /// Sectors that were being written may hold anything.
+    package var hasGarbage: Bool
+    /// One sector beside one that was being written is destroyed. No store can survive it always; it must be told.
+    package var losesNeighbour: Bool
+
+    package init(seed: UInt64, hasGarbage: Bool = false, losesNeighbour: Bool = false) {
+        self.seed = seed
+        self.hasGarbage = hasGarbage
+        self.losesNeighbour = losesNeighbour
+    }
+}
+
+extension SimulatedDisk {
+    /// What the file may hold after a power failure now; nil: no file.
+    package func image(after loss: PowerLoss) -> DiskImage? {
+        state.withLock { state in
+            var random = SeededGenerator(seed: loss.seed)
+            if state.name == .none || (state.name == .linked && random.oneIn(2)) { return nil }
+            var image = state.durable
+            for size in state.sizes.prefix(random.below(state.sizes.count + 1)) { image.resize(size) }
+            // Some failures lose nearly all, some nearly nothing.
+            let keep = [10, 50, 90][random.below(3)]
+            var uncertain = state.abandoned
+            uncertain.merge(state.unsynced) { $0 + $1 }
+            let sectors = uncertain.keys.sorted()
+            for sector in sectors where sector < image.sectors {
+                image[sector] = Self.outcome(image[sector], uncertain[sector] ?? [], keep, loss.hasGarbage, &random)
+            }
+            if loss.losesNeighbour, let hit = sectors.isEmpty ? nil : sectors[random.below(sectors.count)] {
+                let beside = hit == 0 || random.oneIn(2) ? hit + 1 : hit - 1
+                if uncertain[beside] == nil { image[beside] = random.bytes(DiskImage.sectorSize) }
+            }
+            return image
+        }
+    }
+
+    /// One of the contents that an uncertain sector may have.
+    private static func outcome(
+        _ old: DiskImage.Sector, _ versions: [DiskImage.Sector], _ keep: Int, _ hasGarbage: Bool,
+        _ random: inout SeededGenerator
+    ) -> DiskImage.Sector {
+        var content = random.below(100) < keep ? versions[random.below(versions.count)] : old
+        guard random.oneIn(4) else { return content }
+        let choice = random.below(versions.count + 1)
+        var other = choice == 0 ? old : versions[choice - 1]
+        if hasGarbage, random.oneIn(2) { other = random.bytes(DiskImage.sectorSize) }
+        for part in 0..<8 where random.oneIn(2) {
+            content.replaceSubrange(part * 512..<(part + 1) * 512, with: other[part * 512..<(part + 1) * 512])
+        }
+        return content
+    }
+
+    /// What the file holds after the process was killed: all that it wrote; nil: no file.
+    package func imageAfterKill() -> DiskImage? {
+        state.withLock { $0.name == .none ? nil : $0.live() }
+    }
+
+    /// `image(after:)` as bytes, by a seed alone.
+    package func powerLossImage(seed: UInt64) -> [UInt8]? { image(after: PowerLoss(seed: seed))?.bytes }
+
+    /// `imageAfterKill` as bytes.
+    package func killedImage() -> [UInt8]? { imageAfterKill()?.bytes }
+}
