@@ -98,11 +98,16 @@ let package = Package(
         .target(
             name: "HornbeamTestSupport", dependencies: ["CHornbeamShims", "HornbeamPages", "HornbeamTree"],
             path: "Tests/HornbeamTestSupport", swiftSettings: engineSettings),
+        // Another process for tests to talk to, to look at and to kill.
+        .executableTarget(
+            name: "store-worker", dependencies: ["HornbeamTree", "HornbeamPages"], path: "Tests/StoreWorker",
+            swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamPagesTests", dependencies: ["HornbeamPages", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         .testTarget(
-            name: "HornbeamTreeTests", dependencies: ["HornbeamTree", "HornbeamPages", "HornbeamTestSupport"],
+            name: "HornbeamTreeTests",
+            dependencies: ["HornbeamTree", "HornbeamPages", "HornbeamTestSupport", "store-worker"],
             swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamKeysTests", dependencies: ["HornbeamKeys", "HornbeamTestSupport"],

@@ -26,6 +26,7 @@ extension PageStore {
             throw side.fail(error)
         }
         publish(writer)
+        if durability == .full { side.announcer?.tell(writer.birth, writer.root, side) }
         checkpointIfDue()
     }
 

@@ -6,7 +6,7 @@ extension PageStore {
     /// Opens the store in the file at `path`, or creates it. Each thing that can be wrong with the file is an error of
     /// its own: see `StorageError`.
     package static func open(
-        path: String, options: StoreOptions, structure: @escaping StructureCheck, replay: Replay
+        path: String, options: StoreOptions, structure: @escaping StructureCheck, replay: @escaping Replay
     ) throws(StorageError) -> PageStore {
         // Another opener may create the file between our look and our link: then it is theirs, and we open it.
         for _ in 0..<3 {
@@ -15,7 +15,9 @@ extension PageStore {
                 if !file.isNew, try file.size() == 0 {
                     throw .notAStore(path: path, reason: "the file is empty; remove it to create a store there")
                 }
-                return try open(file: file, options: options, structure: structure, replay: replay)
+                return options.readOnly
+                    ? try follow(file, options, structure, replay)
+                    : try open(file: file, options: options, structure: structure, replay: replay)
             } catch {
                 file.close()
                 if case .exists = error, file.isNew { continue }
@@ -60,6 +62,7 @@ extension PageStore {
             do throws(StorageError) {
                 try CheckpointPlan.zero(header.journal, file)
                 try store.checkpoint(empty, growJournal: false) {}
+                try side.announcer?.begin(side)
                 try file.giveName()
             } catch .failed(let cause) {
                 throw cause
@@ -67,6 +70,47 @@ extension PageStore {
         }
         store.noteStatistics()
         return store
+    }
+
+    // MARK: Following
+
+    /// Opens the file for reading beside whoever may be writing it.
+    private static func follow(
+        _ file: LinuxFile, _ options: StoreOptions, _ structure: @escaping StructureCheck, _ replay: @escaping Replay
+    ) throws(StorageError) -> PageStore {
+        // Before anything else, so that a file that is none of ours is told as such.
+        let header = try readHeader(file)
+        let verification = try Verification(
+            mapping: file.mapping, path: file.path, remembersBirths: true, structure: structure)
+        let follower = Follower(file: file, verification: verification) { () throws(StorageError) in
+            try recover(file, options, structure, replay)
+        }
+        return try follower.find { (found) throws(StorageError) in
+            try follower.note(found)
+            var space = SpaceMap(pageSize: Int(header.pageSize))
+            space.grow(to: found.root.fileSectors / FileFormat.extentSectors * FileFormat.extentSectors)
+            let side = WriterSide(
+                file: file, verification: verification, space: space, header: found.header ?? header)
+            if found.header != nil { try side.loadSpace() }
+            let state = PublishedState(transaction: found.root.transaction, root: found.root.root)
+            return PageStore(file: file, options: options, side: side, state: state, follower: follower)
+        }
+    }
+
+    /// Recovers a file whose writer died, and leaves it closed. Another process may come first: then it does it.
+    private static func recover(
+        _ file: LinuxFile, _ options: StoreOptions, _ structure: @escaping StructureCheck, _ replay: Replay
+    ) throws(StorageError) {
+        var writing = options
+        writing.readOnly = false
+        writing.lockWaitMilliseconds = 0
+        do throws(StorageError) {
+            let store = try open(
+                file: try file.reopenForWriting(writing), options: writing, structure: structure, replay: replay)
+            try store.close()
+        } catch .busy {
+            return
+        }
     }
 
     // MARK: Loading
@@ -92,7 +136,7 @@ extension PageStore {
         return store
     }
 
-    private static func readHeader(_ file: any StoreFile) throws(StorageError) -> HeaderSlot {
+    static func readHeader(_ file: any StoreFile) throws(StorageError) -> HeaderSlot {
         let size = try file.size()
         let slots = (0..<FileFormat.headerSlotCount).map { slot -> HeaderSlot.Reading in
             let offset = slot << FileFormat.sectorShift

@@ -28,6 +28,7 @@
 //   failed      `failure` is set; beginWrite and checkpoint refuse with it
 //   closed      beginRead and beginWrite refuse; the lock is released
 
+import CHornbeamShims
 import Synchronization
 
 /// A store's pages. Any thread may begin transactions; one writes at a time.
@@ -37,7 +38,7 @@ package final class PageStore: @unchecked Sendable {
     /// Called once for each node page before it is trusted: nil if its inside is right, else what is wrong.
     package typealias StructureCheck = @Sendable (Bytes, PageKind) -> String?
     /// Applies one journal record's payload in a writer and sets its root. Must neither commit nor abort.
-    package typealias Replay = (Bytes, PageWriter) throws(StorageError) -> Void
+    package typealias Replay = @Sendable (Bytes, PageWriter) throws(StorageError) -> Void
 
     /// Bytes of a node page.
     package let pageSize: Int
@@ -47,9 +48,16 @@ package final class PageStore: @unchecked Sendable {
     let turn = WriterTurn()
     let side: WriterSide
     let newest: Mutex<Newest>
+    /// Reads beside a writer in another process; nil in a store that writes, and without a file.
+    let follower: Follower?
+    /// The process that opened it: see `checkProcess`.
+    private let generation = hbs_fork_generation()
 
-    init(file: any StoreFile, options: StoreOptions, side: WriterSide, state: PublishedState) {
+    init(
+        file: any StoreFile, options: StoreOptions, side: WriterSide, state: PublishedState, follower: Follower? = nil
+    ) {
         self.file = file
+        self.follower = follower
         self.options = options
         self.side = side
         verification = side.verification
@@ -64,6 +72,11 @@ package final class PageStore: @unchecked Sendable {
 
     /// Pins the newest committed state. Never waits for a writer.
     package func beginRead() throws(StorageError) -> PageView {
+        try checkProcess()
+        if let follower {
+            if newest.withLock({ $0.isClosed }) { throw .invalid("the store is closed") }
+            return PageView(store: self, pinned: try follower.begin())
+        }
         let state = newest.withLock { newest -> PublishedState? in
             guard !newest.isClosed else { return nil }
             newest.state.readers.add(1, ordering: .relaxed)
@@ -76,12 +89,34 @@ package final class PageStore: @unchecked Sendable {
     /// Unpins. The view and its pages must not be used after.
     package func endRead(_ view: PageView) { view.unpin() }
 
+    /// A view lets go of its state.
+    func unpin(_ state: PublishedState) {
+        // In a forked child the pin is the parent's.
+        guard isHere else { return }
+        follower?.end(state)
+        // Releasing: what was read through the view happened before the writer sees the count and reuses pages.
+        state.readers.subtract(1, ordering: .releasing)
+    }
+
+    // MARK: Processes
+
+    /// False in a forked child of the process that opened the store.
+    var isHere: Bool { hbs_fork_generation() == generation }
+
+    /// Throws in a forked child. Comes before any lock: another thread may have held it when the process was forked.
+    func checkProcess() throws(StorageError) {
+        guard isHere else {
+            throw .invalid("\(file.path) was opened before this process was forked: open it anew in the child")
+        }
+    }
+
     // MARK: Writing
 
     /// Begins the one write transaction: waits its turn, or throws `.busy` if it need not wait. `.invalid` if it
     /// would wait for a transaction begun by this thread, `.failed` after an earlier failure, `.readOnly` in a store
     /// opened so.
     package func beginWrite(waiting: Bool = true) throws(StorageError) -> PageWriter {
+        try checkProcess()
         guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
         if waiting {
             try takeTurn()
@@ -132,6 +167,7 @@ package final class PageStore: @unchecked Sendable {
 
     /// Makes the newest state durable without the journal. Waits for the writer's turn like `beginWrite`.
     package func checkpoint() throws(StorageError) {
+        try checkProcess()
         guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
         try takeTurn()
         defer { turn.give() }
@@ -146,6 +182,8 @@ package final class PageStore: @unchecked Sendable {
     /// Checkpoints and releases the file. `.busy` while transactions are open; then nothing has happened. After any
     /// other error the file is released all the same, and what is in the journal will be recovered.
     package func close() throws(StorageError) {
+        try checkProcess()
+        if let follower, !follower.isIdle { throw .busy("read transactions are open") }
         guard turn.tryTake() else { throw .busy("a write transaction is open") }
         defer { turn.give() }
         side.collectPins()
@@ -165,7 +203,15 @@ package final class PageStore: @unchecked Sendable {
 
     // MARK: Figures
 
-    package var statistics: PageStatistics { newest.withLock { $0.statistics } }
+    package var statistics: PageStatistics {
+        guard isHere else { return PageStatistics() }
+        var figures = newest.withLock { $0.statistics }
+        if let follower {
+            figures.pageSize = pageSize
+            follower.fill(&figures)
+        }
+        return figures
+    }
 
     /// Renews the figures; the caller has the turn.
     func noteStatistics() {

@@ -21,6 +21,9 @@ package final class PageView {
     /// Births of pages that lie in frames: the open transaction's; no page's in a reader.
     @usableFromInline let frameBirth: UInt64
 
+    /// Not 0 once bytes that were trusted could not be read.
+    @usableFromInline let lost: UnsafeMutablePointer<Atomic<UInt32>>
+
     private let frames: FrameTable?
     /// Keeps the mapping and the bits alive.
     private let store: PageStore
@@ -34,8 +37,9 @@ package final class PageView {
         transaction = state.transaction
         root = state.root
         base = UnsafeRawPointer(store.file.mapping.base)
-        capacity = store.verification.capacity
+        capacity = store.verification.directCapacity
         verified = store.verification.words
+        lost = store.file.mapping.lost
         frameBirth = .max
         frames = nil
         pinned = state
@@ -50,6 +54,7 @@ package final class PageView {
         base = UnsafeRawPointer(store.file.mapping.base)
         capacity = store.verification.capacity
         verified = store.verification.words
+        lost = store.file.mapping.lost
         frameBirth = state.transaction + 1
         self.frames = frames
         pinned = nil
@@ -57,10 +62,19 @@ package final class PageView {
 
     deinit { unpin() }
 
+    /// Throws if bytes that were trusted could not be read (a file that was cut short, a fault of the medium): they may
+    /// have been read as zeros. After bytes were read, before they are believed. (`page` asks too, by losing its bits.)
+    @inlinable @inline(__always)
+    package func checkIsWhole() throws(StorageError) {
+        if lost.pointee.load(ordering: .relaxed) != 0 { try refuse() }
+    }
+
+    @usableFromInline
+    package func refuse() throws(StorageError) { try store.file.mapping.checkIsWhole() }
+
     /// Lets go of the state. Without effect the second time.
     func unpin() {
-        // Releasing: what was read through this view happened before the writer sees the count and reuses pages.
-        pinned?.readers.subtract(1, ordering: .releasing)
+        if let pinned { store.unpin(pinned) }
         pinned = nil
     }
 

@@ -79,6 +79,7 @@ package final class PageWriter {
         if birth == self.birth, let own = frame(number) { return (number, own) }
         let frame = try newFrame(sectors: nil)
         frame.bytes.copyMemory(from: source, byteCount: view.pageSize)
+        try store.file.mapping.checkIsWhole()
         PageHeader.write(to: frame.bytes, birth: self.birth, kind: kind, level: level, sectors: frame.run.count)
         try free(number, birth: birth, sectors: nil)
         return (frame.run.start, frame.bytes)
@@ -106,6 +107,13 @@ package final class PageWriter {
     /// `.failed` the outcome is known once the store was reopened.
     package func commit(redo: Bytes?, durability: Durability) throws(StorageError) {
         guard isOpen else { throw .invalid("the transaction has ended") }
+        do throws(StorageError) {
+            try store.checkProcess()
+            try store.file.mapping.checkIsWhole()
+        } catch {
+            abort()
+            throw error
+        }
         guard hasChanges else { return abort() }
         // Before a checkpoint of this commit stores the map: these places would be in use for ever.
         releaseUnused()
@@ -133,6 +141,11 @@ package final class PageWriter {
     /// Discards everything. Without effect when the writer has ended.
     package func abort() {
         guard isOpen else { return }
+        // In a forked child the places are the parent's, and another thread may have held a lock of this store.
+        guard store.isHere else {
+            isOpen = false
+            return
+        }
         for frame in side.frames.inFileOrder() { side.space.release(frame.run) }
         for page in freed { side.space.unreserve(page.run) }
         end()

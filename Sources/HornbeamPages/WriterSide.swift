@@ -24,6 +24,8 @@ final class WriterSide {
     var spaceMaps: [PageReference] = []
     /// Nil in memory, read-only, and until recovery is done.
     var journal: JournalWriter?
+    /// Nil where nobody else can have the file open.
+    let announcer: Announcer?
     /// Set once a write failed in a way that leaves the outcome unknown; never cleared.
     var failure: StorageError?
 
@@ -32,6 +34,7 @@ final class WriterSide {
         self.verification = verification
         self.space = space
         self.header = header
+        announcer = Announcer(file: file)
     }
 
     /// Remembers the first failure after which writes are refused, and returns what to throw.
@@ -56,6 +59,7 @@ extension WriterSide {
             unpin(state.transaction)
             return true
         }
+        announcer?.collect(self)
     }
 
     func unpin(_ number: UInt64) {

@@ -4,7 +4,8 @@
 // with what the parent says each time (a hostile parent may name a verified page of another kind).
 //
 // What may be stale, and why it is harmless: a reader that misses a bit just set verifies once more. A bit is cleared
-// (by the writer) only for sectors that no snapshot reaches.
+// (by the writer) only for sectors that no snapshot reaches. A reader beside a writer in another process is not told
+// when sectors become free: it remembers the birth of each page that it verified, and goes by no bits.
 
 import Synchronization
 
@@ -12,16 +13,21 @@ import Synchronization
 final class Verification: Sendable {
     let mapping: Mapping
     private let bitmap: Mapping
+    private let births: RememberedBirths?
     private let structure: PageStore.StructureCheck
     /// Sectors of the file, for range checks; grows only.
     private let fileSectors = Atomic<UInt64>(0)
 
-    init(mapping: Mapping, path: String, structure: @escaping PageStore.StructureCheck) throws(StorageError) {
+    /// `remembersBirths`: another process may write the file.
+    init(
+        mapping: Mapping, path: String, remembersBirths: Bool = false, structure: @escaping PageStore.StructureCheck
+    ) throws(StorageError) {
         self.mapping = mapping
         self.structure = structure
         let bytes = mapping.capacity / FileFormat.sectorSize / 8
         bitmap = try Mapping(descriptor: -1, wanted: bytes, minimum: bytes, path: path)
-        mapping.setVerifiedBits(bitmap)
+        births = remembersBirths ? try RememberedBirths(mapping: mapping, path: path) : nil
+        mapping.setVerifiedBits(births?.memory ?? bitmap)
     }
 
     deinit { mapping.setVerifiedBits(nil) }
@@ -30,12 +36,29 @@ final class Verification: Sendable {
     var words: UnsafeMutablePointer<Atomic<UInt64>> { bitmap.base.assumingMemoryBound(to: Atomic<UInt64>.self) }
     /// Sectors that have a bit.
     var capacity: UInt64 { UInt64(mapping.capacity / FileFormat.sectorSize) }
+    /// Sectors whose bit alone may be gone by.
+    var directCapacity: UInt64 { births == nil ? capacity : 0 }
 
     func noteFileSize(sectors: UInt64) { fileSectors.store(sectors, ordering: .releasing) }
 
     func isVerified(_ number: UInt64) -> Bool {
         number < capacity && words[Int(number >> 6)].load(ordering: .acquiring) >> (number & 63) & 1 == 1
     }
+
+    private func isVerified(_ expected: Expectation) -> Bool {
+        births?.holds(expected.birth, of: expected.number) ?? isVerified(expected.number)
+    }
+
+    private func mark(_ expected: Expectation) {
+        guard let births else { return mark(expected.number) }
+        // The birth of a space page is a checkpoint's number and could be taken for a transaction's.
+        if expected.kind != .spaceMap, expected.kind != .spaceDirectory {
+            births.remember(expected.birth, of: expected.number)
+        }
+    }
+
+    /// No page counts as verified any more; for pages of another life of the file.
+    func forgetBirths() { births?.forgetAll() }
 
     /// For a page whose bytes this process made and has just written.
     func mark(_ number: UInt64) {
@@ -68,13 +91,14 @@ final class Verification: Sendable {
 
     /// Checks identity, and on the first touch everything. Returns the page's bytes.
     func page(_ expected: Expectation, newestBirth: UInt64) throws(StorageError) -> Bytes {
+        try mapping.checkIsWhole()
         guard isInFile(expected) else {
             throw Self.corrupt(expected, "it lies outside of the file (\(expected.sectors) sectors)")
         }
         let page = mapping.bytes(
             at: expected.number << FileFormat.sectorShift, count: Int(expected.sectors) * FileFormat.sectorSize)
         guard let start = page.baseAddress else { throw Self.corrupt(expected, "it is empty") }
-        if isVerified(expected.number) {
+        if isVerified(expected) {
             try checkIdentity(PageHeader(reading: start), expected)
             return page
         }
@@ -82,7 +106,7 @@ final class Verification: Sendable {
             throw Self.corrupt(expected, "its birth \(expected.birth) is after its snapshot \(newestBirth)")
         }
         try checkWhole(page, start, expected)
-        mark(expected.number)
+        mark(expected)
         return page
     }
 
@@ -107,6 +131,20 @@ final class Verification: Sendable {
     }
 
     private func checkWhole(
+        _ page: Bytes, _ start: UnsafeRawPointer, _ expected: Expectation
+    ) throws(StorageError) {
+        mapping.watch(page)
+        do throws(StorageError) {
+            try checkContent(page, start, expected)
+        } catch {
+            // That the page can't be read comes before what its zeros look like.
+            try mapping.endWatch()
+            throw error
+        }
+        try mapping.endWatch()
+    }
+
+    private func checkContent(
         _ page: Bytes, _ start: UnsafeRawPointer, _ expected: Expectation
     ) throws(StorageError) {
         let header = PageHeader(reading: start)

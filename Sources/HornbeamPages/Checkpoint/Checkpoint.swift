@@ -63,6 +63,7 @@ extension PageStore {
         side.retired.pin(header.transaction)
         if former.checkpoint > 0 { side.unpin(former.transaction) }
         side.journal = JournalWriter(after: header)
+        side.announcer?.tell(header.transaction, header.root, side)
         noteStatistics()
     }
 }

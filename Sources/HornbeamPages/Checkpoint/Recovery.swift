@@ -11,16 +11,14 @@ extension PageStore {
         let reader = JournalReader(header: side.header, mapping: file.mapping)
         let chain = reader.chain()
         let tail = reader.tail(after: chain)
-        if case .damaged(let transaction) = tail {
-            throw .corrupt(
-                Corruption(reason: "the journal's record of transaction \(transaction), which was durable, is damaged"))
-        }
+        if case .damaged(let transaction) = tail { throw Self.damage(transaction) }
         if options.readOnly {
             guard chain.isEmpty else {
                 throw .readOnly("\(file.path) was not closed: open it for writing once, to recover it")
             }
             return
         }
+        try side.announcer?.begin(side)
         try renewStaleSlots()
         for entry in chain {
             try reader.withPayload(of: entry) { (payload) throws(StorageError) in
@@ -29,6 +27,7 @@ extension PageStore {
         }
         if chain.isEmpty && tail == .clean {
             side.journal = JournalWriter(after: side.header)
+            side.announcer?.tell(side.header.transaction, side.header.root, side)
             return
         }
         do throws(StorageError) {
@@ -36,6 +35,19 @@ extension PageStore {
         } catch .failed(let cause) {
             throw cause
         }
+    }
+
+    /// Whether the journal holds commits beyond the checkpoint, so that a reader can't go by the header alone.
+    static func hasRecords(_ header: HeaderSlot, _ file: any StoreFile) throws(StorageError) -> Bool {
+        let reader = JournalReader(header: header, mapping: file.mapping)
+        let chain = reader.chain()
+        if case .damaged(let transaction) = reader.tail(after: chain) { throw damage(transaction) }
+        return !chain.isEmpty
+    }
+
+    private static func damage(_ transaction: UInt64) -> StorageError {
+        .corrupt(
+            Corruption(reason: "the journal's record of transaction \(transaction), which was durable, is damaged"))
     }
 
     /// Makes both header slots say the same again. A crash between the two writes of a checkpoint, or damage, leaves a

@@ -40,7 +40,7 @@ struct LockCalls: Sendable {
 final class FileLocks: Neighbours {
     private let descriptor: Int32
     private let path: String
-    private let calls: LockCalls
+    let calls: LockCalls
     private let generation = hbs_fork_generation()
 
     static var gate: UInt64 { 1 << 61 }

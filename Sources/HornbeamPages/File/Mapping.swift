@@ -70,7 +70,7 @@ package final class Mapping: @unchecked Sendable {
 // MARK: Faults
 
 // Touching a page that can't be read (the file was cut off from outside, the medium failed) is a SIGBUS. The guard puts
-// zeros there instead. Whoever looks at bytes that nobody trusts yet asks `isReadable` whether that happened, and nobody
+// zeros there instead. Whoever looks at bytes that nobody trusts yet asks `endWatch` whether that happened, and nobody
 // else is concerned. If it happened to bytes that were trusted, some may have been read as zeros: then the mapping is
 // lost for good. No page counts as verified any more, so the next look at any page comes by `checkIsWhole`.
 extension Mapping {
@@ -79,14 +79,12 @@ extension Mapping {
         hbs_guard_set_bits(faultGuard, bits?.base, bits?.capacity ?? 0)
     }
 
-    /// Whether all of `bytes`, which nobody trusts yet, could be read by `body`, and what `body` returned.
-    func watching<Result, Failure: Error>(
-        _ bytes: Bytes, _ body: () throws(Failure) -> Result
-    ) throws(StorageError) -> Swift.Result<Result, Failure> {
-        hbs_guard_watch(bytes.baseAddress, bytes.count)
-        let result = Swift.Result { () throws(Failure) in try body() }
-        guard hbs_guard_unwatch() == 0 else { throw unreadable }
-        return result
+    /// Begins to look at bytes that nobody trusts yet; `endWatch` must follow in the same thread.
+    func watch(_ bytes: Bytes) { hbs_guard_watch(bytes.baseAddress, bytes.count) }
+
+    /// Throws if not all of them could be read.
+    func endWatch() throws(StorageError) {
+        if hbs_guard_unwatch() != 0 { throw unreadable }
     }
 
     /// Throws if bytes that were trusted could not be read: then nothing that was read since counts.

@@ -29,7 +29,7 @@ struct SharedRoot: Equatable, Sendable {
     var usedSectors: UInt64 = 0
 
     static var sector: UInt64 { 2 }
-    private static var offset: UInt64 { sector << FileFormat.sectorShift }
+    static var offset: UInt64 { sector << FileFormat.sectorShift }
     private static var magic: UInt64 { 0x4445_5241_4853_4248 }
     private static var size: Int { 128 }
 
@@ -85,12 +85,5 @@ struct SharedRoot: Equatable, Sendable {
             return Identity(life: 0, sequence: 0)
         }
         return Identity(life: sector.u64(16), sequence: sector.u64(24))
-    }
-
-    func write(to file: any StoreFile) throws(StorageError) {
-        let sector = UnsafeMutableRawPointer.allocate(byteCount: FileFormat.sectorSize, alignment: 8)
-        defer { sector.deallocate() }
-        write(to: sector)
-        try file.write(Bytes(start: sector, count: FileFormat.sectorSize), at: Self.offset)
     }
 }

@@ -62,7 +62,9 @@ package final class Transaction {
     package func get(_ tree: TreeID, _ key: Bytes) throws(StorageError) -> Bytes? {
         let open = try opened(tree)
         do throws(StorageError) {
-            return try open.pointee.root.get(key, in: view)
+            let value = try open.pointee.root.get(key, in: view)
+            try view.checkIsWhole()
+            return value
         } catch {
             throw named(error, open)
         }

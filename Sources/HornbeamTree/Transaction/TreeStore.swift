@@ -15,7 +15,7 @@ package final class TreeStore: Sendable {
 
     private init(
         options: StoreOptions,
-        open: (@escaping PageStore.StructureCheck, PageStore.Replay) throws(StorageError) -> PageStore
+        open: (@escaping PageStore.StructureCheck, @escaping PageStore.Replay) throws(StorageError) -> PageStore
     ) throws(StorageError) {
         let names = TreeNames()
         // Recovery replays one record after the other, in one thread.
