@@ -30,8 +30,8 @@ package enum FileFormat {
 
     static var minimumPageSize: Int { 4096 }
     static var maximumPageSize: Int { 65_536 }
-    /// A long value page: 4 GiB of content and its header.
-    package static var maximumPageSectors: UInt32 { (1 << 20) + 1 }
+    /// A long value page: 4 GiB of content, the checksums of its blocks, and its header.
+    package static var maximumPageSectors: UInt32 { (1 << 20) + 129 }
 
     /// Transaction and checkpoint numbers stay below this, so that adding to one read from disk can't overflow.
     static var maximumNumber: UInt64 { 1 << 62 }

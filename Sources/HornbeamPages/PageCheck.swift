@@ -24,6 +24,8 @@ extension PageStore {
         if let follower, !follower.describes(side.header) { return true }
         turn.take()
         defer { turn.give() }
+        // The map may name places of a checkpoint whose outcome is unknown.
+        if side.failure != nil { return true }
         if let transaction, newest.withLock({ $0.state.transaction }) != transaction {
             throw .busy("the store was written to during the check")
         }

@@ -2,7 +2,7 @@
 // The 24 bytes that every page opens with. What follows belongs to the page's kind.
 //
 //   offset size
-//        0    8  checksum: XXH3-64 of bytes 8 ..< size, seeded with the page's number
+//        0    8  checksum: XXH3-64 of bytes 8 ..< size, seeded with the page's number (of a long value: `LongPage`)
 //        8    8  birth: the transaction that wrote it (space map and directory: the checkpoint's number)
 //       16    1  kind
 //       17    1  level: 0 for a leaf, its height for a branch
@@ -72,11 +72,14 @@ struct PageHeader {
     }
 
     static func checksum(of page: Bytes, number: UInt64) -> UInt64 {
-        Checksum.of(Bytes(rebasing: page[PageLayout.birth...]), seed: number)
+        let isLong = page[PageLayout.kind] == PageKind.longValue.code
+        let end = isLong ? LongPage.checkedSize(page) ?? page.count : page.count
+        return Checksum.of(Bytes(rebasing: page[PageLayout.birth..<end]), seed: number)
     }
 
-    /// Makes the page's checksum that of its bytes.
+    /// Makes the page's checksums those of its bytes.
     static func seal(_ page: UnsafeMutableRawBufferPointer, number: UInt64) {
+        if page[PageLayout.kind] == PageKind.longValue.code { LongPage.sealBlocks(page, number: number) }
         page.baseAddress?.set(checksum(of: Bytes(page), number: number), at: PageLayout.checksum)
     }
 }

@@ -136,7 +136,7 @@ package final class PageStore: @unchecked Sendable {
     }
 
     /// Waits for the turn, but not for this thread itself.
-    private func takeTurn() throws(StorageError) {
+    func takeTurn() throws(StorageError) {
         guard !turn.isMine else {
             throw .invalid("a write transaction is open in this thread: use its context, or end it first")
         }
@@ -144,7 +144,7 @@ package final class PageStore: @unchecked Sendable {
     }
 
     /// The newest state, if the store can be written. The caller has the turn.
-    private func usableState() throws(StorageError) -> PublishedState {
+    func usableState() throws(StorageError) -> PublishedState {
         let state = newest.withLock { $0.isClosed ? nil : $0.state }
         guard let state else { throw .invalid("the store is closed") }
         try side.checkUsable()
@@ -153,7 +153,7 @@ package final class PageStore: @unchecked Sendable {
 
     /// Refuses numbers that opening would refuse: a store must not write what it can't read again. No store comes so
     /// far by itself, but a file may claim it.
-    private func checkNumbers(transaction: UInt64, checkpoint: UInt64) throws(StorageError) {
+    func checkNumbers(transaction: UInt64, checkpoint: UInt64) throws(StorageError) {
         guard transaction < FileFormat.maximumNumber, checkpoint < FileFormat.maximumNumber else {
             throw .unsupported("\(file.path) is at its last transaction or checkpoint number: copy it to a new store")
         }

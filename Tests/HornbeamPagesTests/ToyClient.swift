@@ -108,11 +108,19 @@ enum Toy {
         leaf.storeBytes(of: change.longSectors, toByteOffset: 56, as: UInt32.self)
         guard change.longSectors > 0 else { return }
         let long = try writer.allocate(kind: .longValue, level: 0, sectors: change.longSectors)
-        for offset in stride(from: 24, to: Int(change.longSectors) * 4096, by: 8) {
+        let size = longSize(change.longSectors)
+        LongPage.setSize(size, of: long.bytes)
+        for offset in stride(from: LongPage.dataOffset(size), to: Int(change.longSectors) * 4096, by: 8) {
             long.bytes.storeBytes(of: change.value, toByteOffset: offset, as: UInt64.self)
         }
         leaf.storeBytes(of: long.number, toByteOffset: 40, as: UInt64.self)
         leaf.storeBytes(of: writer.birth, toByteOffset: 48, as: UInt64.self)
+    }
+
+    /// The largest value that needs so many sectors, which are few.
+    private static func longSize(_ sectors: UInt32) -> UInt64 {
+        let blocks = (UInt64(sectors) + 15) / 16
+        return UInt64(sectors) * 4096 - 32 - 8 * blocks
     }
 
     /// All cells of a snapshot, and every page it reaches.
@@ -139,7 +147,8 @@ enum Toy {
             let long = try view.longPage(
                 number, birth: leaf.load(fromByteOffset: 48, as: UInt64.self), sectors: result[cell].longSectors)
             pages.append((number, result[cell].longSectors))
-            for offset in stride(from: 24, to: long.count, by: 4096 - 8)
+            let start = LongPage.dataOffset(longSize(result[cell].longSectors))
+            for offset in stride(from: start, to: long.count, by: 4096 - 8)
             where long.loadUnaligned(fromByteOffset: offset, as: UInt64.self) != result[cell].value {
                 throw .corrupt(Corruption(page: number, reason: "a long value of another cell"))
             }

@@ -145,8 +145,9 @@ int hb_check(hb_store *store, void (*report)(void *context, const char *problem)
  * HB_EXISTS: there is something at `path`. HB_FULL, HB_IO: the target could not be written; nothing is left of it. */
 int hb_backup(hb_store *store, const char *path);
 
-/* Returns unused space to the file system, in place. HB_UNSUPPORTED in this version: write a backup, which is
- * compact. */
+/* Returns unused space to the file system, in place, in short transactions beside readers and other writers. Whatever
+ * stops it, the store is whole, and the next call goes on. What open read transactions still see stays until then.
+ * HB_BUSY: another compaction is running, or this thread holds a write transaction. */
 int hb_compact(hb_store *store);
 
 /* ---- Transactions ---- */

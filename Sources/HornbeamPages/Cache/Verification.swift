@@ -15,7 +15,7 @@ final class Verification: Sendable {
     private let bitmap: Mapping
     private let births: RememberedBirths?
     private let structure: PageStore.StructureCheck
-    /// Sectors of the file, for range checks; grows only.
+    /// Sectors of the file, for range checks. Shrinks only where no snapshot has pages.
     private let fileSectors = Atomic<UInt64>(0)
 
     /// `remembersBirths`: another process may write the file.
@@ -155,7 +155,9 @@ final class Verification: Sendable {
         switch expected.kind {
         case .leaf, .branch:
             if let problem = structure(page, expected.kind) { throw Self.corrupt(expected, problem) }
-        case .longValue, .spaceMap, .spaceDirectory: break
+        case .longValue:
+            if let problem = LongPage.problem(page, number: expected.number) { throw Self.corrupt(expected, problem) }
+        case .spaceMap, .spaceDirectory: break
         }
     }
 

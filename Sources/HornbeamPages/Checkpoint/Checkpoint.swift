@@ -32,9 +32,10 @@ extension PageStore {
     /// Checkpoints `state`, which the space map already describes. `.full` leaves everything as it was; any other
     /// error is `.failed`.
     func checkpoint(
-        _ state: PublishedState, growJournal: Bool, writePages: () throws(StorageError) -> Void
+        _ state: PublishedState, growJournal: Bool, moveJournal: Bool = false,
+        writePages: () throws(StorageError) -> Void
     ) throws(StorageError) {
-        let plan = try CheckpointPlan(side: side, growJournal: growJournal)
+        let plan = try CheckpointPlan(side: side, growJournal: growJournal, moveJournal: moveJournal)
         let header = plan.header(of: state, after: side.header, fileSectors: side.space.sectorCount)
         do throws(StorageError) {
             try writePages()

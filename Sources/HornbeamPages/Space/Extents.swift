@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Allocation policy over the space map. Node pages fill the emptiest extent in ascending order, so that the pages of a
 // transaction are contiguous runs; a small transaction finds the hot free pages of its extent again. Long runs are
-// next-fit over the whole file.
+// next-fit over the whole file. While a compaction runs everything goes below its limit as long as there is room, the
+// lowest place first.
 
 extension SpaceMap {
     /// A new transaction looks from the start of its extent again, where pages freed meanwhile are.
@@ -16,12 +17,23 @@ extension SpaceMap {
 
     /// Takes a free node page, aligned to its size, in an extent with at least `minimumFree` free sectors.
     mutating func takeNode(minimumFree: Int) -> UInt64? {
-        guard let sector = nodeInCurrentExtent() ?? nodeInEmptiestExtent(minimumFree: max(minimumFree, pageSectors))
-        else { return nil }
+        let place =
+            nodeBelowLimit() ?? nodeInCurrentExtent()
+            ?? nodeInEmptiestExtent(minimumFree: max(minimumFree, pageSectors))
+        guard let sector = place else { return nil }
         nodeCursor = sector + pageSectors
         nodeExtentEnd = (sector / Int(FileFormat.extentSectors) + 1) * Int(FileFormat.extentSectors)
         take(SectorRun(start: UInt64(sector), count: UInt32(pageSectors)))
         return UInt64(sector)
+    }
+
+    /// The lowest free node page below the compaction's limit, if one runs.
+    private func nodeBelowLimit() -> Int? {
+        guard let limit else { return nil }
+        for extent in 0..<min(limit, freeInExtent.count) where Int(freeInExtent[extent]) >= pageSectors {
+            if let sector = firstNode(inExtent: extent) { return sector }
+        }
+        return nil
     }
 
     private func nodeInCurrentExtent() -> Int? { firstNode(from: nodeCursor, to: nodeExtentEnd) }
@@ -77,6 +89,10 @@ extension SpaceMap {
     mutating func takeRun(_ count: UInt32) -> UInt64? {
         let length = Int(count)
         guard length <= freeSectors else { return nil }
+        if let start = runBelowLimit(length) {
+            take(SectorRun(start: UInt64(start), count: count))
+            return UInt64(start)
+        }
         if length <= Self.shortRun, let start = firstRun(length, from: nodeExtentStart, to: nodeExtentEnd) {
             take(SectorRun(start: UInt64(start), count: count))
             return UInt64(start)
@@ -88,6 +104,25 @@ extension SpaceMap {
         runCursor = start + length
         take(SectorRun(start: UInt64(start), count: count))
         return UInt64(start)
+    }
+
+    /// The lowest free run of `length` sectors below the compaction's limit, if one runs.
+    func runBelowLimit(_ length: Int) -> Int? {
+        guard let limit else { return nil }
+        return firstRun(length, from: 0, to: min(limit, freeInExtent.count) * Int(FileFormat.extentSectors))
+    }
+
+    /// How many node pages, at most `enough`, can be taken below the compaction's limit.
+    func nodesBelowLimit(enough: Int) -> Int {
+        guard let limit else { return 0 }
+        var nodes = 0
+        for extent in 0..<min(limit, freeInExtent.count) where Int(freeInExtent[extent]) >= pageSectors {
+            for word in extent * Self.wordsPerExtent..<(extent + 1) * Self.wordsPerExtent {
+                nodes += freeGroups(word).nonzeroBitCount
+            }
+            if nodes >= enough { return enough }
+        }
+        return nodes
     }
 
     private func firstRun(_ length: Int, from start: Int, to end: Int) -> Int? {

@@ -32,6 +32,9 @@ struct SpaceMap {
     var nodeExtentEnd = 0
     /// Where the search for the next run goes on.
     var runCursor = 0
+    /// While a compaction runs: the number of extents that it wants to leave. Everything is allocated in them if it can
+    /// be.
+    var limit: Int?
 
     static var wordsPerExtent: Int { Int(FileFormat.extentSectors) / 64 }
 
@@ -51,6 +54,35 @@ struct SpaceMap {
         freeSectors += added * Int(FileFormat.extentSectors)
         let maps = (extents + extentsPerMap - 1) / extentsPerMap
         changedMaps.append(contentsOf: repeatElement(true, count: maps - changedMaps.count))
+    }
+
+    /// Sectors from `start` (an extent's) on that are in use.
+    func liveSectors(from start: UInt64) -> UInt64 {
+        guard start < sectorCount else { return 0 }
+        return live[Int(start) / 64..<live.count].reduce(0) { $0 + UInt64($1.nonzeroBitCount) }
+    }
+
+    /// Sectors up to the end of the last extent that is not wholly free.
+    var usedEnd: UInt64 {
+        let last = freeInExtent.lastIndex { $0 < FileFormat.extentSectors }
+        return UInt64(last.map { $0 + 1 } ?? 0) * FileFormat.extentSectors
+    }
+
+    /// Forgets the extents behind `sectors` (whole extents), all of which are free.
+    mutating func cut(to sectors: UInt64) {
+        precondition(sectors >= usedEnd && sectors % FileFormat.extentSectors == 0, "what is in use can't be cut off")
+        let extents = Int(sectors / FileFormat.extentSectors)
+        let removed = freeInExtent.count - extents
+        guard removed > 0 else { return }
+        live.removeLast(removed * Self.wordsPerExtent)
+        held.removeLast(removed * Self.wordsPerExtent)
+        freeInExtent.removeLast(removed)
+        freeSectors -= removed * Int(FileFormat.extentSectors)
+        changedMaps.removeLast(changedMaps.count - (extents + extentsPerMap - 1) / extentsPerMap)
+        // A cursor beyond the end would look at words that are not there.
+        nodeCursor = 0
+        nodeExtentEnd = 0
+        runCursor = 0
     }
 
     // MARK: Transitions

@@ -20,7 +20,7 @@ struct CheckpointPlan {
     private let journalPosition: UInt64
 
     /// Takes the places it needs. `.full` leaves the space map as it was.
-    init(side: WriterSide, growJournal: Bool) throws(StorageError) {
+    init(side: WriterSide, growJournal: Bool, moveJournal: Bool = false) throws(StorageError) {
         maps = side.spaceMaps
         directory = side.header.directory
         directorySectors = side.header.directorySectors
@@ -28,7 +28,9 @@ struct CheckpointPlan {
         formerJournal = journal
         journalPosition = side.journal?.end ?? side.header.journalPosition
         checkpoint = side.header.checkpoint + 1
-        if growJournal { self.growJournal(side) }
+        if growJournal { takeJournal(of: journal.count * 2, side) }
+        if moveJournal { takeJournal(of: FileFormat.initialJournalSectors, side) }
+        dropMapsBeyondEnd(side)
         do throws(StorageError) {
             while try moveOnce(side) {}
         } catch {
@@ -38,9 +40,16 @@ struct CheckpointPlan {
         for index in moved.indices where moved[index] { side.space.changedMaps[index] = false }
     }
 
-    /// Doubles the ring. Without the space for it the old one serves on.
-    private mutating func growJournal(_ side: WriterSide) {
-        let count = journal.count * 2
+    /// A file that was cut off has fewer map pages. The bits of those that go lie in a page that stays, so that the
+    /// directory moves too.
+    private mutating func dropMapsBeyondEnd(_ side: WriterSide) {
+        while maps.count > side.space.changedMaps.count {
+            drop(SectorRun(start: maps.removeLast().page, count: UInt32(side.space.pageSectors)), side)
+        }
+    }
+
+    /// A ring of another size or place. Without the space for it the old one serves on.
+    private mutating func takeJournal(of count: UInt64, _ side: WriterSide) {
         guard count <= FileFormat.maximumJournalSectors,
             let first = try? side.takeRun(UInt32(count), keeping: .transaction)
         else { return }

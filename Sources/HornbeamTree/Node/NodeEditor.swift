@@ -150,6 +150,16 @@ struct NodeEditor {
         record.write(to: childPlace(index), isStale: view.stamp.reductionSize > 0)
     }
 
+    /// Says where a branch's child lies now; what the record says of its entries stays.
+    func moveChild(_ index: Int, to page: UInt64, birth: UInt64) {
+        let place = childPlace(index)
+        place.write64(page, 0)
+        place.write64(birth, 8)
+    }
+
+    /// Overwrites a leaf's reference to a long value.
+    func setLongReference(_ index: Int, _ reference: LongReference) { reference.write(to: childPlace(index)) }
+
     /// Adds to a branch's count of entries below a child; wraps on numbers that only damage can make.
     @inline(__always)
     func addToChild(_ index: Int, _ difference: Int64) {

@@ -7,7 +7,7 @@ import Synchronization
 
 /// Named trees in one file or in memory. Any thread may use it.
 package final class TreeStore: Sendable {
-    private let pages: PageStore
+    let pages: PageStore
     private let names: TreeNames
     private let durability: Durability
     /// For whoever holds the write transaction; made by the first one.

@@ -6,23 +6,22 @@ import HornbeamPages
 
 enum LongValue {
     /// Of a page that holds a value of `size` bytes.
-    static func sectors(_ size: UInt64) -> UInt32 {
-        UInt32(truncatingIfNeeded: (size &+ UInt64(PageLayout.headerSize) &+ 4095) / 4096)
-    }
+    static func sectors(_ size: UInt64) -> UInt32 { LongPage.sectors(size) }
 
     static func read(_ long: LongReference, in view: PageView) throws(StorageError) -> Bytes {
         let page = try view.longPage(long.page, birth: long.birth, sectors: sectors(long.size))
-        let end = PageLayout.headerSize + Int(truncatingIfNeeded: long.size)
-        guard end <= page.count else {
-            throw .corrupt(Corruption(page: long.page, reason: "a long value reaches beyond its page"))
+        guard LongPage.valueSize(page) == long.size else {
+            throw .corrupt(Corruption(page: long.page, reason: "the long value has another size than its entry says"))
         }
-        return Bytes(rebasing: page[PageLayout.headerSize..<end])
+        let start = LongPage.dataOffset(long.size)
+        return Bytes(rebasing: page[start..<start + Int(truncatingIfNeeded: long.size)])
     }
 
     static func write(_ value: Bytes, with pages: PageWriter) throws(StorageError) -> LongReference {
         let size = UInt64(value.count)
         let page = try pages.allocate(kind: .longValue, level: 0, sectors: sectors(size))
-        (page.bytes + PageLayout.headerSize).copy(value)
+        LongPage.setSize(size, of: page.bytes)
+        (page.bytes + LongPage.dataOffset(size)).copy(value)
         return LongReference(page: page.number, size: size, birth: pages.birth)
     }
 

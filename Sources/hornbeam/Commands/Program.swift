@@ -13,7 +13,7 @@ package enum Program {
     static let commands: [CommandDeclaration] = [
         InfoCommand.declaration, CheckCommand.declaration, SchemaCommand.declaration, SchemaApplyCommand.declaration,
         QueryCommand.declaration, SearchCommand.declaration, ImportCommand.declaration, ExportCommand.declaration,
-        TreeListCommand.declaration, TreeScanCommand.declaration,
+        TreeListCommand.declaration, TreeScanCommand.declaration, CompactCommand.declaration,
     ]
 
     package static func main() -> Never {

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page layer's part of a compaction in place: which sectors a file could do without, the store's own pages below
+// that limit, and the cut. Pages of trees are moved by ordinary transactions of the tree layer; all that is kept for it
+// is a limit in memory, so that there is nothing to clean up after a crash.
+//
+//   1 begin    the limit is set: all that is allocated from here on goes below it, as long as there is room
+//   2 move     transactions copy pages that lie beyond the limit (TreeStore.compact)
+//   3 settle   a checkpoint with new places for the journal and space pages that lie beyond it; what the moved pages
+//              left behind is free after it
+//   4 cut      a checkpoint whose header names fewer sectors, through in both slots; only then the file is shortened
+//
+// A crash in 4 leaves a file that is longer than its header says, which every opening takes as free space.
+
+import Synchronization
+
+/// A page store's figures while it is compacted.
+package struct CompactionLimit: Sendable, Equatable {
+    /// Sectors that the file should end at.
+    package var sectors: UInt64
+    /// Sectors of the file now.
+    package var fileSectors: UInt64
+    /// Sectors beyond the limit that the newest state uses.
+    package var toMove: UInt64
+}
+
+extension PageStore {
+    /// Begins a compaction: sets a limit that leaves room for all that is in use, `extra` sectors and some slack.
+    /// `.busy` if one is running. Waits for the writer's turn.
+    package func beginCompaction() throws(StorageError) -> CompactionLimit {
+        try withUsableTurn { () throws(StorageError) in
+            guard side.space.limit == nil else { throw .busy("the store is being compacted already") }
+            return setLimit(extra: 0)
+        }
+    }
+
+    /// Sets a new limit, `extra` sectors beyond what is in use.
+    package func renewCompaction(extra: UInt64) throws(StorageError) -> CompactionLimit {
+        try withUsableTurn { () throws(StorageError) in setLimit(extra: extra) }
+    }
+
+    /// Ends a compaction, finished or not. Without effect when none runs.
+    package func endCompaction() {
+        turn.take()
+        defer { turn.give() }
+        side.space.limit = nil
+    }
+
+    private func setLimit(extra: UInt64) -> CompactionLimit {
+        let ring = file.isDurable ? UInt64(side.header.journal.count) : 0
+        let live = UInt64(side.space.liveSectors) - ring + min(ring, FileFormat.initialJournalSectors)
+        let wanted = live + live / 32 + Self.compactionSlack + extra
+        let extents = Swift.max(
+            (wanted + FileFormat.extentSectors - 1) / FileFormat.extentSectors,
+            FileFormat.initialFileSectors / FileFormat.extentSectors)
+        side.space.limit = Int(extents)
+        let sectors = extents * FileFormat.extentSectors
+        return CompactionLimit(
+            sectors: sectors, fileSectors: side.space.sectorCount, toMove: side.space.liveSectors(from: sectors))
+    }
+
+    /// For the copies of branches and of space pages that live side by side for a while.
+    private static var compactionSlack: UInt64 { 128 }
+
+    /// Makes durable what was moved so far, so that the places it left are free; the journal and space pages that lie
+    /// beyond the limit go below it.
+    package func settleCompaction() throws(StorageError) {
+        try withUsableTurn { () throws(StorageError) in
+            guard let limit = side.space.limit else { return }
+            side.collectPins()
+            try settle(beyond: UInt64(limit) * FileFormat.extentSectors)
+        }
+    }
+
+    private func settle(beyond limit: UInt64) throws(StorageError) {
+        let isBeyond = { (run: SectorRun) in run.end > limit }
+        for (index, map) in side.spaceMaps.enumerated() where index < side.space.changedMaps.count {
+            if isBeyond(SectorRun(start: map.page, count: UInt32(side.space.pageSectors))) {
+                side.space.changedMaps[index] = true
+            }
+        }
+        // The directory moves with any map page.
+        if isBeyond(side.header.directoryRun) { side.space.changedMaps[0] = true }
+        let journal = side.header.journal
+        let movesJournal = isBeyond(journal.run) || journal.count > FileFormat.initialJournalSectors
+        try checkpoint(newest.withLock { $0.state }, growJournal: false, moveJournal: movesJournal) {}
+        // What only the former checkpoint or its readers reached.
+        side.collectPins()
+    }
+
+    /// Gives the file system what is free behind the last sector in use. The file's size after, in sectors.
+    package func cutTail() throws(StorageError) -> UInt64 {
+        try withUsableTurn { () throws(StorageError) in
+            side.collectPins()
+            let former = side.space.sectorCount
+            let end = Swift.max(side.space.usedEnd, FileFormat.initialFileSectors)
+            guard file.isDurable, end < former else { return former }
+            side.space.cut(to: end)
+            do throws(StorageError) {
+                try checkpoint(newest.withLock { $0.state }, growJournal: false) {}
+            } catch {
+                // No room for the checkpoint's own pages: the file stays as it is.
+                if case .full = error { side.space.grow(to: former) }
+                throw error
+            }
+            let sectors = side.space.sectorCount
+            verification.noteFileSize(sectors: sectors)
+            try file.shrink(to: sectors << FileFormat.sectorShift)
+            noteStatistics()
+            return sectors
+        }
+    }
+
+    /// Runs `body` with the writer's turn, if the store can be written.
+    private func withUsableTurn<Result>(
+        _ body: () throws(StorageError) -> Result
+    ) throws(StorageError) -> Result {
+        guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
+        try takeTurn()
+        defer { turn.give() }
+        let state = try usableState()
+        try checkNumbers(transaction: state.transaction, checkpoint: side.header.checkpoint + 2)
+        return try body()
+    }
+}
+
+extension PageWriter {
+    /// Whether a compaction wants the page elsewhere.
+    package func shouldMove(_ page: UInt64, sectors: UInt32) -> Bool {
+        guard let limit = store.side.space.limit else { return false }
+        return page + UInt64(sectors) > UInt64(limit) * FileFormat.extentSectors
+    }
+
+    /// How many node pages, at most `enough`, can be moved below the compaction's limit.
+    package func nodesBelowLimit(enough: Int) -> Int { store.side.space.nodesBelowLimit(enough: enough) }
+
+    /// Whether a run of `sectors` can be moved below the compaction's limit.
+    package func hasRoomBelowLimit(sectors: UInt32) -> Bool { store.side.space.runBelowLimit(Int(sectors)) != nil }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compaction in place: the file's last pages are copied to free places below a limit, and its end is given back to the
+// file system. Done in short transactions between those of others, readers unhindered; every one of them leaves a whole
+// store, so that it can be stopped at any moment and begun again.
+
+import Glibc
+package import HornbeamPages
+
+/// How far a compaction is. Sizes in bytes.
+package struct CompactionProgress: Sendable {
+    /// Moved so far, and what was to be moved when this pass over the trees began.
+    package var movedBytes: UInt64 = 0
+    package var totalBytes: UInt64 = 0
+    package var fileBytes: UInt64 = 0
+}
+
+/// What a compaction has done. Sizes in bytes.
+package struct CompactionResult: Sendable, Equatable {
+    package var bytesBefore: UInt64 = 0
+    package var bytesAfter: UInt64 = 0
+    package var movedBytes: UInt64 = 0
+    /// False if it was stopped before the file was as short as it can be.
+    package var isFinished = true
+}
+
+extension TreeStore {
+    /// Shortens the file to little more than what is in use. `progress` is called after each short transaction, without
+    /// the writer's turn, and stops the compaction by returning false. What open readers still see stays where it is:
+    /// a later compaction takes up what they held back. One transaction moves at most `stepPages` pages. `.busy` if a
+    /// compaction is running already.
+    @discardableResult
+    package func compact(
+        stepPages: Int = 256, progress: (CompactionProgress) -> Bool = { _ in true }
+    ) throws(StorageError) -> CompactionResult {
+        var compaction = Compaction(store: self, limit: try pages.beginCompaction(), stepPages: stepPages)
+        defer { pages.endCompaction() }
+        return try compaction.run(progress)
+    }
+}
+
+private struct Compaction {
+    let store: TreeStore
+    private let stepPages: Int
+    private var limit: CompactionLimit
+    private var result = CompactionResult()
+
+    /// Each raises the limit or has moved something; no file needs nearly so many.
+    private static let maximumPasses = 24
+
+    init(store: TreeStore, limit: CompactionLimit, stepPages: Int) {
+        self.store = store
+        self.stepPages = stepPages
+        self.limit = limit
+        result.bytesBefore = limit.fileSectors * UInt64(FileFormat.sectorSize)
+        result.bytesAfter = result.bytesBefore
+    }
+
+    mutating func run(_ progress: (CompactionProgress) -> Bool) throws(StorageError) -> CompactionResult {
+        for _ in 0..<Self.maximumPasses where limit.fileSectors > limit.sectors {
+            var pass = CompactionPass(store: store, limit: limit, stepPages: stepPages)
+            result.isFinished = try pass.run(progress)
+            result.movedBytes += pass.movedBytes
+            // Stopping, too, gives back what is free by now.
+            try store.pages.settleCompaction()
+            limit.fileSectors = try store.pages.cutTail()
+            result.bytesAfter = limit.fileSectors * UInt64(FileFormat.sectorSize)
+            guard result.isFinished, limit.fileSectors > limit.sectors else { break }
+            // What moved has made room. Where that isn't enough more is left behind the rest, for long values at once.
+            guard pass.movedBytes > 0 || pass.stuckSectors > 0 else { break }
+            limit = try store.pages.renewCompaction(extra: pass.stuckSectors)
+        }
+        return result
+    }
+}
+
+/// One walk over all trees, the catalogue last.
+private struct CompactionPass {
+    private enum Place {
+        case tree([UInt8], from: [UInt8]?)
+        case catalogue(from: [UInt8]?)
+        case end
+    }
+
+    /// Node places that a transaction leaves for the paths of trees and the catalogue.
+    private static let spareNodes = 24
+
+    let store: TreeStore
+    private let limit: CompactionLimit
+    /// Pages that one transaction moves at most.
+    private let stepPages: Int
+    private(set) var movedBytes: UInt64 = 0
+    private(set) var stuckSectors: UInt64 = 0
+    private var place = Place.tree([], from: nil)
+
+    init(store: TreeStore, limit: CompactionLimit, stepPages: Int) {
+        self.store = store
+        self.limit = limit
+        self.stepPages = stepPages
+    }
+    /// False if it was stopped.
+    mutating func run(_ progress: (CompactionProgress) -> Bool) throws(StorageError) -> Bool {
+        while true {
+            if case .end = place { return true }
+            try step()
+            let figures = CompactionProgress(
+                movedBytes: movedBytes, totalBytes: limit.toMove * UInt64(FileFormat.sectorSize),
+                fileBytes: limit.fileSectors * UInt64(FileFormat.sectorSize))
+            guard progress(figures) else { return false }
+        }
+    }
+
+    /// One transaction.
+    private mutating func step() throws(StorageError) {
+        let transaction = try store.beginWrite()
+        defer { transaction.abort() }
+        // A crash takes back what was moved, and nothing else.
+        transaction.durability = .none
+        guard let writer = transaction.writer else { return }
+        // Each moved page may bring a copy of its branch along, and each tree a path; the rest is for the catalogue.
+        let room = writer.pages.nodesBelowLimit(enough: 2 * stepPages + Self.spareNodes) - Self.spareNodes
+        guard room > 1 else {
+            stuckSectors += UInt64(Self.spareNodes * writer.pageSize / FileFormat.sectorSize)
+            place = .end
+            return
+        }
+        var relocation = Relocation(writer: writer, budget: min(stepPages, room / 2))
+        while !relocation.isSpent {
+            if case .end = place { break }
+            place = try next(transaction, &relocation)
+        }
+        try transaction.commit()
+        movedBytes += UInt64(relocation.movedBytes)
+        stuckSectors += relocation.stuckSectors
+    }
+
+    /// Works in the tree at `place`; where to go on.
+    private func next(
+        _ transaction: Transaction, _ relocation: inout Relocation
+    ) throws(StorageError) -> Place {
+        switch place {
+        case .end: return .end
+        case .catalogue(let key):
+            let resume = try work(in: transaction.catalogue(), of: transaction, from: key, &relocation)
+            return resume.map { .catalogue(from: $0) } ?? .end
+        case .tree(let name, let key):
+            guard let (record, found) = try transaction.firstTree(from: name) else { return .catalogue(from: nil) }
+            let tree = try transaction.open(record, found)
+            let resume = try work(in: tree, of: transaction, from: found == name ? key : nil, &relocation)
+            // The next name there can be.
+            return resume.map { .tree(found, from: $0) } ?? .tree(found + [0], from: nil)
+        }
+    }
+
+    private func work(
+        in tree: OpenTreePointer, of transaction: Transaction, from key: [UInt8]?, _ relocation: inout Relocation
+    ) throws(StorageError) -> [UInt8]? {
+        do throws(StorageError) {
+            return try relocation.tree(tree, from: key)
+        } catch {
+            throw transaction.named(error, tree)
+        }
+    }
+}
+
+extension Transaction {
+    /// The first tree whose name is not less than `name`.
+    fileprivate func firstTree(
+        from name: [UInt8]
+    ) throws(StorageError) -> (record: CatalogueRecord, name: [UInt8])? {
+        var cursor = Cursor(self, try catalogue())
+        guard try name.isEmpty ? cursor.first() : cursor.seek(name) else { return nil }
+        return (try CatalogueRecord(cursor.value, transaction: view.transaction), Array(cursor.key))
+    }
+}

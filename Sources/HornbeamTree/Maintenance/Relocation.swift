@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moving a tree's pages below the limit of a compaction: nodes and long values beyond it are copied, and so are the
+// branches that lead to them. Keys, values, counts and reductions stay as they are: nothing is for the journal to tell.
+
+import HornbeamPages
+
+/// One step's work on one tree. A node that lies below the limit and has nothing to move under it is only read; a leaf
+/// without long values not even that.
+struct Relocation {
+    let writer: TreeWriter
+    /// Pages that may still be moved, and nodes that may still be read.
+    private var budget: Int
+    private var reads = 2048
+    /// Bytes that were moved.
+    private(set) var movedBytes = 0
+    /// Sectors of pages beyond the limit that found no room below it.
+    private(set) var stuckSectors: UInt64 = 0
+
+    init(writer: TreeWriter, budget: Int) {
+        self.writer = writer
+        self.budget = budget
+    }
+
+    /// Whether this step has done enough.
+    var isSpent: Bool { budget <= 0 || reads <= 0 }
+
+    private var nodeSectors: UInt32 { UInt32(writer.pageSize / FileFormat.sectorSize) }
+
+    /// Does what it may in one tree, from `key` on (nil: from the start). Returns where the next step goes on, nil at
+    /// the tree's end.
+    mutating func tree(_ tree: OpenTreePointer, from key: [UInt8]?) throws(StorageError) -> [UInt8]? {
+        let root = tree.pointee.root
+        guard !root.isEmpty else { return nil }
+        let record = ChildRecord(page: root.page, birth: root.birth, count: root.count)
+        let result = try node(tree, record, level: root.level, from: key)
+        if result.record != record {
+            tree.pointee.changes &+= 1
+            tree.pointee.root.page = result.record.page
+            tree.pointee.root.birth = result.record.birth
+        }
+        return result.resume
+    }
+
+    /// Moves what lies below the node from `key` on (nil: from the start). Returns where the node is now, and where to
+    /// go on, nil at the node's end.
+    private mutating func node(
+        _ tree: OpenTreePointer, _ record: ChildRecord, level: Int, from key: [UInt8]?
+    ) throws(StorageError) -> (record: ChildRecord, resume: [UInt8]?) {
+        reads -= 1
+        if level == 0 { return (try leaf(tree, record), nil) }
+        var place = try moved(tree, record, level: level)
+        var node = try writer.node(tree, place.page, birth: place.birth, level: level)
+        var index = key.map { $0.withUnsafeBytes { node.childIndex($0) } } ?? 0
+        let first = index
+        var resume = key
+        while index < node.count {
+            // The first child is always looked at: each step comes further, and its key may stand for minus infinity.
+            guard !isSpent || index == first else { return (place, node.keyBytes(index)) }
+            let child = node.child(index)
+            // Without long values a leaf that may stay needn't be looked at.
+            let isSkipped = level == 1 && tree.pointee.longValues == 0 && !shouldMove(child)
+            if !isSkipped {
+                let result = try self.node(tree, child, level: level - 1, from: resume)
+                if result.record != child {
+                    let own = try writer.own(tree, place, level: level)
+                    place = ChildRecord(page: own.page, birth: writer.birth, count: place.count)
+                    own.editor.moveChild(index, to: result.record.page, birth: result.record.birth)
+                    node = own.editor.view
+                }
+                if let next = result.resume { return (place, next) }
+            }
+            resume = nil
+            index += 1
+        }
+        return (place, nil)
+    }
+
+    /// The node below the limit, or where it was.
+    private mutating func moved(
+        _ tree: OpenTreePointer, _ record: ChildRecord, level: Int
+    ) throws(StorageError) -> ChildRecord {
+        guard record.birth != writer.birth, shouldMove(record) else { return record }
+        budget -= 1
+        movedBytes += writer.pageSize
+        let own = try writer.own(tree, record, level: level)
+        return ChildRecord(page: own.page, birth: writer.birth, count: record.count)
+    }
+
+    private func shouldMove(_ record: ChildRecord) -> Bool {
+        writer.pages.shouldMove(record.page, sectors: nodeSectors)
+    }
+
+    private mutating func leaf(
+        _ tree: OpenTreePointer, _ record: ChildRecord
+    ) throws(StorageError) -> ChildRecord {
+        var place = try moved(tree, record, level: 0)
+        guard tree.pointee.longValues > 0 else { return place }
+        var leaf = try writer.node(tree, place.page, birth: place.birth, level: 0)
+        for index in 0..<leaf.count where leaf.cell(index).isLong {
+            let long = LongReference(leaf.cell(index).value)
+            let sectors = LongValue.sectors(long.size)
+            guard long.birth != writer.birth, writer.pages.shouldMove(long.page, sectors: sectors) else { continue }
+            guard writer.pages.hasRoomBelowLimit(sectors: sectors) else {
+                stuckSectors += UInt64(sectors)
+                continue
+            }
+            let own = try writer.own(tree, place, level: 0)
+            place = ChildRecord(page: own.page, birth: writer.birth, count: place.count)
+            leaf = own.editor.view
+            let copy = try LongValue.write(LongValue.read(long, in: writer.view), with: writer.pages)
+            own.editor.setLongReference(index, copy)
+            try LongValue.free(long, with: writer.pages)
+            budget -= Swift.max(1, Int(sectors / nodeSectors))
+            movedBytes += Int(sectors) * FileFormat.sectorSize
+        }
+        return place
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// A long value's page: where its bytes lie, and that damage to any of them is found, and named.
+
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamPages
+
+@Suite("Long value pages")
+struct LongPageTests {
+    /// A sealed page with a value of `size` bytes.
+    private func page(_ size: UInt64, number: UInt64 = 77) -> [UInt8] {
+        var random = SeededGenerator()
+        var page = [UInt8](repeating: 0, count: Int(LongPage.sectors(size)) * 4096)
+        page.withUnsafeMutableBytes { page in
+            guard let start = page.baseAddress else { return }
+            PageHeader.write(to: start, birth: 5, kind: .longValue, level: 0, sectors: LongPage.sectors(size))
+            LongPage.setSize(size, of: start)
+            let value = random.bytes(Int(size))
+            for (index, byte) in value.enumerated() {
+                start.storeBytes(of: byte, toByteOffset: LongPage.dataOffset(size) + index, as: UInt8.self)
+            }
+            PageHeader.seal(page, number: number)
+        }
+        return page
+    }
+
+    private func isRight(_ page: [UInt8], number: UInt64 = 77) -> Bool {
+        page.withUnsafeBytes { page in
+            guard let start = page.baseAddress else { return false }
+            return PageHeader(reading: start).checksum == PageHeader.checksum(of: page, number: number)
+                && LongPage.problem(page, number: number) == nil
+        }
+    }
+
+    @Test("The value lies behind header, size and a checksum for each 64 KiB")
+    func layout() {
+        #expect(LongPage.dataOffset(0) == 32)
+        #expect(LongPage.dataOffset(1) == 40)
+        #expect(LongPage.dataOffset(65_536) == 40)
+        #expect(LongPage.dataOffset(65_537) == 48)
+        #expect(LongPage.sectors(4056) == 1)
+        #expect(LongPage.sectors(4057) == 2)
+        #expect(LongPage.sectors((1 << 32) - 1) == FileFormat.maximumPageSectors)
+    }
+
+    @Test(
+        "A flipped bit is found wherever it is", .seeded,
+        arguments: [UInt64(0), 1, 4056, 4057, 65_536, 65_537, 200_000])
+    func flips(size: UInt64) {
+        var random = SeededGenerator()
+        let whole = page(size)
+        #expect(isRight(whole))
+        #expect(!isRight(whole, number: 78))
+        let end = LongPage.dataOffset(size) + Int(size)
+        for place in Array(0..<min(64, end)) + (0..<40).map({ _ in random.below(end) }) {
+            var damaged = whole
+            damaged[place] ^= UInt8(1 << random.below(8))
+            #expect(!isRight(damaged), "byte \(place)")
+        }
+    }
+
+    @Test("A size that doesn't fit the page is a problem and never read by")
+    func sizes() {
+        for size: UInt64 in [1, 4057, 1 << 32, .max, .max - 4096] {
+            var page = page(4000)
+            page.withUnsafeMutableBytes { page in
+                guard let start = page.baseAddress else { return }
+                LongPage.setSize(size, of: start)
+                PageHeader.seal(page, number: 77)
+            }
+            // One byte needs as many sectors as 4,000: that is another value, not a page that is wrong in itself.
+            #expect(isRight(page) == (size == 1))
+        }
+    }
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compaction in place: the file gets short, the content stays, beside readers and writers, and whatever stops it leaves
+// a whole store that can be compacted again.
+
+import Glibc
+import HornbeamPages
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamTree
+
+@Suite("Compaction")
+struct CompactionTests {
+    private func sparse(
+        count: Int = 1200, kept: Int = 8
+    ) throws -> (disk: SimulatedDisk, store: TreeStore, model: SparseStore) {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: SparseStore.options)
+        var model = SparseStore()
+        try model.fill(store, count: count)
+        try model.thin(store, kept: kept)
+        try store.checkpoint()
+        return (disk, store, model)
+    }
+
+    /// The file is little longer than what is in use.
+    private func expectShort(_ disk: SimulatedDisk, _ store: TreeStore, _ place: Comment? = nil) {
+        let used = store.statistics.usedBytes
+        #expect(disk.size() == store.statistics.fileBytes, place)
+        #expect(disk.size() <= used + used / 16 + (2 << 20), place)
+    }
+
+    @Test("leaves a file of little more than what is in use, with the same content", .seeded)
+    func shrinks() throws {
+        let (disk, store, model) = try sparse(count: 3000, kept: 12)
+        let before = disk.size()
+        let result = try store.compact()
+        #expect(result.isFinished && result.bytesBefore == before && result.bytesAfter == disk.size())
+        #expect(disk.size() < before / 3)
+        expectShort(disk, store)
+        try model.expect(store)
+        try store.close()
+        let again = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()), options: SparseStore.options)
+        try model.expect(again)
+    }
+
+    @Test("of a compact file does nothing", .seeded)
+    func idempotent() throws {
+        let (disk, store, model) = try sparse()
+        try store.compact()
+        let size = disk.size()
+        let calls = disk.calls
+        let result = try store.compact()
+        #expect(result.movedBytes == 0 && result.bytesAfter == size && disk.calls == calls)
+        try model.expect(store)
+    }
+
+    @Test("goes on beside commits, which keep their changes", .seeded)
+    func besideWriter() throws {
+        var (disk, store, model) = try sparse()
+        var steps = 0
+        var failure: (any Error)?
+        let before = disk.size()
+        try store.compact(stepPages: 16) { progress in
+            steps += 1
+            #expect(progress.fileBytes <= before)
+            do { try model.change(store) } catch { failure = failure ?? error }
+            return true
+        }
+        if let failure { throw failure }
+        #expect(steps > 3)
+        try model.expect(store)
+        try store.compact()
+        expectShort(disk, store)
+        try model.expect(store)
+    }
+
+    @Test("leaves what a reader sees, and finishes once it has gone", .seeded)
+    func besideReader() throws {
+        var (disk, store, model) = try sparse()
+        let old = model
+        let read = try store.beginRead()
+        try model.thin(store, kept: 3)
+        let before = disk.size()
+        try store.compact()
+        for (name, content) in old.trees {
+            let tree = try #require(try read.tree(name))
+            #expect(try read.contents(tree) == content)
+        }
+        try model.expect(store)
+        read.abort()
+        try store.compact()
+        #expect(disk.size() < before)
+        expectShort(disk, store)
+        try model.expect(store)
+    }
+
+    @Test("can be stopped after any step and begun again", .seeded)
+    func stopped() throws {
+        let (disk, store, model) = try sparse()
+        for steps in 1... {
+            var left = steps
+            let result = try store.compact(stepPages: 40) { _ in
+                left -= 1
+                return left > 0
+            }
+            try model.expect(store, "stopped after \(steps) steps")
+            #expect(disk.size() == result.bytesAfter)
+            if result.isFinished { break }
+        }
+        expectShort(disk, store)
+    }
+
+    @Test("finds room for a long value that no gap could take")
+    func longValue() throws {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: SparseStore.options)
+        let fill = try store.beginWrite()
+        let tree = try #require(try fill.tree("t", create: true))
+        let short = [UInt8](repeating: 1, count: 1900)
+        for key in 0..<1500 { try fill.put(tree, [UInt8(key >> 8), UInt8(key & 255)], short) }
+        let long = [UInt8](repeating: 7, count: 2 << 20)
+        try fill.put(tree, [255], long)
+        try fill.commit()
+        try store.checkpoint()
+        let thin = try store.beginWrite()
+        // Every other leaf's worth: gaps, none of them large.
+        for key in 0..<1500 where key % 4 < 2 { _ = try thin.delete(tree, [UInt8(key >> 8), UInt8(key & 255)]) }
+        try thin.commit()
+        let before = disk.size()
+        try store.compact()
+        // The gaps it left are as large as the value.
+        #expect(disk.size() <= before - UInt64(long.count) && disk.size() <= store.statistics.usedBytes + (3 << 20))
+        #expect(try store.beginRead().value(tree, [255]) == long)
+        #expect(try store.check { Issue.record("\($0)") })
+    }
+
+    @Test("takes one at a time, refuses a store that can't be written, and has nothing to do in memory", .seeded)
+    func refusals() throws {
+        let (disk, store, _) = try sparse(count: 300)
+        try store.compact { _ in
+            #expect(throws: StorageError.busy("the store is being compacted already")) { try store.compact() }
+            return true
+        }
+        try store.close()
+        var options = SparseStore.options
+        options.readOnly = true
+        let reading = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()), options: options)
+        #expect(throws: StorageError.readOnly("simulated disk was opened without the right to write")) {
+            try reading.compact()
+        }
+        let memory = try TreeStore.inMemory()
+        #expect(try memory.compact().isFinished)
+    }
+
+    @Test("leaves a whole store wherever a crash cuts it", .seeded)
+    func everyCall() throws {
+        let (first, store, model) = try sparse(count: 250, kept: 5)
+        try store.close()
+        let image = first.killedImage()
+        var call = 1
+        var longest: UInt64 = 0
+        while true {
+            let disk = try SimulatedDisk(image: image)
+            let store = try TreeStore.open(file: disk, options: SparseStore.options)
+            disk.plan = SimulatedDisk.Plan(call: disk.calls + call, fault: .crash)
+            _ = try? store.compact(stepPages: 40)
+            for loss in 0..<3 {
+                let left = try SimulatedDisk(image: disk.powerLossImage(seed: UInt64(call * 3 + loss)))
+                let again = try TreeStore.open(file: left, options: SparseStore.options)
+                try model.expect(again, "power loss \(loss) at call \(call)")
+                longest = max(longest, left.size())
+                if loss == 0 {
+                    try again.compact()
+                    expectShort(left, again, "after a crash at call \(call)")
+                    try model.expect(again, "compacted after call \(call)")
+                }
+            }
+            let again = try TreeStore.open(
+                file: try SimulatedDisk(image: disk.killedImage()), options: SparseStore.options)
+            try model.expect(again, "killed at call \(call)")
+            if !disk.hasCrashed { break }
+            call += 1
+        }
+        #expect(call > 8)
+        #expect(longest <= first.size() + (4 << 20))
+    }
+
+    @Test("fails with a typed error and changes no content when a call fails", .seeded, arguments: [EIO, ENOSPC])
+    func everyFault(code: Int32) throws {
+        let (first, store, model) = try sparse(count: 250, kept: 5)
+        try store.close()
+        let image = first.killedImage()
+        var call = 1
+        while true {
+            let disk = try SimulatedDisk(image: image)
+            let store = try TreeStore.open(file: disk, options: SparseStore.options)
+            let opened = disk.calls
+            disk.plan = SimulatedDisk.Plan(call: opened + call, fault: .error(code))
+            do throws(StorageError) { try store.compact(stepPages: 40) } catch {}
+            let isStruck = disk.calls >= opened + call
+            disk.plan = nil
+            try model.expect(store, "call \(call)")
+            let again = try TreeStore.open(
+                file: try SimulatedDisk(image: disk.powerLossImage(seed: UInt64(call))), options: SparseStore.options)
+            try model.expect(again, "reopened after call \(call)")
+            if !isStruck { break }
+            call += 1
+        }
+    }
+}
