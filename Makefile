@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 STRICT = -Xswiftc -warnings-as-errors
 SOURCES = Package.swift Sources Tests Examples Benchmarks/Package.swift Benchmarks/Sources fuzz/Package.swift fuzz/Sources
 
-.PHONY: demo test build deps lint format bench fuzz install clean
+.PHONY: demo test build deps lint format bench crash hostile fuzz install clean
 
 demo: deps
 	Scripts/make-demo-data.sh data/debian
@@ -17,6 +17,8 @@ demo: deps
 test: deps lint
 	$(SWIFT) build --build-tests $(STRICT)
 	$(SWIFT) test $(STRICT)
+	Scripts/run-proof.sh .build/debug crash 20000
+	Scripts/run-proof.sh .build/debug hostile 50000
 	Scripts/test-c-interface.sh
 
 build: deps
@@ -34,6 +36,16 @@ format:
 bench:
 	@Scripts/install-dependencies.sh bench
 	$(SWIFT) run --package-path Benchmarks -c release hornbeam-bench $(BENCH)
+
+# Power losses and kills at every call of random lives: STATES of them, from SEED on, a process for each core.
+crash: deps
+	$(SWIFT) build -c release --product hornbeam-proof
+	Scripts/run-proof.sh .build/release crash $(or $(STATES),1000000) $(SEED)
+
+# Damaged and forged files.
+hostile: deps
+	$(SWIFT) build -c release --product hornbeam-proof
+	Scripts/run-proof.sh .build/release hostile $(or $(MUTATIONS),1000000) $(SEED)
 
 # Each fuzz target for FUZZ_SECONDS.
 fuzz: deps

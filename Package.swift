@@ -102,6 +102,16 @@ let package = Package(
         .executableTarget(
             name: "store-worker", dependencies: ["HornbeamTree", "HornbeamPages"], path: "Tests/StoreWorker",
             swiftSettings: engineSettings),
+        // Crash states, faults, hostile files, models and soaks: shared by short tests and the command for long runs.
+        .target(
+            name: "HornbeamProof", dependencies: ["HornbeamTree", "HornbeamPages", "HornbeamTestSupport", "CXXHash"],
+            path: "Tests/HornbeamProof", swiftSettings: engineSettings),
+        .testTarget(
+            name: "ProofTests", dependencies: ["HornbeamProof", "HornbeamTestSupport"],
+            swiftSettings: engineSettings),
+        .executableTarget(
+            name: "hornbeam-proof", dependencies: ["HornbeamProof"], path: "Tests/hornbeam-proof",
+            swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamPagesTests", dependencies: ["HornbeamPages", "HornbeamTestSupport"],
             swiftSettings: engineSettings),

@@ -9,7 +9,7 @@ extension PageStore {
     /// caller aborts.
     func commit(_ writer: PageWriter, redo: Bytes?, durability: Durability) throws(StorageError) {
         #if HORNBEAM_CHECKS
-            checkFrames()
+            try checkFrames()
         #endif
         guard file.isDurable else {
             try writePages()
@@ -95,12 +95,14 @@ extension PageStore {
 
     #if HORNBEAM_CHECKS
         /// The other half of the check on first touch: a page that would be refused must not be published.
-        private func checkFrames() {
+        private func checkFrames() throws(StorageError) {
             for frame in side.frames.inFileOrder() {
                 let kind = PageHeader(reading: UnsafeRawPointer(frame.bytes)).kind
                 guard let kind = PageKind(rawValue: kind), kind == .leaf || kind == .branch else { continue }
-                let problem = verification.structureProblem(Bytes(frame.buffer), kind)
-                precondition(problem == nil, "page \(frame.run.start): \(problem ?? "")")
+                if let problem = verification.structureProblem(Bytes(frame.buffer), kind) {
+                    // A defect of the engine, or the outcome of changing pages that somebody forged.
+                    throw .corrupt(Corruption(page: frame.run.start, reason: "it would be made wrong: \(problem)"))
+                }
             }
         }
     #endif

@@ -31,9 +31,17 @@ extension PageStore {
     package static func open(
         file: any StoreFile, options: StoreOptions, structure: @escaping StructureCheck, replay: Replay
     ) throws(StorageError) -> PageStore {
-        let verification = try Verification(mapping: file.mapping, path: file.path, structure: structure)
-        guard try file.size() > 0 else { return try create(file, options, verification) }
-        let store = try load(file, options, verification)
+        let mapping = options.access == .mapped ? file.mapping : nil
+        let reader = FileReader(file, mapping: mapping)
+        let header = try file.size() > 0 ? readHeader(file, reader) : nil
+        let pageSize = header.map { Int($0.pageSize) } ?? options.pageSize
+        guard FileFormat.isValid(pageSize: pageSize) else {
+            throw .invalid("page size \(pageSize): a power of two from 4096 to 65536 is needed")
+        }
+        let cache = try PageCache(budget: options.cacheBytes, pageSize: pageSize)
+        let verification = try Verification(file: file, mapping: mapping, cache: cache, structure: structure)
+        guard let header else { return try create(file, options, verification) }
+        let store = try load(file, header, options, verification)
         try store.recover(replay)
         store.noteStatistics()
         return store
@@ -44,9 +52,6 @@ extension PageStore {
     private static func create(
         _ file: any StoreFile, _ options: StoreOptions, _ verification: Verification
     ) throws(StorageError) -> PageStore {
-        guard FileFormat.isValid(pageSize: options.pageSize) else {
-            throw .invalid("page size \(options.pageSize): a power of two from 4096 to 65536 is needed")
-        }
         let header = HeaderSlot(
             pageSize: UInt32(options.pageSize), identifierLow: .random(in: 0...UInt64.max),
             identifierHigh: .random(in: 0...UInt64.max))
@@ -79,9 +84,10 @@ extension PageStore {
         _ file: LinuxFile, _ options: StoreOptions, _ structure: @escaping StructureCheck, _ replay: @escaping Replay
     ) throws(StorageError) -> PageStore {
         // Before anything else, so that a file that is none of ours is told as such.
-        let header = try readHeader(file)
+        let header = try headerBesideWriter(file)
+        let cache = try PageCache(budget: options.cacheBytes, pageSize: Int(header.pageSize))
         let verification = try Verification(
-            mapping: file.mapping, path: file.path, remembersBirths: true, structure: structure)
+            file: file, mapping: file.mapping, cache: cache, remembersBirths: true, structure: structure)
         let follower = Follower(file: file, verification: verification) { () throws(StorageError) in
             try recover(file, options, structure, replay)
         }
@@ -95,6 +101,20 @@ extension PageStore {
             let state = PublishedState(transaction: found.root.transaction, root: found.root.root)
             return PageStore(file: file, options: options, side: side, state: state, follower: follower)
         }
+    }
+
+    /// Reads the header while a checkpoint may be writing it: each slot for itself may be found half written, and a slow
+    /// reader can meet both writes.
+    private static func headerBesideWriter(_ file: LinuxFile) throws(StorageError) -> HeaderSlot {
+        let reader = FileReader(file, mapping: file.mapping)
+        for _ in 0..<3 {
+            do throws(StorageError) {
+                return try readHeader(file, reader)
+            } catch .corrupt {
+                Claim.pause(milliseconds: 2)
+            }
+        }
+        return try readHeader(file, reader)
     }
 
     /// Recovers a file whose writer died, and leaves it closed. Another process may come first: then it does it.
@@ -116,13 +136,12 @@ extension PageStore {
     // MARK: Loading
 
     private static func load(
-        _ file: any StoreFile, _ options: StoreOptions, _ verification: Verification
+        _ file: any StoreFile, _ header: HeaderSlot, _ options: StoreOptions, _ verification: Verification
     ) throws(StorageError) -> PageStore {
-        let header = try readHeader(file)
         var space = SpaceMap(pageSize: Int(header.pageSize))
         // The file may have grown since the checkpoint; what the map does not know is free.
         let extents = try file.size() >> FileFormat.sectorShift / FileFormat.extentSectors
-        let capacity = verification.capacity / FileFormat.extentSectors
+        let capacity = UInt64(file.maximumBytes) >> FileFormat.sectorShift / FileFormat.extentSectors
         guard extents <= capacity else {
             throw .unsupported("\(file.path) is larger than the address space this process may use")
         }
@@ -136,12 +155,16 @@ extension PageStore {
         return store
     }
 
-    static func readHeader(_ file: any StoreFile) throws(StorageError) -> HeaderSlot {
+    static func readHeader(_ file: any StoreFile, _ reader: FileReader) throws(StorageError) -> HeaderSlot {
         let size = try file.size()
-        let slots = (0..<FileFormat.headerSlotCount).map { slot -> HeaderSlot.Reading in
+        var slots: [HeaderSlot.Reading] = []
+        for slot in 0..<FileFormat.headerSlotCount {
             let offset = slot << FileFormat.sectorShift
-            guard offset + UInt64(FileFormat.sectorSize) <= size else { return .absent }
-            return HeaderSlot.read(file.mapping.bytes(at: offset, count: FileFormat.sectorSize))
+            guard offset + UInt64(FileFormat.sectorSize) <= size else {
+                slots.append(.absent)
+                continue
+            }
+            slots.append(HeaderSlot.read(try reader.bytes(at: offset, count: FileFormat.sectorSize)))
         }
         return try HeaderSlot.choose(slots, path: file.path, fileBytes: size)
     }
@@ -155,9 +178,11 @@ extension WriterSide {
         guard header.directorySectors == SpaceDirectoryPage.sectors(maps: count) else {
             throw .corrupt(Corruption(reason: "the space directory has \(header.directorySectors) sectors"))
         }
-        let directory = try verification.page(
-            spacePage(header.directory, .spaceDirectory, sectors: header.directorySectors), newestBirth: .max)
-        guard let maps = SpaceDirectoryPage.read(directory, expected: count) else {
+        let directory = spacePage(header.directory, .spaceDirectory, sectors: header.directorySectors)
+        let maps = try verification.withWhole(directory) { (bytes) throws(StorageError) in
+            SpaceDirectoryPage.read(bytes, expected: count)
+        }
+        guard let maps else {
             throw .corrupt(Corruption(page: header.directory.page, reason: "its number of space map pages is wrong"))
         }
         spaceMaps = maps
@@ -170,12 +195,13 @@ extension WriterSide {
     }
 
     private func load(_ map: PageReference, _ index: Int) throws(StorageError) {
-        let page = try verification.page(
-            spacePage(map, .spaceMap, sectors: UInt32(space.pageSectors)), newestBirth: .max)
-        guard let bytes = page.baseAddress, bytes.u64(24) == UInt64(index) else {
-            throw .corrupt(Corruption(page: map.page, reason: "it is not part \(index) of the space map"))
+        let expected = spacePage(map, .spaceMap, sectors: UInt32(space.pageSectors))
+        try verification.withWhole(expected) { (page) throws(StorageError) in
+            guard let bytes = page.baseAddress, bytes.u64(24) == UInt64(index) else {
+                throw .corrupt(Corruption(page: map.page, reason: "it is not part \(index) of the space map"))
+            }
+            space.load(map: index) { bytes.u64(SpaceMapPage.contentOffset + 8 * $0) }
         }
-        space.load(map: index) { bytes.u64(SpaceMapPage.contentOffset + 8 * $0) }
     }
 
     /// The store's own sectors must be in use in the map, each once; no tree may free them.

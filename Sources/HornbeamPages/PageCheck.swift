@@ -8,10 +8,10 @@ extension PageStore {
     package func verifyWholePage(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8, sectors: UInt32? = nil
     ) throws(StorageError) {
-        try verification.checkWhole(
-            Verification.Expectation(
-                number: number, birth: birth, kind: kind, level: level,
-                sectors: sectors ?? UInt32(pageSize / FileFormat.sectorSize)))
+        let expected = Verification.Expectation(
+            number: number, birth: birth, kind: kind, level: level,
+            sectors: sectors ?? UInt32(pageSize / FileFormat.sectorSize))
+        try verification.withWhole(expected) { (_) throws(StorageError) in }
     }
 
     /// Checks that every sector in use belongs to exactly one page of `reachable` (all that the state `transaction`

@@ -45,6 +45,7 @@ package final class PageStore: @unchecked Sendable {
     package let options: StoreOptions
     let file: any StoreFile
     let verification: Verification
+    let cache: PageCache
     let turn = WriterTurn()
     let side: WriterSide
     let newest: Mutex<Newest>
@@ -61,6 +62,7 @@ package final class PageStore: @unchecked Sendable {
         self.options = options
         self.side = side
         verification = side.verification
+        cache = side.verification.cache
         pageSize = Int(side.header.pageSize)
         newest = Mutex(Newest(state: state))
         verification.noteFileSize(sectors: side.space.sectorCount)
@@ -206,12 +208,16 @@ package final class PageStore: @unchecked Sendable {
     package var statistics: PageStatistics {
         guard isHere else { return PageStatistics() }
         var figures = newest.withLock { $0.statistics }
+        figures.cache = cache.figures
         if let follower {
             figures.pageSize = pageSize
             follower.fill(&figures)
         }
         return figures
     }
+
+    /// Reads bytes of the file that aren't pages of a tree.
+    var fileReader: FileReader { FileReader(file, mapping: verification.mapping) }
 
     /// Renews the figures; the caller has the turn.
     func noteStatistics() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a transaction sees of the pages: a frozen state. Readers use the mapping and nothing else; the writer's view
-// also finds the frames of its own transaction. This file holds the hottest code of the module.
+// What a transaction sees of the pages: a frozen state. Readers use the mapping, or the page cache where there is none;
+// the writer's view also finds the frames of its own transaction. This file holds the hottest code of the module.
+// What a view holds of the cache is in PageViewHold.swift.
 
 public import Synchronization
 
@@ -15,9 +16,13 @@ package final class PageView {
     package let root: RootRecord
 
     @usableFromInline let base: UnsafeRawPointer
-    /// Sectors that have a verification bit.
+    /// Sectors that have a verification bit; 0 without a mapping.
     @usableFromInline let capacity: UInt64
     @usableFromInline let verified: UnsafeMutablePointer<Atomic<UInt64>>
+    /// Pages of the cache that the running operation holds.
+    @exclusivity(unchecked) @usableFromInline var heldCount = 0
+    /// Made when the cache is first used.
+    var hold: PageHold?
     /// Births of pages that lie in frames: the open transaction's; no page's in a reader.
     @usableFromInline let frameBirth: UInt64
 
@@ -26,7 +31,8 @@ package final class PageView {
 
     private let frames: FrameTable?
     /// Keeps the mapping and the bits alive.
-    private let store: PageStore
+    let store: PageStore
+    private let mapping: Mapping?
     /// The pinned state; nil once it is unpinned, and in the writer's view.
     private var pinned: PublishedState?
 
@@ -36,10 +42,12 @@ package final class PageView {
         pageSize = store.pageSize
         transaction = state.transaction
         root = state.root
-        base = UnsafeRawPointer(store.file.mapping.base)
-        capacity = store.verification.directCapacity
-        verified = store.verification.words
-        lost = store.file.mapping.lost
+        let pages = Self.mapped(store)
+        base = pages.base
+        capacity = pages.capacity
+        verified = pages.verified
+        mapping = store.verification.mapping
+        lost = mapping?.lost ?? Self.neverLost
         frameBirth = .max
         frames = nil
         pinned = state
@@ -51,10 +59,12 @@ package final class PageView {
         pageSize = store.pageSize
         transaction = state.transaction
         root = state.root
-        base = UnsafeRawPointer(store.file.mapping.base)
-        capacity = store.verification.capacity
-        verified = store.verification.words
-        lost = store.file.mapping.lost
+        let pages = Self.mapped(store)
+        base = pages.base
+        capacity = pages.capacity
+        verified = pages.verified
+        mapping = store.verification.mapping
+        lost = mapping?.lost ?? Self.neverLost
         frameBirth = state.transaction + 1
         self.frames = frames
         pinned = nil
@@ -70,10 +80,33 @@ package final class PageView {
     }
 
     @usableFromInline
-    package func refuse() throws(StorageError) { try store.file.mapping.checkIsWhole() }
+    package func refuse() throws(StorageError) { try mapping?.checkIsWhole() }
 
-    /// Lets go of the state. Without effect the second time.
+    /// What the hot path goes by. Without a mapping its test fails before it looks at anything.
+    private static func mapped(
+        _ store: PageStore
+    ) -> (base: UnsafeRawPointer, capacity: UInt64, verified: UnsafeMutablePointer<Atomic<UInt64>>) {
+        guard let mapping = store.verification.mapping, let words = store.verification.words else {
+            return (UnsafeRawPointer(nothing), 0, nothing)
+        }
+        return (UnsafeRawPointer(mapping.base), store.verification.directCapacity, words)
+    }
+
+    private static nonisolated(unsafe) let nothing: UnsafeMutablePointer<Atomic<UInt64>> = {
+        let word = UnsafeMutablePointer<Atomic<UInt64>>.allocate(capacity: 1)
+        word.initialize(to: Atomic(0))
+        return word
+    }()
+
+    private static nonisolated(unsafe) let neverLost: UnsafeMutablePointer<Atomic<UInt32>> = {
+        let flag = UnsafeMutablePointer<Atomic<UInt32>>.allocate(capacity: 1)
+        flag.initialize(to: Atomic(0))
+        return flag
+    }()
+
+    /// Lets go of the state and of all pages. Without effect the second time.
     func unpin() {
+        endHold()
         if let pinned { store.unpin(pinned) }
         pinned = nil
     }
@@ -129,7 +162,8 @@ package final class PageView {
             }
             return Bytes(frame.buffer)
         }
-        return try store.verification.page(expected, newestBirth: transaction)
+        guard let mapping else { return try held(expected) }
+        return try store.verification.page(expected, in: mapping, newestBirth: transaction)
     }
 
     private func start(

@@ -79,7 +79,7 @@ package final class PageWriter {
         if birth == self.birth, let own = frame(number) { return (number, own) }
         let frame = try newFrame(sectors: nil)
         frame.bytes.copyMemory(from: source, byteCount: view.pageSize)
-        try store.file.mapping.checkIsWhole()
+        try view.checkIsWhole()
         PageHeader.write(to: frame.bytes, birth: self.birth, kind: kind, level: level, sectors: frame.run.count)
         try free(number, birth: birth, sectors: nil)
         return (frame.run.start, frame.bytes)
@@ -109,7 +109,7 @@ package final class PageWriter {
         guard isOpen else { throw .invalid("the transaction has ended") }
         do throws(StorageError) {
             try store.checkProcess()
-            try store.file.mapping.checkIsWhole()
+            try view.checkIsWhole()
         } catch {
             abort()
             throw error

@@ -39,6 +39,7 @@ package struct PageStatistics: Sendable, Equatable {
     package var checkpoint: UInt64 = 0
     /// States older than the newest that snapshots still pin.
     package var olderSnapshots: Int = 0
+    package var cache = CacheStatistics()
 
     package init() {}
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a store is opened with, and how far a commit goes before it is acknowledged.
 
+import Glibc
+
 /// When a commit counts as done.
 package enum Durability: UInt32, Sendable {
     /// Survives power loss: the commit's redo record is on the medium before `commit` returns.
@@ -9,6 +11,15 @@ package enum Durability: UInt32, Sendable {
     case process = 1
     /// Lost with the process, until a later synced commit or checkpoint makes it durable. Never corrupts.
     case none = 2
+}
+
+/// How a store's pages are read.
+package enum PageAccess: Sendable {
+    /// Through a mapping of the file: values are slices of it, and the system keeps what was read.
+    case mapped
+    /// By system calls into the page cache: needs little address space, and a read error of the medium is an error like
+    /// any other.
+    case read
 }
 
 /// How to open a store. All sizes in bytes.
@@ -26,5 +37,25 @@ package struct StoreOptions: Sendable {
     /// Checkpoint when the journal holds this much; 0 means half of the journal ring.
     package var checkpointBytes: Int = 0
 
+    /// How pages are read.
+    package var access = StandardOptions.access
+    /// Memory for pages: those read by system calls, and the decoded ones of compressed trees.
+    package var cacheBytes = StandardOptions.cacheBytes
+
     package init() {}
+}
+
+/// What options say that nobody has set. In debug builds the environment may say otherwise, so that all tests can be
+/// run without a mapping and with hardly any memory.
+private enum StandardOptions {
+    static let access: PageAccess = environment("HORNBEAM_ACCESS") == "read" ? .read : .mapped
+    static let cacheBytes = environment("HORNBEAM_CACHE_BYTES").flatMap { Int($0) } ?? 64 << 20
+
+    private static func environment(_ name: String) -> String? {
+        #if HORNBEAM_CHECKS
+            return getenv(name).map { String(cString: $0) }
+        #else
+            return nil
+        #endif
+    }
 }

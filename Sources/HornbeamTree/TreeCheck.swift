@@ -93,6 +93,8 @@ struct TreeCheck {
         _ record: ChildRecord, level: Int, bounds: Bounds, each: (NodeView, Int) -> Void
     ) {
         let sectors = UInt32(view.pageSize / 4096)
+        let mark = view.heldMark
+        defer { view.letGo(to: mark) }
         guard take(record.page, sectors) else { return }
         let node: NodeView
         do throws(StorageError) {
@@ -153,6 +155,8 @@ struct TreeCheck {
         longValues += 1
         let long = LongReference(cell.value)
         let sectors = LongValue.sectors(long.size)
+        let mark = view.heldMark
+        defer { view.letGo(to: mark) }
         guard take(long.page, sectors) else { return }
         do throws(StorageError) {
             try pages.verifyWholePage(long.page, birth: long.birth, kind: .longValue, level: 0, sectors: sectors)

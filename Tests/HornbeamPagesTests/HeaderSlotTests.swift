@@ -108,7 +108,7 @@ struct HeaderSlotTests {
         let first = try Toy.open(disk)
         try Toy.commit(ToyChange(cell: 1, value: 10), to: first)
         try first.close()
-        let sector = disk.mapping.bytes(at: 0, count: FileFormat.sectorSize)
+        let sector = try #require(disk.mapping).bytes(at: 0, count: FileFormat.sectorSize)
         guard case .valid(var slot) = HeaderSlot.read(sector) else { throw StorageError.invalid("no header") }
         slot.transaction = transaction ?? slot.transaction
         slot.checkpoint = checkpoint ?? slot.checkpoint

@@ -59,7 +59,7 @@ package struct DiskImage: Sendable {
     private(set) var baseSectors: UInt64
     private(set) var changed: [UInt64: Sector] = [:]
     /// Sectors of the file.
-    private(set) var sectors: UInt64
+    package private(set) var sectors: UInt64
 
     package init(_ bytes: [UInt8]) {
         guard let base = bytes.withUnsafeBytes({ Base($0) }) else {

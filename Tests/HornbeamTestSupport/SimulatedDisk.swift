@@ -56,7 +56,9 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
 
     package let path = "simulated disk"
     package let isDurable = true
-    package let mapping: Mapping
+    let memory: Mapping
+    package var mapping: Mapping? { memory }
+    package var maximumBytes: Int { memory.capacity }
     let state: Mutex<State>
 
     /// Called in the middle of each counted call: it may have reached the medium, in part or whole; it is not certain.
@@ -88,8 +90,8 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
     /// A disk with a file of this content, or without a file yet.
     package init(_ image: DiskImage?) throws(StorageError) {
         let reserved = 1 << 28
-        mapping = try Mapping(descriptor: -1, wanted: reserved, minimum: reserved, path: "simulated disk")
-        let base = mapping.base
+        memory = try Mapping(descriptor: -1, wanted: reserved, minimum: reserved, path: "simulated disk")
+        let base = memory.base
         mprotect(base, reserved, PROT_NONE)
         image?.map(at: base)
         state = Mutex(State(image))
@@ -110,7 +112,7 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
             return !(state.unreadable?.overlaps(first..<end) ?? false)
         }
         guard isReadable else { throw .io(operation: "read", path: path, errno: EIO) }
-        buffer.copyMemory(from: UnsafeRawBufferPointer(start: mapping.base + Int(offset), count: buffer.count))
+        buffer.copyMemory(from: UnsafeRawBufferPointer(start: memory.base + Int(offset), count: buffer.count))
     }
 
     package func startWriteBack(at offset: UInt64, count: UInt64) {}
@@ -132,7 +134,7 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
     }
 
     package func grow(to size: UInt64) throws(StorageError) {
-        let isPossible = size <= sizeLimit && size <= UInt64(mapping.capacity)
+        let isPossible = size <= sizeLimit && size <= UInt64(memory.capacity)
         try perform(.grow) { state, part in if isPossible, part == 1 { resize(size, &state) } }
         guard isPossible else { throw .full(path: path) }
     }
@@ -195,7 +197,7 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
             let start = Int(sector - all.lowerBound) * DiskImage.sectorSize
             guard let source = bytes.baseAddress.map({ $0 + start }) else { continue }
             state.unsynced[sector, default: []].append(DiskImage.copy(source))
-            memcpy(mapping.base + Int(sector) * DiskImage.sectorSize, source, DiskImage.sectorSize)
+            memcpy(memory.base + Int(sector) * DiskImage.sectorSize, source, DiskImage.sectorSize)
         }
     }
 
@@ -204,11 +206,11 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
         let former = Int(state.liveBytes)
         let target = Int(size)
         if target > former {
-            mprotect(mapping.base + former, target - former, PROT_READ | PROT_WRITE)
+            mprotect(memory.base + former, target - former, PROT_READ | PROT_WRITE)
         } else if target < former {
             // Fresh memory: zeros, should the file grow again.
             let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE
-            let mapped = mmap(mapping.base + target, former - target, PROT_NONE, flags, -1, 0)
+            let mapped = mmap(memory.base + target, former - target, PROT_NONE, flags, -1, 0)
             precondition(mapped != MAP_FAILED, "no memory")
         }
         state.resize(sectors: size / UInt64(DiskImage.sectorSize))

@@ -3,16 +3,21 @@
 // the bit; after that the hot path trusts the page's inside, but never its identity: birth, kind and level are compared
 // with what the parent says each time (a hostile parent may name a verified page of another kind).
 //
+// A store that isn't mapped has no bits: what the page cache holds was verified when it was read.
+//
 // What may be stale, and why it is harmless: a reader that misses a bit just set verifies once more. A bit is cleared
 // (by the writer) only for sectors that no snapshot reaches. A reader beside a writer in another process is not told
 // when sectors become free: it remembers the birth of each page that it verified, and goes by no bits.
 
 import Synchronization
 
-/// Verifies pages of the mapping. Any thread.
+/// Verifies pages, in the mapping or as they are read. Any thread.
 final class Verification: Sendable {
-    let mapping: Mapping
-    private let bitmap: Mapping
+    let file: any StoreFile
+    /// Nil: pages are read into memory.
+    let mapping: Mapping?
+    let cache: PageCache
+    private let bitmap: Mapping?
     private let births: RememberedBirths?
     private let structure: PageStore.StructureCheck
     /// Sectors of the file, for range checks. Shrinks only where no snapshot has pages.
@@ -20,29 +25,39 @@ final class Verification: Sendable {
 
     /// `remembersBirths`: another process may write the file.
     init(
-        mapping: Mapping, path: String, remembersBirths: Bool = false, structure: @escaping PageStore.StructureCheck
+        file: any StoreFile, mapping: Mapping?, cache: PageCache, remembersBirths: Bool = false,
+        structure: @escaping PageStore.StructureCheck
     ) throws(StorageError) {
+        self.file = file
         self.mapping = mapping
+        self.cache = cache
         self.structure = structure
+        guard let mapping else {
+            bitmap = nil
+            births = nil
+            return
+        }
         let bytes = mapping.capacity / FileFormat.sectorSize / 8
-        bitmap = try Mapping(descriptor: -1, wanted: bytes, minimum: bytes, path: path)
-        births = remembersBirths ? try RememberedBirths(mapping: mapping, path: path) : nil
+        let bitmap = try Mapping(descriptor: -1, wanted: bytes, minimum: bytes, path: file.path)
+        births = remembersBirths ? try RememberedBirths(mapping: mapping, path: file.path) : nil
         mapping.setVerifiedBits(births?.memory ?? bitmap)
+        self.bitmap = bitmap
     }
 
-    deinit { mapping.setVerifiedBits(nil) }
+    deinit { mapping?.setVerifiedBits(nil) }
 
-    /// Bits by sector number, in zeroed memory; `Atomic<UInt64>` is laid out as its value.
-    var words: UnsafeMutablePointer<Atomic<UInt64>> { bitmap.base.assumingMemoryBound(to: Atomic<UInt64>.self) }
+    /// Bits by sector number, in zeroed memory; `Atomic<UInt64>` is laid out as its value. Nil without a mapping.
+    var words: UnsafeMutablePointer<Atomic<UInt64>>? { bitmap?.base.assumingMemoryBound(to: Atomic<UInt64>.self) }
     /// Sectors that have a bit.
-    var capacity: UInt64 { UInt64(mapping.capacity / FileFormat.sectorSize) }
+    var capacity: UInt64 { UInt64((mapping?.capacity ?? 0) / FileFormat.sectorSize) }
     /// Sectors whose bit alone may be gone by.
     var directCapacity: UInt64 { births == nil ? capacity : 0 }
 
     func noteFileSize(sectors: UInt64) { fileSectors.store(sectors, ordering: .releasing) }
 
     func isVerified(_ number: UInt64) -> Bool {
-        number < capacity && words[Int(number >> 6)].load(ordering: .acquiring) >> (number & 63) & 1 == 1
+        guard let words, number < capacity else { return false }
+        return words[Int(number >> 6)].load(ordering: .acquiring) >> (number & 63) & 1 == 1
     }
 
     private func isVerified(_ expected: Expectation) -> Bool {
@@ -57,16 +72,28 @@ final class Verification: Sendable {
         }
     }
 
-    /// No page counts as verified any more; for pages of another life of the file.
-    func forgetBirths() { births?.forgetAll() }
+    /// No page counts as verified any more, and none is kept: for another life of the file, which may have given other
+    /// pages the same numbers and births.
+    func forgetBirths() {
+        births?.forgetAll()
+        var start: UInt64 = 0
+        let end = fileSectors.load(ordering: .acquiring)
+        while start < end {
+            let count = Swift.min(end - start, 1 << 24)
+            cache.remove(SectorRun(start: start, count: UInt32(count)))
+            start += count
+        }
+    }
 
     /// For a page whose bytes this process made and has just written.
     func mark(_ number: UInt64) {
-        words[Int(number >> 6)].bitwiseOr(1 << (number & 63), ordering: .releasing)
+        words?[Int(number >> 6)].bitwiseOr(1 << (number & 63), ordering: .releasing)
     }
 
     /// The sectors become free: whatever lies there next is verified anew.
     func clear(_ run: SectorRun) {
+        cache.remove(run)
+        guard let words else { return }
         var sector = run.start
         while sector < run.end {
             let low = sector & 63
@@ -87,61 +114,83 @@ final class Verification: Sendable {
         var kind: PageKind
         var level: UInt8
         var sectors: UInt32
+
+        var byteOffset: UInt64 { number << FileFormat.sectorShift }
+        var byteCount: Int { Int(sectors) * FileFormat.sectorSize }
     }
 
-    /// Checks identity, and on the first touch everything. Returns the page's bytes.
-    func page(_ expected: Expectation, newestBirth: UInt64) throws(StorageError) -> Bytes {
+    /// Checks identity, and on the first touch everything. Returns the page's bytes in `mapping`.
+    func page(_ expected: Expectation, in mapping: Mapping, newestBirth: UInt64) throws(StorageError) -> Bytes {
         try mapping.checkIsWhole()
-        guard isInFile(expected) else {
-            throw Self.corrupt(expected, "it lies outside of the file (\(expected.sectors) sectors)")
-        }
-        let page = mapping.bytes(
-            at: expected.number << FileFormat.sectorShift, count: Int(expected.sectors) * FileFormat.sectorSize)
+        try checkIsInFile(expected)
+        let page = mapping.bytes(at: expected.byteOffset, count: expected.byteCount)
         guard let start = page.baseAddress else { throw Self.corrupt(expected, "it is empty") }
         if isVerified(expected) {
-            try checkIdentity(PageHeader(reading: start), expected)
+            try Self.checkIdentity(PageHeader(reading: start), expected)
             return page
         }
-        guard expected.birth <= newestBirth else {
-            throw Self.corrupt(expected, "its birth \(expected.birth) is after its snapshot \(newestBirth)")
-        }
+        try checkBirth(expected, newestBirth)
         try checkWhole(page, start, expected)
         mark(expected)
         return page
     }
 
-    /// Checksum, identity and structure, whether or not the page was verified before.
-    func checkWhole(_ expected: Expectation) throws(StorageError) {
-        guard isInFile(expected) else {
-            throw Self.corrupt(expected, "it lies outside of the file (\(expected.sectors) sectors)")
-        }
-        let page = mapping.bytes(
-            at: expected.number << FileFormat.sectorShift, count: Int(expected.sectors) * FileFormat.sectorSize)
-        if let start = page.baseAddress { try checkWhole(page, start, expected) }
+    /// Checks that the page can be there at all: to be asked before memory is taken for it.
+    func checkPlace(_ expected: Expectation, newestBirth: UInt64) throws(StorageError) {
+        try checkIsInFile(expected)
+        try checkBirth(expected, newestBirth)
+    }
+
+    /// Reads the page into `buffer`, which has its size, and checks the rest.
+    func read(_ expected: Expectation, into buffer: UnsafeMutableRawBufferPointer) throws(StorageError) {
+        try file.read(into: buffer, at: expected.byteOffset)
+        if let start = buffer.baseAddress { try checkWhole(Bytes(buffer), UnsafeRawPointer(start), expected) }
+    }
+
+    /// Checksum, identity and structure, whether or not the page was verified before. The bytes, in the mapping or read
+    /// for the purpose, live as long as `body`.
+    func withWhole<Result>(
+        _ expected: Expectation, _ body: (Bytes) throws(StorageError) -> Result
+    ) throws(StorageError) -> Result {
+        try checkIsInFile(expected)
+        let reader = FileReader(file, mapping: mapping)
+        let page = try reader.bytes(at: expected.byteOffset, count: expected.byteCount)
+        guard let start = page.baseAddress else { throw Self.corrupt(expected, "it is empty") }
+        try checkWhole(page, start, expected)
+        let result = try body(page)
+        withExtendedLifetime(reader) {}
+        return result
     }
 
     /// The structure's fault of a node page that the writer is about to publish, or nil.
     func structureProblem(_ page: Bytes, _ kind: PageKind) -> String? { structure(page, kind) }
 
-    private func isInFile(_ expected: Expectation) -> Bool {
+    private func checkIsInFile(_ expected: Expectation) throws(StorageError) {
         let end = fileSectors.load(ordering: .acquiring)
-        return expected.sectors > 0 && expected.sectors <= FileFormat.maximumPageSectors
-            && expected.number >= FileFormat.reservedSectors && expected.number < end
-            && UInt64(expected.sectors) <= end - expected.number
+        guard expected.sectors > 0, expected.sectors <= FileFormat.maximumPageSectors,
+            expected.number >= FileFormat.reservedSectors, expected.number < end,
+            UInt64(expected.sectors) <= end - expected.number
+        else { throw Self.corrupt(expected, "it lies outside of the file (\(expected.sectors) sectors)") }
+    }
+
+    private func checkBirth(_ expected: Expectation, _ newestBirth: UInt64) throws(StorageError) {
+        guard expected.birth <= newestBirth else {
+            throw Self.corrupt(expected, "its birth \(expected.birth) is after its snapshot \(newestBirth)")
+        }
     }
 
     private func checkWhole(
         _ page: Bytes, _ start: UnsafeRawPointer, _ expected: Expectation
     ) throws(StorageError) {
-        mapping.watch(page)
+        mapping?.watch(page)
         do throws(StorageError) {
             try checkContent(page, start, expected)
         } catch {
             // That the page can't be read comes before what its zeros look like.
-            try mapping.endWatch()
+            try mapping?.endWatch()
             throw error
         }
-        try mapping.endWatch()
+        try mapping?.endWatch()
     }
 
     private func checkContent(
@@ -151,7 +200,7 @@ final class Verification: Sendable {
         guard header.checksum == PageHeader.checksum(of: page, number: expected.number) else {
             throw Self.corrupt(expected, "its checksum does not match its content")
         }
-        try checkIdentity(header, expected)
+        try Self.checkIdentity(header, expected)
         switch expected.kind {
         case .leaf, .branch:
             if let problem = structure(page, expected.kind) { throw Self.corrupt(expected, problem) }
@@ -161,18 +210,26 @@ final class Verification: Sendable {
         }
     }
 
-    private func checkIdentity(_ header: PageHeader, _ expected: Expectation) throws(StorageError) {
+    /// Whether a verified page is the one that the parent means.
+    static func checkIdentity(
+        _ page: UnsafeMutableRawBufferPointer, _ expected: Expectation
+    ) throws(StorageError) {
+        guard let start = page.baseAddress else { throw corrupt(expected, "it is empty") }
+        try checkIdentity(PageHeader(reading: UnsafeRawPointer(start)), expected)
+    }
+
+    private static func checkIdentity(_ header: PageHeader, _ expected: Expectation) throws(StorageError) {
         guard header.kind == expected.kind.code else {
-            throw Self.corrupt(expected, "it is of kind \(header.kind), not \(expected.kind)")
+            throw corrupt(expected, "it is of kind \(header.kind), not \(expected.kind)")
         }
         guard header.birth == expected.birth else {
-            throw Self.corrupt(expected, "it was born in \(header.birth), its parent says \(expected.birth)")
+            throw corrupt(expected, "it was born in \(header.birth), its parent says \(expected.birth)")
         }
         guard header.level == expected.level else {
-            throw Self.corrupt(expected, "it has level \(header.level), not \(expected.level)")
+            throw corrupt(expected, "it has level \(header.level), not \(expected.level)")
         }
         guard header.sectors == expected.sectors else {
-            throw Self.corrupt(expected, "it has \(header.sectors) sectors, not \(expected.sectors)")
+            throw corrupt(expected, "it has \(header.sectors) sectors, not \(expected.sectors)")
         }
     }
 

@@ -8,9 +8,9 @@ import Synchronization
 extension PageStore {
     /// Brings the store to the newest recoverable state. Called once, before anyone else knows the store.
     func recover(_ replay: Replay) throws(StorageError) {
-        let reader = JournalReader(header: side.header, mapping: file.mapping)
-        let chain = reader.chain()
-        let tail = reader.tail(after: chain)
+        let reader = JournalReader(header: side.header, file: fileReader)
+        let chain = try reader.chain()
+        let tail = try reader.tail(after: chain)
         if case .damaged(let transaction) = tail { throw Self.damage(transaction) }
         if options.readOnly {
             guard chain.isEmpty else {
@@ -38,10 +38,10 @@ extension PageStore {
     }
 
     /// Whether the journal holds commits beyond the checkpoint, so that a reader can't go by the header alone.
-    static func hasRecords(_ header: HeaderSlot, _ file: any StoreFile) throws(StorageError) -> Bool {
-        let reader = JournalReader(header: header, mapping: file.mapping)
-        let chain = reader.chain()
-        if case .damaged(let transaction) = reader.tail(after: chain) { throw damage(transaction) }
+    static func hasRecords(_ header: HeaderSlot, _ file: FileReader) throws(StorageError) -> Bool {
+        let reader = JournalReader(header: header, file: file)
+        let chain = try reader.chain()
+        if case .damaged(let transaction) = try reader.tail(after: chain) { throw damage(transaction) }
         return !chain.isEmpty
     }
 
@@ -55,10 +55,11 @@ extension PageStore {
     /// good slot be lost later, the other must not lead there.
     private func renewStaleSlots() throws(StorageError) {
         let header = side.header.encoded()
+        let reader = fileReader
         try header.withBytes { (bytes) throws(StorageError) in
             for slot in 0..<FileFormat.headerSlotCount {
                 let offset = slot << FileFormat.sectorShift
-                let isStale = file.mapping.bytes(at: offset, count: FileFormat.sectorSize).order(bytes) != 0
+                let isStale = try reader.bytes(at: offset, count: FileFormat.sectorSize).order(bytes) != 0
                 if isStale { try file.writeThrough(bytes, at: offset) }
             }
         }

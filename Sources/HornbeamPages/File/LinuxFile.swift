@@ -10,7 +10,8 @@ import Synchronization
 package final class LinuxFile: StoreFile {
     package let path: String
     package let isDurable = true
-    package let mapping: Mapping
+    package let mapping: Mapping?
+    package var maximumBytes: Int { mapping?.capacity ?? FileFormat.maximumFileBytes }
     private let descriptor: Int32
     private let pendingName: PendingName?
     let locks: FileLocks
@@ -28,14 +29,18 @@ package final class LinuxFile: StoreFile {
     }
 
     private init(
-        path: String, descriptor: Int32, pendingName: PendingName?, claim: Claim, canWrite: Bool
+        path: String, descriptor: Int32, pendingName: PendingName?, claim: Claim, options: StoreOptions
     ) throws(StorageError) {
         self.path = path
         self.descriptor = descriptor
         self.pendingName = pendingName
-        self.canWrite = canWrite
+        canWrite = !options.readOnly
         locks = claim.locks
         place = claim.place
+        guard options.access == .mapped else {
+            mapping = nil
+            return
+        }
         mapping = try Mapping(
             descriptor: descriptor, wanted: FileFormat.maximumFileBytes,
             minimum: Swift.max(1 << 26, Int(try Self.size(descriptor, path))), path: path)
@@ -90,7 +95,7 @@ extension LinuxFile {
         return try Self.adopt(descriptor) { () throws(StorageError) in
             let locks = try FileLocks(of: descriptor, path: path, canWrite: true, calls: locks.calls)
             let claim = try Claim(locks: locks, path: path, options: options)
-            return try LinuxFile(path: path, descriptor: descriptor, pendingName: nil, claim: claim, canWrite: true)
+            return try LinuxFile(path: path, descriptor: descriptor, pendingName: nil, claim: claim, options: options)
         }
     }
 
@@ -105,8 +110,7 @@ extension LinuxFile {
                 of: descriptor, path: path, canWrite: !options.readOnly, calls: locks)
             let claim = try Claim(FileIdentity(information), locks: locks, path: path, options: options)
             return try LinuxFile(
-                path: path, descriptor: descriptor, pendingName: pendingName, claim: claim,
-                canWrite: !options.readOnly)
+                path: path, descriptor: descriptor, pendingName: pendingName, claim: claim, options: options)
         }
     }
 
@@ -233,7 +237,7 @@ extension LinuxFile {
 
     package func grow(to size: UInt64) throws(StorageError) {
         // Allocation tries less, or old places, after `.full` alone.
-        guard size <= UInt64(mapping.capacity) else { throw .full(path: path) }
+        guard size <= UInt64(maximumBytes) else { throw .full(path: path) }
         let current = try self.size()
         guard size > current else { return }
         do throws(StorageError) {

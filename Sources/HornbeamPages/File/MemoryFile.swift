@@ -7,11 +7,13 @@ import Synchronization
 package final class MemoryFile: StoreFile {
     package let path = "memory"
     package let isDurable = false
-    package let mapping: Mapping
+    package let memory: Mapping
+    package var mapping: Mapping? { memory }
+    package var maximumBytes: Int { memory.capacity }
     private let byteCount = Atomic<UInt64>(0)
 
     package init() throws(StorageError) {
-        mapping = try Mapping(descriptor: -1, wanted: FileFormat.maximumFileBytes, minimum: 1 << 26, path: "memory")
+        memory = try Mapping(descriptor: -1, wanted: FileFormat.maximumFileBytes, minimum: 1 << 26, path: "memory")
     }
 
     package func size() -> UInt64 { byteCount.load(ordering: .relaxed) }
@@ -19,12 +21,12 @@ package final class MemoryFile: StoreFile {
     package func write(_ bytes: Bytes, at offset: UInt64) {
         precondition(offset + UInt64(bytes.count) <= size(), "a write beyond the end")
         guard let source = bytes.baseAddress else { return }
-        memcpy(mapping.base + Int(offset), source, bytes.count)
+        memcpy(memory.base + Int(offset), source, bytes.count)
     }
 
     package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) {
         precondition(offset + UInt64(buffer.count) <= size(), "a read beyond the end")
-        buffer.copyMemory(from: UnsafeRawBufferPointer(start: mapping.base + Int(offset), count: buffer.count))
+        buffer.copyMemory(from: UnsafeRawBufferPointer(start: memory.base + Int(offset), count: buffer.count))
     }
 
     package func startWriteBack(at offset: UInt64, count: UInt64) {}
@@ -34,7 +36,7 @@ package final class MemoryFile: StoreFile {
     package func sync() {}
 
     package func grow(to size: UInt64) throws(StorageError) {
-        guard size <= UInt64(mapping.capacity) else { throw .full(path: path) }
+        guard size <= UInt64(memory.capacity) else { throw .full(path: path) }
         byteCount.store(size, ordering: .relaxed)
     }
 
@@ -42,7 +44,7 @@ package final class MemoryFile: StoreFile {
         let former = byteCount.exchange(size, ordering: .relaxed)
         guard size < former else { return }
         // The memory goes back to the system, and reads as zeros should the file grow again.
-        madvise(mapping.base + Int(size), Int(former - size), MADV_DONTNEED)
+        madvise(memory.base + Int(size), Int(former - size), MADV_DONTNEED)
     }
 
     package func giveName() {}

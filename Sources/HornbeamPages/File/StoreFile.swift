@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The seam: everything the engine ever does to a file. A file, memory, and the simulated disk of the tests implement
-// it. What is read is read through the mapping; the file is changed by these calls alone.
+// it. A mapped store reads through the mapping, any other by `read`; the file is changed by these calls alone.
 
 /// A file as the store sees it. Any thread may call: the writer, the journal's flush and the checkpoint write at the
 /// same time, but never two of them to the same bytes. Offsets and sizes are whole sectors.
@@ -9,8 +9,10 @@ package protocol StoreFile: AnyObject, Sendable {
     var path: String { get }
     /// False for memory: no header, journal or checkpoint is kept then.
     var isDurable: Bool { get }
-    /// The file's bytes in the address space; growth shows without remapping.
-    var mapping: Mapping { get }
+    /// The file's bytes in the address space; growth shows without remapping. Nil where the file isn't mapped.
+    var mapping: Mapping? { get }
+    /// Bytes that it can grow to.
+    var maximumBytes: Int { get }
     /// Stores of other processes on the same file; nil where there can be none.
     var neighbours: (any Neighbours)? { get }
     /// Bytes now.

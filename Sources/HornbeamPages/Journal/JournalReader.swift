@@ -4,7 +4,7 @@
 
 struct JournalReader {
     let header: HeaderSlot
-    let mapping: Mapping
+    let file: FileReader
     private var ring: JournalRing { header.journal }
 
     /// A complete record in its place.
@@ -24,15 +24,16 @@ struct JournalReader {
     }
 
     /// The complete records, oldest first, each following the one before it.
-    func chain() -> [Entry] {
+    func chain() throws(StorageError) -> [Entry] {
         var entries: [Entry] = []
         var used: UInt64 = 0
         var previous = header.generation
         var transaction = header.transaction
         while used < ring.count {
             let position = ring.advance(header.journalPosition, by: used)
-            guard let record = record(at: position, limit: ring.count - used),
-                record.previous == previous, record.transaction == transaction + 1, isWhole(record, at: position)
+            guard let record = try record(at: position, limit: ring.count - used),
+                record.previous == previous, record.transaction == transaction + 1,
+                try isWhole(record, at: position)
             else { break }
             entries.append(Entry(position: position, record: record))
             used += record.sectors
@@ -44,7 +45,7 @@ struct JournalReader {
 
     /// Looks through the rest of the ring. One journal write is in flight at a time, and each record says which
     /// transaction was durable when it was written: a valid record that knew the broken one as durable proves damage.
-    func tail(after chain: [Entry]) -> Tail {
+    func tail(after chain: [Entry]) throws(StorageError) -> Tail {
         var used = chain.reduce(0) { $0 + $1.record.sectors }
         let broken = (chain.last?.record.transaction ?? header.transaction) + 1
         // Records don't overlap, so valid ones add up to the ring at most; more is a hostile file's claim.
@@ -52,11 +53,11 @@ struct JournalReader {
         var tail = Tail.clean
         while used < ring.count {
             let position = ring.advance(header.journalPosition, by: used)
-            if let record = record(at: position, limit: ring.count - used) {
+            if let record = try record(at: position, limit: ring.count - used) {
                 tail = .torn
                 if record.sectors <= hashBudget, record.durable >= broken {
                     hashBudget -= record.sectors
-                    if isWhole(record, at: position) { return .damaged(transaction: broken) }
+                    if try isWhole(record, at: position) { return .damaged(transaction: broken) }
                 }
             }
             used += 1
@@ -64,29 +65,30 @@ struct JournalReader {
         return tail
     }
 
-    private func record(at position: UInt64, limit: UInt64) -> JournalRecord? {
+    private func record(at position: UInt64, limit: UInt64) throws(StorageError) -> JournalRecord? {
         let offset = (ring.first + position) << FileFormat.sectorShift
-        return mapping.bytes(at: offset, count: JournalRecord.headerSize).baseAddress.flatMap {
-            JournalRecord(reading: $0, generation: header.generation, limit: limit)
-        }
+        guard let start = try file.bytes(at: offset, count: FileFormat.sectorSize).baseAddress else { return nil }
+        return JournalRecord(reading: start, generation: header.generation, limit: limit)
     }
 
-    private func isWhole(_ record: JournalRecord, at position: UInt64) -> Bool {
-        withPayload(of: Entry(position: position, record: record)) { record.isWhole(payload: $0) }
+    private func isWhole(_ record: JournalRecord, at position: UInt64) throws(StorageError) -> Bool {
+        try withPayload(of: Entry(position: position, record: record)) { (payload) throws(StorageError) in
+            record.isWhole(payload: payload)
+        }
     }
 
     /// The record's payload, in place or, where it goes over the ring's end, put together.
-    func withPayload<Result, Failure: Error>(
-        of entry: Entry, _ body: (Bytes) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
+    func withPayload<Result>(
+        of entry: Entry, _ body: (Bytes) throws(StorageError) -> Result
+    ) throws(StorageError) -> Result {
         let payload = JournalRecord.headerSize..<JournalRecord.headerSize + entry.record.payloadSize
         let pieces = ring.pieces(from: entry.position, sectors: entry.record.sectors)
         if pieces.count == 1 {
-            let bytes = mapping.bytes(at: pieces[0].offset, count: pieces[0].count)
+            let bytes = try file.bytes(at: pieces[0].offset, count: pieces[0].count)
             return try body(Bytes(rebasing: bytes[payload]))
         }
         var joined: [UInt8] = []
-        for piece in pieces { joined.append(contentsOf: mapping.bytes(at: piece.offset, count: piece.count)) }
-        return try joined.withBytes { (bytes) throws(Failure) in try body(Bytes(rebasing: bytes[payload])) }
+        for piece in pieces { joined.append(contentsOf: try file.bytes(at: piece.offset, count: piece.count)) }
+        return try joined.withBytes { (bytes) throws(StorageError) in try body(Bytes(rebasing: bytes[payload])) }
     }
 }

@@ -96,7 +96,14 @@ final class Follower: Sendable {
         }
         try file.locks.pin(transaction)
         atomicMemoryFence(ordering: .sequentiallyConsistent)
-        guard SharedRoot.identity(in: file.mapping) == identity else {
+        let isNewest: Bool
+        do throws(StorageError) {
+            isNewest = try SharedRoot.identity(reader) == identity
+        } catch {
+            file.locks.unpin(transaction)
+            throw error
+        }
+        guard isNewest else {
             file.locks.unpin(transaction)
             return false
         }
@@ -108,8 +115,9 @@ final class Follower: Sendable {
 
     /// Takes note of another state if one was told.
     private func renew(_ held: inout Held) throws(StorageError) {
-        guard SharedRoot.identity(in: file.mapping) != held.identity else { return }
-        if let root = SharedRoot.read(in: file.mapping), root.hasState, root.identity.life == held.identity.life {
+        let reader = reader
+        guard try SharedRoot.identity(reader) != held.identity else { return }
+        if let root = try SharedRoot.read(reader), root.hasState, root.identity.life == held.identity.life {
             return try note(Found(root: root, header: nil), &held)
         }
         // Another life: whether its writer still opens the file, or has died in it, the gate tells.
@@ -124,7 +132,7 @@ final class Follower: Sendable {
 
     private func note(_ found: Found, _ held: inout Held) throws(StorageError) {
         let root = found.root
-        guard root.fileSectors <= verification.capacity else {
+        guard root.fileSectors <= UInt64(file.maximumBytes) >> FileFormat.sectorShift else {
             throw .unsupported("\(file.path) is larger than the address space this process may use")
         }
         if root.identity.life != held.identity.life { verification.forgetBirths() }
@@ -179,14 +187,16 @@ final class Follower: Sendable {
         }
     }
 
+    private var reader: FileReader { FileReader(file, mapping: file.mapping) }
+
     private func look() throws(StorageError) -> Look {
         if try file.locks.isWritten() {
-            guard let root = SharedRoot.read(in: file.mapping), root.hasState else { return .opening }
+            guard let root = try SharedRoot.read(reader), root.hasState else { return .opening }
             return .state(Found(root: root, header: nil))
         }
-        let header = try PageStore.readHeader(file)
-        guard try !PageStore.hasRecords(header, file) else { return .notRecovered }
-        var root = SharedRoot(identity: SharedRoot.identity(in: file.mapping))
+        let header = try PageStore.readHeader(file, reader)
+        guard try !PageStore.hasRecords(header, reader) else { return .notRecovered }
+        var root = SharedRoot(identity: try SharedRoot.identity(reader))
         root.transaction = header.transaction
         root.root = header.root
         root.fileSectors = try file.size() >> FileFormat.sectorShift

@@ -73,15 +73,15 @@ struct SharedRoot: Equatable, Sendable {
 
     // MARK: In a file
 
-    /// The whole of it.
-    static func read(in mapping: Mapping) -> SharedRoot? {
-        mapping.bytes(at: offset, count: FileFormat.sectorSize).baseAddress.flatMap { SharedRoot(reading: $0) }
+    /// The whole of it; nil if the sector holds none, or is just being written.
+    static func read(_ file: FileReader) throws(StorageError) -> SharedRoot? {
+        try file.bytes(at: offset, count: FileFormat.sectorSize).baseAddress.flatMap { SharedRoot(reading: $0) }
     }
 
     /// Its identity alone, unchecked: equal to a former one only if nothing else was written since (a torn read shows
     /// some byte of another content).
-    static func identity(in mapping: Mapping) -> Identity {
-        guard let sector = mapping.bytes(at: offset, count: FileFormat.sectorSize).baseAddress else {
+    static func identity(_ file: FileReader) throws(StorageError) -> Identity {
+        guard let sector = try file.bytes(at: offset, count: FileFormat.sectorSize).baseAddress else {
             return Identity(life: 0, sequence: 0)
         }
         return Identity(life: sector.u64(16), sequence: sector.u64(24))

@@ -32,6 +32,8 @@ package struct Cursor: ~Copyable {
     private var seen: UInt64 = 0
     private var levels = 0
     private var path = InlineArray<24, CursorStep>(repeating: CursorStep())
+    /// Pages of the cache that the path lies in; nil while all of it is mapped.
+    private var heldPath: HeldPath?
     private var leaf: UnsafeRawPointer?
     private var slots: UnsafeRawPointer?
     private var leafCount = 0
@@ -198,12 +200,21 @@ package struct Cursor: ~Copyable {
     }
 
     private mutating func push(_ level: Int, _ node: NodeView, _ index: Int) -> ChildRecord {
+        if transaction.view.holdsPages { takePage(level) }
         path[level] = CursorStep(
             node: node.base, index: Int32(truncatingIfNeeded: index), count: Int32(truncatingIfNeeded: node.count))
         return node.child(index)
     }
 
+    /// Takes over the page of the cache that was looked at last.
+    private mutating func takePage(_ level: Int) {
+        let held = heldPath ?? HeldPath(transaction.view)
+        heldPath = held
+        held.take(level: level)
+    }
+
     private mutating func enter(_ leaf: NodeView) {
+        if transaction.view.holdsPages { takePage(0) }
         self.leaf = leaf.base
         leafCount = leaf.count
         slots = leaf.base + (NodeLayout.heads + NodeLayout.headSize * leafCount)
@@ -325,17 +336,21 @@ package struct Cursor: ~Copyable {
         suffix = cell.start + NodeLayout.cellHeader
         suffixSize = cell.suffixSize
         state = .on
-        valueBytes = cell.isLong ? try Self.longValue(cell, transaction, tree) : cell.valueBytes
+        valueBytes = cell.isLong ? try longValue(cell) : cell.valueBytes
         if keepsKey, let scratch { (scratch + prefixSize).copy(cell.suffix) }
         return true
     }
 
-    /// Static, so that the slow path needs no copy of the cursor.
-    private static func longValue(
-        _ cell: CellView, _ transaction: Transaction, _ tree: OpenTreePointer
-    ) throws(StorageError) -> Bytes {
+    private mutating func longValue(_ cell: CellView) throws(StorageError) -> Bytes {
+        let view = transaction.view
         do throws(StorageError) {
-            return try LongValue.read(LongReference(cell.value), in: transaction.view)
+            let value = try LongValue.read(LongReference(cell.value), in: view)
+            if view.holdsPages {
+                let held = heldPath ?? HeldPath(view)
+                heldPath = held
+                held.takeLongValue()
+            }
+            return value
         } catch {
             throw transaction.named(error, tree)
         }

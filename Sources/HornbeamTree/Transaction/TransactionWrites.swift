@@ -154,6 +154,7 @@ extension Transaction {
         let open = try opened(tree)
         if let failure { throw failure }
         open.pointee.changes &+= 1
+        view.beginChange()
         return (writer, open)
     }
 

@@ -29,6 +29,8 @@ extension TreeWriter {
     }
 
     private func drop(_ tree: OpenTreePointer, _ record: ChildRecord, level: Int) throws(StorageError) {
+        let mark = view.heldMark
+        defer { view.letGo(to: mark) }
         if level > 0 || tree.pointee.longValues > 0 {
             let node = try node(tree, record.page, birth: record.birth, level: level)
             for index in 0..<node.count {
@@ -50,6 +52,8 @@ extension TreeWriter {
             try drop(tree, record, level: level)
             return nil
         }
+        let mark = view.heldMark
+        defer { view.letGo(to: mark) }
         return level == 0
             ? try pruneLeaf(tree, record, from: from, to: to)
             : try pruneBranch(tree, record, level: level, from: from, to: to)

@@ -27,15 +27,19 @@ extension PageView {
 }
 
 extension TreeRoot {
-    /// The value of `key`: bytes in the mapping or in the writer's frame.
+    /// The value of `key`: bytes in the mapping, in the writer's frame, or in memory of the view.
     @inline(__always)
     func get(_ key: Bytes, in view: PageView) throws(StorageError) -> Bytes? {
         guard !isEmpty else { return nil }
         let leaf = try leaf(for: key, in: view)
         let (index, found) = leaf.find(key)
-        guard found else { return nil }
+        guard found else {
+            view.letGo()
+            return nil
+        }
         let cell = leaf.cell(index)
-        return cell.isLong ? try LongValue.read(LongReference(cell.value), in: view) : cell.valueBytes
+        let value = cell.isLong ? try LongValue.read(LongReference(cell.value), in: view) : cell.valueBytes
+        return view.holdsPages ? view.keep(value) : value
     }
 
     /// The leaf whose range holds `key`. Not of an empty tree.
@@ -71,7 +75,9 @@ extension TreeRoot {
             level -= 1
         }
         let leaf = try view.node(page, birth: birth, level: 0)
-        return rank &+ UInt64(leaf.find(key).index)
+        rank &+= UInt64(leaf.find(key).index)
+        view.letGo()
+        return rank
     }
 
     /// Entries in [from, to); an empty bound is an open end.

@@ -24,10 +24,12 @@ struct JournalTests {
         (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ Int(transaction)) }
     }
 
-    private func read(_ disk: SimulatedDisk, _ header: HeaderSlot) -> (payloads: [[UInt8]], tail: JournalReader.Tail) {
-        let reader = JournalReader(header: header, mapping: disk.mapping)
-        let chain = reader.chain()
-        return (chain.map { reader.withPayload(of: $0) { Array($0) } }, reader.tail(after: chain))
+    private func read(
+        _ disk: SimulatedDisk, _ header: HeaderSlot
+    ) throws -> (payloads: [[UInt8]], tail: JournalReader.Tail) {
+        let reader = JournalReader(header: header, file: FileReader(disk, mapping: disk.mapping))
+        let chain = try reader.chain()
+        return (try chain.map { try reader.withPayload(of: $0) { Array($0) } }, try reader.tail(after: chain))
     }
 
     @Test("gives back what was written, at every start in the ring and of every size around a sector")
@@ -43,7 +45,7 @@ struct JournalTests {
                     written[written.count - 1].withBytes { journal.append($0, transaction: transaction) }
                     try journal.flush(.full, to: disk)
                 }
-                let (payloads, tail) = read(disk, header)
+                let (payloads, tail) = try read(disk, header)
                 #expect(payloads == written)
                 #expect(tail == .clean)
                 #expect(journal.usedSectors == UInt64(written.count) * JournalRecord.sectors(payload: size))
@@ -76,16 +78,16 @@ struct JournalTests {
         try append(101, .none)
         #expect(disk.calls == 0)
         try append(102, .process)
-        #expect(read(disk, header).payloads.count == 2)
+        #expect(try read(disk, header).payloads.count == 2)
         let lost = try (1...40).map { seed in
-            read(try SimulatedDisk(image: disk.powerLossImage(seed: seed)), header).payloads.count
+            try read(try SimulatedDisk(image: disk.powerLossImage(seed: seed)), header).payloads.count
         }
         #expect(lost.contains(0) && lost.contains { $0 > 0 })
         try append(103, .full)
         try append(104, .none)
         for seed: UInt64 in 1...10 {
             let after = try SimulatedDisk(image: disk.powerLossImage(seed: seed))
-            #expect(read(after, header).payloads == (101...103).map { payload($0, 5000) })
+            #expect(try read(after, header).payloads == (101...103).map { payload($0, 5000) })
         }
     }
 
@@ -105,7 +107,7 @@ struct JournalTests {
             for bit in bits {
                 var copy = image
                 copy[bit / 8] ^= 1 << UInt8(bit % 8)
-                let (payloads, tail) = read(try SimulatedDisk(image: copy), header)
+                let (payloads, tail) = try read(try SimulatedDisk(image: copy), header)
                 #expect(payloads == (0..<record).map { payload(UInt64(101 + $0), 5000) }, "bit \(bit)")
                 if record < 2 {
                     #expect(tail == .damaged(transaction: UInt64(101 + record)), "bit \(bit)")
@@ -133,7 +135,7 @@ struct JournalTests {
             var copy = image
             let cut = (4 + kept) * 4096
             copy.replaceSubrange(cut..<copy.count, with: [UInt8](repeating: 0, count: copy.count - cut))
-            let (payloads, tail) = read(try SimulatedDisk(image: copy), header)
+            let (payloads, tail) = try read(try SimulatedDisk(image: copy), header)
             #expect(payloads.count == ends.count { $0 <= kept })
             if case .damaged = tail { Issue.record("one write cut short is no damage") }
         }
@@ -147,7 +149,7 @@ struct JournalTests {
         var forged = JournalWriter(after: other)
         payload(101, 100).withBytes { forged.append($0, transaction: 101) }
         try forged.flush(.full, to: disk)
-        #expect(read(disk, header).payloads.isEmpty)
-        #expect(read(disk, header).tail == .clean)
+        #expect(try read(disk, header).payloads.isEmpty)
+        #expect(try read(disk, header).tail == .clean)
     }
 }

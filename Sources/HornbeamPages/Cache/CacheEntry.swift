@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// One page in memory: who holds it, what it is, where its bytes lie. Its bytes never change while anyone can pin it.
+//
+//   busy ──publish──▶ cached ──last pin goes, evicted (0 pins → busy)──▶ busy
+//                       │ removed while pinned
+//                       ▼
+//                    orphan ──last pin goes──▶ busy
+//
+//   busy     belongs to whoever took it: being filled, or free; found by nobody
+//   cached   in the table and in a queue; pinned by any thread without the lock
+//   orphan   not in the table any more; whoever still pins it may go on reading
+//   private  memory of one reader, never in the table; goes with its pin
+//
+// What may be stale: a thread that looks an entry up without the lock may find it busy or another page's by the time
+// it has pinned it. It looks again after pinning, gives the pin back, and takes the way with the lock.
+
+import Synchronization
+
+/// A page in the cache, or in private memory. Addresses are stable for the life of the cache.
+struct CacheEntry: ~Copyable {
+    /// The number of pins, and the flags above them.
+    let state: Atomic<UInt64>
+    let number = Atomic<UInt64>(0)
+    let birth = Atomic<UInt64>(0)
+    /// Used since the clock's hand last came by.
+    let isTouched = Atomic<Bool>(false)
+    let bytes: UnsafeMutableRawPointer
+    let byteCount: Int
+
+    // Guarded by the cache's lock.
+    var queue = CacheQueue.Name.none
+    var previous: CachedPage?
+    var next: CachedPage?
+
+    static var busy: UInt64 { 1 << 63 }
+    static var orphan: UInt64 { 1 << 62 }
+    static var privateMemory: UInt64 { 1 << 61 }
+
+    /// Busy; nobody else knows it.
+    init(bytes: UnsafeMutableRawPointer, byteCount: Int) {
+        state = Atomic(Self.busy)
+        self.bytes = bytes
+        self.byteCount = byteCount
+    }
+
+    /// In private memory, with one pin.
+    init(privateBytes: UnsafeMutableRawPointer, byteCount: Int) {
+        state = Atomic(Self.privateMemory | 1)
+        bytes = privateBytes
+        self.byteCount = byteCount
+    }
+
+    var buffer: UnsafeMutableRawBufferPointer { UnsafeMutableRawBufferPointer(start: bytes, count: byteCount) }
+    var isPrivate: Bool { state.load(ordering: .relaxed) & Self.privateMemory != 0 }
+
+    func contains(_ address: UnsafeRawPointer) -> Bool {
+        UnsafeRawPointer(bytes) <= address && address < UnsafeRawPointer(bytes + byteCount)
+    }
+
+    func isPage(_ number: UInt64, birth: UInt64) -> Bool {
+        self.number.load(ordering: .relaxed) == number && self.birth.load(ordering: .relaxed) == birth
+    }
+}
+
+typealias CachedPage = UnsafeMutablePointer<CacheEntry>
+
+/// A hold on a page in memory, to be let go exactly once by whoever has it.
+package struct PagePin {
+    let page: CachedPage
+    var bytes: UnsafeRawPointer { UnsafeRawPointer(page.pointee.bytes) }
+    var byteCount: Int { page.pointee.byteCount }
+}

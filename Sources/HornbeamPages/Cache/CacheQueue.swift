@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lists and the memory of evicted pages that the cache's replacement is made of. All guarded by the cache's lock.
+
+/// Pages in the order in which they came. Links run through the entries.
+struct CacheQueue {
+    enum Name: UInt8 {
+        case none
+        /// Pages read once: first in, first out.
+        case recent
+        /// Pages read again after they were evicted: a clock.
+        case hot
+    }
+
+    let name: Name
+    private var newest: CachedPage?
+    private(set) var oldest: CachedPage?
+    private(set) var count = 0
+    private(set) var byteCount = 0
+
+    init(_ name: Name) { self.name = name }
+
+    mutating func add(_ page: CachedPage) {
+        page.pointee.queue = name
+        page.pointee.next = nil
+        page.pointee.previous = newest
+        newest?.pointee.next = page
+        newest = page
+        if oldest == nil { oldest = page }
+        count += 1
+        byteCount += page.pointee.byteCount
+    }
+
+    mutating func remove(_ page: CachedPage) {
+        let previous = page.pointee.previous
+        let next = page.pointee.next
+        if let previous { previous.pointee.next = next } else { oldest = next }
+        if let next { next.pointee.previous = previous } else { newest = previous }
+        page.pointee.previous = nil
+        page.pointee.next = nil
+        page.pointee.queue = .none
+        count -= 1
+        byteCount -= page.pointee.byteCount
+    }
+
+    /// The oldest page becomes the newest.
+    mutating func rotate() {
+        guard let page = oldest else { return }
+        remove(page)
+        add(page)
+    }
+}
+
+/// The numbers of pages evicted lately from the queue of recent ones. Newer ones may overwrite older ones early: a
+/// page then counts as new once more.
+struct GhostList {
+    private struct Ghost {
+        var number: UInt64 = 0
+        /// When it was evicted, from 1; 0: none.
+        var stamp: UInt64 = 0
+    }
+
+    private var ghosts: [Ghost]
+    private var now: UInt64 = 0
+
+    /// For a cache of at most so many pages.
+    init(pages: Int) {
+        var count = 64
+        while count < pages { count *= 2 }
+        ghosts = [Ghost](repeating: Ghost(), count: count)
+    }
+
+    private func place(_ number: UInt64) -> Int {
+        Int(truncatingIfNeeded: (number &* 0x9E37_79B9_7F4A_7C15) >> 32) & (ghosts.count - 1)
+    }
+
+    mutating func add(_ number: UInt64) {
+        now += 1
+        ghosts[place(number)] = Ghost(number: number, stamp: now)
+    }
+
+    /// Whether the page was among the last `window` evicted ones. It is forgotten.
+    mutating func take(_ number: UInt64, window: Int) -> Bool {
+        let place = place(number)
+        let ghost = ghosts[place]
+        guard ghost.number == number, ghost.stamp > 0 else { return false }
+        ghosts[place] = Ghost()
+        return now - ghost.stamp < UInt64(window)
+    }
+}

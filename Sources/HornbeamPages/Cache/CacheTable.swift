@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which page is where: a hash table by page number that any thread reads without a lock. Changed under the cache's lock
+// alone. A reader beside a change may miss a page that is there; it then looks again with the lock. It never finds an
+// entry that isn't one: addresses of entries stay good for the life of the cache.
+
+import Synchronization
+
+/// Open addressing with linear probing, at most half full; removal closes the gap.
+struct CacheTable: @unchecked Sendable {
+    // Sendable: slots are atomics; the rest is constant.
+    private let memory: Mapping
+    private let slots: UnsafeMutablePointer<Atomic<UInt>>
+    private let mask: Int
+
+    init(pages: Int) throws(StorageError) {
+        var count = 128
+        while count < pages * 2 { count *= 2 }
+        mask = count - 1
+        let bytes = count * MemoryLayout<UInt>.size
+        memory = try Mapping(descriptor: -1, wanted: bytes, minimum: bytes, path: "page cache")
+        // Zeroed memory; `Atomic<UInt>` is laid out as its value.
+        slots = memory.base.assumingMemoryBound(to: Atomic<UInt>.self)
+    }
+
+    private func home(_ number: UInt64) -> Int {
+        Int(truncatingIfNeeded: (number &* 0x9E37_79B9_7F4A_7C15) >> 24) & mask
+    }
+
+    private func page(_ place: Int) -> CachedPage? {
+        CachedPage(bitPattern: slots[place].load(ordering: .acquiring))
+    }
+
+    /// The page's entry, not pinned.
+    @inline(__always)
+    func find(_ number: UInt64) -> CachedPage? {
+        var place = home(number)
+        // Bounded, because a reader may meet a table that changes under it.
+        for _ in 0...mask {
+            guard let page = page(place) else { return nil }
+            if page.pointee.number.load(ordering: .relaxed) == number { return page }
+            place = (place &+ 1) & mask
+        }
+        return nil
+    }
+
+    func insert(_ page: CachedPage) {
+        var place = home(page.pointee.number.load(ordering: .relaxed))
+        while slots[place].load(ordering: .relaxed) != 0 { place = (place + 1) & mask }
+        slots[place].store(UInt(bitPattern: page), ordering: .releasing)
+    }
+
+    func remove(_ page: CachedPage) {
+        var gap = home(page.pointee.number.load(ordering: .relaxed))
+        while self.page(gap) != page {
+            guard self.page(gap) != nil else { return }
+            gap = (gap + 1) & mask
+        }
+        var place = gap
+        while true {
+            place = (place + 1) & mask
+            guard let other = self.page(place) else { break }
+            // It may move into the gap unless its home lies between the gap and its place.
+            let home = home(other.pointee.number.load(ordering: .relaxed))
+            if (place - home) & mask >= (place - gap) & mask {
+                slots[gap].store(UInt(bitPattern: other), ordering: .releasing)
+                gap = place
+            }
+        }
+        slots[gap].store(0, ordering: .releasing)
+    }
+}

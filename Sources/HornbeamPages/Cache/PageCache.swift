@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pages in memory, within a budget of bytes: all pages of a store that isn't mapped, and the decoded pages of
+// compressed trees. Pages never change, so the cache holds copies only and can drop any that nobody has pinned.
+//
+// Replacement is 2Q (Johnson and Shasha, VLDB 1994): a page read for the first time goes to a queue of recent ones, a
+// quarter of the budget, and leaves it in the order it came, however often it is used meanwhile; only a page that is
+// wanted again soon after it left is hot. So a scan, which uses each page many times within a moment and never again,
+// drives out nothing but other recent pages. The hot pages are a clock in place of 2Q's LRU list: a hit then needs no
+// lock.
+//
+// A hit takes no lock: the table is read, the page pinned and looked at again. All else is under one lock, which is
+// never held while a page is read or decoded.
+
+import Glibc
+import Synchronization
+
+/// A store's pages in memory. Any thread.
+final class PageCache: @unchecked Sendable {
+    // Sendable: `core` and `holds` are touched with `mutex` locked; everything else is constant or an atomic.
+
+    /// Bytes that it may take, its own tables included.
+    let budget: Int
+    private let table: CacheTable
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private var core: Core
+    /// Views that have used it, for the figures.
+    private var holds: [ObjectIdentifier: PageHold] = [:]
+    private let pageCount = Atomic<Int>(0)
+
+    private struct Core {
+        var memory: CacheMemory
+        var recent = CacheQueue(.recent)
+        var hot = CacheQueue(.hot)
+        var ghosts: GhostList
+        /// What pages may take: the budget less the tables, less what is lent.
+        var limit: Int
+        var lentBytes = 0
+        var evictions: UInt64 = 0
+        /// Of views that have ended.
+        var hits: UInt64 = 0
+        var misses: UInt64 = 0
+    }
+
+    /// `pageSize`: of the store's nodes.
+    init(budget: Int, pageSize: Int) throws(StorageError) {
+        self.budget = Swift.max(0, budget)
+        // Entries, table and ghosts take less than a thirty-second.
+        let limit = self.budget - self.budget / 32
+        let pages = limit / pageSize + 1
+        table = try CacheTable(pages: pages)
+        core = Core(memory: CacheMemory(limit: limit), ghosts: GhostList(pages: pages), limit: limit)
+        mutex = .allocate(capacity: 1)
+        pthread_mutex_init(mutex, nil)
+    }
+
+    deinit {
+        pthread_mutex_destroy(mutex)
+        mutex.deallocate()
+    }
+
+    private func lock() { pthread_mutex_lock(mutex) }
+    private func unlock() { pthread_mutex_unlock(mutex) }
+
+    // MARK: Finding
+
+    /// The page, pinned, if it is here.
+    @inline(__always)
+    func find(_ number: UInt64, birth: UInt64) -> CachedPage? {
+        guard let page = table.find(number) else { return nil }
+        let former = page.pointee.state.wrappingAdd(1, ordering: .acquiring).oldValue
+        // By now it may be on its way out, or another page.
+        guard former & (CacheEntry.busy | CacheEntry.orphan) == 0, page.pointee.isPage(number, birth: birth) else {
+            unpin(page)
+            return nil
+        }
+        if !page.pointee.isTouched.load(ordering: .relaxed) {
+            page.pointee.isTouched.store(true, ordering: .relaxed)
+        }
+        return page
+    }
+
+    /// Lets a pinned page go.
+    @inline(__always)
+    func unpin(_ page: CachedPage) {
+        let former = page.pointee.state.wrappingSubtract(1, ordering: .acquiringAndReleasing).oldValue
+        if former & (CacheEntry.orphan | CacheEntry.privateMemory) != 0 { lastPinMayBeGone(page, former) }
+    }
+
+    private func lastPinMayBeGone(_ page: CachedPage, _ former: UInt64) {
+        if former == CacheEntry.privateMemory | 1 {
+            #if HORNBEAM_CHECKS
+                // Whoever still reads here without a pin shall notice.
+                memset(page.pointee.bytes, 0xDB, page.pointee.byteCount)
+            #endif
+            page.pointee.bytes.deallocate()
+            page.deinitialize(count: 1)
+            page.deallocate()
+        } else if former == CacheEntry.orphan | 1 {
+            lock()
+            reclaimOrphan(page)
+            unlock()
+        }
+    }
+
+    /// An orphan without pins becomes free. Under the lock; only one of several who see the last pin go succeeds.
+    private func reclaimOrphan(_ page: CachedPage) {
+        let taken = page.pointee.state.compareExchange(
+            expected: CacheEntry.orphan, desired: CacheEntry.busy, ordering: .acquiringAndReleasing)
+        if taken.exchanged { core.memory.give(page) }
+    }
+
+    // MARK: Loading
+
+    /// The page, pinned: from here, or filled by `fill` and kept. What `fill` throws leaves no trace. Where everything
+    /// is pinned, or no page may be as large, the page is in private memory that goes with its pin.
+    func load(
+        _ number: UInt64, birth: UInt64, size: Int,
+        fill: (UnsafeMutableRawBufferPointer) throws(StorageError) -> Void
+    ) throws(StorageError) -> CachedPage {
+        guard let page = takeMemory(size) else { return try Self.privatePage(size, fill: fill) }
+        do throws(StorageError) {
+            try fill(page.pointee.buffer)
+        } catch {
+            lock()
+            core.memory.give(page)
+            unlock()
+            throw error
+        }
+        return publish(page, number, birth)
+    }
+
+    /// A page of one reader's own, never found by another.
+    static func privatePage(
+        _ size: Int, fill: (UnsafeMutableRawBufferPointer) throws(StorageError) -> Void
+    ) throws(StorageError) -> CachedPage {
+        let bytes = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: FileFormat.sectorSize)
+        do throws(StorageError) {
+            try fill(UnsafeMutableRawBufferPointer(start: bytes, count: size))
+        } catch {
+            bytes.deallocate()
+            throw error
+        }
+        let page = CachedPage.allocate(capacity: 1)
+        page.initialize(to: CacheEntry(privateBytes: bytes, byteCount: size))
+        return page
+    }
+
+    private func takeMemory(_ size: Int) -> CachedPage? {
+        guard size >= CacheMemory.smallest, size <= CacheMemory.largest, size & (size - 1) == 0 else { return nil }
+        lock()
+        defer { unlock() }
+        while true {
+            if let page = core.memory.take(size, allowed: core.limit - core.lentBytes) { return page }
+            guard let victim = evict() else { return nil }
+            core.memory.give(victim)
+        }
+    }
+
+    /// Makes a filled page findable, unless another thread was faster: then its page.
+    private func publish(_ page: CachedPage, _ number: UInt64, _ birth: UInt64) -> CachedPage {
+        lock()
+        defer { unlock() }
+        if let other = table.find(number) {
+            if other.pointee.isPage(number, birth: birth) {
+                other.pointee.state.wrappingAdd(1, ordering: .acquiring)
+                core.memory.give(page)
+                return other
+            }
+            drop(other)
+        }
+        page.pointee.number.store(number, ordering: .relaxed)
+        page.pointee.birth.store(birth, ordering: .relaxed)
+        page.pointee.isTouched.store(false, ordering: .relaxed)
+        if core.ghosts.take(number, window: (core.recent.count + core.hot.count) / 2 + 8) {
+            core.hot.add(page)
+        } else {
+            core.recent.add(page)
+        }
+        // One pin, and whatever passing threads have just added and will take away.
+        page.pointee.state.wrappingSubtract(CacheEntry.busy - 1, ordering: .releasing)
+        table.insert(page)
+        pageCount.wrappingAdd(1, ordering: .relaxed)
+        return page
+    }
+
+    // MARK: Evicting
+
+    /// Takes the page that is worth least out, busy; nil when all are pinned.
+    private func evict() -> CachedPage? {
+        let recentFirst = core.recent.byteCount * 4 >= core.limit || core.hot.count == 0
+        let victim = recentFirst ? evictRecent() ?? evictHot() : evictHot() ?? evictRecent()
+        if victim != nil { core.evictions &+= 1 }
+        return victim
+    }
+
+    private func evictRecent() -> CachedPage? {
+        for _ in 0..<core.recent.count {
+            guard let page = core.recent.oldest else { return nil }
+            if takeOut(page) {
+                core.recent.remove(page)
+                core.ghosts.add(page.pointee.number.load(ordering: .relaxed))
+                return page
+            }
+            core.recent.rotate()
+        }
+        return nil
+    }
+
+    private func evictHot() -> CachedPage? {
+        // Twice around: the first time the hand may only clear marks.
+        for _ in 0..<core.hot.count * 2 {
+            guard let page = core.hot.oldest else { return nil }
+            let isTouched = page.pointee.isTouched.exchange(false, ordering: .relaxed)
+            if !isTouched, takeOut(page) {
+                core.hot.remove(page)
+                return page
+            }
+            core.hot.rotate()
+        }
+        return nil
+    }
+
+    /// Makes an unpinned page busy and no longer findable.
+    private func takeOut(_ page: CachedPage) -> Bool {
+        let taken = page.pointee.state.compareExchange(
+            expected: 0, desired: CacheEntry.busy, ordering: .acquiringAndReleasing)
+        if taken.exchanged {
+            table.remove(page)
+            pageCount.wrappingSubtract(1, ordering: .relaxed)
+        }
+        return taken.exchanged
+    }
+
+    // MARK: Removing
+
+    /// The sectors become free: whatever lies there next is read anew.
+    func remove(_ run: SectorRun) {
+        guard pageCount.load(ordering: .relaxed) > 0 else { return }
+        for number in run.start..<run.end where table.find(number) != nil {
+            lock()
+            if let page = table.find(number) { drop(page) }
+            unlock()
+        }
+    }
+
+    /// Takes a page out though it may be pinned; then its memory goes with the last pin. Under the lock.
+    private func drop(_ page: CachedPage) {
+        switch page.pointee.queue {
+        case .recent: core.recent.remove(page)
+        case .hot: core.hot.remove(page)
+        case .none: return
+        }
+        if takeOut(page) {
+            core.memory.give(page)
+            return
+        }
+        table.remove(page)
+        pageCount.wrappingSubtract(1, ordering: .relaxed)
+        page.pointee.state.bitwiseOr(CacheEntry.orphan, ordering: .acquiringAndReleasing)
+        // Its last pin may have gone between the two.
+        reclaimOrphan(page)
+    }
+
+    // MARK: Lending
+
+    /// Takes so much of the budget away for the writer's frames, or gives it back; pages go until the rest suffices.
+    func lend(_ bytes: Int) {
+        lock()
+        defer { unlock() }
+        core.lentBytes += bytes
+        let allowed = Swift.max(0, core.limit - core.lentBytes)
+        while core.memory.residentBytes > allowed {
+            if core.memory.giveBackOne() { continue }
+            guard let victim = evict() else { return }
+            core.memory.give(victim)
+        }
+    }
+
+    // MARK: Figures
+
+    func register(_ hold: PageHold) {
+        lock()
+        holds[ObjectIdentifier(hold)] = hold
+        unlock()
+    }
+
+    func unregister(_ hold: PageHold) {
+        lock()
+        if holds.removeValue(forKey: ObjectIdentifier(hold)) != nil {
+            core.hits &+= hold.hits.load(ordering: .relaxed)
+            core.misses &+= hold.misses.load(ordering: .relaxed)
+        }
+        unlock()
+    }
+
+    var figures: CacheStatistics {
+        lock()
+        defer { unlock() }
+        var figures = CacheStatistics()
+        figures.budgetBytes = UInt64(budget)
+        figures.residentBytes = UInt64(core.memory.residentBytes)
+        figures.pageBytes = UInt64(core.recent.byteCount + core.hot.byteCount)
+        figures.hotBytes = UInt64(core.hot.byteCount)
+        figures.lentBytes = UInt64(core.lentBytes)
+        figures.evictions = core.evictions
+        figures.hits = core.hits
+        figures.misses = core.misses
+        for hold in holds.values {
+            figures.hits &+= hold.hits.load(ordering: .relaxed)
+            figures.misses &+= hold.misses.load(ordering: .relaxed)
+            let use = hold.use
+            if use.isWriter { figures.writers.add(use) } else { figures.readers.add(use) }
+        }
+        return figures
+    }
+}

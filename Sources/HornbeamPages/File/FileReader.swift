@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pieces of a file, whether it is mapped or not: for the few readers of bytes that aren't pages of a tree (header
+// slots, journal, space pages).
+
+/// One thread at a time.
+final class FileReader {
+    private let file: any StoreFile
+    /// Nil: by `StoreFile.read`.
+    private let mapping: Mapping?
+    private var buffer = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+
+    init(_ file: any StoreFile, mapping: Mapping?) {
+        self.file = file
+        self.mapping = mapping
+    }
+
+    deinit { buffer.deallocate() }
+
+    /// Whole sectors that lie in the file. The bytes live until the next call.
+    func bytes(at offset: UInt64, count: Int) throws(StorageError) -> Bytes {
+        if let mapping { return mapping.bytes(at: offset, count: count) }
+        if buffer.count < count {
+            buffer.deallocate()
+            buffer = .allocate(byteCount: count, alignment: FileFormat.sectorSize)
+        }
+        let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
+        try file.read(into: piece, at: offset)
+        return Bytes(piece)
+    }
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Power loss and killed processes at every call that changes the file. One life of a workload is run; in the middle of
+// each call the files that a crash there could leave are made and opened: all that was acknowledged must be there, no
+// part of a commit, an order that is a prefix, every page and sector accounted for. Recoveries are cut in the same way,
+// and recoveries of those. Some crashes are taken for real, and the life goes on from there.
+
+import HornbeamPages
+import HornbeamTestSupport
+import HornbeamTree
+
+/// Crash states of workloads, one life after the other, until there were enough.
+package final class CrashProof: @unchecked Sendable {
+    // Sendable: all runs in the one thread that drives the workload.
+
+    /// States that were opened and verified, by what was cut: 0 the workload, 1 its recovery, 2 a recovery of that …
+    package private(set) var states = [0, 0, 0, 0]
+    package private(set) var lives = 0
+    /// Lost neighbours are not survived always; so often the store said so.
+    package private(set) var refusals = 0
+    package var total: Int { states.reduce(0, +) }
+
+    private let seed: UInt64
+    private var random: SeededGenerator
+    private var workload: Workload
+    private var options: StoreOptions
+    private var failure: (any Error)?
+    private static let stepsOfALife = 40
+    private static let deepest = 3
+
+    package init(seed: UInt64) {
+        self.seed = seed
+        random = SeededGenerator(seed: seed)
+        workload = Workload(seed: seed)
+        options = Workload.options(seed: seed)
+    }
+
+    /// Lives until `wanted` states were verified.
+    package func run(states wanted: Int, progress: (CrashProof) -> Void = { _ in }) throws {
+        while total < wanted {
+            lives += 1
+            do {
+                try live(until: wanted)
+            } catch {
+                throw ProofFailure(
+                    "seed \(seed), life \(lives), step \(workload.steps) (\(workload.lastStep)): \(error)")
+            }
+            progress(self)
+        }
+    }
+
+    private func live(until wanted: Int) throws {
+        let own = random.next()
+        options = Workload.options(seed: own)
+        workload = Workload(seed: own)
+        var disk = try SimulatedDisk()
+        var store = try watch(disk) { try TreeStore.open(file: disk, options: options) }
+        for _ in 0..<Self.stepsOfALife where total < wanted {
+            try watch(disk) { try workload.step(store) }
+            if random.oneIn(15) { (disk, store) = try crash(disk) }
+        }
+        try workload.finish()
+        try watch(disk) { try store.close() }
+        try verify(disk.imageAfterKill(), workload.committed...workload.committed, depth: 0)
+    }
+
+    /// Does something to the store on `disk`, and looks at every call it makes.
+    private func watch<Result>(_ disk: SimulatedDisk, _ body: () throws -> Result) throws -> Result {
+        disk.whenCalled = { [self] disk in look(disk) }
+        defer { disk.whenCalled = nil }
+        let result = try body()
+        if let failure { throw failure }
+        return result
+    }
+
+    /// A call of the workload is under way.
+    private func look(_ disk: SimulatedDisk) {
+        guard failure == nil else { return }
+        do {
+            let newest = workload.committed
+            for hasGarbage in [false, true] {
+                let loss = PowerLoss(seed: random.next(), hasGarbage: hasGarbage)
+                try verify(disk.image(after: loss), workload.durable...newest, depth: 0)
+            }
+            if random.oneIn(3) {
+                try verify(disk.imageAfterKill(), max(workload.written, workload.durable)...newest, depth: 0)
+            }
+            if random.oneIn(8) { try loseNeighbour(disk) }
+        } catch {
+            failure = ProofFailure("crash at call \(disk.calls), \(disk.operations.last?.rawValue ?? ""): \(error)")
+        }
+    }
+
+    /// Opens what a crash left. `allowed`: the states it may be in.
+    private func verify(_ image: DiskImage?, _ allowed: ClosedRange<Int>, depth: Int) throws {
+        states[depth] += 1
+        let disk = try SimulatedDisk(image)
+        // A recovery is cut at each of its calls, but only some recoveries are.
+        var cuts: [DiskImage?] = []
+        let isCut = depth < Self.deepest && random.oneIn([8, 20, 30][depth])
+        let collected = Cuts()
+        if isCut { collectCuts(of: disk, in: collected) }
+        let store = try TreeStore.open(file: disk, options: options)
+        disk.whenCalled = nil
+        cuts = collected.images
+        let found = try stateIndex(store, allowed)
+        try expectSound(store)
+        for cut in cuts { try verify(cut, found...found, depth: depth + 1) }
+        if random.oneIn(12) { try expectLife(disk, store) }
+    }
+
+    private final class Cuts: @unchecked Sendable {
+        // Sendable: used in one thread.
+        var images: [DiskImage?] = []
+    }
+
+    private func collectCuts(of disk: SimulatedDisk, in cuts: Cuts) {
+        let seed = random.next()
+        disk.whenCalled = { disk in
+            let loss = PowerLoss(seed: seed &+ UInt64(disk.calls), hasGarbage: disk.calls % 2 == 0)
+            cuts.images.append(disk.image(after: loss))
+            if disk.calls % 3 == 0 { cuts.images.append(disk.imageAfterKill()) }
+        }
+    }
+
+    /// Which commit's state the store is in.
+    private func stateIndex(_ store: TreeStore, _ allowed: ClosedRange<Int>) throws -> Int {
+        let digest = try store.digest()
+        if let index = allowed.first(where: { workload.digests[$0] == digest }) { return index }
+        let other = workload.digests.firstIndex(of: digest).map { "it is that of commit \($0)" } ?? "it is that of none"
+        throw ProofFailure("the content should be that of commit \(allowed), \(other)")
+    }
+
+    private func expectSound(_ store: TreeStore) throws {
+        var problems: [String] = []
+        let isSound = try store.check { problems.append($0) }
+        try expect(isSound && problems.isEmpty, "check: \(problems.joined(separator: "; "))")
+    }
+
+    /// The recovered store is of use: it commits, loses power, and is what it was.
+    private func expectLife(_ disk: SimulatedDisk, _ store: TreeStore) throws {
+        for round in 0..<3 {
+            let write = try store.beginWrite()
+            for name in Workload.treeNames {
+                guard let tree = try write.tree(name, create: true) else { continue }
+                try write.put(tree, [200, UInt8(round)], random.bytes(random.below(3000)))
+            }
+            try write.commit()
+        }
+        let digest = try store.digest()
+        if random.oneIn(2) { try store.close() }
+        let image = disk.image(after: PowerLoss(seed: random.next()))
+        let again = try TreeStore.open(file: try SimulatedDisk(image), options: options)
+        try expect(try again.digest() == digest, "commits after a recovery were lost")
+        try expectSound(again)
+    }
+
+    /// A sector beside one that was being written is destroyed: right, or an error that says so. What no store can tell
+    /// is whether the newest record before the one being written was whole: that one commit may be missing.
+    private func loseNeighbour(_ disk: SimulatedDisk) throws {
+        let image = disk.image(after: PowerLoss(seed: random.next(), losesNeighbour: true))
+        states[0] += 1
+        do {
+            let store = try TreeStore.open(file: try SimulatedDisk(image), options: options)
+            let digest = try store.digest()
+            let isKnown = workload.digests[max(0, workload.durable - 1)...].contains(digest)
+            try expect(isKnown, "a lost neighbour gave a wrong answer in silence")
+        } catch is StorageError {
+            refusals += 1
+        }
+    }
+
+    /// Power fails, or the process is killed, and the workload goes on with what is left.
+    private func crash(_ disk: SimulatedDisk) throws -> (SimulatedDisk, TreeStore) {
+        let isKilled = random.oneIn(3)
+        let image =
+            isKilled ? disk.imageAfterKill() : disk.image(after: PowerLoss(seed: random.next(), hasGarbage: true))
+        let next = try SimulatedDisk(image?.flattened())
+        let store = try TreeStore.open(file: next, options: options)
+        let least = isKilled ? max(workload.written, workload.durable) : workload.durable
+        try workload.resume(at: try stateIndex(store, least...workload.committed), store)
+        return (next, store)
+    }
+}

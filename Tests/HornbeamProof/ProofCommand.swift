@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command for long runs: what to prove, how much of it, from which seed. A failure names the seed that shows it
+// again.
+
+import Glibc
+import HornbeamPages
+import HornbeamTestSupport
+
+package enum ProofCommand {
+    /// Runs one proof; the exit status.
+    package static func run(_ arguments: [String]) -> Int32 {
+        guard arguments.count >= 2, let amount = Int(arguments[1]), amount > 0 else { return usage() }
+        let seed = arguments.count > 2 ? UInt64(arguments[2]) : SeededGenerator.seed
+        guard let seed else { return usage() }
+        do {
+            switch arguments[0] {
+            case "crash": try crash(amount, seed)
+            case "hostile": try hostile(amount, seed)
+            default: return usage()
+            }
+            return 0
+        } catch {
+            say("FAILED: \(arguments[0]) \(amount) \(seed): \(error)")
+            return 1
+        }
+    }
+
+    /// A line that is seen at once, into a pipe too.
+    private static func say(_ line: String) {
+        print(line)
+        fflush(nil)
+    }
+
+    private static func usage() -> Int32 {
+        say("usage: hornbeam-proof crash STATES [SEED] | hostile MUTATIONS [SEED]")
+        return 64
+    }
+
+    private static func crash(_ states: Int, _ seed: UInt64) throws {
+        let proof = CrashProof(seed: seed)
+        var shown = 0
+        try proof.run(states: states) { proof in
+            guard proof.total - shown >= 50_000 else { return }
+            shown = proof.total
+            say("seed \(seed): \(proof.total) of \(states) crash states, \(proof.lives) lives")
+        }
+        say("seed \(seed): \(proof.total) crash states \(proof.states) of \(proof.lives) lives, none wrong")
+    }
+
+    private static func hostile(_ mutations: Int, _ seed: UInt64) throws {
+        var proof = HostileProof(seed: seed)
+        try proof.run(mutations: mutations) { number in
+            // A hang ends the process by this signal.
+            alarm(60)
+            if number % 10_000 == 0, number > 0 { say("seed \(seed): \(number) of \(mutations) mutations") }
+        }
+        alarm(0)
+        say("seed \(seed): \(proof.mutations) hostile files, \(proof.refusals) refused, none wrong")
+    }
+}

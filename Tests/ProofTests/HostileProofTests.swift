@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that a medium damaged or somebody forged. `make hostile` runs the same for as many as asked.
+
+import HornbeamProof
+import HornbeamTestSupport
+import Testing
+
+@Suite("A hostile file")
+struct HostileProofTests {
+    @Test(
+        "gives right answers or typed errors when damaged, and never a trap or a hang",
+        arguments: SeededGenerator.seeds(2))
+    func mutations(seed: UInt64) throws {
+        var proof = HostileProof(seed: seed)
+        try proof.run(mutations: 800)
+        #expect(proof.refusals > 200)
+    }
+}
