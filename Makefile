@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 STRICT = -Xswiftc -warnings-as-errors
 SOURCES = Package.swift Sources Tests Examples Benchmarks/Package.swift Benchmarks/Sources fuzz/Package.swift fuzz/Sources
 
-.PHONY: demo test build deps lint format bench crash hostile fuzz install clean
+.PHONY: demo test build deps lint format bench crash hostile outside fuzz install clean
 
 demo: deps
 	Scripts/make-demo-data.sh data/debian
@@ -19,7 +19,13 @@ test: deps lint
 	$(SWIFT) test $(STRICT)
 	Scripts/run-proof.sh .build/debug crash 20000
 	Scripts/run-proof.sh .build/debug hostile 50000
-	Scripts/test-c-interface.sh
+	Scripts/install.sh .build/c-interface/prefix
+	PREFIX=$(CURDIR)/.build/c-interface/prefix Scripts/test-c-interface.sh
+	PREFIX=$(CURDIR)/.build/c-interface/prefix Scripts/test-outside.sh
+
+# Power losses, failing calls and damaged files through the C interface: FACTOR times as many as in a test run.
+outside: deps
+	Scripts/test-outside.sh $(or $(FACTOR),50) $(or $(SEED),1)
 
 build: deps
 	$(SWIFT) build -c release

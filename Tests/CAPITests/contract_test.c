@@ -1,0 +1,633 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sentences of hornbeam.h that say what a caller may rely on, one test each: options, lifetimes, handles, threads,
+// other processes. Runs in a folder given on the command line; prints "N passed, M failed" last.
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "checks.h"
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static void pause_ms(long milliseconds) {
+    nanosleep(&(struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000}, NULL);
+}
+
+static int open_with(const char *name, hb_options options, hb_store **store) {
+    options.struct_size = sizeof options;
+    return hb_open(name ? path_of(name) : NULL, &options, store);
+}
+
+// ---- Options
+
+static void any_size_of_options(void) {
+    // From every size that a caller may have been compiled with to sizes of the far future.
+    static unsigned char bytes[8192];
+    for (size_t size = 0; size <= sizeof bytes; size += size < 64 ? 1 : 61) {
+        memset(bytes, 0, sizeof bytes);
+        hb_options options = {.struct_size = size, .in_memory = 1};
+        memcpy(bytes, &options, sizeof options);
+        hb_store *store = NULL;
+        int result = hb_open(path_of("sizes.hornbeam"), (const hb_options *)bytes, &store);
+        CHECK(size > 0 && (size < 8 || size > 4096) ? result == HB_INVALID : result == HB_OK);
+        CHECK((result == HB_OK) == (store != NULL));
+        if (result == HB_OK) OK(hb_close(store));
+    }
+}
+
+static void extreme_options(void) {
+    const uint64_t sizes[] = {0, 1, 4095, 1 << 20, UINT32_MAX, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        for (uint32_t in_memory = 0; in_memory < 2; in_memory++) {
+            hb_options options = {.cache_bytes = sizes[i], .checkpoint_bytes = sizes[i], .in_memory = in_memory,
+                                  .lock_wait_ms = UINT32_MAX};
+            hb_store *store;
+            int result = open_with("extreme.hornbeam", options, &store);
+            CHECK(result == HB_OK || result == HB_INVALID);
+            if (result != HB_OK) continue;
+            hb_tree tree = letters(store, "abc");
+            hb_txn *txn = begin(store, HB_READ);
+            CHECK(has(txn, tree, "b", "b"));
+            hb_abort(txn);
+            OK(hb_close(store));
+        }
+    }
+}
+
+static void a_store_keeps_its_page_size(void) {
+    hb_store *store;
+    OK(open_with("pages.hornbeam", (hb_options){.page_size = 16384}, &store));
+    letters(store, "abc");
+    OK(hb_close(store));
+    OK(open_with("pages.hornbeam", (hb_options){.page_size = 4096}, &store));
+    OK(hb_check(store, NULL, NULL));
+    OK(hb_close(store));
+}
+
+// ---- One store of a file
+
+static void two_stores_of_one_file(void) {
+    hb_store *store, *second;
+    OK(hb_open(path_of("twice.hornbeam"), NULL, &store));
+    letters(store, "abc");
+    OK(hb_close(store));
+    CHECK(symlink("twice.hornbeam", path_of("other name")) == 0);
+    CHECK(link(path_of("twice.hornbeam"), path_of("hard link")) == 0);
+    const char *const names[] = {"twice.hornbeam", "other name", "hard link", "./twice.hornbeam"};
+    for (uint32_t first = 0; first < 2; first++) {
+        OK(open_with("twice.hornbeam", (hb_options){.read_only = first}, &store));
+        for (int i = 0; i < 8; i++) {
+            second = (hb_store *)&second;
+            RESULT(open_with(names[i / 2], (hb_options){.read_only = (uint32_t)i % 2}, &second), HB_BUSY);
+            CHECK(second == NULL);
+        }
+        // The one that is open has not noticed.
+        hb_txn *txn = begin(store, HB_READ);
+        hb_tree tree;
+        OK(hb_tree_open(txn, "t", 0, &tree));
+        CHECK(has(txn, tree, "c", "c"));
+        hb_abort(txn);
+        OK(hb_close(store));
+    }
+    OK(hb_open(path_of("twice.hornbeam"), NULL, &store));
+    OK(hb_close(store));
+}
+
+// A child that holds the store open for a while.
+static pid_t hold_open(const char *name, long milliseconds) {
+    int ready[2];
+    char byte = 0;
+    CHECK(pipe(ready) == 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        hb_store *store;
+        if (hb_open(path_of(name), NULL, &store) != HB_OK || write(ready[1], &byte, 1) != 1) _exit(1);
+        pause_ms(milliseconds);
+        _exit(hb_close(store));
+    }
+    close(ready[1]);
+    CHECK(read(ready[0], &byte, 1) == 1);
+    close(ready[0]);
+    return pid;
+}
+
+static void waiting_for_another_process(void) {
+    hb_store *store;
+    pid_t pid = hold_open("wait.hornbeam", 600);
+    double start = now();
+    RESULT(hb_open(path_of("wait.hornbeam"), NULL, &store), HB_BUSY);
+    CHECK(now() - start < 0.3);
+    start = now();
+    RESULT(open_with("wait.hornbeam", (hb_options){.lock_wait_ms = 100}, &store), HB_BUSY);
+    CHECK(now() - start >= 0.09);
+    OK(open_with("wait.hornbeam", (hb_options){.lock_wait_ms = 20000}, &store));
+    CHECK(now() - start < 5);
+    OK(hb_close(store));
+    int status = 0;
+    waitpid(pid, &status, 0);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void a_dead_process_holds_nothing(void) {
+    hb_store *store;
+    pid_t pid = hold_open("dead.hornbeam", 60000);
+    RESULT(hb_open(path_of("dead.hornbeam"), NULL, &store), HB_BUSY);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    OK(hb_open(path_of("dead.hornbeam"), NULL, &store));
+    OK(hb_close(store));
+}
+
+// ---- Read-only stores
+
+static void a_read_only_store_refuses_changes(void) {
+    hb_store *store;
+    OK(hb_open(path_of("fixed.hornbeam"), NULL, &store));
+    letters(store, "abc");
+    OK(hb_close(store));
+    struct stat before, after;
+    CHECK(stat(path_of("fixed.hornbeam"), &before) == 0);
+    OK(open_with("fixed.hornbeam", (hb_options){.read_only = 1}, &store));
+    hb_txn *txn = begin(store, HB_READ);
+    hb_tree tree;
+    RESULT(hb_tree_open(txn, "new", HB_TREE_CREATE, &tree), HB_READ_ONLY);
+    OK(hb_tree_open(txn, "t", HB_TREE_CREATE, &tree));
+    RESULT(hb_put(txn, tree, S("d"), S("d")), HB_READ_ONLY);
+    hb_abort(txn);
+    RESULT(hb_checkpoint(store), HB_READ_ONLY);
+    RESULT(hb_compact(store), HB_READ_ONLY);
+    OK(hb_check(store, NULL, NULL));
+    OK(hb_backup(store, path_of("fixed copy")));
+    OK(hb_close(store));
+    CHECK(stat(path_of("fixed.hornbeam"), &after) == 0 && before.st_size == after.st_size);
+}
+
+// ---- Lifetimes
+
+static void slices_of_a_read_live_as_long_as_it(void) {
+    hb_store *store = file_store("lifetimes.hornbeam");
+    hb_txn *txn = begin(store, HB_WRITE);
+    hb_tree tree = tree_of(txn, "t");
+    static char large[100000];
+    memset(large, 'l', sizeof large);
+    for (uint32_t i = 0; i < 500; i++) {
+        OK(hb_put(txn, tree, (hb_slice){&i, sizeof i}, (hb_slice){large, i % 50 == 0 ? sizeof large : i}));
+    }
+    OK(hb_commit(txn));
+    static hb_slice held[500];
+    hb_txn *reader = begin(store, HB_READ);
+    for (uint32_t i = 0; i < 500; i++) OK(hb_get(reader, tree, (hb_slice){&i, sizeof i}, &held[i]));
+    // The writer replaces everything, several times over, with checkpoints between.
+    for (int round = 0; round < 6; round++) {
+        txn = begin(store, HB_WRITE);
+        for (uint32_t i = 0; i < 500; i++) OK(hb_put(txn, tree, (hb_slice){&i, sizeof i}, S("replaced")));
+        if (round == 3) OK(hb_delete_range(txn, tree, OPEN, OPEN, NULL));
+        OK(hb_commit(txn));
+        OK(hb_checkpoint(store));
+    }
+    for (uint32_t i = 0; i < 500; i++) {
+        CHECK(held[i].size == (i % 50 == 0 ? sizeof large : i) && memcmp(held[i].data, large, held[i].size) == 0);
+    }
+    hb_abort(reader);
+    OK(hb_close(store));
+}
+
+static void slices_of_a_write_live_until_its_next_change(void) {
+    hb_store *store = memory_store();
+    hb_txn *txn = begin(store, HB_WRITE);
+    hb_tree tree = tree_of(txn, "t");
+    OK(hb_put(txn, tree, S("a"), S("first")));
+    OK(hb_put(txn, tree, S("b"), S("second")));
+    hb_slice a, b, key, value;
+    hb_cursor *cursor;
+    uint64_t count;
+    OK(hb_get(txn, tree, S("a"), &a));
+    OK(hb_get(txn, tree, S("b"), &b));
+    // All that follows changes nothing.
+    OK(hb_cursor_open(txn, tree, &cursor));
+    OK(hb_cursor_last(cursor));
+    OK(hb_cursor_entry(cursor, &key, &value));
+    OK(hb_cursor_first(cursor));
+    OK(hb_count(txn, tree, OPEN, OPEN, &count));
+    RESULT(hb_delete(txn, tree, S("c")), HB_NOT_FOUND);
+    RESULT(hb_put(txn, tree, OPEN, S("c")), HB_INVALID);
+    OK(hb_tree_open(txn, "t", HB_TREE_CREATE, &tree));
+    CHECK(equal(a, "first") && equal(b, "second"));
+    // A slice as the argument of the change that ends it; of another tree too.
+    hb_tree other = tree_of(txn, "other");
+    OK(hb_get(txn, tree, S("a"), &a));
+    OK(hb_put(txn, other, a, a));
+    CHECK(has(txn, other, "first", "first"));
+    OK(hb_get(txn, other, S("first"), &a));
+    OK(hb_delete(txn, other, a));
+    OK(hb_get(txn, tree, S("a"), &a));
+    OK(hb_get(txn, tree, S("b"), &b));
+    OK(hb_append(txn, other, a, b));
+    CHECK(has(txn, other, "first", "second"));
+    OK(hb_get(txn, tree, S("b"), &b));
+    OK(hb_delete_range(txn, other, OPEN, b, &count));
+    CHECK(count == 1);
+    hb_cursor_close(cursor);
+    OK(hb_commit(txn));
+    OK(hb_close(store));
+}
+
+static void handles_outlive_what_they_name(void) {
+    hb_store *store = memory_store();
+    hb_tree tree = letters(store, "abc");
+    hb_txn *txn = begin(store, HB_WRITE);
+    hb_cursor *cursor, *second;
+    OK(hb_cursor_open(txn, tree, &cursor));
+    OK(hb_cursor_open(txn, tree, &second));
+    OK(hb_cursor_next(cursor));
+    OK(hb_commit(txn));
+    OK(hb_close(store));
+    hb_slice key, value;
+    RESULT(hb_cursor_entry(cursor, &key, &value), HB_INVALID);
+    RESULT(hb_cursor_next(cursor), HB_INVALID);
+    RESULT(hb_get(txn, tree, S("a"), &value), HB_INVALID);
+    RESULT(hb_commit(txn), HB_INVALID);
+    hb_abort(txn);
+    RESULT(hb_begin(store, HB_READ, &txn), HB_INVALID);
+    CHECK(txn == NULL);
+    RESULT(hb_close(store), HB_INVALID);
+    hb_cursor_close(cursor);
+    hb_cursor_close(cursor);
+    hb_cursor_close(second);
+    RESULT(hb_cursor_next(second), HB_INVALID);
+}
+
+static void tree_numbers_last_as_long_as_their_store(void) {
+    hb_store *store = file_store("numbers.hornbeam");
+    hb_txn *reader = begin(store, HB_READ), *txn = begin(store, HB_WRITE);
+    hb_tree first = tree_of(txn, "first"), second = tree_of(txn, "second"), found;
+    OK(hb_put(txn, first, S("a"), S("1")));
+    OK(hb_commit(txn));
+    // A snapshot from before doesn't know it; every later transaction does, without opening it by name.
+    hb_slice value;
+    RESULT(hb_get(reader, first, S("a"), &value), HB_INVALID);
+    hb_abort(reader);
+    OK(hb_checkpoint(store));
+    txn = begin(store, HB_WRITE);
+    CHECK(has(txn, first, "a", "1"));
+    OK(hb_put(txn, second, S("b"), S("2")));
+    OK(hb_tree_drop(txn, "second"));
+    RESULT(hb_put(txn, second, S("b"), S("2")), HB_INVALID);
+    hb_abort(txn);
+    txn = begin(store, HB_WRITE);
+    // The drop was undone.
+    OK(hb_put(txn, second, S("b"), S("2")));
+    OK(hb_tree_drop(txn, "first"));
+    OK(hb_tree_open(txn, "first", HB_TREE_CREATE, &found));
+    CHECK(found != first);
+    RESULT(hb_get(txn, first, S("a"), &value), HB_INVALID);
+    OK(hb_commit(txn));
+    txn = begin(store, HB_READ);
+    RESULT(hb_get(txn, first, S("a"), &value), HB_INVALID);
+    CHECK(count_of(txn, found) == 0 && has(txn, second, "b", "2"));
+    hb_abort(txn);
+    OK(hb_close(store));
+    // Of the same file, but not of this store.
+    store = file_store("numbers.hornbeam");
+    txn = begin(store, HB_WRITE);
+    RESULT(hb_get(txn, second, S("b"), &value), HB_INVALID);
+    RESULT(hb_put(txn, second, S("b"), S("b")), HB_INVALID);
+    OK(hb_commit(txn));
+    OK(hb_close(store));
+}
+
+// ---- Cursors
+
+static void a_cursor_beyond_an_end_while_writing(void) {
+    hb_store *store = memory_store();
+    hb_tree tree = letters(store, "bc");
+    hb_txn *txn = begin(store, HB_WRITE);
+    hb_cursor *cursor;
+    OK(hb_cursor_open(txn, tree, &cursor));
+    RESULT(hb_cursor_prev(cursor), HB_NOT_FOUND);
+    OK(hb_put(txn, tree, S("a"), S("a")));
+    OK(hb_cursor_next(cursor));
+    CHECK(at(cursor, "a"));
+    OK(hb_cursor_last(cursor));
+    RESULT(hb_cursor_next(cursor), HB_NOT_FOUND);
+    CHECK(at(cursor, NULL));
+    OK(hb_put(txn, tree, S("d"), S("d")));
+    OK(hb_cursor_prev(cursor));
+    CHECK(at(cursor, "d"));
+    RESULT(hb_cursor_next(cursor), HB_NOT_FOUND);
+    OK(hb_delete_range(txn, tree, OPEN, OPEN, NULL));
+    RESULT(hb_cursor_prev(cursor), HB_NOT_FOUND);
+    RESULT(hb_cursor_next(cursor), HB_NOT_FOUND);
+    OK(hb_put(txn, tree, S("m"), S("m")));
+    OK(hb_cursor_first(cursor));
+    CHECK(at(cursor, "m"));
+    OK(hb_cursor_at(cursor, 0));
+    RESULT(hb_cursor_at(cursor, 1), HB_NOT_FOUND);
+    RESULT(hb_cursor_seek(cursor, OPEN), HB_INVALID);
+    hb_cursor_close(cursor);
+    hb_abort(txn);
+    OK(hb_close(store));
+}
+
+static void a_cursor_shows_what_its_own_transaction_wrote(void) {
+    hb_store *store = memory_store();
+    hb_tree tree = letters(store, "bd");
+    hb_txn *txn = begin(store, HB_WRITE);
+    hb_cursor *cursor;
+    hb_slice key, value;
+    OK(hb_cursor_open(txn, tree, &cursor));
+    OK(hb_cursor_seek(cursor, S("b")));
+    OK(hb_put(txn, tree, S("b"), S("another value")));
+    OK(hb_cursor_entry(cursor, &key, &value));
+    CHECK(equal(key, "b") && equal(value, "another value"));
+    OK(hb_delete(txn, tree, S("b")));
+    RESULT(hb_cursor_entry(cursor, &key, &value), HB_NOT_FOUND);
+    CHECK(key.data == NULL && value.data == NULL);
+    OK(hb_put(txn, tree, S("c"), S("c")));
+    OK(hb_cursor_next(cursor));
+    CHECK(at(cursor, "c"));
+    hb_cursor_close(cursor);
+    hb_abort(txn);
+    OK(hb_close(store));
+}
+
+// ---- Many at once
+
+static void many_keys_at_once(void) {
+    enum { COUNT = 5000 };
+    static uint32_t numbers[COUNT];
+    static hb_slice keys[COUNT], values[COUNT];
+    static char large[9000];
+    hb_store *store = file_store("many.hornbeam");
+    hb_txn *txn = begin(store, HB_WRITE);
+    hb_tree tree = tree_of(txn, "t");
+    memset(large, 'x', sizeof large);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        numbers[i] = i * 2654435761u;
+        keys[i] = (hb_slice){&numbers[i], 4};
+        if (i % 3) OK(hb_put(txn, tree, keys[i], (hb_slice){large, i % 97 == 0 ? sizeof large : i % 40}));
+    }
+    for (int round = 0; round < 2; round++) {
+        OK(hb_get_many(txn, tree, keys, values, COUNT));
+        for (uint32_t i = 0; i < COUNT; i++) {
+            size_t size = i % 97 == 0 ? sizeof large : i % 40;
+            CHECK(i % 3 == 0 ? values[i].data == NULL && values[i].size == 0
+                             : values[i].data != NULL && values[i].size == size &&
+                                   memcmp(values[i].data, large, size) == 0);
+        }
+        OK(hb_commit(txn));
+        txn = begin(store, HB_READ);
+    }
+    RESULT(hb_get_many(txn, tree + 1, keys, values, COUNT), HB_INVALID);
+    CHECK(values[1].data == NULL);
+    hb_abort(txn);
+    OK(hb_close(store));
+}
+
+// ---- Threads
+
+static hb_store *shared;
+static hb_tree shared_tree;
+
+static void *commit_many(void *argument) {
+    uint32_t writer = (uint32_t)(uintptr_t)argument;
+    for (uint32_t i = 0; i < 60; i++) {
+        hb_txn *txn = begin(shared, HB_WRITE);
+        uint32_t key[2] = {writer, i};
+        uint64_t before = count_of(txn, shared_tree), after;
+        OK(hb_put(txn, shared_tree, (hb_slice){key, sizeof key}, S("v")));
+        OK(hb_commit(txn));
+        // What was acknowledged is there for whoever comes next.
+        txn = begin(shared, HB_READ);
+        after = count_of(txn, shared_tree);
+        CHECK(after > before);
+        hb_slice value;
+        OK(hb_get(txn, shared_tree, (hb_slice){key, sizeof key}, &value));
+        hb_abort(txn);
+    }
+    return NULL;
+}
+
+static void writers_on_many_threads(void) {
+    shared = file_store("writers.hornbeam");
+    shared_tree = letters(shared, "");
+    pthread_t threads[8];
+    for (uintptr_t i = 0; i < 8; i++) pthread_create(&threads[i], NULL, commit_many, (void *)i);
+    for (int i = 0; i < 8; i++) pthread_join(threads[i], NULL);
+    OK(hb_check(shared, NULL, NULL));
+    OK(hb_close(shared));
+    shared = file_store("writers.hornbeam");
+    hb_txn *txn = begin(shared, HB_READ);
+    OK(hb_tree_open(txn, "t", 0, &shared_tree));
+    CHECK(count_of(txn, shared_tree) == 8 * 60);
+    hb_abort(txn);
+    OK(hb_close(shared));
+}
+
+static void *finish(void *txn) {
+    pause_ms(100);
+    OK(hb_put(txn, shared_tree, S("handed over"), S("v")));
+    OK(hb_commit(txn));
+    return NULL;
+}
+
+static void a_write_may_end_where_it_did_not_begin(void) {
+    shared = memory_store();
+    shared_tree = letters(shared, "a");
+    for (int round = 0; round < 3; round++) {
+        hb_txn *txn = begin(shared, HB_WRITE);
+        pthread_t thread;
+        pthread_create(&thread, NULL, finish, txn);
+        // This thread began the other one, but has handed it on: it waits, as any thread does.
+        hb_txn *next = begin(shared, HB_WRITE);
+        CHECK(has(next, shared_tree, "handed over", "v"));
+        OK(hb_delete(next, shared_tree, S("handed over")));
+        OK(hb_commit(next));
+        pthread_join(thread, NULL);
+    }
+    OK(hb_close(shared));
+}
+
+static void waiting_for_oneself_is_told(void) {
+    shared = memory_store();
+    shared_tree = letters(shared, "a");
+    hb_txn *txn = begin(shared, HB_WRITE), *second = (hb_txn *)&second;
+    double start = now();
+    RESULT(hb_begin(shared, HB_WRITE, &second), HB_INVALID);
+    CHECK(second == NULL && now() - start < 10);
+    RESULT(hb_begin(shared, HB_WRITE | HB_NOWAIT, &second), HB_BUSY);
+    OK(hb_put(txn, shared_tree, S("b"), S("b")));
+    OK(hb_commit(txn));
+    OK(hb_close(shared));
+}
+
+static void *read_and_wait(void *ready) {
+    hb_txn *txn = begin(shared, HB_READ);
+    *(_Atomic bool *)ready = true;
+    pause_ms(100);
+    hb_abort(txn);
+    return NULL;
+}
+
+static void closing_waits_for_nobody(void) {
+    shared = memory_store();
+    _Atomic bool is_ready = false;
+    pthread_t thread;
+    pthread_create(&thread, NULL, read_and_wait, &is_ready);
+    while (!is_ready) pause_ms(1);
+    double start = now();
+    RESULT(hb_close(shared), HB_BUSY);
+    CHECK(now() - start < 0.09);
+    pthread_join(thread, NULL);
+    OK(hb_close(shared));
+    RESULT(hb_close(shared), HB_INVALID);
+}
+
+static _Atomic bool stop;
+
+static void *open_and_close(void *store) {
+    while (!stop) {
+        hb_txn *txn;
+        int result = hb_begin(store, HB_READ, &txn);
+        CHECK(result == HB_OK || result == HB_INVALID);
+        if (result == HB_OK) hb_abort(txn);
+    }
+    return NULL;
+}
+
+static void closing_races_with_beginning(void) {
+    for (int round = 0; round < 30; round++) {
+        hb_store *store = memory_store();
+        stop = false;
+        pthread_t threads[2];
+        for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, open_and_close, store);
+        int result;
+        while ((result = hb_close(store)) == HB_BUSY) pause_ms(0);
+        CHECK(result == HB_OK);
+        stop = true;
+        for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    }
+}
+
+// ---- Looking after a store
+
+static void *keep_committing(void *unused) {
+    (void)unused;
+    for (uint32_t i = 0; !stop; i++) {
+        hb_txn *txn = begin(shared, HB_WRITE);
+        OK(hb_durability(txn, HB_DURABLE_NONE));
+        // Always in pairs.
+        uint32_t key[2] = {i % 3000, 0};
+        OK(hb_put(txn, shared_tree, (hb_slice){key, sizeof key}, (hb_slice){&i, sizeof i}));
+        key[1] = 1;
+        OK(hb_put(txn, shared_tree, (hb_slice){key, sizeof key}, (hb_slice){&i, sizeof i}));
+        OK(hb_commit(txn));
+    }
+    return NULL;
+}
+
+static void check_and_backup_beside_a_writer(void) {
+    shared = file_store("busy writer.hornbeam");
+    shared_tree = letters(shared, "");
+    stop = false;
+    pthread_t thread;
+    pthread_create(&thread, NULL, keep_committing, NULL);
+    for (int round = 0; round < 3; round++) {
+        pause_ms(60);
+        OK(hb_check(shared, NULL, NULL));
+        OK(hb_checkpoint(shared));
+        unlink(path_of("pairs"));
+        OK(hb_backup(shared, path_of("pairs")));
+        hb_store *copy = file_store("pairs");
+        OK(hb_check(copy, NULL, NULL));
+        hb_txn *txn = begin(copy, HB_READ);
+        hb_tree tree;
+        OK(hb_tree_open(txn, "t", 0, &tree));
+        CHECK(count_of(txn, tree) % 2 == 0);
+        hb_abort(txn);
+        OK(hb_close(copy));
+    }
+    stop = true;
+    pthread_join(thread, NULL);
+    OK(hb_close(shared));
+}
+
+static void backups_that_cannot_be(void) {
+    hb_store *store = file_store("backed up.hornbeam");
+    letters(store, "abc");
+    CHECK(mkdir(path_of("a folder"), 0755) == 0);
+    CHECK(symlink("nowhere", path_of("dangling")) == 0);
+    RESULT(hb_backup(store, path_of("a folder")), HB_EXISTS);
+    RESULT(hb_backup(store, path_of("dangling")), HB_EXISTS);
+    RESULT(hb_backup(store, path_of("backed up.hornbeam")), HB_EXISTS);
+    RESULT(hb_backup(store, path_of("no folder/copy")), HB_IO);
+    RESULT(hb_backup(store, ""), HB_INVALID);
+    RESULT(hb_backup(store, "\xff"), HB_INVALID);
+    RESULT(hb_backup(store, NULL), HB_INVALID);
+    OK(hb_check(store, NULL, NULL));
+    OK(hb_close(store));
+}
+
+static void a_failed_open_leaves_nothing(void) {
+    hb_store *store = (hb_store *)&store;
+    RESULT(hb_open(path_of("no folder/store"), NULL, &store), HB_IO);
+    CHECK(store == NULL);
+    RESULT(open_with("absent.hornbeam", (hb_options){.read_only = 1}, &store), HB_IO);
+    CHECK(access(path_of("absent.hornbeam"), F_OK) != 0);
+    CHECK(mkfifo(path_of("fifo"), 0644) == 0);
+    RESULT(hb_open(path_of("fifo"), NULL, &store), HB_INVALID);
+    int file = open(path_of("empty file"), O_CREAT | O_WRONLY, 0644);
+    close(file);
+    RESULT(hb_open(path_of("empty file"), NULL, &store), HB_INVALID);
+    struct stat status;
+    CHECK(stat(path_of("empty file"), &status) == 0 && status.st_size == 0);
+    CHECK(symlink("loop", path_of("loop")) == 0);
+    RESULT(hb_open(path_of("loop"), NULL, &store), HB_IO);
+}
+
+// ---- All of them
+
+static const struct test tests[] = {
+    TEST(any_size_of_options),
+    TEST(extreme_options),
+    TEST(a_store_keeps_its_page_size),
+    TEST(two_stores_of_one_file),
+    TEST(waiting_for_another_process),
+    TEST(a_dead_process_holds_nothing),
+    TEST(a_read_only_store_refuses_changes),
+    TEST(slices_of_a_read_live_as_long_as_it),
+    TEST(slices_of_a_write_live_until_its_next_change),
+    TEST(handles_outlive_what_they_name),
+    TEST(tree_numbers_last_as_long_as_their_store),
+    TEST(a_cursor_beyond_an_end_while_writing),
+    TEST(a_cursor_shows_what_its_own_transaction_wrote),
+    TEST(many_keys_at_once),
+    TEST(writers_on_many_threads),
+    TEST(a_write_may_end_where_it_did_not_begin),
+    TEST(waiting_for_oneself_is_told),
+    TEST(closing_waits_for_nobody),
+    TEST(closing_races_with_beginning),
+    TEST(check_and_backup_beside_a_writer),
+    TEST(backups_that_cannot_be),
+    TEST(a_failed_open_leaves_nothing),
+};
+
+int main(int count, char **arguments) {
+    if (count < 2) {
+        fprintf(stderr, "usage: %s FOLDER [TEST]\n", arguments[0]);
+        return 2;
+    }
+    folder = arguments[1];
+    return run_tests(tests, sizeof tests / sizeof tests[0], count > 2 ? arguments[2] : NULL);
+}
