@@ -67,7 +67,7 @@ extension PageStore {
             do throws(StorageError) {
                 try CheckpointPlan.zero(header.journal, file)
                 try store.checkpoint(empty, growJournal: false) {}
-                try side.announcer?.begin(side)
+                try side.announcer?.begin(side, isWhole: true)
                 try file.giveName()
             } catch .failed(let cause) {
                 throw cause
@@ -103,8 +103,8 @@ extension PageStore {
         }
     }
 
-    /// Reads the header while a checkpoint may be writing it: each slot for itself may be found half written, and a slow
-    /// reader can meet both writes.
+    /// Reads the header while a checkpoint may be writing it: each slot for itself may be found half written, and a
+    /// slow reader can meet both writes.
     private static func headerBesideWriter(_ file: LinuxFile) throws(StorageError) -> HeaderSlot {
         let reader = FileReader(file, mapping: file.mapping)
         for _ in 0..<3 {

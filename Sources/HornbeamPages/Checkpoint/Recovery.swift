@@ -18,7 +18,7 @@ extension PageStore {
             }
             return
         }
-        try side.announcer?.begin(side)
+        try side.announcer?.begin(side, isWhole: chain.isEmpty)
         try renewStaleSlots()
         for entry in chain {
             try reader.withPayload(of: entry) { (payload) throws(StorageError) in
@@ -27,7 +27,6 @@ extension PageStore {
         }
         if chain.isEmpty && tail == .clean {
             side.journal = JournalWriter(after: side.header)
-            side.announcer?.tell(side.header.transaction, side.header.root, side)
             return
         }
         do throws(StorageError) {

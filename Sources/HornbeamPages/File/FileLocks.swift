@@ -4,8 +4,10 @@
 //
 //   offset                  held
 //   2^61          gate      for a moment by whoever finds out whether a writer lives: shared by readers, exclusive by
-//                           a writer until the shared root says that it has begun
+//                           a writer until its life has begun
 //   2^61 + 1      writer    exclusive by the one store that may write, as long as it is open
+//   2^61 + 2^60   life      exclusive by the writer, once it may change the file: a random byte of 2^60, which names
+//     + life                its life, so that readers know whether the shared root is its word or a former one's
 //   2^62 + t      reader    shared by every store in another process with a snapshot of transaction t
 //
 // A reader's pin is the lock itself: it needs no right to write, no slot, and there is no limit on their number.
@@ -45,6 +47,9 @@ final class FileLocks: Neighbours {
 
     static var gate: UInt64 { 1 << 61 }
     static var writer: UInt64 { gate + 1 }
+    /// A life is less than this.
+    static var lives: UInt64 { 1 << 60 }
+    private static var firstLife: UInt64 { gate + lives }
     /// The first reader's byte: that of transaction 0.
     static var readers: UInt64 { 1 << 62 }
 
@@ -76,7 +81,18 @@ final class FileLocks: Neighbours {
     /// Whether it could be had; nobody holds it for long.
     func tryGate(_ mode: LockCalls.Mode) throws(StorageError) -> Bool { try take(mode, Self.gate) }
 
-    func writerHasBegun() { openGate() }
+    func begin(life: UInt64) throws(StorageError) {
+        guard try take(.exclusive, Self.firstLife + life) else {
+            throw .io(operation: "lock", path: path, errno: EAGAIN)
+        }
+    }
+
+    func hasBegun() { openGate() }
+
+    /// The life of the writer that has the file in another process; nil if there is none, or it has not begun.
+    func life() throws(StorageError) -> UInt64? {
+        try find(Self.firstLife..<Self.firstLife + Self.lives).map { $0.lowerBound - Self.firstLife }
+    }
 
     func openGate() { change(.none, Self.gate, 1) }
 

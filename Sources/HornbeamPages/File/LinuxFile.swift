@@ -69,7 +69,7 @@ package final class LinuxFile: StoreFile {
 
 extension LinuxFile {
     /// Opens the file at `path`, or makes a new, still unnamed and empty one if there is none. For writing, it has the
-    /// writer's lock and the gate: `writerHasBegun` opens that again.
+    /// writer's lock and the gate: `hasBegun` opens that again.
     static func open(
         path: String, options: StoreOptions, locks: LockCalls = .system
     ) throws(StorageError) -> LinuxFile {

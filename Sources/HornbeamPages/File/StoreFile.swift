@@ -44,8 +44,10 @@ extension StoreFile {
 
 /// Stores of other processes that have the same file open for reading, as its writer sees them. Any thread.
 package protocol Neighbours: Sendable {
+    /// Lets them know that a writer with this number (less than 2^60) may change the file from now on.
+    func begin(life: UInt64) throws(StorageError)
     /// The transactions whose states they have snapshots of.
     func pins() throws(StorageError) -> [Range<UInt64>]
-    /// The shared root says that this writer has the file: they may go by it from now on.
-    func writerHasBegun()
+    /// The writer knows who was there before: others may come again.
+    func hasBegun()
 }

@@ -9,7 +9,8 @@
 //
 // If the reader's second look (3) still sees the former state, the writer had not finished 1; so its 2 comes after the
 // pin, and finds it. A pin that is found late, or of a dead reader that the kernel has not cleared away yet, only
-// delays the reuse of pages.
+// delays the reuse of pages. The beginning of a writer's life counts as telling: the state is the checkpoint's then,
+// and nothing is written (opening and closing a store leaves its file as it was), except where it must be recovered.
 //
 // A writer that opens a file may find readers of the life before. What they see can lie anywhere in what its space map
 // calls free, for the former writer told states that no checkpoint had reached. So nothing that was free then is used
@@ -19,14 +20,16 @@
 final class Announcer {
     private let file: any StoreFile
     private let neighbours: any Neighbours
-    private let life = UInt64.random(in: 1...UInt64.max)
     private let sector: UnsafeMutableRawPointer
     private var newest: SharedRoot
+    /// The newest state that others know of; nil before they know any of this life.
+    private var told: UInt64?
     /// Former told states, each pinned once, until no reader has it.
     private var former: [UInt64] = []
     /// Nobody knows which of the told states others see: all stay pinned.
     private var isUncertain = false
     private var inheritance: Inheritance?
+    private var hasBegun = false
 
     /// Pins that were there before this life, and what is kept for them.
     private struct Inheritance {
@@ -40,6 +43,7 @@ final class Announcer {
         guard let neighbours = file.neighbours else { return nil }
         self.file = file
         self.neighbours = neighbours
+        let life = UInt64.random(in: 1..<FileLocks.lives)
         newest = SharedRoot(identity: SharedRoot.Identity(life: life, sequence: 0))
         sector = .allocate(byteCount: FileFormat.sectorSize, alignment: 8)
     }
@@ -50,25 +54,34 @@ final class Announcer {
     var olderStates: Int { former.count + (inheritance == nil ? 0 : 1) }
 
     /// Begins this life of the file: from here on nobody goes by what an earlier writer told. Nothing of the file may
-    /// have been changed before; the space map and the last checkpoint's pin are in place.
-    func begin(_ side: WriterSide) throws(StorageError) {
-        try write(newest)
+    /// have been changed before; the space map and the last checkpoint's pin are in place. `isWhole`: the checkpoint
+    /// has the newest state, the journal none.
+    func begin(_ side: WriterSide, isWhole: Bool) throws(StorageError) {
+        if !isWhole { try write(newest) }
+        try neighbours.begin(life: newest.identity.life)
         let pins = try neighbours.pins()
+        let checkpoint = side.header.transaction
         if !pins.isEmpty {
             let sectors = side.space.freeRuns()
             for run in sectors { side.space.retire(run) }
-            side.retired.pin(side.header.transaction)
-            inheritance = Inheritance(pins: pins, checkpoint: side.header.transaction, sectors: sectors)
+            side.retired.pin(checkpoint)
+            inheritance = Inheritance(pins: pins, checkpoint: checkpoint, sectors: sectors)
         }
-        neighbours.writerHasBegun()
+        if isWhole {
+            side.retired.pin(checkpoint)
+            told = checkpoint
+        }
+        hasBegun = true
+        neighbours.hasBegun()
     }
 
     /// Tells a state that is durable: the newest, or one that is pinned. It stays pinned until another one is told and
     /// no reader has it. A failure is no failure of the commit: others see an older state a little longer.
     func tell(_ transaction: UInt64, _ root: RootRecord, _ side: WriterSide) {
-        guard !newest.hasState || newest.transaction < transaction else { return }
+        guard hasBegun, told.map({ $0 < transaction }) ?? true else { return }
         side.retired.pin(transaction)
-        if newest.hasState { former.append(newest.transaction) }
+        if let told { former.append(told) }
+        told = transaction
         newest.transaction = transaction
         newest.root = root
         newest.fileSectors = side.space.sectorCount

@@ -2,11 +2,14 @@
 // Reading a file that another process may be writing: finds the newest state that its writer told, and pins it for as
 // long as a snapshot of it is open. Needs no right to write. See Announcer for the protocol.
 //
-//   what lives                  the newest state is
-//   a writer                    what it told, in the shared root
-//   nobody, file was closed     the checkpoint's, as long as the shared root stays as it was found
-//   nobody, file was not        found by recovering the file first, which needs the right to write
-//   a writer since              again what it told: each writer begins by changing the shared root
+//   what lives                      the newest state is
+//   a writer that has told one      in the shared root
+//   a writer that has told none     the checkpoint's, unless it is recovering: then there will be one in a moment
+//   nobody, the file was closed     the checkpoint's
+//   nobody, the file was not        found by recovering the file first, which needs the right to write
+//
+// What it found stays right as long as the shared root is the same and no other writer's life has begun: a writer that
+// dies leaves its word behind.
 
 import Synchronization
 
@@ -20,7 +23,9 @@ final class Follower: Sendable {
 
     /// Guarded by the mutex.
     private struct Held {
+        /// The shared root when the state was found, and the writer's life then; 0: nobody wrote.
         var identity = SharedRoot.Identity(life: 0, sequence: 0)
+        var life: UInt64 = 0
         var state = PublishedState(transaction: 0, root: RootRecord())
         /// The state is the header's: nobody writes.
         var isCheckpoint = false
@@ -33,6 +38,8 @@ final class Follower: Sendable {
     /// A state and where it was found.
     struct Found {
         var root: SharedRoot
+        /// The writer's; 0: nobody writes.
+        var life: UInt64
         /// Set when nobody writes: the checkpoint's header, whose state it is.
         var header: HeaderSlot?
     }
@@ -54,7 +61,7 @@ final class Follower: Sendable {
         try held.withLock { (held) throws(StorageError) in
             for _ in 0..<Self.attempts {
                 try renew(&held)
-                if try pin(held.state.transaction, for: held.identity, &held) { return held.state }
+                if try pin(held.state.transaction, &held) { return held.state }
             }
             throw .busy("\(file.path): its writer tells new states faster than one of them can be pinned")
         }
@@ -87,9 +94,7 @@ final class Follower: Sendable {
     }
 
     /// Pins the state unless another one was told meanwhile.
-    private func pin(
-        _ transaction: UInt64, for identity: SharedRoot.Identity, _ held: inout Held
-    ) throws(StorageError) -> Bool {
+    private func pin(_ transaction: UInt64, _ held: inout Held) throws(StorageError) -> Bool {
         if let count = held.snapshots[transaction] {
             held.snapshots[transaction] = count + 1
             return true
@@ -98,7 +103,7 @@ final class Follower: Sendable {
         atomicMemoryFence(ordering: .sequentiallyConsistent)
         let isNewest: Bool
         do throws(StorageError) {
-            isNewest = try SharedRoot.identity(reader) == identity
+            isNewest = try isCurrent(held)
         } catch {
             file.locks.unpin(transaction)
             throw error
@@ -113,12 +118,18 @@ final class Follower: Sendable {
 
     // MARK: The newest state
 
+    /// Whether nobody has told another state, or begun another life, since.
+    private func isCurrent(_ held: Held) throws(StorageError) -> Bool {
+        if let life = try file.locks.life(), life != held.life { return false }
+        return try SharedRoot.identity(reader) == held.identity
+    }
+
     /// Takes note of another state if one was told.
     private func renew(_ held: inout Held) throws(StorageError) {
-        let reader = reader
-        guard try SharedRoot.identity(reader) != held.identity else { return }
-        if let root = try SharedRoot.read(reader), root.hasState, root.identity.life == held.identity.life {
-            return try note(Found(root: root, header: nil), &held)
+        if try isCurrent(held) { return }
+        let root = try SharedRoot.read(reader)
+        if let root, root.hasState, root.identity.life == held.life, try file.locks.life() == held.life {
+            return try note(Found(root: root, life: held.life, header: nil), &held)
         }
         // Another life: whether its writer still opens the file, or has died in it, the gate tells.
         let found = try find { found in found }
@@ -135,10 +146,11 @@ final class Follower: Sendable {
         guard root.fileSectors <= UInt64(file.maximumBytes) >> FileFormat.sectorShift else {
             throw .unsupported("\(file.path) is larger than the address space this process may use")
         }
-        if root.identity.life != held.identity.life { verification.forgetBirths() }
+        if found.life != held.life { verification.forgetBirths() }
         let sectors = Swift.min(root.fileSectors, try file.size() >> FileFormat.sectorShift)
         verification.noteFileSize(sectors: sectors)
         held.identity = root.identity
+        held.life = found.life
         held.isCheckpoint = found.header != nil
         held.state = PublishedState(transaction: root.transaction, root: root.root)
         held.fileBytes = sectors << FileFormat.sectorShift
@@ -190,16 +202,21 @@ final class Follower: Sendable {
     private var reader: FileReader { FileReader(file, mapping: file.mapping) }
 
     private func look() throws(StorageError) -> Look {
-        if try file.locks.isWritten() {
-            guard let root = try SharedRoot.read(reader), root.hasState else { return .opening }
-            return .state(Found(root: root, header: nil))
+        let reader = reader
+        let life = try file.locks.life()
+        let told = try SharedRoot.read(reader)
+        if let told, let life, told.identity.life == life {
+            return told.hasState ? .state(Found(root: told, life: life, header: nil)) : .opening
         }
+        // With the gate closed a writer without a life can be on its way out only.
+        if life == nil, try file.locks.isWritten() { return .opening }
         let header = try PageStore.readHeader(file, reader)
-        guard try !PageStore.hasRecords(header, reader) else { return .notRecovered }
+        // What a living writer has in the journal it would have told if it were durable.
+        if life == nil, try PageStore.hasRecords(header, reader) { return .notRecovered }
         var root = SharedRoot(identity: try SharedRoot.identity(reader))
         root.transaction = header.transaction
         root.root = header.root
         root.fileSectors = try file.size() >> FileFormat.sectorShift
-        return .state(Found(root: root, header: header))
+        return .state(Found(root: root, life: life ?? 0, header: life == nil ? header : nil))
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared root, sector 2: the newest durable state, told to readers in other processes. It means something only to
-// those who know that its writer lives, or that nobody has written since they looked; it is never synced, and no
-// recovery reads it.
+// The shared root, sector 2: the newest durable state, told to readers in other processes. It means something only
+// while its writer lives, or to those who know that nobody has written since; it is never synced, and no recovery reads
+// it.
 //
 //   offset size
 //        0    8  the bytes "HBSHARED"
