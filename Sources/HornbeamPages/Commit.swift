@@ -1,76 +1,137 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commit: the redo record, then the pages, then the new state in memory. Durable first, visible second (invariant 3).
-// Up to the first write of the record everything can be undone; after it, a failure leaves the outcome unknown.
+// Commit: the pages to their places, the redo record to the journal, then, without the turn, the record to the medium
+// and the new state to the readers. Durable first, visible second (invariant 3). The pages need not be durable, because
+// recovery makes them again from the record; until the state is visible nobody can reach them.
 
 import Synchronization
 
 extension PageStore {
-    /// Publishes the writer's pages and root. Throws `.failed` if the outcome is unknown; after any other error the
-    /// caller aborts.
-    func commit(_ writer: PageWriter, redo: Bytes?, durability: Durability) throws(StorageError) {
+    /// The part of a commit that needs the turn. After it the caller ends the writer, gives the turn and calls
+    /// `complete`; nil: the commit is visible already. After an error the caller aborts: nothing has happened.
+    func enter(_ writer: PageWriter, redo: Bytes?, durability: Durability) throws(StorageError) -> PendingCommit? {
         #if HORNBEAM_CHECKS
             try checkFrames()
         #endif
+        side.usedNumber = writer.birth
+        let next = PublishedState(transaction: writer.birth, root: writer.root)
         guard file.isDurable else {
             try writePages()
-            return publish(writer)
+            publish(next, freed: writer.freed)
+            return nil
         }
-        guard let redo, side.journal?.fits(payload: redo.count) == true else {
-            return try commitByCheckpoint(writer)
+        try pipeline.checkBase()
+        guard let redo, try makeRoom(for: redo.count) else {
+            try commitByCheckpoint(next, freed: writer.freed)
+            return nil
         }
-        do throws(StorageError) {
-            side.journal?.append(redo, transaction: writer.birth)
-            try side.journal?.flush(durability, to: file)
-            try writePages()
-        } catch {
-            throw side.fail(error)
-        }
-        publish(writer)
-        if durability == .full { side.announcer?.tell(writer.birth, writer.root, side) }
+        try writePages()
+        let commit = PendingCommit(
+            state: next, base: side.tip, freed: writer.freed, born: writer.bornRuns, durability: durability)
+        try pipeline.enter(commit, redo: redo)
+        side.tip = next
+        return commit
+    }
+
+    /// Whether a record of this size has room in the journal, once a checkpoint that is under way has ended.
+    private func makeRoom(for size: Int) throws(StorageError) -> Bool {
+        if pipeline.fits(payload: size) { return true }
+        guard side.run != nil else { return false }
+        // Its error is not this commit's, which tries by a checkpoint of its own.
+        _ = concludeRun()
+        return pipeline.fits(payload: size)
+    }
+
+    /// The part without the turn: returns once the commit is as durable as it asked, and visible.
+    func complete(_ commit: PendingCommit) throws(StorageError) {
+        defer { tidy() }
+        try pipeline.wait(for: commit) { show($0, isDurable: $1) }
+    }
+
+    /// A commit without changes: makes earlier ones durable.
+    func makeDurable(_ durability: Durability) throws(StorageError) {
+        guard file.isDurable else { return }
+        try pipeline.makeDurable(durability) { show($0, isDurable: $1) }
+    }
+
+    /// Settles what is published, and checkpoints if that is due, unless somebody else has the turn: then they will.
+    private func tidy() {
+        guard turn.tryTake() else { return }
+        settle()
         checkpointIfDue()
+        turn.give()
     }
 
     /// A transaction without redo: its pages, then a checkpoint that reaches them, then it is visible.
-    private func commitByCheckpoint(_ writer: PageWriter) throws(StorageError) {
-        let next = PublishedState(transaction: writer.birth, root: writer.root)
-        let current = writer.view.transaction
+    private func commitByCheckpoint(
+        _ next: PublishedState, freed: [RetiredPages.Page]
+    ) throws(StorageError) {
+        try clearWay()
+        try writePages()
+        let current = side.tip.transaction
         side.retired.pin(current)
-        side.retire(writer.freed, death: writer.birth)
+        side.retire(freed, death: next.transaction)
         do throws(StorageError) {
-            try checkpoint(next, growJournal: false) { () throws(StorageError) in try writePages() }
+            try checkpoint(next)
         } catch {
             if case .failed = error { throw error }
-            // Out of space before anything was written: the abort that follows puts the pages themselves back.
+            // The abort that follows puts the pages themselves back.
             side.retired.forget(heldBy: current)
             side.unpin(current)
             throw error
         }
+        side.older.append(side.tip)
+        side.tip = next
         show(next)
+        side.collectPins()
+        noteStatistics()
     }
 
     /// Recovery's commit: the record is in the journal already.
     func publishReplayed(_ writer: PageWriter) throws(StorageError) {
+        side.usedNumber = writer.birth
         try writePages()
-        publish(writer)
+        publish(PublishedState(transaction: writer.birth, root: writer.root), freed: writer.freed)
     }
 
-    /// Makes the writer's state the newest, and retires what it does without.
-    private func publish(_ writer: PageWriter) {
-        // The state that was newest counts as pinned until nobody can begin to read it any more.
-        side.retired.pin(writer.view.transaction)
-        side.retire(writer.freed, death: writer.birth)
-        show(PublishedState(transaction: writer.birth, root: writer.root))
-    }
-
-    private func show(_ state: PublishedState) {
-        let former = newest.withLock { newest in
-            let former = newest.state
-            newest.state = state
-            return former
-        }
-        side.older.append(former)
+    /// Makes a state that needs no journal the newest.
+    private func publish(_ next: PublishedState, freed: [RetiredPages.Page]) {
+        let base = side.tip
+        side.tip = next
+        show(next)
+        retire(freed, from: base, death: next.transaction)
         side.collectPins()
         noteStatistics()
+    }
+
+    /// New readers see the state from here on.
+    func show(_ state: PublishedState) { newest.withLock { $0.state = state } }
+
+    /// After a flush: the state that it made visible, if any; durable, the newest is told to other processes.
+    func show(_ state: PublishedState?, isDurable: Bool) {
+        if let state { show(state) }
+        if isDurable { tellNewest() }
+    }
+
+    /// Brings the space map up to what has become of pending commits. In the turn, and not while a transaction is open
+    /// that builds on withdrawn ones.
+    func settle() {
+        let (published, withdrawn) = pipeline.takeSettled()
+        guard !published.isEmpty || !withdrawn.isEmpty else { return side.collectPins() }
+        for commit in published { retire(commit.freed, from: commit.base, death: commit.state.transaction) }
+        for commit in withdrawn.reversed() {
+            for run in commit.born { side.release(run) }
+            for page in commit.freed { side.space.unreserve(page.run) }
+            side.tip = commit.base
+        }
+        side.collectPins()
+        noteStatistics()
+    }
+
+    /// The state that was newest counts as pinned until nobody reads it any more.
+    private func retire(_ freed: [RetiredPages.Page], from base: PublishedState, death: UInt64) {
+        side.retired.pin(base.transaction)
+        side.retire(freed, death: death)
+        side.older.append(base)
     }
 
     /// Writes all frames to their places, one write for each run that is contiguous in the file and in memory.

@@ -14,9 +14,10 @@
 //       64   48  root record
 //      112    8  space directory: page       120  8  its birth      128  4  its sectors     132  4  zero
 //      136    8  journal: first sector       144  8  its sectors    152  8  position (sector within the ring)
-//      160    8  generation of the journal, random at each checkpoint
+//      160    8  generation of the journal, random, new with each ring and at each recovery
 //      168    8  file size in sectors, whole extents
-//      176       zero
+//      176    8  what the record at the position names as the checksum before it
+//      184       zero
 
 /// One header slot's content.
 struct HeaderSlot: Equatable, Sendable {
@@ -32,6 +33,8 @@ struct HeaderSlot: Equatable, Sendable {
     var journal = JournalRing(first: FileFormat.initialJournalFirst, count: FileFormat.initialJournalSectors)
     var journalPosition: UInt64 = 0
     var generation: UInt64 = 0
+    /// Checksum of the record before the position; where there is none, the generation.
+    var journalPrevious: UInt64 = 0
     var fileSectors: UInt64 = FileFormat.initialFileSectors
 
     var directoryRun: SectorRun { SectorRun(start: directory.page, count: directorySectors) }
@@ -77,6 +80,7 @@ extension HeaderSlot {
             bytes.set(journalPosition, at: 152)
             bytes.set(generation, at: 160)
             bytes.set(fileSectors, at: 168)
+            bytes.set(journalPrevious, at: 176)
             bytes.set(Self.checksum(of: Bytes(buffer)), at: 8)
         }
         return sector
@@ -103,7 +107,8 @@ extension HeaderSlot {
                 directory: PageReference(page: bytes.u64(112), birth: bytes.u64(120)),
                 directorySectors: bytes.u32(128),
                 journal: JournalRing(first: bytes.u64(136), count: bytes.u64(144)),
-                journalPosition: bytes.u64(152), generation: bytes.u64(160), fileSectors: bytes.u64(168)))
+                journalPosition: bytes.u64(152), generation: bytes.u64(160), journalPrevious: bytes.u64(176),
+                fileSectors: bytes.u64(168)))
     }
 
     /// Nil if every field is within its bounds and within a file of `fileBytes`; else what is wrong. After this,

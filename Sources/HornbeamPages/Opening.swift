@@ -60,13 +60,13 @@ extension PageStore {
         space.reserve(SectorRun(start: 0, count: UInt32(FileFormat.reservedSectors)))
         if file.isDurable { space.reserve(header.journal.run) }
         try file.grow(to: header.fileSectors << FileFormat.sectorShift)
-        let side = WriterSide(file: file, verification: verification, space: space, header: header)
         let empty = PublishedState(transaction: 0, root: RootRecord())
-        let store = PageStore(file: file, options: options, side: side, state: empty)
+        let side = WriterSide(file: file, verification: verification, space: space, header: header, state: empty)
+        let store = PageStore(file: file, options: options, side: side)
         if file.isDurable {
             do throws(StorageError) {
                 try CheckpointPlan.zero(header.journal, file)
-                try store.checkpoint(empty, growJournal: false) {}
+                try store.checkpoint(empty)
                 try side.announcer?.begin(side, isWhole: true)
                 try file.giveName()
             } catch .failed(let cause) {
@@ -95,11 +95,11 @@ extension PageStore {
             try follower.note(found)
             var space = SpaceMap(pageSize: Int(header.pageSize))
             space.grow(to: found.root.fileSectors / FileFormat.extentSectors * FileFormat.extentSectors)
-            let side = WriterSide(
-                file: file, verification: verification, space: space, header: found.header ?? header)
-            if found.header != nil { try side.loadSpace() }
             let state = PublishedState(transaction: found.root.transaction, root: found.root.root)
-            return PageStore(file: file, options: options, side: side, state: state, follower: follower)
+            let side = WriterSide(
+                file: file, verification: verification, space: space, header: found.header ?? header, state: state)
+            if found.header != nil { try side.loadSpace() }
+            return PageStore(file: file, options: options, side: side, follower: follower)
         }
     }
 
@@ -147,10 +147,10 @@ extension PageStore {
         }
         space.grow(to: extents * FileFormat.extentSectors)
         verification.noteFileSize(sectors: space.sectorCount)
-        let side = WriterSide(file: file, verification: verification, space: space, header: header)
-        try side.loadSpace()
         let state = PublishedState(transaction: header.transaction, root: header.root)
-        let store = PageStore(file: file, options: options, side: side, state: state)
+        let side = WriterSide(file: file, verification: verification, space: space, header: header, state: state)
+        try side.loadSpace()
+        let store = PageStore(file: file, options: options, side: side)
         side.retired.pin(header.transaction)
         return store
     }

@@ -25,7 +25,7 @@ extension PageStore {
         turn.take()
         defer { turn.give() }
         // The map may name places of a checkpoint whose outcome is unknown.
-        if side.failure != nil { return true }
+        do throws(StorageError) { try clearWay() } catch { return true }
         if let transaction, newest.withLock({ $0.state.transaction }) != transaction {
             throw .busy("the store was written to during the check")
         }

@@ -48,23 +48,24 @@ package final class PageStore: @unchecked Sendable {
     let cache: PageCache
     let turn = WriterTurn()
     let side: WriterSide
+    let pipeline: CommitPipeline
     let newest: Mutex<Newest>
     /// Reads beside a writer in another process; nil in a store that writes, and without a file.
     let follower: Follower?
     /// The process that opened it: see `checkProcess`.
     private let generation = hbs_fork_generation()
 
-    init(
-        file: any StoreFile, options: StoreOptions, side: WriterSide, state: PublishedState, follower: Follower? = nil
-    ) {
+    /// A store whose newest state is `side`'s.
+    init(file: any StoreFile, options: StoreOptions, side: WriterSide, follower: Follower? = nil) {
         self.file = file
         self.follower = follower
         self.options = options
         self.side = side
+        pipeline = CommitPipeline(file: file)
         verification = side.verification
         cache = side.verification.cache
         pageSize = Int(side.header.pageSize)
-        newest = Mutex(Newest(state: state))
+        newest = Mutex(Newest(state: side.tip))
         verification.noteFileSize(sectors: side.space.sectorCount)
     }
 
@@ -126,11 +127,12 @@ package final class PageStore: @unchecked Sendable {
             throw .busy("another write transaction is open")
         }
         do throws(StorageError) {
-            let state = try usableState()
+            try checkUsable()
+            settle()
+            let number = side.usedNumber + 1
             // Two by the commit, one by `close`, one by recovery in its stead.
-            try checkNumbers(transaction: state.transaction + 1, checkpoint: side.header.checkpoint + 4)
-            side.collectPins()
-            return PageWriter(store: self, side: side, state: state, reserve: .transaction)
+            try checkNumbers(transaction: number, checkpoint: side.header.checkpoint + 4)
+            return PageWriter(store: self, side: side, state: side.tip, number: number, reserve: .transaction)
         } catch {
             turn.give()
             throw error
@@ -145,12 +147,9 @@ package final class PageStore: @unchecked Sendable {
         turn.take()
     }
 
-    /// The newest state, if the store can be written. The caller has the turn.
-    func usableState() throws(StorageError) -> PublishedState {
-        let state = newest.withLock { $0.isClosed ? nil : $0.state }
-        guard let state else { throw .invalid("the store is closed") }
-        try side.checkUsable()
-        return state
+    func checkUsable() throws(StorageError) {
+        if newest.withLock({ $0.isClosed }) { throw .invalid("the store is closed") }
+        try pipeline.checkUsable()
     }
 
     /// Refuses numbers that opening would refuse: a store must not write what it can't read again. No store comes so
@@ -167,18 +166,6 @@ package final class PageStore: @unchecked Sendable {
         return Swift.max(0, capacity / 2 - JournalRecord.headerSize)
     }
 
-    /// Makes the newest state durable without the journal. Waits for the writer's turn like `beginWrite`.
-    package func checkpoint() throws(StorageError) {
-        try checkProcess()
-        guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
-        try takeTurn()
-        defer { turn.give() }
-        let state = try usableState()
-        try checkNumbers(transaction: state.transaction, checkpoint: side.header.checkpoint + 1)
-        side.collectPins()
-        try checkpointIfNeeded(state)
-    }
-
     // MARK: Closing
 
     /// Checkpoints and releases the file. `.busy` while transactions are open; then nothing has happened. After any
@@ -188,26 +175,42 @@ package final class PageStore: @unchecked Sendable {
         if let follower, !follower.isIdle { throw .busy("read transactions are open") }
         guard turn.tryTake() else { throw .busy("a write transaction is open") }
         defer { turn.give() }
-        side.collectPins()
-        let state = newest.withLock { newest -> PublishedState? in
-            guard side.older.isEmpty, newest.state.readers.load(ordering: .acquiring) == 0 else { return nil }
-            let wasClosed = newest.isClosed
+        settle()
+        let wasOpen = newest.withLock { newest -> Bool? in
+            if newest.isClosed { return false }
+            guard !isRead(newest.state), !side.older.contains(where: isRead) else { return nil }
             newest.isClosed = true
-            return wasClosed ? nil : newest.state
+            return true
         }
-        guard let state else {
-            if newest.withLock({ $0.isClosed }) { return }
-            throw .busy("read transactions are open")
+        guard let wasOpen else { throw .busy("read transactions are open") }
+        guard wasOpen else { return }
+        defer {
+            pipeline.close()
+            file.close()
         }
-        defer { file.close() }
-        if side.failure == nil, !options.readOnly { try checkpointIfNeeded(state) }
+        if options.readOnly { return }
+        do throws(StorageError) {
+            try pipeline.checkUsable()
+        } catch {
+            return
+        }
+        try checkpointIfNeeded()
+    }
+
+    /// Whether a view of this process has the state.
+    private func isRead(_ state: PublishedState) -> Bool {
+        state.readers.load(ordering: .acquiring) > side.announcer?.holds(on: state) ?? 0
     }
 
     // MARK: Figures
 
     package var statistics: PageStatistics {
         guard isHere else { return PageStatistics() }
-        var figures = newest.withLock { $0.statistics }
+        var figures = newest.withLock { newest in
+            var figures = newest.statistics
+            figures.transaction = newest.state.transaction
+            return figures
+        }
         figures.cache = cache.figures
         if let follower {
             figures.pageSize = pageSize
@@ -226,14 +229,12 @@ package final class PageStore: @unchecked Sendable {
         figures.usedBytes = UInt64(side.space.liveSectors) << FileFormat.sectorShift
         let free = UInt64(side.space.freeSectors) << FileFormat.sectorShift
         figures.retiredBytes = figures.fileBytes - free - figures.usedBytes
-        figures.journalBytes = (side.journal?.usedSectors ?? 0) << FileFormat.sectorShift
+        let journal = pipeline.journalUse
+        figures.journalBytes = journal.used << FileFormat.sectorShift
         figures.journalCapacityBytes = file.isDurable ? UInt64(side.header.journal.byteCount) : 0
         figures.pageSize = pageSize
         figures.checkpoint = side.header.checkpoint
-        figures.olderSnapshots = side.older.count
-        newest.withLock { newest in
-            figures.transaction = newest.state.transaction
-            newest.statistics = figures
-        }
+        figures.olderSnapshots = side.older.count(where: isRead)
+        newest.withLock { $0.statistics = figures }
     }
 }

@@ -3,6 +3,7 @@
 // the writer's view also finds the frames of its own transaction. This file holds the hottest code of the module.
 // What a view holds of the cache is in PageViewHold.swift.
 
+import CHornbeamShims
 public import Synchronization
 
 /// A snapshot. Belongs to one thread at a time; pins its state until `PageStore.endRead` (or its deinitializer).
@@ -54,7 +55,7 @@ package final class PageView {
     }
 
     /// The writer's view. It needs no pin: only its own commit could free what it sees.
-    init(store: PageStore, state: PublishedState, frames: FrameTable) {
+    init(store: PageStore, state: PublishedState, number: UInt64, frames: FrameTable) {
         self.store = store
         pageSize = store.pageSize
         transaction = state.transaction
@@ -65,7 +66,7 @@ package final class PageView {
         verified = pages.verified
         mapping = store.verification.mapping
         lost = mapping?.lost ?? Self.neverLost
-        frameBirth = state.transaction + 1
+        frameBirth = number
         self.frames = frames
         pinned = nil
     }
@@ -141,6 +142,17 @@ package final class PageView {
         let expected = Verification.Expectation(
             number: number, birth: birth, kind: kind, level: level, sectors: sectors)
         return UnsafeRawPointer(try start(of: bytes(expected), expected))
+    }
+
+    /// Whether pages are read where the file is mapped.
+    package var isMapped: Bool { mapping != nil }
+
+    /// Asks the processor for the first `lines` cache lines of a page that will soon be looked at. Any number is
+    /// harmless.
+    package func prefetch(_ number: UInt64, lines: Int) {
+        guard number < capacity else { return }
+        let page = base + Int(truncatingIfNeeded: number &<< FileFormat.sectorShift)
+        for line in 0..<lines { hbs_prefetch(page + line &* 64) }
     }
 
     /// A long value's page: its whole bytes, header included.

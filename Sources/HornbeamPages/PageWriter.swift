@@ -9,7 +9,7 @@
 package final class PageWriter {
     /// The snapshot it started from, and its own pages.
     package let view: PageView
-    /// Of the pages it makes: one more than `view.transaction`.
+    /// Of the pages it makes: greater than `view.transaction`.
     package let birth: UInt64
     /// The root that commit publishes.
     package var root: RootRecord
@@ -22,12 +22,13 @@ package final class PageWriter {
     private let reserve: SpaceReserve
     private var isOpen = true
 
-    init(store: PageStore, side: WriterSide, state: PublishedState, reserve: SpaceReserve) {
+    /// A transaction with this number on top of `state`. The caller has the turn.
+    init(store: PageStore, side: WriterSide, state: PublishedState, number: UInt64, reserve: SpaceReserve) {
         self.store = store
         self.side = side
         self.reserve = reserve
-        view = PageView(store: store, state: state, frames: side.frames)
-        birth = state.transaction + 1
+        view = PageView(store: store, state: state, number: number, frames: side.frames)
+        birth = number
         root = state.root
         side.space.restartNodeCursor()
     }
@@ -103,8 +104,8 @@ package final class PageWriter {
     }
 
     /// Publishes the transaction and returns once it is as durable as asked. `redo` nil: a large transaction, which
-    /// commits by a checkpoint. Ends the writer, always. When it throws, nothing of the transaction is visible; after
-    /// `.failed` the outcome is known once the store was reopened.
+    /// commits by a checkpoint. One without changes makes earlier commits as durable. Ends the writer, always. When it
+    /// throws, nothing of the transaction is visible; after `.failed` the outcome is known once the store was reopened.
     package func commit(redo: Bytes?, durability: Durability) throws(StorageError) {
         guard isOpen else { throw .invalid("the transaction has ended") }
         do throws(StorageError) {
@@ -114,16 +115,42 @@ package final class PageWriter {
             abort()
             throw error
         }
-        guard hasChanges else { return abort() }
+        guard hasChanges else {
+            abort()
+            return try store.makeDurable(durability)
+        }
+        if let commit = try enter(redo: redo, durability: durability) { try store.complete(commit) }
+    }
+
+    /// The part of a commit that needs the turn, which it gives to the next: the caller goes on with
+    /// `PageStore.complete`. Nil: the commit is done.
+    func enter(redo: Bytes?, durability: Durability) throws(StorageError) -> PendingCommit? {
         // Before a checkpoint of this commit stores the map: these places would be in use for ever.
         releaseUnused()
+        let commit: PendingCommit?
         do throws(StorageError) {
-            try store.commit(self, redo: redo, durability: durability)
+            commit = try store.enter(self, redo: redo, durability: durability)
         } catch {
             abort()
             throw error
         }
         end()
+        return commit
+    }
+
+    /// Where its own pages lie, in file order.
+    var bornRuns: [SectorRun] {
+        var runs: [SectorRun] = []
+        for frame in side.frames.inFileOrder() {
+            if let last = runs.last, last.end == frame.run.start,
+                last.count <= UInt32.max - frame.run.count
+            {
+                runs[runs.count - 1].count += frame.run.count
+            } else {
+                runs.append(frame.run)
+            }
+        }
+        return runs
     }
 
     /// Publishes without a journal record: for recovery, whose records are in the journal already.
@@ -164,6 +191,8 @@ package final class PageWriter {
         #if HORNBEAM_CHECKS
             side.space.checkInvariants()
         #endif
+        // What it was built on may have been withdrawn meanwhile: the next one must not begin there.
+        store.settle()
         store.turn.give()
     }
 }

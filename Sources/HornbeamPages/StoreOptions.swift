@@ -11,6 +11,8 @@ package enum Durability: UInt32, Sendable {
     case process = 1
     /// Lost with the process, until a later synced commit or checkpoint makes it durable. Never corrupts.
     case none = 2
+
+    func stronger(_ other: Durability) -> Durability { rawValue <= other.rawValue ? self : other }
 }
 
 /// How a store's pages are read.

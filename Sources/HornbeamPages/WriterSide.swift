@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that only the holder of the writer's turn may touch: space, pins, journal, frames, the header of the last durable
-// checkpoint. Readers never see it.
+// All that only the holder of the writer's turn may touch: space, pins, frames, the state to build on, the header
+// of the last durable checkpoint. Readers never see it.
 
 import Synchronization
 
@@ -22,29 +22,28 @@ final class WriterSide {
     /// The last durable checkpoint, and where its space pages lie.
     var header: HeaderSlot
     var spaceMaps: [PageReference] = []
-    /// Nil in memory, read-only, and until recovery is done.
-    var journal: JournalWriter?
     /// Nil where nobody else can have the file open.
     let announcer: Announcer?
-    /// Set once a write failed in a way that leaves the outcome unknown; never cleared.
-    var failure: StorageError?
+    /// What the next transaction builds on: the newest state, or that of the newest pending commit.
+    var tip: PublishedState
+    /// The greatest transaction number that a page was written with. None is used twice, not even after a commit was
+    /// withdrawn: what is left of its pages and records can't be taken for a later one's.
+    var usedNumber: UInt64
+    /// The checkpoint that is under way.
+    var run: CheckpointRun?
+    /// `CommitPipeline.faultCount` when the last durable checkpoint began to write.
+    var knownFaults = 0
 
-    init(file: any StoreFile, verification: Verification, space: SpaceMap, header: HeaderSlot) {
+    init(
+        file: any StoreFile, verification: Verification, space: SpaceMap, header: HeaderSlot, state: PublishedState
+    ) {
         self.file = file
         self.verification = verification
         self.space = space
         self.header = header
         announcer = Announcer(file: file)
-    }
-
-    /// Remembers the first failure after which writes are refused, and returns what to throw.
-    func fail(_ cause: StorageError) -> StorageError {
-        if failure == nil { failure = cause }
-        return .failed(cause: failure ?? cause)
-    }
-
-    func checkUsable() throws(StorageError) {
-        if let failure { throw .failed(cause: failure) }
+        tip = state
+        usedNumber = state.transaction
     }
 }
 
@@ -53,13 +52,13 @@ final class WriterSide {
 extension WriterSide {
     /// Drops the pins of states whose readers have gone, so that their pages can be used again.
     func collectPins() {
+        announcer?.collect(self)
         older.removeAll { state in
             // Acquiring: partner of the releasing subtraction in `PageView.unpin`.
             guard state.readers.load(ordering: .acquiring) == 0 else { return false }
             unpin(state.transaction)
             return true
         }
-        announcer?.collect(self)
     }
 
     func unpin(_ number: UInt64) {

@@ -20,8 +20,13 @@ struct TreeCheck {
     private var leafStamp = NodeStamp(tree: 0, reductionSize: 0)
     private var branchStamp = NodeStamp(tree: 0, reductionSize: 0)
 
-    init(pages: PageStore, view: PageView) {
+    private let reductions: Reductions
+    /// Of the walked tree; nil also if the program doesn't know it: then its values can't be checked.
+    private var fold: ReductionFold?
+
+    init(pages: PageStore, view: PageView, reductions: Reductions) {
         self.pages = pages
+        self.reductions = reductions
         self.view = view
     }
 
@@ -55,6 +60,7 @@ struct TreeCheck {
             }
             leafStamp = NodeStamp(tree: record.number, reductionSize: 0)
             branchStamp = NodeStamp(tree: record.number, reductionSize: record.options.reductionSize)
+            fold = reductions.find(record.options).map { ReductionFold($0, tree: record.number, view: view) }
             walk(text, record.root, longValues: record.longValues) { (_, _) in }
         } catch {
             problem(error.inTree(text).description)
@@ -125,7 +131,22 @@ struct TreeCheck {
                 let low = index == 0 ? bounds.low : node.keyBytes(index)
                 let high = index + 1 < node.count ? node.keyBytes(index + 1) : bounds.high
                 self.node(node.child(index), level: level - 1, bounds: Bounds(low: low, high: high), each: each)
+                checkReduction(node, index, record.page, level: level)
             }
+        }
+    }
+
+    /// Whether the branch's reduced value of a child, which has been looked at, is what the child comes to.
+    private mutating func checkReduction(_ node: NodeView, _ index: Int, _ page: UInt64, level: Int) {
+        guard let fold, isSound else { return }
+        do throws(StorageError) {
+            let right = try fold.value(of: node.child(index), level: level - 1)
+            let stored = Bytes(start: node.cell(index).value + NodeLayout.childSize, count: right.count)
+            if !stored.elementsEqual(right) {
+                problem(page, "the reduced value of entry \(index) is not what the entries below it come to")
+            }
+        } catch {
+            problem(error.inTree(name).description)
         }
     }
 

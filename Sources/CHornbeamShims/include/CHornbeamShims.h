@@ -6,6 +6,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/// Asks for the cache line at `address`, which may be any.
+static inline void hbs_prefetch(const void *address) { __builtin_prefetch(address); }
+
 /// fallocate(2) with mode 0: real blocks, so that a later write can't fail for want of space. Returns 0 or an errno.
 int hbs_allocate(int descriptor, int64_t offset, int64_t length);
 

@@ -53,6 +53,8 @@ final class Verification: Sendable {
     /// Sectors whose bit alone may be gone by.
     var directCapacity: UInt64 { births == nil ? capacity : 0 }
 
+    var sectorCount: UInt64 { fileSectors.load(ordering: .acquiring) }
+
     func noteFileSize(sectors: UInt64) { fileSectors.store(sectors, ordering: .releasing) }
 
     func isVerified(_ number: UInt64) -> Bool {

@@ -1,83 +1,141 @@
 // SPDX-License-Identifier: Apache-2.0
 // A checkpoint makes a state reachable from the header, so that the journal before it is no longer needed.
 //
-//   1 plan     new places for changed space pages, and for the journal if it grows. May run out of space: undone.
-//   2 write    pages of a large transaction, space pages, zeros for a new ring
+//   1 begin    in the turn: no commit is pending; new places for changed space pages, and for the journal if it grows
+//              (may run out of space: undone); the space pages' bytes; the state is pinned
+//   2 write    without the turn: pages to the medium, space pages, zeros for a new ring
 //   3 sync     all that the new header will reach is durable
 //   4 header   slot 0 through, slot 1 through
-//   5 advance  the pin moves; what only the former checkpoint reached is free; the journal is empty
+//   5 end      in the turn: the former pin goes, what only the former checkpoint reached is free, and so is the
+//              journal's part before the new position
 //
-// A failure in 2 to 4 leaves open which checkpoint the file has: the store fails, and reopening tells.
+// Commits go on during 2 to 4: their pages take free places, their records follow those that the state has. What the
+// former checkpoint reaches stays until 5, so a crash before it finds either checkpoint whole, with the journal's chain
+// behind it. Which failure leaves what: see `CheckpointRun.Outcome`.
 
 import Synchronization
 
 extension PageStore {
-    /// Checkpoints unless the file has that state already. The caller has the turn.
-    func checkpointIfNeeded(_ state: PublishedState) throws(StorageError) {
-        guard file.isDurable, state.transaction != side.header.transaction else { return }
-        try checkpoint(state, growJournal: false) {}
+    /// Makes the newest state durable without the journal. Waits for the writer's turn, but does not keep it while it
+    /// writes.
+    package func checkpoint() throws(StorageError) {
+        try checkProcess()
+        guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
+        guard let begun = try beginOwnCheckpoint() else { return }
+        begun.write(to: file, pipeline)
+        try takeTurn()
+        defer { turn.give() }
+        // A writer that needed its end may have ended it.
+        if side.run === begun, let error = concludeRun() { throw error }
     }
 
-    /// After a commit: keeps the journal below its bound. The commit is done and must not fail any more: running out
-    /// of space leaves the journal as it is until the next commit, any other error is kept as the store's failure.
+    private func beginOwnCheckpoint() throws(StorageError) -> CheckpointRun? {
+        try takeTurn()
+        defer { turn.give() }
+        try checkUsable()
+        try checkNumbers(transaction: side.usedNumber, checkpoint: side.header.checkpoint + 1)
+        return try beginCheckpoint()
+    }
+
+    /// Checkpoints unless the file has the newest state already. The caller has the turn.
+    func checkpointIfNeeded() throws(StorageError) {
+        guard let run = try beginCheckpoint() else { return }
+        run.write(to: file, pipeline)
+        if let error = concludeRun() { throw error }
+    }
+
+    /// In the turn, after a commit, which must not fail any more: keeps the journal below its bound. After an error the
+    /// journal stays as it is until the next commit.
     func checkpointIfDue() {
-        guard let journal = side.journal else { return }
-        let half = journal.ring.count / 2
+        guard file.isDurable, !newest.withLock({ $0.isClosed }) else { return }
+        let (used, capacity) = pipeline.journalUse
         let asked = UInt64(Swift.max(0, options.checkpointBytes)) >> FileFormat.sectorShift
-        guard journal.usedSectors > half || (asked > 0 && journal.usedSectors >= asked) else { return }
-        let state = newest.withLock { $0.state }
-        try? checkpoint(state, growJournal: journal.usedSectors > half) {}
+        guard used > capacity / 2 || (asked > 0 && used >= asked) else { return }
+        guard let run = try? beginCheckpoint(journal: used > capacity / 2 ? .grow : .none) else { return }
+        run.write(to: file, pipeline)
+        _ = concludeRun()
     }
 
-    /// Checkpoints `state`, which the space map already describes. `.full` leaves everything as it was; any other
-    /// error is `.failed`.
-    func checkpoint(
-        _ state: PublishedState, growJournal: Bool, moveJournal: Bool = false,
-        writePages: () throws(StorageError) -> Void
-    ) throws(StorageError) {
-        let plan = try CheckpointPlan(side: side, growJournal: growJournal, moveJournal: moveJournal)
-        let header = plan.header(of: state, after: side.header, fileSectors: side.space.sectorCount)
-        do throws(StorageError) {
-            try writePages()
-            try plan.write(side: side)
-            try file.sync()
-            try Self.writeHeader(header, to: file)
-        } catch {
-            throw side.fail(error)
-        }
-        advance(to: header, plan)
-    }
-
-    private static func writeHeader(_ header: HeaderSlot, to file: any StoreFile) throws(StorageError) {
-        try header.encoded().withBytes { (bytes) throws(StorageError) in
-            for slot in 0..<FileFormat.headerSlotCount {
-                try file.writeThrough(bytes, at: slot << FileFormat.sectorShift)
-            }
-        }
-    }
-
-    private func advance(to header: HeaderSlot, _ plan: CheckpointPlan) {
-        let former = side.header
-        side.header = header
-        side.spaceMaps = plan.maps
-        for run in plan.dropped { side.release(run) }
-        side.retired.pin(header.transaction)
-        if former.checkpoint > 0 { side.unpin(former.transaction) }
-        side.journal = JournalWriter(after: header)
-        side.announcer?.tell(header.transaction, header.root, side)
-        noteStatistics()
+    /// Checkpoints `state`, which the space map already describes, and whose pages are written. No commit is pending.
+    /// Throws if it did not come to be: `.failed` if nobody knows.
+    func checkpoint(_ state: PublishedState, journal: RingChange = .none) throws(StorageError) {
+        let run = try begin(state, journal: journal)
+        run.write(to: file, pipeline)
+        let error = concludeRun()
+        if case .half = run.outcome { return }
+        if let error { throw error }
     }
 }
 
-extension HeaderSlot {
-    /// The header of the checkpoint after this one, for `state`; places are the caller's to set.
-    func next(_ state: PublishedState) -> HeaderSlot {
-        var header = self
-        header.checkpoint += 1
-        header.transaction = state.transaction
-        header.root = state.root
-        // Random, so that nobody can put bytes into a value that pass as a record of the coming generation.
-        header.generation = UInt64.random(in: 1...UInt64.max)
-        return header
+// MARK: The steps
+
+extension PageStore {
+    /// In the turn, while no transaction is open: begins a checkpoint of the newest state; nil if the file has it.
+    func beginCheckpoint(journal: RingChange = .none) throws(StorageError) -> CheckpointRun? {
+        guard file.isDurable else { return nil }
+        try clearWay()
+        guard side.tip.transaction != side.header.transaction else { return nil }
+        return try begin(side.tip, journal: journal)
+    }
+
+    /// Ends the checkpoint that is under way, and waits until no commit is pending. In the turn.
+    func clearWay() throws(StorageError) {
+        // One that was undone is no hindrance.
+        if let error = concludeRun(), side.run != nil { throw error }
+        try pipeline.checkUsable()
+        try pipeline.drain { show($0, isDurable: $1) }
+        settle()
+    }
+
+    private func begin(_ state: PublishedState, journal: RingChange) throws(StorageError) -> CheckpointRun {
+        let plan = try CheckpointPlan(side: side, journal: journal)
+        let mark = pipeline.journalMark
+        let faults = pipeline.faultCount
+        let run = CheckpointRun(
+            state: state, former: side.header,
+            header: plan.header(of: state, after: side.header, fileSectors: side.space.sectorCount, mark: mark),
+            plan: plan, images: plan.images(side.space), mark: mark, faults: faults,
+            rewrites: faults != side.knownFaults)
+        side.retired.pin(state.transaction)
+        side.run = run
+        return run
+    }
+
+    /// Ends the checkpoint that is under way, if there is one, once it is written. In the turn. Returns why it is not
+    /// durable in both slots; if `side.run` is still there then, it waits for its second slot.
+    func concludeRun() -> StorageError? {
+        guard let run = side.run else { return nil }
+        if case .half = run.outcome { run.writeSecondSlot(to: file, pipeline) }
+        switch run.outcome {
+        case .durable:
+            side.run = nil
+            advance(run)
+            return nil
+        case .half(let error): return error
+        case .undone(let error):
+            side.run = nil
+            run.plan.undo(side)
+            side.unpin(run.state.transaction)
+            noteStatistics()
+            return error
+        case .failed(let error):
+            side.run = nil
+            return pipeline.fail(error)
+        }
+    }
+
+    private func advance(_ run: CheckpointRun) {
+        side.header = run.header
+        side.spaceMaps = run.plan.maps
+        side.knownFaults = run.faults
+        for dropped in run.plan.dropped { side.release(dropped) }
+        if run.former.checkpoint > 0 { side.unpin(run.former.transaction) }
+        if run.header.generation == run.former.generation, let mark = run.mark {
+            pipeline.advanceJournal(to: mark.position, transaction: run.state.transaction)
+        } else {
+            pipeline.setJournal(JournalWriter(after: run.header))
+        }
+        tellCheckpoint(run.state)
+        noteStatistics()
     }
 }

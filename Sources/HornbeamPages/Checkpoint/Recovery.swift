@@ -11,7 +11,7 @@ extension PageStore {
         let reader = JournalReader(header: side.header, file: fileReader)
         let chain = try reader.chain()
         let tail = try reader.tail(after: chain)
-        if case .damaged(let transaction) = tail { throw Self.damage(transaction) }
+        if case .damaged(let newest) = tail { throw Self.damage(after: newest) }
         if options.readOnly {
             guard chain.isEmpty else {
                 throw .readOnly("\(file.path) was not closed: open it for writing once, to recover it")
@@ -20,17 +20,18 @@ extension PageStore {
         }
         try side.announcer?.begin(side, isWhole: chain.isEmpty)
         try renewStaleSlots()
+        if chain.isEmpty && tail == .clean {
+            return pipeline.setJournal(JournalWriter(after: side.header))
+        }
+        try checkNumbers(transaction: side.header.transaction, checkpoint: side.header.checkpoint + 1)
         for entry in chain {
             try reader.withPayload(of: entry) { (payload) throws(StorageError) in
-                try apply(payload, replay)
+                try apply(payload, number: entry.record.transaction, replay)
             }
         }
-        if chain.isEmpty && tail == .clean {
-            side.journal = JournalWriter(after: side.header)
-            return
-        }
         do throws(StorageError) {
-            try checkpoint(newest.withLock { $0.state }, growJournal: false) {}
+            // It has no journal to go on with: it begins a new generation.
+            try checkpoint(side.tip)
         } catch .failed(let cause) {
             throw cause
         }
@@ -40,13 +41,13 @@ extension PageStore {
     static func hasRecords(_ header: HeaderSlot, _ file: FileReader) throws(StorageError) -> Bool {
         let reader = JournalReader(header: header, file: file)
         let chain = try reader.chain()
-        if case .damaged(let transaction) = try reader.tail(after: chain) { throw damage(transaction) }
+        if case .damaged(let newest) = try reader.tail(after: chain) { throw damage(after: newest) }
         return !chain.isEmpty
     }
 
-    private static func damage(_ transaction: UInt64) -> StorageError {
+    private static func damage(after newest: UInt64) -> StorageError {
         .corrupt(
-            Corruption(reason: "the journal's record of transaction \(transaction), which was durable, is damaged"))
+            Corruption(reason: "the journal's record after transaction \(newest), which was durable, is damaged"))
     }
 
     /// Makes both header slots say the same again. A crash between the two writes of a checkpoint, or damage, leaves a
@@ -64,10 +65,9 @@ extension PageStore {
         }
     }
 
-    private func apply(_ payload: Bytes, _ replay: Replay) throws(StorageError) {
+    private func apply(_ payload: Bytes, number: UInt64, _ replay: Replay) throws(StorageError) {
         turn.take()
-        let state = newest.withLock { $0.state }
-        let writer = PageWriter(store: self, side: side, state: state, reserve: .recovery)
+        let writer = PageWriter(store: self, side: side, state: side.tip, number: number, reserve: .recovery)
         do throws(StorageError) {
             try replay(payload, writer)
         } catch {

@@ -15,24 +15,24 @@ struct JournalReader {
 
     /// What follows the chain's last complete record.
     enum Tail: Equatable {
-        /// Nothing of this generation.
+        /// Nothing of this generation that is newer.
         case clean
         /// Remains of records whose commits were never acknowledged as durable.
         case torn
-        /// Proof that a commit that was durable once is broken now.
-        case damaged(transaction: UInt64)
+        /// Proof that a commit after this transaction, which was durable once, is broken now.
+        case damaged(after: UInt64)
     }
 
     /// The complete records, oldest first, each following the one before it.
     func chain() throws(StorageError) -> [Entry] {
         var entries: [Entry] = []
         var used: UInt64 = 0
-        var previous = header.generation
+        var previous = header.journalPrevious
         var transaction = header.transaction
         while used < ring.count {
             let position = ring.advance(header.journalPosition, by: used)
             guard let record = try record(at: position, limit: ring.count - used),
-                record.previous == previous, record.transaction == transaction + 1,
+                record.previous == previous, record.transaction > transaction,
                 try isWhole(record, at: position)
             else { break }
             entries.append(Entry(position: position, record: record))
@@ -43,21 +43,22 @@ struct JournalReader {
         return entries
     }
 
-    /// Looks through the rest of the ring. One journal write is in flight at a time, and each record says which
-    /// transaction was durable when it was written: a valid record that knew the broken one as durable proves damage.
+    /// Looks through the rest of the ring. Records up to the chain's last transaction are of an earlier time round it.
+    /// One journal write is in flight at a time, and each record says which transaction was durable when it was
+    /// written: a valid record that knew one after the chain's last as durable proves damage.
     func tail(after chain: [Entry]) throws(StorageError) -> Tail {
         var used = chain.reduce(0) { $0 + $1.record.sectors }
-        let broken = (chain.last?.record.transaction ?? header.transaction) + 1
+        let newest = chain.last?.record.transaction ?? header.transaction
         // Records don't overlap, so valid ones add up to the ring at most; more is a hostile file's claim.
         var hashBudget = ring.count
         var tail = Tail.clean
         while used < ring.count {
             let position = ring.advance(header.journalPosition, by: used)
-            if let record = try record(at: position, limit: ring.count - used) {
+            if let record = try record(at: position, limit: ring.count - used), record.transaction > newest {
                 tail = .torn
-                if record.sectors <= hashBudget, record.durable >= broken {
+                if record.sectors <= hashBudget, record.durable > newest {
                     hashBudget -= record.sectors
-                    if try isWhole(record, at: position) { return .damaged(transaction: broken) }
+                    if try isWhole(record, at: position) { return .damaged(after: newest) }
                 }
             }
             used += 1

@@ -9,6 +9,9 @@ struct JournalRing: Equatable, Sendable {
     var run: SectorRun { SectorRun(start: first, count: UInt32(truncatingIfNeeded: count)) }
     var byteCount: Int { Int(count) * FileFormat.sectorSize }
 
+    /// The sector within the ring of a running number of sectors.
+    func place(of position: UInt64) -> UInt64 { position % count }
+
     func advance(_ position: UInt64, by sectors: UInt64) -> UInt64 { (position + sectors) % count }
 
     /// The one or two contiguous places of `sectors` from `position`: byte offset in the file and byte count.

@@ -16,20 +16,29 @@
 // calls free, for the former writer told states that no checkpoint had reached. So nothing that was free then is used
 // until all of them have let go; meanwhile the file grows.
 
-/// Tells states and keeps them. Nil where nobody else can have the file open. Guarded by the writer's turn.
-final class Announcer {
+import Synchronization
+
+/// Tells states and keeps them, each by a reader's count of its own. Nil where nobody else can have the file open.
+final class Announcer: @unchecked Sendable {
+    // Sendable: `sector` is touched with `known` locked only.
     private let file: any StoreFile
     private let neighbours: any Neighbours
     private let sector: UnsafeMutableRawPointer
-    private var newest: SharedRoot
-    /// The newest state that others know of; nil before they know any of this life.
-    private var told: UInt64?
-    /// Former told states, each pinned once, until no reader has it.
-    private var former: [UInt64] = []
-    /// Nobody knows which of the told states others see: all stay pinned.
-    private var isUncertain = false
+    private let known: Mutex<Known>
+    /// Readers of the life before; in the writer's turn.
     private var inheritance: Inheritance?
-    private var hasBegun = false
+
+    /// What others know.
+    private struct Known {
+        var newest: SharedRoot
+        /// The newest state that others know of; nil before they know any of this life.
+        var told: PublishedState?
+        /// States that were told before, until no reader has them.
+        var former: [PublishedState] = []
+        /// Nobody knows which of the told states others see: all are kept.
+        var isUncertain = false
+        var hasBegun = false
+    }
 
     /// Pins that were there before this life, and what is kept for them.
     private struct Inheritance {
@@ -44,58 +53,60 @@ final class Announcer {
         self.file = file
         self.neighbours = neighbours
         let life = UInt64.random(in: 1..<FileLocks.lives)
-        newest = SharedRoot(identity: SharedRoot.Identity(life: life, sequence: 0))
+        known = Mutex(Known(newest: SharedRoot(identity: SharedRoot.Identity(life: life, sequence: 0))))
         sector = .allocate(byteCount: FileFormat.sectorSize, alignment: 8)
     }
 
     deinit { sector.deallocate() }
 
-    /// States that readers in other processes may have, besides the newest.
-    var olderStates: Int { former.count + (inheritance == nil ? 0 : 1) }
-
     /// Begins this life of the file: from here on nobody goes by what an earlier writer told. Nothing of the file may
     /// have been changed before; the space map and the last checkpoint's pin are in place. `isWhole`: the checkpoint
-    /// has the newest state, the journal none.
+    /// has the newest state, the journal none. In the writer's turn, before anyone else knows the store.
     func begin(_ side: WriterSide, isWhole: Bool) throws(StorageError) {
-        if !isWhole { try write(newest) }
-        try neighbours.begin(life: newest.identity.life)
+        let state = side.tip
+        try known.withLock { (known) throws(StorageError) in
+            if !isWhole { try write(known.newest) }
+            try neighbours.begin(life: known.newest.identity.life)
+            known.hasBegun = true
+            guard isWhole else { return }
+            state.readers.add(1, ordering: .relaxed)
+            known.told = state
+        }
         let pins = try neighbours.pins()
-        let checkpoint = side.header.transaction
         if !pins.isEmpty {
             let sectors = side.space.freeRuns()
             for run in sectors { side.space.retire(run) }
-            side.retired.pin(checkpoint)
-            inheritance = Inheritance(pins: pins, checkpoint: checkpoint, sectors: sectors)
+            side.retired.pin(side.header.transaction)
+            inheritance = Inheritance(pins: pins, checkpoint: side.header.transaction, sectors: sectors)
         }
-        if isWhole {
-            side.retired.pin(checkpoint)
-            told = checkpoint
-        }
-        hasBegun = true
         neighbours.hasBegun()
     }
 
-    /// Tells a state that is durable: the newest, or one that is pinned. It stays pinned until another one is told and
-    /// no reader has it. A failure is no failure of the commit: others see an older state a little longer.
-    func tell(_ transaction: UInt64, _ root: RootRecord, _ side: WriterSide) {
-        guard hasBegun, told.map({ $0 < transaction }) ?? true else { return }
-        side.retired.pin(transaction)
-        if let told { former.append(told) }
-        told = transaction
-        newest.transaction = transaction
-        newest.root = root
-        newest.fileSectors = side.space.sectorCount
-        newest.usedSectors = UInt64(side.space.liveSectors)
-        repeatNewest()
+    /// Tells a durable state, of whose readers' count one is for this. It is kept until another one is told and no
+    /// reader has it. A failure is no failure of the commit: others see an older state a little longer.
+    func tell(_ state: PublishedState, fileSectors: UInt64, usedSectors: UInt64) {
+        known.withLock { known in
+            guard known.hasBegun, known.told.map({ $0.transaction < state.transaction }) ?? true else {
+                state.readers.subtract(1, ordering: .releasing)
+                return
+            }
+            if let told = known.told { known.former.append(told) }
+            known.told = state
+            known.newest.transaction = state.transaction
+            known.newest.root = state.root
+            known.newest.fileSectors = fileSectors
+            known.newest.usedSectors = usedSectors
+            repeatNewest(&known)
+        }
     }
 
-    private func repeatNewest() {
-        newest.identity.sequence += 1
+    private func repeatNewest(_ known: inout Known) {
+        known.newest.identity.sequence += 1
         do throws(StorageError) {
-            try write(newest)
-            isUncertain = false
+            try write(known.newest)
+            known.isUncertain = false
         } catch {
-            isUncertain = true
+            known.isUncertain = true
         }
     }
 
@@ -104,21 +115,60 @@ final class Announcer {
         try file.write(Bytes(start: sector, count: FileFormat.sectorSize), at: SharedRoot.offset)
     }
 
-    /// Lets go of what no reader in another process has any more.
+    /// Lets go of what no reader in another process has any more. In the writer's turn.
     func collect(_ side: WriterSide) {
-        if isUncertain { repeatNewest() }
-        guard !isUncertain, !former.isEmpty || inheritance != nil, let pins = try? neighbours.pins() else { return }
-        former.removeAll { state in
-            if pins.contains(where: { $0.contains(state) }) { return false }
-            side.unpin(state)
-            return true
+        known.withLock { known in
+            if known.isUncertain { repeatNewest(&known) }
+            guard !known.isUncertain, !known.former.isEmpty || inheritance != nil,
+                let pins = try? neighbours.pins()
+            else { return }
+            known.former.removeAll { state in
+                if pins.contains(where: { $0.contains(state.transaction) }) { return false }
+                state.readers.subtract(1, ordering: .releasing)
+                return true
+            }
+            disinherit(side, pins)
         }
+    }
+
+    private func disinherit(_ side: WriterSide, _ pins: [Range<UInt64>]) {
         guard let inheritance, !pins.contains(where: { pin in inheritance.pins.contains { $0.overlaps(pin) } }) else {
             return
         }
         self.inheritance = nil
         for run in inheritance.sectors { side.release(run) }
         side.unpin(inheritance.checkpoint)
+    }
+
+    /// How many of the state's readers are kept up here, for other processes.
+    func holds(on state: PublishedState) -> Int {
+        known.withLock { known in
+            (known.told === state ? 1 : 0) + known.former.count { $0 === state }
+        }
+    }
+}
+
+extension PageStore {
+    /// Tells other processes the newest state, which is durable.
+    func tellNewest() {
+        guard let announcer = side.announcer else { return }
+        let (state, usedBytes) = newest.withLock { newest in
+            newest.state.readers.add(1, ordering: .relaxed)
+            return (newest.state, newest.statistics.usedBytes)
+        }
+        announcer.tell(
+            state, fileSectors: verification.sectorCount, usedSectors: usedBytes >> FileFormat.sectorShift)
+    }
+
+    /// Tells other processes the state of a checkpoint, which is pinned. In the writer's turn.
+    func tellCheckpoint(_ state: PublishedState) {
+        guard let announcer = side.announcer else { return }
+        // It may be no longer the newest, and forgotten but for the checkpoint's pin.
+        side.retired.pin(state.transaction)
+        side.older.append(state)
+        state.readers.add(1, ordering: .relaxed)
+        announcer.tell(
+            state, fileSectors: side.space.sectorCount, usedSectors: UInt64(side.space.liveSectors))
     }
 }
 

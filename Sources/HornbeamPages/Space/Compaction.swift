@@ -66,7 +66,7 @@ extension PageStore {
     package func settleCompaction() throws(StorageError) {
         try withUsableTurn { () throws(StorageError) in
             guard let limit = side.space.limit else { return }
-            side.collectPins()
+            try clearWay()
             try settle(beyond: UInt64(limit) * FileFormat.extentSectors)
         }
     }
@@ -82,7 +82,7 @@ extension PageStore {
         if isBeyond(side.header.directoryRun) { side.space.changedMaps[0] = true }
         let journal = side.header.journal
         let movesJournal = isBeyond(journal.run) || journal.count > FileFormat.initialJournalSectors
-        try checkpoint(newest.withLock { $0.state }, growJournal: false, moveJournal: movesJournal) {}
+        try checkpoint(side.tip, journal: movesJournal ? .move : .none)
         // What only the former checkpoint or its readers reached.
         side.collectPins()
     }
@@ -90,18 +90,20 @@ extension PageStore {
     /// Gives the file system what is free behind the last sector in use. The file's size after, in sectors.
     package func cutTail() throws(StorageError) -> UInt64 {
         try withUsableTurn { () throws(StorageError) in
-            side.collectPins()
+            try clearWay()
             let former = side.space.sectorCount
             let end = Swift.max(side.space.usedEnd, FileFormat.initialFileSectors)
             guard file.isDurable, end < former else { return former }
             side.space.cut(to: end)
             do throws(StorageError) {
-                try checkpoint(newest.withLock { $0.state }, growJournal: false) {}
+                try checkpoint(side.tip)
             } catch {
-                // No room for the checkpoint's own pages: the file stays as it is.
-                if case .full = error { side.space.grow(to: former) }
+                // No room for the checkpoint's own pages, say: the file stays as it is.
+                side.space.grow(to: former)
                 throw error
             }
+            // While slot 1 has the former checkpoint the file must be as long as that says.
+            if let error = concludeRun() { throw error }
             let sectors = side.space.sectorCount
             verification.noteFileSize(sectors: sectors)
             try file.shrink(to: sectors << FileFormat.sectorShift)
@@ -117,8 +119,8 @@ extension PageStore {
         guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
         try takeTurn()
         defer { turn.give() }
-        let state = try usableState()
-        try checkNumbers(transaction: state.transaction, checkpoint: side.header.checkpoint + 2)
+        try checkUsable()
+        try checkNumbers(transaction: side.usedNumber, checkpoint: side.header.checkpoint + 2)
         return try body()
     }
 }

@@ -3,6 +3,58 @@
 // say includes those places. Allocating one page can change another map page, or grow the file and with it the
 // directory; planning repeats until nothing changes. Each map page moves at most once, so it ends.
 
+/// A space page as it is going to be written.
+struct SpacePageImage {
+    let place: PageReference
+    /// Of a map page: its index, and the first sector it tells of.
+    let map: Int?
+    let firstSector: UInt64
+    let bytes: [UInt8]
+
+    init(
+        _ place: PageReference, sectors: UInt32, kind: PageKind, map: Int? = nil, firstSector: UInt64 = 0,
+        fill: (UnsafeMutableRawPointer) -> Void
+    ) {
+        self.place = place
+        self.map = map
+        self.firstSector = firstSector
+        var bytes = [UInt8](repeating: 0, count: Int(sectors) * FileFormat.sectorSize)
+        bytes.withUnsafeMutableBytes { page in
+            guard let start = page.baseAddress else { return }
+            PageHeader.write(to: start, birth: place.birth, kind: kind, level: 0, sectors: sectors)
+            fill(start)
+            PageHeader.seal(page, number: place.page)
+        }
+        self.bytes = bytes
+    }
+
+    func write(to file: any StoreFile) throws(StorageError) {
+        try bytes.withBytes { (bytes) throws(StorageError) in
+            try file.write(bytes, at: place.page << FileFormat.sectorShift)
+        }
+    }
+
+    /// A map page's words.
+    var words: [UInt64] { Self.words(bytes) }
+
+    static func words(_ page: [UInt8]) -> [UInt64] {
+        page.withUnsafeBytes { page in
+            stride(from: SpaceMapPage.contentOffset, to: page.count, by: 8).map {
+                UInt64(littleEndian: page.loadUnaligned(fromByteOffset: $0, as: UInt64.self))
+            }
+        }
+    }
+}
+
+/// What a checkpoint does with the journal's ring. A new ring needs the writer's turn throughout.
+enum RingChange {
+    case none
+    /// Another of twice the size.
+    case grow
+    /// Another of the initial size.
+    case move
+}
+
 /// The places of one checkpoint's space pages and journal. Made before anything is written.
 struct CheckpointPlan {
     private(set) var maps: [PageReference]
@@ -11,25 +63,28 @@ struct CheckpointPlan {
     private(set) var journal: JournalRing
     /// What only the former checkpoint reaches: free once this one is durable.
     private(set) var dropped: [SectorRun] = []
-    private var taken: [SectorRun] = []
+    /// The new places.
+    private(set) var taken: [SectorRun] = []
     private var moved: [Bool] = []
     private var movesDirectory = false
     private let checkpoint: UInt64
     private let formerJournal: JournalRing
-    /// The ring goes on where the former checkpoint's records end.
-    private let journalPosition: UInt64
+    private let formerMaps: [PageReference]
 
     /// Takes the places it needs. `.full` leaves the space map as it was.
-    init(side: WriterSide, growJournal: Bool, moveJournal: Bool = false) throws(StorageError) {
+    init(side: WriterSide, journal change: RingChange = .none) throws(StorageError) {
         maps = side.spaceMaps
         directory = side.header.directory
         directorySectors = side.header.directorySectors
         journal = side.header.journal
         formerJournal = journal
-        journalPosition = side.journal?.end ?? side.header.journalPosition
+        formerMaps = maps
         checkpoint = side.header.checkpoint + 1
-        if growJournal { takeJournal(of: journal.count * 2, side) }
-        if moveJournal { takeJournal(of: FileFormat.initialJournalSectors, side) }
+        switch change {
+        case .none: break
+        case .grow: takeJournal(of: journal.count * 2, side)
+        case .move: takeJournal(of: FileFormat.initialJournalSectors, side)
+        }
         dropMapsBeyondEnd(side)
         do throws(StorageError) {
             while try moveOnce(side) {}
@@ -101,52 +156,60 @@ struct CheckpointPlan {
         }
     }
 
-    private mutating func undo(_ side: WriterSide) {
+    /// Gives the new places back, and takes what was dropped into use again.
+    func undo(_ side: WriterSide) {
         for run in taken { side.space.release(run) }
         for run in dropped { side.space.restore(run) }
         for index in moved.indices where moved[index] { side.space.changedMaps[index] = true }
     }
 
-    /// The header that makes the plan's places the file's.
-    func header(of state: PublishedState, after former: HeaderSlot, fileSectors: UInt64) -> HeaderSlot {
-        var header = former.next(state)
+    /// The header that makes the plan's places the file's. `mark`: where the journal goes on; nil: it begins anew.
+    func header(
+        of state: PublishedState, after former: HeaderSlot, fileSectors: UInt64, mark: JournalMark?
+    ) -> HeaderSlot {
+        var header = former
+        header.checkpoint = checkpoint
+        header.transaction = state.transaction
+        header.root = state.root
         header.directory = directory
         header.directorySectors = directorySectors
-        header.journal = journal
-        header.journalPosition = journal == formerJournal ? journalPosition : 0
         header.fileSectors = fileSectors
+        header.journal = journal
+        if let mark, journal == formerJournal {
+            header.journalPosition = journal.place(of: mark.position)
+            header.journalPrevious = mark.previous
+        } else {
+            // Random, so that nothing in the ring can pass as a record of the coming generation.
+            header.generation = UInt64.random(in: 1...UInt64.max)
+            header.journalPrevious = header.generation
+            header.journalPosition = 0
+        }
         return header
     }
 
-    /// Writes the moved pages. A new ring is written with zeros: its sectors must have been written once.
-    func write(side: WriterSide) throws(StorageError) {
-        if journal != formerJournal { try Self.zero(journal, side.file) }
-        for index in moved.indices where moved[index] {
-            try writePage(maps[index], sectors: UInt32(side.space.pageSectors), kind: .spaceMap, side.file) {
-                SpaceMapPage.write(side.space, index: index, to: $0)
-            }
+    /// The moved pages' bytes, as the space map is now.
+    func images(_ space: SpaceMap) -> [SpacePageImage] {
+        var images = moved.indices.filter { moved[$0] }.map { index in
+            let firstSector = UInt64(index * space.extentsPerMap) * FileFormat.extentSectors
+            return SpacePageImage(
+                maps[index], sectors: UInt32(space.pageSectors), kind: .spaceMap, map: index, firstSector: firstSector
+            ) { SpaceMapPage.write(space, index: index, to: $0) }
         }
         if movesDirectory {
-            try writePage(directory, sectors: directorySectors, kind: .spaceDirectory, side.file) {
-                SpaceDirectoryPage.write(maps, to: $0)
-            }
+            images.append(
+                SpacePageImage(directory, sectors: directorySectors, kind: .spaceDirectory) {
+                    SpaceDirectoryPage.write(maps, to: $0)
+                })
         }
+        return images
     }
 
-    private func writePage(
-        _ place: PageReference, sectors: UInt32, kind: PageKind, _ file: any StoreFile,
-        fill: (UnsafeMutableRawPointer) -> Void
-    ) throws(StorageError) {
-        let size = Int(sectors) * FileFormat.sectorSize
-        let page = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: FileFormat.sectorSize)
-        defer { page.deallocate() }
-        page.initializeMemory(as: UInt8.self, repeating: 0)
-        if let bytes = page.baseAddress {
-            PageHeader.write(to: bytes, birth: place.birth, kind: kind, level: 0, sectors: sectors)
-            fill(bytes)
-        }
-        PageHeader.seal(page, number: place.page)
-        try file.write(Bytes(page), at: place.page << FileFormat.sectorShift)
+    /// The former place of a map page, if it had one.
+    func formerMap(_ index: Int) -> UInt64? { index < formerMaps.count ? formerMaps[index].page : nil }
+
+    /// A new ring is written with zeros: its sectors must have been written once.
+    func writeRing(_ file: any StoreFile) throws(StorageError) {
+        if journal != formerJournal { try Self.zero(journal, file) }
     }
 
     /// Writes a ring with zeros, in pieces.

@@ -76,9 +76,9 @@ struct EntryList {
     /// Of the nodes they are written to.
     let stamp: NodeStamp
 
-    /// Entries that a node can hold, and one more that makes it split.
+    /// Entries that two nodes can hold, and one more that makes one split.
     static func capacity(pageSize: Int) -> Int {
-        NodeLayout.capacity(pageSize: pageSize) / (NodeLayout.entryOverhead + NodeLayout.cellHeader) + 2
+        2 * (NodeLayout.capacity(pageSize: pageSize) / (NodeLayout.entryOverhead + NodeLayout.cellHeader) + 2)
     }
 
     init(storage: UnsafeMutablePointer<EntryReference>, capacity: Int, isBranch: Bool, stamp: NodeStamp) {
@@ -193,9 +193,13 @@ struct EntryList {
     /// is the key that moves up.
     func separator(at cut: Int, to target: UnsafeMutableRawPointer) -> Int {
         let right = storage[cut]
-        let size = isBranch ? right.keySize : storage[cut - 1].commonPrefix(right) + 1
+        let size = separatorSize(at: cut)
         right.copyKey(from: 0, to: target, count: size)
         return size
+    }
+
+    private func separatorSize(at cut: Int) -> Int {
+        isBranch ? storage[cut].keySize : storage[cut - 1].commonPrefix(storage[cut]) + 1
     }
 
     private func weight(_ index: Int) -> Int {

@@ -150,6 +150,12 @@ struct NodeEditor {
         record.write(to: childPlace(index), isStale: view.stamp.reductionSize > 0)
     }
 
+    /// The child's reduced value must be computed before it is used.
+    func markStale(_ index: Int) {
+        let place = childPlace(index)
+        place.write64(UnsafeRawPointer(place).read64(16) | ChildRecord.staleBit, 16)
+    }
+
     /// Says where a branch's child lies now; what the record says of its entries stays.
     func moveChild(_ index: Int, to page: UInt64, birth: UInt64) {
         let place = childPlace(index)

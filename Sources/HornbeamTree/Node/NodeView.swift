@@ -41,6 +41,10 @@ struct NodeView {
     @inline(__always)
     func child(_ index: Int) -> ChildRecord { ChildRecord(cell(index).value) }
 
+    /// Whether a branch's reduced value of that child must be computed before it is used.
+    @inline(__always)
+    func isStale(_ index: Int) -> Bool { cell(index).value.read64(16) & ChildRecord.staleBit != 0 }
+
     /// Bytes between the arrays and the heap.
     @inline(__always) var freeSize: Int {
         size &- NodeLayout.heads &- NodeLayout.entryOverhead &* count &- heapSize

@@ -75,6 +75,10 @@ final class TreeNames: Sendable {
         var next: UInt32 = 1
     }
     private let state = Mutex(State())
+    /// What the program has given the store.
+    let reductions: Reductions
+
+    init(reductions: Reductions) { self.reductions = reductions }
 
     func name(of number: UInt32) -> [UInt8]? { state.withLock { $0.names[number] } }
 

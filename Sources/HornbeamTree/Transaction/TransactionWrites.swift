@@ -79,7 +79,7 @@ extension Transaction {
     /// Drops a tree and all in it. False if there is none of that name.
     package func dropTree(_ name: String) throws(StorageError) -> Bool {
         guard let tree = try self.tree(name) else { return false }
-        let (writer, open) = try prepare(tree)
+        let (writer, open) = try prepare(tree, isDropped: true)
         let catalogue = try catalogue()
         do throws(StorageError) {
             try writer.drop(open)
@@ -98,6 +98,10 @@ extension Transaction {
     func createTree(
         _ name: [UInt8], options: StoredOptions, number given: UInt32? = nil
     ) throws(StorageError) -> TreeID {
+        if options.reductionSize > 0, names.reductions.find(options) == nil {
+            let name = String(decoding: options.reduction, as: UTF8.self)
+            throw .unsupported("the reduction “\(name)” is not one that the store was opened with")
+        }
         guard let writer else { throw .readOnly("creating a tree needs a write transaction") }
         if let failure { throw failure }
         guard let number = given ?? names.reserve(from: nextTree) else {
@@ -116,6 +120,7 @@ extension Transaction {
     /// Writes the roots of changed trees to the catalogue, and its own to the writer.
     func storeRoots() throws(StorageError) {
         guard let writer, let catalogue = catalogueIfOpen else { return }
+        try settleReductions()
         for tree in changedTrees() {
             try storeRecord(tree.pointee.record, tree.pointee.name, writer, catalogue)
             tree.pointee.stored = tree.pointee.record
@@ -149,9 +154,12 @@ extension Transaction {
 
     /// The writer and the tree to change, whose cursors and slices end here.
     @inline(__always)
-    private func prepare(_ tree: TreeID) throws(StorageError) -> (TreeWriter, OpenTreePointer) {
+    private func prepare(
+        _ tree: TreeID, isDropped: Bool = false
+    ) throws(StorageError) -> (TreeWriter, OpenTreePointer) {
         guard let writer else { throw .readOnly("changing a tree needs a write transaction") }
         let open = try opened(tree)
+        if open.pointee.reductionSize > 0, !isDropped, open.pointee.reduction == nil { throw unknownReduction(open) }
         if let failure { throw failure }
         open.pointee.changes &+= 1
         view.beginChange()

@@ -14,10 +14,10 @@ package final class TreeStore: Sendable {
     private let memory: Mutex<WriterMemory?>
 
     private init(
-        options: StoreOptions,
+        options: StoreOptions, reductions: [Reduction],
         open: (@escaping PageStore.StructureCheck, @escaping PageStore.Replay) throws(StorageError) -> PageStore
     ) throws(StorageError) {
-        let names = TreeNames()
+        let names = TreeNames(reductions: try Reductions(reductions))
         // Recovery replays one record after the other, in one thread.
         let replaying = Mutex<WriterMemory?>(nil)
         pages = try open(
@@ -35,26 +35,30 @@ package final class TreeStore: Sendable {
         memory = Mutex(nil)
     }
 
-    /// Opens (or creates) the store in the file at `path`.
-    package static func open(at path: String, options: StoreOptions = StoreOptions()) throws(StorageError) -> TreeStore
-    {
-        try TreeStore(options: options) { (structure, replay) throws(StorageError) in
+    /// Opens (or creates) the store in the file at `path`. `reductions` are those of its trees: to change a tree, or to
+    /// recover such a change after a crash, takes the one that the tree was created with.
+    package static func open(
+        at path: String, options: StoreOptions = StoreOptions(), reductions: [Reduction] = []
+    ) throws(StorageError) -> TreeStore {
+        try TreeStore(options: options, reductions: reductions) { (structure, replay) throws(StorageError) in
             try PageStore.open(path: path, options: options, structure: structure, replay: replay)
         }
     }
 
     /// Opens (or creates) the store in `file`: simulated disks, and stores without a file.
     package static func open(
-        file: any StoreFile, options: StoreOptions = StoreOptions()
+        file: any StoreFile, options: StoreOptions = StoreOptions(), reductions: [Reduction] = []
     ) throws(StorageError) -> TreeStore {
-        try TreeStore(options: options) { (structure, replay) throws(StorageError) in
+        try TreeStore(options: options, reductions: reductions) { (structure, replay) throws(StorageError) in
             try PageStore.open(file: file, options: options, structure: structure, replay: replay)
         }
     }
 
     /// A store without a file.
-    package static func inMemory(options: StoreOptions = StoreOptions()) throws(StorageError) -> TreeStore {
-        try open(file: try MemoryFile(), options: options)
+    package static func inMemory(
+        options: StoreOptions = StoreOptions(), reductions: [Reduction] = []
+    ) throws(StorageError) -> TreeStore {
+        try open(file: try MemoryFile(), options: options, reductions: reductions)
     }
 
     /// A frozen view of the newest committed state. Any number at once, from any thread; never blocks.
@@ -90,7 +94,7 @@ package final class TreeStore: Sendable {
             attempt += 1
             let view = try pages.beginRead()
             defer { pages.endRead(view) }
-            var check = TreeCheck(pages: pages, view: view)
+            var check = TreeCheck(pages: pages, view: view, reductions: names.reductions)
             do throws(StorageError) {
                 try check.run()
             } catch {

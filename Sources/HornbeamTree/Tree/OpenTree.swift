@@ -13,6 +13,10 @@ struct OpenTree {
     var longValues: UInt64
     /// Of a reduced value in its branches; 0 without a reduction.
     let reductionSize: Int
+    /// Nil if the tree has none, or one that the program hasn't given the store: then it can't be changed.
+    let reduction: Reduction?
+    /// Whether a branch may hold reduced values that its children's are not any more (`TreeWriter.settleReductions`).
+    var isStale = false
     private let leafStamp: NodeStamp
     private let branchStamp: NodeStamp
     /// Grows with each change of this tree by the transaction, and when that ends: how cursors notice.
@@ -20,13 +24,14 @@ struct OpenTree {
     /// What the catalogue says.
     var stored: CatalogueRecord
 
-    init(number: UInt32, name: [UInt8], stored: CatalogueRecord) {
+    init(number: UInt32, name: [UInt8], stored: CatalogueRecord, reduction: Reduction?) {
         place = Int(number)
         self.number = number
         self.name = name
         self.stored = stored
         root = stored.root
         longValues = stored.longValues
+        self.reduction = reduction
         reductionSize = stored.options.reductionSize
         leafStamp = NodeStamp(tree: number, reductionSize: 0)
         branchStamp = NodeStamp(tree: number, reductionSize: reductionSize)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Taking entries out one at a time, and what keeps trees from thinning out: a node that falls below a quarter joins a
-// sibling if the two then fill at most three quarters, so that a join is never followed by a split soon.
+// sibling if the two then fill at most three quarters, so that a join is never followed by a split soon; else it takes
+// entries over from one, so that both have more than a quarter.
 
 import HornbeamPages
 
@@ -11,6 +12,7 @@ extension TreeWriter {
         let (index, found) = try descend(tree, key)
         guard found else { return false }
         try ownPath(tree)
+        if tree.pointee.reductionSize > 0 { markStale(tree) }
         let leaf = editor(0)
         try freeLongValue(tree, leaf.view.cell(index))
         leaf.remove(at: index)
@@ -29,7 +31,7 @@ extension TreeWriter {
             if node.view.count == 0 {
                 try pages.free(path[level].page, birth: birth, sectors: nil)
                 removeEntries(tree, of: parent, index..<index + 1, level: level + 1)
-            } else if try !joinIfThin(tree, parent, index, level: level) {
+            } else if try !joinIfThin(tree, parent, index, level: level), !isThin(parent.view) {
                 return
             }
             level += 1
@@ -55,17 +57,96 @@ extension TreeWriter {
         }
     }
 
-    /// Joins a branch's child with a sibling if it has become thin. Whether the branch lost an entry by that.
-    /// `parent` is a page of this transaction; `level` is the child's.
+    /// Joins a branch's child with a sibling if it has become thin, or else fills it up from one. Whether the branch
+    /// lost an entry by that. `parent` is a page of this transaction; `level` is the child's.
     func joinIfThin(
         _ tree: OpenTreePointer, _ parent: NodeEditor, _ index: Int, level: Int
     ) throws(StorageError) -> Bool {
         let record = parent.view.child(index)
         let child = try node(tree, record.page, birth: record.birth, level: level)
-        guard child.usedSize < capacity / 4 else { return false }
-        if index + 1 < parent.view.count, try join(tree, parent, index, level: level) { return true }
-        guard index > 0 else { return false }
-        return try join(tree, parent, index - 1, level: level)
+        guard isThin(child) else { return false }
+        let hasNext = index + 1 < parent.view.count
+        if hasNext, try join(tree, parent, index, level: level) { return true }
+        if index > 0, try join(tree, parent, index - 1, level: level) { return true }
+        if hasNext, try shareOut(tree, parent, index, level: level) { return false }
+        if index > 0 { _ = try shareOut(tree, parent, index - 1, level: level) }
+        return false
+    }
+
+    /// Whether a node uses less than a quarter of its capacity.
+    func isThin(_ node: NodeView) -> Bool { node.usedSize < capacity / 4 }
+
+    /// The entries of a branch's children at `index` and after it, from copies of them: the children may be rewritten.
+    private func entries(
+        _ tree: OpenTreePointer, _ parent: NodeEditor, _ index: Int, level: Int
+    ) throws(StorageError) -> EntryList? {
+        var list = emptyList(tree, level: level)
+        for (place, copy) in [memory.page, memory.secondPage].enumerated() {
+            let record = parent.view.child(index + place)
+            let source = try node(tree, record.page, birth: record.birth, level: level)
+            copy.copyMemory(from: source.base, byteCount: pageSize)
+            let node = NodeView(UnsafeRawPointer(copy), size: pageSize)
+            guard list.hasRoom(for: node.count) else { return nil }
+            let first = list.count
+            list.append(node, 0..<node.count)
+            // What stood for minus infinity in the second begins at the separator.
+            if level > 0, place == 1 {
+                list.setKey(at: first, of: EntryReference(parent.view, index + 1, hasPrefix: true))
+            }
+        }
+        return list
+    }
+
+    /// Gives a branch's children at `index` and after it about the same share of their entries. False, and nothing is
+    /// changed, if the branch has no room for the separator that this needs.
+    private func shareOut(
+        _ tree: OpenTreePointer, _ parent: NodeEditor, _ index: Int, level: Int
+    ) throws(StorageError) -> Bool {
+        guard let list = try entries(tree, parent, index, level: level), let cut = list.splitIndex(capacity: capacity)
+        else { return false }
+        let separator = memory.separators + (level & 1) * NodeLayout.maximumKey(pageSize: pageSize)
+        let key = Bytes(start: separator, count: list.separator(at: cut, to: separator))
+        guard canTake(parent, key, valueSize: NodeLayout.childSize + tree.pointee.reductionSize, insteadOf: index + 1)
+        else { return false }
+
+        let left = try own(tree, parent.view.child(index), level: level)
+        let right = try own(tree, parent.view.child(index + 1), level: level)
+        list.write(0..<cut, to: left.editor.base, size: pageSize)
+        list.write(cut..<list.count, to: right.editor.base, size: pageSize)
+        let leftCount = entries(left.editor.view, level)
+        parent.setChild(index, ChildRecord(page: left.page, birth: birth, count: leftCount))
+        let record = ChildRecord(page: right.page, birth: birth, count: entries(right.editor.view, level))
+        replaceChild(tree, parent, index + 1, key, childValue(tree, record), level: level + 1)
+        return true
+    }
+
+    /// Whether a branch has room for a child under another separator; it may have to do without its prefix.
+    private func canTake(_ branch: NodeEditor, _ key: Bytes, valueSize: Int, insteadOf index: Int) -> Bool {
+        let view = branch.view
+        if branch.sharesPrefix(key) {
+            return branch.fits(keySize: key.count, valueSize: valueSize, freed: view.cell(index).size) != .no
+        }
+        return view.usedSize + view.count * view.prefixSize + key.count <= capacity
+    }
+
+    /// Puts another separator and child in a branch's place `index`, which is not the first. `canTake` has been asked.
+    private func replaceChild(
+        _ tree: OpenTreePointer, _ branch: NodeEditor, _ index: Int, _ key: Bytes, _ value: CellValue, level: Int
+    ) {
+        if branch.sharesPrefix(key) {
+            branch.remove(at: index)
+            if branch.fits(keySize: key.count, valueSize: value.bytes.count) != .asIs {
+                branch.compact(scratch: memory.page)
+            }
+            return branch.insert(at: index, key: key, value: value)
+        }
+        memory.page.copyMemory(from: branch.base, byteCount: pageSize)
+        let copy = NodeView(UnsafeRawPointer(memory.page), size: pageSize)
+        var list = emptyList(tree, level: level)
+        list.append(copy, 0..<index)
+        list.append(copy, index + 1..<copy.count)
+        list.insert(at: index, key: key, value: value)
+        list.write(0..<list.count, to: branch.base, size: pageSize)
     }
 
     /// Joins a branch's children at `index` and after it, if they fit well in one node.
@@ -79,21 +160,15 @@ extension TreeWriter {
         // Cheap and never wrong: joining saves at most the prefixes.
         let least = left.usedSize - left.prefixSize + right.usedSize - right.prefixSize
         guard least <= capacity * 3 / 4 else { return false }
-        var list = emptyList(tree, level: level)
-        guard list.hasRoom(for: left.count + right.count) else { return false }
-        list.append(left, 0..<left.count)
-        list.append(right, 0..<right.count)
-        if level > 0 {
-            // What stood for minus infinity on the right begins at the separator.
-            list.setKey(at: left.count, of: EntryReference(parent.view, index + 1, hasPrefix: true))
-        }
-        guard list.nodeSize(0..<list.count) <= capacity * 3 / 4 else { return false }
+        guard let list = try entries(tree, parent, index, level: level),
+            list.nodeSize(0..<list.count) <= capacity * 3 / 4
+        else { return false }
 
         let keepsRight = rightRecord.birth == birth && leftRecord.birth != birth
         let kept = keepsRight ? rightRecord : leftRecord
         let gone = keepsRight ? leftRecord : rightRecord
         let node = try own(tree, kept, level: level)
-        rewrite(node.editor, with: list)
+        list.write(0..<list.count, to: node.editor.base, size: pageSize)
         try pages.free(gone.page, birth: gone.birth, sectors: nil)
         let count = leftRecord.count &+ rightRecord.count
         parent.setChild(index, ChildRecord(page: node.page, birth: birth, count: count))

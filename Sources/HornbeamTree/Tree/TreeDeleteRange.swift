@@ -16,8 +16,36 @@ extension TreeWriter {
         } else {
             tree.pointee.root = TreeRoot()
         }
-        if left != record { try lowerRoot(tree) }
+        if left != record {
+            if tree.pointee.reductionSize > 0 { tree.pointee.isStale = true }
+            try lowerRoot(tree)
+            // The nodes on the two edges are neighbours now.
+            if let from { try tidy(tree, around: from) }
+            if let to { try tidy(tree, around: to) }
+        }
         return root.count &- (left?.count ?? 0)
+    }
+
+    /// Joins what is thin on the path to a key, until nothing is that can be helped. Each round but the last takes a
+    /// node away, from the top, as a joined branch gives the nodes below it siblings.
+    private func tidy(_ tree: OpenTreePointer, around key: Bytes) throws(StorageError) {
+        var isChanged = true
+        while isChanged, !tree.pointee.root.isEmpty {
+            isChanged = false
+            _ = try descend(tree, key)
+            var level = tree.pointee.root.level - 1
+            while level >= 0, !isChanged {
+                let isAlone = editor(level + 1).view.count == 1
+                if isThin(editor(level).view), !isAlone {
+                    try ownPath(tree)
+                    if tree.pointee.reductionSize > 0 { markStale(tree) }
+                    isChanged = try joinIfThin(tree, editor(level + 1), path[level + 1].index, level: level)
+                    if !isChanged { _ = try descend(tree, key) }
+                }
+                level -= 1
+            }
+            try lowerRoot(tree)
+        }
     }
 
     /// Frees all pages of a tree.
@@ -102,10 +130,6 @@ extension TreeWriter {
         if let left { own.editor.setChild(first, left) }
         if let right { own.editor.setChild(last, right) }
         if goneStart < goneEnd { removeEntries(tree, of: own.editor, goneStart..<goneEnd, level: level) }
-        if right != nil { _ = try joinIfThin(tree, own.editor, goneStart, level: level - 1) }
-        if left != nil, first < own.editor.view.count {
-            _ = try joinIfThin(tree, own.editor, first, level: level - 1)
-        }
         return ChildRecord(page: own.page, birth: birth, count: own.editor.view.childEntries)
     }
 }

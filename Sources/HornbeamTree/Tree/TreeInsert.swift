@@ -12,6 +12,7 @@ extension TreeWriter {
         let (index, found) = try descend(tree, key)
         let stored = try store(tree, value, keySize: key.count)
         try ownPath(tree)
+        if tree.pointee.reductionSize > 0 { markStale(tree) }
         if found {
             try replaceValue(tree, index, key, stored)
         } else {
@@ -20,23 +21,8 @@ extension TreeWriter {
         }
     }
 
-    /// Inserts behind all entries; false (and nothing done) if the key isn't the greatest.
-    func append(_ tree: OpenTreePointer, _ key: Bytes, _ value: Bytes) throws(StorageError) -> Bool {
-        guard !tree.pointee.root.isEmpty else {
-            try plant(tree, key, value)
-            return true
-        }
-        let (index, found) = try descend(tree, key)
-        guard !found, isRightEdge(tree, level: 0, index: index) else { return false }
-        let stored = try store(tree, value, keySize: key.count)
-        try ownPath(tree)
-        addToCounts(tree, 1)
-        try insert(tree, level: 0, at: index, key, stored)
-        return true
-    }
-
     /// The first entry of an empty tree.
-    private func plant(_ tree: OpenTreePointer, _ key: Bytes, _ value: Bytes) throws(StorageError) {
+    func plant(_ tree: OpenTreePointer, _ key: Bytes, _ value: Bytes) throws(StorageError) {
         let stored = try store(tree, value, keySize: key.count)
         let leaf = try newNode(level: 0)
         var list = emptyList(tree, level: 0)
@@ -47,7 +33,7 @@ extension TreeWriter {
 
     /// The value as a cell will hold it; writes its page if it needs one.
     @inline(__always)
-    private func store(_ tree: OpenTreePointer, _ value: Bytes, keySize: Int) throws(StorageError) -> CellValue {
+    func store(_ tree: OpenTreePointer, _ value: Bytes, keySize: Int) throws(StorageError) -> CellValue {
         if NodeLayout.cellHeader &+ keySize &+ value.count <= NodeLayout.inlineLimit(pageSize: pageSize) {
             return CellValue(bytes: value, isLong: false)
         }
@@ -75,7 +61,7 @@ extension TreeWriter {
 
     /// Inserts an entry in the path's node of that level, before `index`.
     @inline(__always)
-    private func insert(
+    func insert(
         _ tree: OpenTreePointer, level: Int, at index: Int, _ key: Bytes, _ value: CellValue
     ) throws(StorageError) {
         let node = editor(level)
@@ -125,14 +111,17 @@ extension TreeWriter {
         try split(tree, level: level, list, at: cut)
     }
 
-    private func split(
-        _ tree: OpenTreePointer, level: Int, _ list: EntryList, at cut: Int
+    /// Moves the entries of the list from `cut` on to a new node. The path's node gets those before, or keeps what it
+    /// has, which then ends with them.
+    func split(
+        _ tree: OpenTreePointer, level: Int, _ list: EntryList, at cut: Int, keepsLeft: Bool = false
     ) throws(StorageError) {
+        edge = nil
         let right = try newNode(level: level)
         let separator = memory.separators + (level & 1) * NodeLayout.maximumKey(pageSize: pageSize)
         let key = Bytes(start: separator, count: list.separator(at: cut, to: separator))
         let left = editor(level)
-        list.write(0..<cut, to: left.base, size: pageSize)
+        if !keepsLeft { list.write(0..<cut, to: left.base, size: pageSize) }
         list.write(cut..<list.count, to: right.editor.base, size: pageSize)
         let leftRecord = ChildRecord(page: path[level].page, birth: birth, count: entries(left.view, level))
         let rightRecord = ChildRecord(page: right.page, birth: birth, count: entries(right.editor.view, level))
@@ -163,7 +152,7 @@ extension TreeWriter {
     }
 
     /// A child record as a cell will hold it, its reduced value stale.
-    private func childValue(_ tree: OpenTreePointer, _ record: ChildRecord, place: Int = 0) -> CellValue {
+    func childValue(_ tree: OpenTreePointer, _ record: ChildRecord, place: Int = 0) -> CellValue {
         let reductionSize = tree.pointee.reductionSize
         let size = NodeLayout.childSize + reductionSize
         let bytes = memory.reference + place * size
@@ -172,12 +161,13 @@ extension TreeWriter {
         return CellValue(bytes: Bytes(start: bytes, count: size), isLong: false)
     }
 
-    private func entries(_ node: NodeView, _ level: Int) -> UInt64 {
+    /// Entries below a node of that level.
+    func entries(_ node: NodeView, _ level: Int) -> UInt64 {
         level == 0 ? UInt64(node.count) : node.childEntries
     }
 
     /// Whether an entry before `index` of the path's node at that level would be the tree's last.
-    private func isRightEdge(_ tree: OpenTreePointer, level: Int, index: Int) -> Bool {
+    func isRightEdge(_ tree: OpenTreePointer, level: Int, index: Int) -> Bool {
         guard index == editor(level).view.count else { return false }
         var above = level + 1
         while above <= tree.pointee.root.level {

@@ -22,6 +22,8 @@ final class WriterMemory: @unchecked Sendable {
     let path: UnsafeMutablePointer<PathStep>
     /// A node as it was before it is rewritten, or a new one before it goes to its page.
     let page: UnsafeMutableRawPointer
+    /// The second of two nodes that share their entries out anew.
+    let secondPage: UnsafeMutableRawPointer
     let entries: UnsafeMutablePointer<EntryReference>
     /// Two separators in turn: one comes in while the next goes up. Each a longest key.
     let separators: UnsafeMutableRawPointer
@@ -35,6 +37,7 @@ final class WriterMemory: @unchecked Sendable {
         page = .allocate(byteCount: pageSize, alignment: 16)
         // Free space of a rebuilt node keeps what was here: never anything but page content.
         memset(page, 0, pageSize)
+        secondPage = .allocate(byteCount: pageSize, alignment: 16)
         entries = .allocate(capacity: EntryList.capacity(pageSize: pageSize))
         separators = .allocate(byteCount: 2 * NodeLayout.maximumKey(pageSize: pageSize), alignment: 16)
         reference = .allocate(
@@ -44,6 +47,7 @@ final class WriterMemory: @unchecked Sendable {
     deinit {
         path.deallocate()
         page.deallocate()
+        secondPage.deallocate()
         entries.deallocate()
         separators.deallocate()
         reference.deallocate()
@@ -58,6 +62,8 @@ final class TreeWriter {
     let path: UnsafeMutablePointer<PathStep>
     let birth: UInt64
     let pageSize: Int
+    /// The tree to whose last leaf the path leads, all of it this transaction's; see `append`.
+    var edge: TreeEdge?
     /// Of a node, in bytes.
     let capacity: Int
 
@@ -100,6 +106,7 @@ final class TreeWriter {
     /// Fills the path from the root to the leaf of `key`. Not of an empty tree. Copies nothing.
     @inline(__always)
     func descend(_ tree: OpenTreePointer, _ key: Bytes) throws(StorageError) -> (index: Int, found: Bool) {
+        edge = nil
         let root = tree.pointee.root
         var page = root.page
         var birth = root.birth

@@ -29,7 +29,7 @@ struct CheckpointPlanTests {
         let former = side.ownRuns
         var plan: CheckpointPlan?
         do {
-            plan = try CheckpointPlan(side: side, growJournal: free % 2 == 0)
+            plan = try CheckpointPlan(side: side, journal: free % 2 == 0 ? .grow : .none)
         } catch {
             #expect(error == .full(path: store.file.path))
             #expect(side.space.live == before.live && side.space.held == before.held)

@@ -133,6 +133,18 @@ struct CursorTests {
         var place: [UInt8]?
         for _ in 0..<3000 {
             switch random.below(6) {
+            case 1 where model.count > 300 && random.oneIn(10):
+                // Often with the cursor's own place in it.
+                let from = model.keys[random.below(model.count)]
+                let to = random.oneIn(3) ? [] : model.keys[min(model.count - 1, model.rank(from) + random.below(200))]
+                if model.range(from, to).count > 250 { continue }
+                let expected = model.deleteRange(from, to)
+                #expect(try transaction.deleteRange(tree, from: from, to: to) == UInt64(expected))
+            case 0 where random.oneIn(8):
+                let key = [255] + random.bytes(20)
+                guard model.keys[model.count - 1].lexicographicallyPrecedes(key) else { continue }
+                try transaction.append(tree, key, [8])
+                model.put(key, [8])
             case 0:
                 let key = kind.key(&random, maximum: 1024, counter: &counter)
                 try transaction.put(tree, key, [9, 9])
@@ -159,6 +171,25 @@ struct CursorTests {
             }
         }
         transaction.abort()
+    }
+
+    @Test("When its tree is emptied a cursor comes to the end; when it is dropped a move says so")
+    func emptiedAndDropped() throws {
+        var random = SeededGenerator()
+        let transaction = try store(fill(.random, 500, &random)).beginWrite()
+        let tree = try #require(try transaction.tree("t"))
+        var cursor = try transaction.cursor(tree)
+        #expect(try cursor.seek(index: 250))
+        #expect(try transaction.deleteRange(tree, from: [], to: []) == 500)
+        #expect(cursor.value.isEmpty)
+        #expect(try !cursor.next())
+        #expect(try !cursor.previous())
+        try transaction.put(tree, [7], [7])
+        #expect(try cursor.first())
+        #expect(try transaction.dropTree("t"))
+        #expect(cursor.value.isEmpty)
+        #expect(try !cursor.next())
+        #expect(try !cursor.first())
     }
 
     @Test("A scan may delete what it stands on, or put beside it", .seeded)

@@ -95,7 +95,8 @@ struct RedoTests {
             let memory = WriterMemory(pageSize: 8192)
             do {
                 try bytes.withBytes { (record) throws(StorageError) in
-                    try Transaction.replay(record, with: writer, memory: memory, names: TreeNames())
+                    try Transaction.replay(
+                        record, with: writer, memory: memory, names: TreeNames(reductions: try Reductions([])))
                 }
                 applied += 1
             } catch {

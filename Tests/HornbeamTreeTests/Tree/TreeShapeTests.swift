@@ -83,6 +83,74 @@ struct TreeShapeTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
+    /// How full the emptiest node is, without the root and the last of each level, which ascending puts begin with one
+    /// entry.
+    private func emptiest(_ transaction: Transaction, _ tree: TreeID) throws -> Double {
+        let root = try transaction.opened(tree).pointee.root
+        let capacity = NodeLayout.capacity(pageSize: transaction.view.pageSize)
+        var least = 1.0
+        func visit(_ record: ChildRecord, _ level: Int, isLast: Bool) throws {
+            let node = try transaction.view.node(record.page, birth: record.birth, level: level)
+            if !isLast { least = min(least, Double(node.usedSize) / Double(capacity)) }
+            for index in 0..<(level == 0 ? 0 : node.count) {
+                try visit(node.child(index), level - 1, isLast: isLast && index == node.count - 1)
+            }
+        }
+        let top = ChildRecord(page: root.page, birth: root.birth, count: root.count)
+        if !root.isEmpty { try visit(top, root.level, isLast: true) }
+        return least
+    }
+
+    enum Order: CaseIterable {
+        case random, ascending, descending
+        /// Leaves one of many, all over the tree.
+        case sparing
+        /// Now all of one neighbourhood, now of another.
+        case clustered
+        case ranges
+    }
+
+    @Test(
+        "No node but the root stays emptier than a quarter, in whatever order entries go", .seeded,
+        arguments: Order.allCases, [0, 300])
+    func fill(order: Order, keySize: Int) throws {
+        var random = SeededGenerator()
+        var options = StoreOptions()
+        options.pageSize = 4096
+        let store = try TreeStore.inMemory(options: options)
+        let transaction = try store.beginWrite()
+        let tree = try #require(try transaction.tree("t", create: true))
+        let padding = [UInt8](repeating: 7, count: keySize)
+        let count = keySize == 0 ? 6000 : 1500
+        var keys = (0..<count).map { number($0) + padding }
+        for key in keys.shuffled(using: &random) { try transaction.put(tree, key, [1, 2, 3]) }
+        switch order {
+        case .random: keys.shuffle(using: &random)
+        case .ascending: break
+        case .descending: keys.reverse()
+        case .sparing: keys = keys.enumerated().filter { $0.offset % 37 != 0 }.map(\.element)
+        case .clustered:
+            keys = (0..<count / 50).shuffled(using: &random).flatMap { cluster in keys[cluster * 50..<cluster * 50 + 50]
+            }
+        case .ranges: keys.shuffle(using: &random)
+        }
+        var deleted = 0
+        for (index, key) in keys.enumerated() where index % (order == .ranges ? 40 : 1) == 0 {
+            if order == .ranges {
+                let end = number(Int(key[6]) * 256 + Int(key[7]) + random.below(200))
+                deleted += try Int(transaction.deleteRange(tree, from: key, to: end))
+            } else {
+                #expect(try transaction.delete(tree, key))
+                deleted += 1
+            }
+            if index % (count / 15) == 0 || order == .ranges { #expect(try emptiest(transaction, tree) >= 0.25) }
+        }
+        #expect(try transaction.count(tree) == UInt64(count - deleted))
+        #expect(try emptiest(transaction, tree) >= 0.25)
+        try transaction.commit()
+        #expect(try store.check { Issue.record("\($0)") })
+    }
+
     @Test("Dropping a tree or deleting its range frees every page, long values too", .seeded, arguments: [true, false])
     func freesPages(isDropped: Bool) throws {
         var random = SeededGenerator()
@@ -104,6 +172,38 @@ struct TreeShapeTests {
         #expect(try store.check { Issue.record("\($0)") })
         let read = try store.beginRead()
         #expect(try read.treeNames() == (isDropped ? [] : ["t"]))
+    }
+
+    @Test("Deleting a range or a tree reads branches and the edges, no leaf between", arguments: [false, true])
+    func readsNoLeaves(isDropped: Bool) throws {
+        var options = StoreOptions()
+        options.pageSize = 4096
+        let disk = try SimulatedDisk()
+        var store = try TreeStore.open(file: disk, options: options)
+        var transaction = try store.beginWrite()
+        var tree = try #require(try transaction.tree("t", create: true))
+        for value in 0..<40_000 { try transaction.append(tree, number(value), [1, 2, 3, 4]) }
+        let leaves = try leaves(transaction, tree).count
+        #expect(leaves > 100)
+        try transaction.commit()
+        try store.close()
+
+        // The cache counts what is read of a file that isn't mapped.
+        options.access = .read
+        store = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()), options: options)
+        transaction = try store.beginWrite()
+        tree = try #require(try transaction.tree("t"))
+        let levels = try transaction.opened(tree).pointee.root.level + 1
+        let before = store.pages.statistics.cache.misses
+        if isDropped {
+            #expect(try transaction.dropTree("t"))
+        } else {
+            #expect(try transaction.deleteRange(tree, from: number(1000), to: number(39_000)) == 38_000)
+        }
+        let read = store.pages.statistics.cache.misses - before
+        #expect(Int(read) < leaves / 40 + 6 * levels, "\(read) pages read, \(leaves) leaves")
+        try transaction.commit()
+        #expect(try store.check { Issue.record("\($0)") })
     }
 
     @Test("A range of any start and end is deleted, from trees of several levels", .seeded)

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// One checkpoint from its plan to its end. What it writes was fixed when it began, so that commits may go on meanwhile.
+
+/// Made and ended in the writer's turn; written by whoever drives it, without the turn.
+final class CheckpointRun: @unchecked Sendable {
+    // Sendable: `result` is guarded by `monitor`, everything else is constant.
+    let state: PublishedState
+    let former: HeaderSlot
+    let header: HeaderSlot
+    let plan: CheckpointPlan
+    /// The space pages' bytes, as of the state.
+    let images: [SpacePageImage]
+    /// Where the records of later commits begin.
+    let mark: JournalMark?
+    /// The pipeline's count when it began, and whether it was another when the former checkpoint did.
+    let faults: Int
+    let rewrites: Bool
+
+    private let monitor = Monitor()
+    private var result: Outcome?
+
+    /// What came of writing.
+    enum Outcome {
+        /// Both slots have it.
+        case durable
+        /// Slot 0 has it, slot 1 may have the former one: nothing may be freed before slot 1 has it too.
+        case half(StorageError)
+        /// The file says what it said before.
+        case undone(StorageError)
+        /// Nobody knows.
+        case failed(StorageError)
+    }
+
+    init(
+        state: PublishedState, former: HeaderSlot, header: HeaderSlot, plan: CheckpointPlan,
+        images: [SpacePageImage], mark: JournalMark?, faults: Int, rewrites: Bool
+    ) {
+        self.state = state
+        self.former = former
+        self.header = header
+        self.plan = plan
+        self.images = images
+        self.mark = mark
+        self.faults = faults
+        self.rewrites = rewrites
+    }
+
+    /// Waits until it is written.
+    var outcome: Outcome {
+        monitor.locked {
+            while true {
+                if let result { return result }
+                monitor.wait()
+            }
+        }
+    }
+
+    private func end(_ outcome: Outcome) {
+        monitor.locked {
+            result = outcome
+            monitor.broadcast()
+        }
+    }
+}
+
+// MARK: Writing
+
+extension CheckpointRun {
+    /// Everything that reaches the file. Called once, by its driver.
+    func write(to file: any StoreFile, _ pipeline: CommitPipeline) {
+        end(written(to: file, pipeline))
+    }
+
+    /// After `.half`: tries once more. Called in the turn.
+    func writeSecondSlot(to file: any StoreFile, _ pipeline: CommitPipeline) {
+        end(writeSlot(1, header, to: file, pipeline).map { .half($0) } ?? .durable)
+    }
+
+    private func written(to file: any StoreFile, _ pipeline: CommitPipeline) -> Outcome {
+        do throws(StorageError) {
+            if rewrites { try rewritePages(file) }
+            startWriteBack(file)
+            try plan.writeRing(file)
+            for image in images { try image.write(to: file) }
+        } catch {
+            if case .corrupt = error { return .failed(error) }
+            return .undone(error)
+        }
+        do throws(StorageError) {
+            try pipeline.checkUsable()
+            try file.sync()
+        } catch {
+            return .failed(error)
+        }
+        if let fault = pipeline.fault(since: faults) { return .undone(fault) }
+        return writeSlots(to: file, pipeline)
+    }
+
+    /// Slot 0, then slot 1: at any moment one of them is whole. If slot 0 fails, the former header goes back there.
+    private func writeSlots(to file: any StoreFile, _ pipeline: CommitPipeline) -> Outcome {
+        if let error = writeSlot(0, header, to: file, pipeline) {
+            // What the kernel's cache has not got can't reach the medium.
+            guard isThere(header, file), let second = writeSlot(0, former, to: file, pipeline) else {
+                return .undone(error)
+            }
+            return .failed(second)
+        }
+        guard writeSlot(1, header, to: file, pipeline) != nil,
+            let error = writeSlot(1, header, to: file, pipeline)
+        else { return .durable }
+        return .half(error)
+    }
+
+    private func writeSlot(
+        _ slot: UInt64, _ header: HeaderSlot, to file: any StoreFile, _ pipeline: CommitPipeline
+    ) -> StorageError? {
+        do throws(StorageError) {
+            try header.encoded().withBytes { (bytes) throws(StorageError) in
+                try file.writeThrough(bytes, at: slot << FileFormat.sectorShift)
+            }
+            return nil
+        } catch {
+            pipeline.noteFault(error)
+            return error
+        }
+    }
+
+    /// Whether slot 0 may have the header.
+    private func isThere(_ header: HeaderSlot, _ file: any StoreFile) -> Bool {
+        withUnsafeTemporaryAllocation(byteCount: FileFormat.sectorSize, alignment: 8) { sector in
+            do throws(StorageError) { try file.read(into: sector, at: 0) } catch { return true }
+            return header.encoded().withBytes { Bytes(sector).order($0) == 0 }
+        }
+    }
+}
+
+// MARK: Pages written since the former checkpoint
+
+extension CheckpointRun {
+    /// Begins to bring the state's new pages to the medium, so that the sync has less left.
+    private func startWriteBack(_ file: any StoreFile) {
+        forEachNewWord(file) { first, words in
+            let extent = FileFormat.extentSectors
+            for start in stride(from: 0, to: words.count, by: SpaceMap.wordsPerExtent)
+            where words[start..<min(start + SpaceMap.wordsPerExtent, words.count)].contains(where: { $0 != 0 }) {
+                let sector = first + UInt64(start) * 64
+                file.startWriteBack(at: sector << FileFormat.sectorShift, count: extent << FileFormat.sectorShift)
+            }
+        }
+    }
+
+    /// Writes all of them once more, from the kernel's cache. A write-through has failed since the former checkpoint:
+    /// the kernel may have told it of pages that it could not write back, and now holds them to be clean. Throws
+    /// `.corrupt` if one is lost.
+    private func rewritePages(_ file: any StoreFile) throws(StorageError) {
+        var runs: [SectorRun] = []
+        forEachNewWord(file) { first, words in
+            for (index, word) in words.enumerated() where word != 0 {
+                for bit in 0..<64 where word >> UInt64(bit) & 1 == 1 {
+                    let sector = first + UInt64(index * 64 + bit)
+                    if let last = runs.last, last.end == sector {
+                        runs[runs.count - 1].count += 1
+                    } else {
+                        runs.append(SectorRun(start: sector, count: 1))
+                    }
+                }
+            }
+        }
+        let own = Dictionary(plan.taken.map { ($0.start, $0.count) }) { first, _ in first }
+        for run in runs {
+            var sector = run.start
+            while sector < run.end {
+                if let count = own[sector] {
+                    sector += UInt64(count)
+                } else {
+                    sector += UInt64(try rewritePage(sector, in: run, file))
+                }
+            }
+        }
+    }
+
+    /// Its sectors.
+    private func rewritePage(
+        _ number: UInt64, in run: SectorRun, _ file: any StoreFile
+    ) throws(StorageError) -> UInt32 {
+        let lost = StorageError.corrupt(Corruption(page: number, reason: "the system lost it after it was written"))
+        var sector = [UInt8](repeating: 0, count: FileFormat.sectorSize)
+        try Self.read(&sector, number, file)
+        let count = sector.withBytes { $0.baseAddress.map { PageHeader(reading: $0).sectors } } ?? 0
+        guard count > 0, UInt64(count) <= run.end - number else { throw lost }
+        var page = [UInt8](repeating: 0, count: Int(count) * FileFormat.sectorSize)
+        try Self.read(&page, number, file)
+        try page.withBytes { (bytes) throws(StorageError) in
+            guard let start = bytes.baseAddress,
+                PageHeader(reading: start).checksum == PageHeader.checksum(of: bytes, number: number),
+                start.u8(PageLayout.kind) != PageKind.longValue.code || LongPage.problem(bytes, number: number) == nil
+            else { throw lost }
+            try file.write(bytes, at: number << FileFormat.sectorShift)
+        }
+        return count
+    }
+
+    private static func read(
+        _ bytes: inout [UInt8], _ number: UInt64, _ file: any StoreFile
+    ) throws(StorageError) {
+        var failure: StorageError?
+        bytes.withUnsafeMutableBytes { buffer in
+            do throws(StorageError) { try file.read(into: buffer, at: number << FileFormat.sectorShift) } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    /// Of each changed map page the sectors that this checkpoint reaches and the former one did not. The former map
+    /// page stays as it is until this checkpoint has ended.
+    private func forEachNewWord(_ file: any StoreFile, _ body: (UInt64, [UInt64]) -> Void) {
+        for image in images {
+            guard let map = image.map else { continue }
+            var words = image.words
+            if let place = plan.formerMap(map) {
+                var page = [UInt8](repeating: 0, count: image.bytes.count)
+                if (try? Self.read(&page, place, file)) != nil {
+                    let old = SpacePageImage.words(page)
+                    for index in words.indices { words[index] &= ~old[index] }
+                }
+            }
+            body(image.firstSector, words)
+        }
+    }
+}

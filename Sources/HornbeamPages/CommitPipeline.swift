@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the end of a transaction to its commit being visible. A commit enters in the writer's turn and waits without it,
+// so that the next transaction runs meanwhile; whoever waits first writes all records that are there at once.
+//
+//   pending ──flush succeeds──▶ published ──settle──▶ (pages it freed are retired)
+//      └──────flush fails─────▶ withdrawn ──settle──▶ (its pages are free again, what it freed is in use again)
+//
+// Invariants 3 and 4: commits are published in the order in which they entered, each with all before it; none before it
+// is as durable as it asked. When a flush fails, its records are taken back and all pending commits are withdrawn,
+// because each builds on the one before. The open transaction builds on them too: it can't enter. If taking back fails,
+// the outcome is unknown and the store has failed. What concerns space is left to `PageStore.settle`, in the writer's
+// turn.
+
+import Synchronization
+
+/// A commit whose record, if it has one, is in the journal.
+final class PendingCommit: @unchecked Sendable {
+    // Sendable: `outcome` is guarded by the pipeline's lock, the rest is constant.
+    let state: PublishedState
+    /// The state it was made from.
+    let base: PublishedState
+    /// Pages of earlier states that it does without.
+    let freed: [RetiredPages.Page]
+    /// Where its own pages lie.
+    let born: [SectorRun]
+    let durability: Durability
+    fileprivate var mark = JournalMark(position: 0, previous: 0, transaction: 0)
+    fileprivate var outcome: Result<Void, StorageError>?
+
+    init(
+        state: PublishedState, base: PublishedState, freed: [RetiredPages.Page], born: [SectorRun],
+        durability: Durability
+    ) {
+        self.state = state
+        self.base = base
+        self.freed = freed
+        self.born = born
+        self.durability = durability
+    }
+}
+
+/// The journal and the commits that are not settled. Any thread; guards itself.
+final class CommitPipeline: @unchecked Sendable {
+    // Sendable: everything variable is guarded by `monitor`.
+    private let file: any StoreFile
+    private let monitor = Monitor()
+    /// Nil in memory, read-only, and until recovery is done.
+    private var journal: JournalWriter?
+    private var pending: [PendingCommit] = []
+    private var published: [PendingCommit] = []
+    private var withdrawn: [PendingCommit] = []
+    private var isFlushing = false
+    private var failure: StorageError?
+    private var faults = 0
+    private var newestFault: StorageError?
+
+    /// Makes a state the newest, if there is one; the newest is durable if the second argument says so. Called with the
+    /// lock held, in commit order.
+    typealias Show = (PublishedState?, Bool) -> Void
+
+    init(file: any StoreFile) { self.file = file }
+
+    // MARK: Entering: in the writer's turn
+
+    /// Whether a record of this size fits in what is left of the ring.
+    func fits(payload: Int) -> Bool { monitor.locked { journal?.fits(payload: payload) ?? false } }
+
+    /// Refuses when the store has failed, or what the open transaction builds on was withdrawn.
+    func checkBase() throws(StorageError) {
+        try monitor.locked { () throws(StorageError) in try checkBaseLocked() }
+    }
+
+    private func checkBaseLocked() throws(StorageError) {
+        if let failure { throw .failed(cause: failure) }
+        if case .failure(let cause)? = withdrawn.first?.outcome { throw cause }
+    }
+
+    /// Adds the commit and its record, which fits; nothing is written yet.
+    func enter(_ commit: PendingCommit, redo: Bytes) throws(StorageError) {
+        try monitor.locked { () throws(StorageError) in
+            try checkBaseLocked()
+            journal?.append(redo, transaction: commit.state.transaction)
+            if let journal { commit.mark = journal.end }
+            pending.append(commit)
+        }
+    }
+
+    /// The commits published and withdrawn since this was asked last, each in the order in which they entered.
+    func takeSettled() -> (published: [PendingCommit], withdrawn: [PendingCommit]) {
+        monitor.locked {
+            defer {
+                published.removeAll(keepingCapacity: true)
+                withdrawn.removeAll()
+            }
+            return (published, withdrawn)
+        }
+    }
+
+    // MARK: Waiting: in nobody's turn
+
+    /// Returns once the commit is visible; throws if it was withdrawn.
+    func wait(for commit: PendingCommit, show: Show) throws(StorageError) {
+        let outcome = monitor.locked { () -> Result<Void, StorageError> in
+            while true {
+                if let outcome = commit.outcome { return outcome }
+                if isFlushing { monitor.wait() } else { flush(.none, show) }
+            }
+        }
+        try outcome.get()
+    }
+
+    /// Waits until no commit is pending any more. In the writer's turn no other can enter.
+    func drain(show: Show) throws(StorageError) {
+        try monitor.locked { () throws(StorageError) in
+            while isFlushing || !pending.isEmpty && failure == nil {
+                if isFlushing { monitor.wait() } else { flush(.none, show) }
+            }
+            try checkBaseLocked()
+        }
+    }
+
+    /// Makes all earlier commits at least this durable.
+    func makeDurable(_ durability: Durability, show: Show) throws(StorageError) {
+        try monitor.locked { () throws(StorageError) in
+            let goal = journal?.end.position ?? 0
+            while let journal, durability != .none {
+                if let failure { throw .failed(cause: failure) }
+                let reached = max(journal.start, durability == .full ? journal.keptStart : journal.writtenEnd)
+                // Commits that were withdrawn meanwhile count no more.
+                if !isFlushing, reached >= min(goal, journal.end.position) { return }
+                if isFlushing {
+                    monitor.wait()
+                } else if let error = flush(durability, show) {
+                    throw error
+                }
+            }
+        }
+    }
+
+    /// Writes the records that are there, as durably as the most demanding pending commit asks and as `least`. Called
+    /// with the lock, which it gives up while it writes.
+    @discardableResult
+    private func flush(_ least: Durability, _ show: Show) -> StorageError? {
+        isFlushing = true
+        let count = pending.count
+        let asked = pending.reduce(least) { $0.stronger($1.durability) }
+        let isFull = journal?.isFull ?? false
+        let batch = journal?.take(isFull ? .full : asked)
+        var error: StorageError?
+        if let batch, let ring = journal?.ring, let published = journal?.published {
+            var isOpen = false
+            monitor.unlock()
+            do throws(StorageError) {
+                try batch.write(in: ring, to: file)
+            } catch let cause {
+                error = cause
+                if batch.end.position > published.position {
+                    do throws(StorageError) {
+                        try batch.takeBack(from: published.position, in: ring, file: file)
+                    } catch {
+                        isOpen = true
+                    }
+                }
+            }
+            monitor.lock()
+            if let error {
+                faults += 1
+                newestFault = error
+                journal?.putBack(batch)
+                if isOpen { failLocked(error) } else { withdraw(error) }
+            } else {
+                journal?.complete(batch)
+            }
+        }
+        if error == nil { publish(count, isDurable: batch?.isThrough ?? false, show) }
+        isFlushing = false
+        monitor.broadcast()
+        return error
+    }
+
+    private func publish(_ flushed: Int, isDurable: Bool, _ show: Show) {
+        // None is pending any more if the store has failed meanwhile.
+        let count = min(flushed, pending.count)
+        guard count > 0 else { return show(nil, isDurable) }
+        let last = pending[count - 1]
+        journal?.publish(last.mark)
+        show(last.state, isDurable)
+        for commit in pending[..<count] { commit.outcome = .success(()) }
+        published.append(contentsOf: pending[..<count])
+        pending.removeFirst(count)
+    }
+
+    private func withdraw(_ cause: StorageError) {
+        guard !pending.isEmpty else { return }
+        for commit in pending { commit.outcome = .failure(cause) }
+        withdrawn.append(contentsOf: pending)
+        pending.removeAll()
+        journal?.withdraw()
+    }
+
+    // MARK: Failing
+
+    /// Remembers the first failure after which the store refuses writes, and returns what to throw.
+    func fail(_ cause: StorageError) -> StorageError {
+        monitor.locked {
+            failLocked(cause)
+            monitor.broadcast()
+            return .failed(cause: failure ?? cause)
+        }
+    }
+
+    private func failLocked(_ cause: StorageError) {
+        if failure == nil { failure = cause }
+        for commit in pending { commit.outcome = .failure(.failed(cause: failure ?? cause)) }
+        pending.removeAll()
+    }
+
+    func checkUsable() throws(StorageError) {
+        if let failure = monitor.locked({ failure }) { throw .failed(cause: failure) }
+    }
+
+    /// Nothing is written after this.
+    func close() {
+        monitor.locked {
+            while isFlushing { monitor.wait() }
+            failLocked(.invalid("the store is closed"))
+        }
+    }
+
+    /// Write-throughs that failed. The kernel tells an error of writing back once, to whoever asks first: after one of
+    /// these, pages that were written before may be lost though no sync says so.
+    var faultCount: Int { monitor.locked { faults } }
+
+    func noteFault(_ error: StorageError) {
+        monitor.locked {
+            faults += 1
+            newestFault = error
+        }
+    }
+
+    /// The newest of them, if there was one since the count was `former`.
+    func fault(since former: Int) -> StorageError? { monitor.locked { faults == former ? nil : newestFault } }
+
+    // MARK: The journal, for the checkpoint: in the writer's turn
+
+    /// Begins a new journal, once nothing is on its way to the former one.
+    func setJournal(_ journal: JournalWriter) {
+        monitor.locked {
+            while isFlushing { monitor.wait() }
+            self.journal = journal
+        }
+    }
+
+    /// Where the records of the newest state end.
+    var journalMark: JournalMark? { monitor.locked { journal?.published } }
+
+    func advanceJournal(to position: UInt64, transaction: UInt64) {
+        monitor.locked { journal?.advance(to: position, transaction: transaction) }
+    }
+
+    /// Sectors of the ring that are in use, and how many it has.
+    var journalUse: (used: UInt64, capacity: UInt64) {
+        monitor.locked { (journal?.usedSectors ?? 0, journal?.ring.count ?? 0) }
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A mutex with a condition. For the places where a thread waits for another: `Mutex` of the standard library has no
+// condition.
+
+import Glibc
+
+/// Locks and waits without spinning. Whoever changes what others wait for calls `broadcast` before unlocking.
+final class Monitor: @unchecked Sendable {
+    // Sendable: both pointers are constant; what they point to is made for any thread.
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private let changed: UnsafeMutablePointer<pthread_cond_t>
+
+    init() {
+        mutex = .allocate(capacity: 1)
+        changed = .allocate(capacity: 1)
+        pthread_mutex_init(mutex, nil)
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        pthread_cond_init(changed, &attributes)
+        pthread_condattr_destroy(&attributes)
+    }
+
+    deinit {
+        pthread_cond_destroy(changed)
+        pthread_mutex_destroy(mutex)
+        changed.deallocate()
+        mutex.deallocate()
+    }
+
+    func lock() { pthread_mutex_lock(mutex) }
+    func unlock() { pthread_mutex_unlock(mutex) }
+
+    /// Waits, unlocked, for a change. May return without one: the caller looks again.
+    func wait() { pthread_cond_wait(changed, mutex) }
+
+    func broadcast() { pthread_cond_broadcast(changed) }
+    /// Wakes one of those who wait.
+    func signal() { pthread_cond_signal(changed) }
+
+    func locked<Result: ~Copyable, Failure: Error>(
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        lock()
+        defer { unlock() }
+        return try body()
+    }
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folding: the reduced value of a node from its entries or its child records, and of a range of keys from the stored
+// values of what lies wholly inside it. Reads two paths of nodes, whatever the range.
+
+package import HornbeamPages
+
+/// Memory and functions for one fold after the other. Belongs to one thread.
+final class ReductionFold {
+    let reduction: Reduction
+    private let view: PageView
+    private let branchStamp: NodeStamp
+    private let leafStamp: NodeStamp
+    private let key: UnsafeMutableRawPointer
+    /// What one entry comes to.
+    private let entry: UnsafeMutableRawPointer
+    /// Nodes looked at so far.
+    private(set) var nodesRead = 0
+
+    init(_ reduction: Reduction, tree: UInt32, view: PageView) {
+        self.reduction = reduction
+        self.view = view
+        branchStamp = NodeStamp(tree: tree, reductionSize: reduction.size)
+        leafStamp = NodeStamp(tree: tree, reductionSize: 0)
+        key = .allocate(byteCount: NodeLayout.maximumKey(pageSize: view.pageSize), alignment: 16)
+        entry = .allocate(byteCount: NodeLayout.maximumReduction, alignment: 16)
+    }
+
+    deinit {
+        key.deallocate()
+        entry.deallocate()
+    }
+
+    /// A node of the tree whose reduced values, if it is a branch, have the reduction's size.
+    func node(_ record: ChildRecord, level: Int) throws(StorageError) -> NodeView {
+        nodesRead += 1
+        let node = try view.node(record.page, birth: record.birth, level: level)
+        guard node.stamp == (level == 0 ? leafStamp : branchStamp) else {
+            throw .corrupt(Corruption(page: record.page, reason: "it is not marked as a node of this tree"))
+        }
+        return node
+    }
+
+    func start(_ target: UnsafeMutableRawPointer) { reduction.identity.withUnsafeBytes { target.copy($0) } }
+
+    /// Writes what all entries below a node come to.
+    func fold(_ node: NodeView, level: Int, into target: UnsafeMutableRawPointer) throws(StorageError) {
+        start(target)
+        try add(node, 0..<node.count, level: level, to: target)
+    }
+
+    /// What all entries below a node come to.
+    func value(of record: ChildRecord, level: Int) throws(StorageError) -> [UInt8] {
+        let mark = view.heldMark
+        let target = UnsafeMutableRawPointer.allocate(byteCount: reduction.size, alignment: 16)
+        defer {
+            target.deallocate()
+            view.letGo(to: mark)
+        }
+        try fold(try node(record, level: level), level: level, into: target)
+        return Array(Bytes(start: target, count: reduction.size))
+    }
+
+    /// Adds a node's entries, or what its children are said to come to.
+    private func add(
+        _ node: NodeView, _ range: Range<Int>, level: Int, to target: UnsafeMutableRawPointer
+    ) throws(StorageError) {
+        guard level == 0 else {
+            for index in range { reduction.combine(target, node.cell(index).value + NodeLayout.childSize) }
+            return
+        }
+        key.copy(node.prefix)
+        for index in range {
+            let cell = node.cell(index)
+            (key + node.prefixSize).copy(cell.suffix)
+            let value = cell.isLong ? try LongValue.read(LongReference(cell.value), in: view) : cell.valueBytes
+            reduction.map(Bytes(start: key, count: node.prefixSize + cell.suffixSize), value, entry)
+            reduction.combine(target, entry)
+        }
+    }
+
+    /// Adds what the entries of [from, to) below a node come to; nil is an open end.
+    func add(
+        _ record: ChildRecord, level: Int, from: Bytes?, to: Bytes?, to target: UnsafeMutableRawPointer
+    ) throws(StorageError) {
+        let mark = view.heldMark
+        defer { view.letGo(to: mark) }
+        let node = try node(record, level: level)
+        guard level > 0 else {
+            let first = from.map { node.find($0).index } ?? 0
+            let end = to.map { node.find($0).index } ?? node.count
+            return try add(node, first..<max(first, end), level: 0, to: target)
+        }
+        // The children that the bounds fall into are read; between them their records will do.
+        let left = from.map { node.childIndex($0) }
+        let right = to.map { node.childIndex($0) }
+        if let left, left == right {
+            return try add(node.child(left), level: level - 1, from: from, to: to, to: target)
+        }
+        if let left { try add(node.child(left), level: level - 1, from: from, to: nil, to: target) }
+        let whole = (left.map { $0 + 1 } ?? 0)..<(right ?? node.count)
+        try add(node, whole, level: level, to: target)
+        if let right { try add(node.child(right), level: level - 1, from: nil, to: to, to: target) }
+    }
+}
+
+extension TreeWriter {
+    /// Marks what the branches of the path say of the children taken as stale, before the leaf changes.
+    func markStale(_ tree: OpenTreePointer) {
+        var level = tree.pointee.root.level
+        while level > 0 {
+            editor(level).markStale(path[level].index)
+            level -= 1
+        }
+        tree.pointee.isStale = true
+    }
+
+    /// Computes the reduced values that changes have left stale: before anyone uses them, and before the pages that
+    /// hold them leave the transaction's hands.
+    func settleReductions(_ tree: OpenTreePointer) throws(StorageError) {
+        guard tree.pointee.isStale, let reduction = tree.pointee.reduction else { return }
+        let root = tree.pointee.root
+        if !root.isEmpty {
+            let fold = ReductionFold(reduction, tree: tree.pointee.number, view: view)
+            let record = ChildRecord(page: root.page, birth: root.birth, count: root.count)
+            try settle(fold, record, level: root.level)
+        }
+        tree.pointee.isStale = false
+    }
+
+    private func settle(_ fold: ReductionFold, _ record: ChildRecord, level: Int) throws(StorageError) {
+        guard level > 0 else { return }
+        let mark = view.heldMark
+        defer { view.letGo(to: mark) }
+        let node = try fold.node(record, level: level)
+        for index in 0..<node.count where node.isStale(index) {
+            guard let own = pages.frame(record.page), UnsafeRawPointer(own) == node.base else {
+                throw .corrupt(
+                    Corruption(page: record.page, reason: "a page of an earlier transaction has stale values"))
+            }
+            let child = node.child(index)
+            try settle(fold, child, level: level - 1)
+            let place = own + (node.cell(index).value - node.base)
+            let below = try fold.node(child, level: level - 1)
+            try fold.fold(below, level: level - 1, into: place + NodeLayout.childSize)
+            child.write(to: place)
+        }
+    }
+}
+
+extension Transaction {
+    /// What the entries of [from, to) come to by the tree's reduction; an empty bound is an open end. O(log n).
+    package func reduce(_ tree: TreeID, from: Bytes, to: Bytes) throws(StorageError) -> [UInt8] {
+        try reduceCounting(tree, from: from, to: to).value
+    }
+
+    package func reduce(_ tree: TreeID, from: [UInt8] = [], to: [UInt8] = []) throws(StorageError) -> [UInt8] {
+        try from.withBytes { (a) throws(StorageError) in
+            try to.withBytes { (b) throws(StorageError) in try reduce(tree, from: a, to: b) }
+        }
+    }
+
+    /// The same, and how many nodes were looked at.
+    func reduceCounting(
+        _ tree: TreeID, from: Bytes, to: Bytes
+    ) throws(StorageError) -> (value: [UInt8], nodesRead: Int) {
+        let open = try opened(tree)
+        guard open.pointee.reductionSize > 0 else { throw .invalid("the tree was created without a reduction") }
+        guard let reduction = open.pointee.reduction else { throw unknownReduction(open) }
+        if let failure { throw failure }
+        do throws(StorageError) {
+            try writer?.settleReductions(open)
+            let root = open.pointee.root
+            guard !root.isEmpty, from.isEmpty || to.isEmpty || from.order(to) < 0 else {
+                return (reduction.identity, 0)
+            }
+            let fold = ReductionFold(reduction, tree: tree.rawValue, view: view)
+            let target = UnsafeMutableRawPointer.allocate(byteCount: reduction.size, alignment: 16)
+            defer { target.deallocate() }
+            fold.start(target)
+            try fold.add(
+                ChildRecord(page: root.page, birth: root.birth, count: root.count), level: root.level,
+                from: from.isEmpty ? nil : from, to: to.isEmpty ? nil : to, to: target)
+            return (Array(Bytes(start: target, count: reduction.size)), fold.nodesRead)
+        } catch {
+            throw named(error, open)
+        }
+    }
+
+    func unknownReduction(_ tree: OpenTreePointer) -> StorageError {
+        let name = String(decoding: tree.pointee.stored.options.reduction, as: UTF8.self)
+        let owner = String(decoding: tree.pointee.name, as: UTF8.self)
+        return .unsupported(
+            "tree “\(owner)” is kept with the reduction “\(name)”, which this program doesn't know: "
+                + "open the store with it")
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loading sorted entries: nodes are filled to the brim from left to right, and the path to the last leaf is kept from
+// one entry to the next, so that most need neither a descent nor a search.
+
+import Glibc
+import HornbeamPages
+
+/// For which tree the writer's path leads to the last leaf. Any descent takes the path for itself, and any other change
+/// of the tree makes its counter go on.
+struct TreeEdge {
+    var tree: OpenTreePointer
+    /// The tree's change counter when the path was last right.
+    var changes: UInt64
+}
+
+extension TreeWriter {
+    /// Inserts behind all entries; false (and nothing done) if the key isn't the greatest. The transaction has counted
+    /// one change of the tree for it.
+    func append(_ tree: OpenTreePointer, _ key: Bytes, _ value: Bytes) throws(StorageError) -> Bool {
+        guard !tree.pointee.root.isEmpty else {
+            try plant(tree, key, value)
+            return true
+        }
+        if let edge, edge.tree == tree, edge.changes &+ 1 == tree.pointee.changes {
+            guard editor(0).view.isBehindAll(key) else { return false }
+        } else {
+            let (index, found) = try descend(tree, key)
+            guard !found, isRightEdge(tree, level: 0, index: index) else { return false }
+            try ownPath(tree)
+        }
+        if tree.pointee.reductionSize > 0 { markStale(tree) }
+        let stored = try store(tree, value, keySize: key.count)
+        addToCounts(tree, 1)
+        edge = TreeEdge(tree: tree, changes: tree.pointee.changes)
+        try push(tree, key, stored)
+        return true
+    }
+
+    /// Adds an entry behind the last of the path's leaf.
+    private func push(_ tree: OpenTreePointer, _ key: Bytes, _ value: CellValue) throws(StorageError) {
+        let leaf = editor(0)
+        let count = leaf.view.count
+        guard leaf.sharesPrefix(key) else { return try insert(tree, level: 0, at: count, key, value) }
+        switch leaf.fits(keySize: key.count, valueSize: value.bytes.count) {
+        case .asIs: leaf.insert(at: count, key: key, value: value)
+        case .compacted: try insert(tree, level: 0, at: count, key, value)
+        case .no:
+            // The leaf stays as it is; the entry begins the next one.
+            var list = emptyList(tree, level: 0)
+            list.append(leaf.view, count - 1..<count)
+            list.insert(at: 1, key: key, value: value)
+            try split(tree, level: 0, list, at: 1, keepsLeft: true)
+        }
+    }
+}
+
+extension NodeView {
+    /// Whether a key comes after all of a leaf's.
+    @inline(__always)
+    func isBehindAll(_ key: Bytes) -> Bool {
+        guard let start = key.baseAddress else { return false }
+        let prefix = prefix
+        let shared = min(prefix.count, key.count)
+        if shared > 0, let other = prefix.baseAddress {
+            let order = memcmp(start, other, shared)
+            if order != 0 { return order > 0 }
+        }
+        guard key.count >= prefix.count else { return false }
+        return cell(count &- 1).suffix.order(Bytes(start: start + prefix.count, count: key.count &- prefix.count)) < 0
+    }
+}

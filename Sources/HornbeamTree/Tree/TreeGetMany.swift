@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looking many keys up at once: groups of them go down the tree level by level, and while one node is searched the
+// lines of the next ones are on their way from memory.
+
+import HornbeamPages
+
+extension TreeRoot {
+    /// Lookups in flight together: about as many as the processor has requests for lines of memory.
+    private static var groupSize: Int { 16 }
+    /// Lines of a node that a search is likely to touch: header, key heads, slots.
+    private static var prefetchedLines: Int { 8 }
+
+    /// Calls `body` with the place of each key, in their order, and its value, nil if it isn't there.
+    func getMany(
+        _ keys: [Bytes], in view: PageView, _ body: (Bytes?) -> Void
+    ) throws(StorageError) {
+        // What is read into a cache comes from the disk, not from memory: nothing to interleave.
+        guard !isEmpty, view.isMapped else {
+            for key in keys { body(try get(key, in: view)) }
+            return
+        }
+        var group = InlineArray<16, ChildRecord>(repeating: ChildRecord(page: page, birth: birth, count: count))
+        var start = 0
+        while start < keys.count {
+            let size = min(Self.groupSize, keys.count - start)
+            for index in 0..<size { group[index] = ChildRecord(page: page, birth: birth, count: count) }
+            var level = level
+            while level > 0 {
+                for index in 0..<size {
+                    let node = try view.node(group[index].page, birth: group[index].birth, level: level)
+                    let child = node.child(node.childIndex(keys[start + index]))
+                    view.prefetch(child.page, lines: Self.prefetchedLines)
+                    group[index] = child
+                }
+                level -= 1
+            }
+            for index in 0..<size {
+                let leaf = try view.node(group[index].page, birth: group[index].birth, level: 0)
+                let (place, found) = leaf.find(keys[start + index])
+                guard found else {
+                    view.letGo()
+                    body(nil)
+                    continue
+                }
+                let cell = leaf.cell(place)
+                let value = cell.isLong ? try LongValue.read(LongReference(cell.value), in: view) : cell.valueBytes
+                body(view.holdsPages ? view.keep(value) : value)
+            }
+            start += size
+        }
+    }
+}
