@@ -45,7 +45,8 @@ int hbs_find_lock(int descriptor, int64_t start, int64_t count, int64_t *found_s
     if (lock.l_type == F_UNLCK) return 0;
     *found_start = lock.l_start;
     // Length 0 means: to the greatest offset.
-    *found_count = lock.l_len > 0 ? lock.l_len : INT64_MAX - lock.l_start;
+    int64_t after = INT64_MAX - lock.l_start;
+    *found_count = lock.l_len > 0 ? lock.l_len : after < INT64_MAX ? after + 1 : after;
     return 0;
 }
 
@@ -63,6 +64,13 @@ int hbs_link_unnamed(int descriptor, const char *path) {
     char source[64];
     snprintf(source, sizeof source, "/proc/self/fd/%d", descriptor);
     return linkat(AT_FDCWD, source, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+}
+
+void hbs_map_again(int descriptor, void *base, size_t offset, size_t count) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t start = offset / page * page;
+    size_t length = (offset + count - start + page - 1) / page * page;
+    mmap((char *)base + start, length, PROT_READ, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor, (off_t)start);
 }
 
 void *hbs_map(int descriptor, size_t length) {

@@ -107,7 +107,7 @@ package final class PageStore: @unchecked Sendable {
     var isHere: Bool { hbs_fork_generation() == generation }
 
     /// Throws in a forked child. Comes before any lock: another thread may have held it when the process was forked.
-    func checkProcess() throws(StorageError) {
+    package func checkProcess() throws(StorageError) {
         guard isHere else {
             throw .invalid("\(file.path) was opened before this process was forked: open it anew in the child")
         }

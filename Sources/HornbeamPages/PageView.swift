@@ -107,6 +107,11 @@ package final class PageView {
 
     /// Lets go of the state and of all pages. Without effect the second time.
     func unpin() {
+        // In a forked child another thread of the parent may have held the cache's lock.
+        guard store.isHere else {
+            pinned = nil
+            return
+        }
         endHold()
         if let pinned { store.unpin(pinned) }
         pinned = nil

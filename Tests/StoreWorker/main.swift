@@ -4,6 +4,7 @@
 // changes.
 
 import Foundation
+import Glibc
 import HornbeamPages
 import HornbeamTree
 
@@ -30,6 +31,10 @@ struct Worker {
         case "fill": try fill()
         case "transfer": try transfer(count: Int(words[1]) ?? 0, durability: words[2])
         case "hammer": try hammer(seconds: Double(words[1]) ?? 1)
+        case "grow": try grow(Int(words[1]) ?? 0)
+        case "exhaust": while dup(0) >= 0 {}
+        case "fork": try forkAndUse()
+        case "leave": return String(try fork { sleep(60) })
         case "check": return try check()
         case "close": try close()
         default: throw Problem.said("unknown command")
@@ -141,6 +146,65 @@ struct Worker {
                 guard sum == Int64(Self.accounts) * Self.each else { throw Problem.said("the sum is \(sum)") }
             }
             if Int.random(in: 0..<8, using: &generator) == 0 { snapshots[0] = snapshot }
+        }
+    }
+}
+
+// MARK: Limits and forks
+
+extension Worker {
+    /// Adds `count` values of 1 MiB, in one transaction.
+    private func grow(_ count: Int) throws {
+        let transaction = try opened().beginWrite()
+        defer { transaction.abort() }
+        guard let tree = try transaction.tree("large", create: true) else { throw Problem.said("no tree") }
+        for number in 0..<count { try transaction.put(tree, Self.key(number), [UInt8](repeating: 1, count: 1 << 20)) }
+        try transaction.commit()
+    }
+
+    /// A child process that runs `body` and ends. (Swift hides `fork`.)
+    private func fork(_ body: () -> Void) throws -> pid_t {
+        typealias Fork = @convention(c) () -> pid_t
+        guard let symbol = dlsym(nil, "fork") else { throw Problem.said("no fork") }
+        let child = unsafeBitCast(symbol, to: Fork.self)()
+        if child == 0 {
+            body()
+            _exit(0)
+        }
+        return child
+    }
+
+    /// In a child: every call on the store must be refused as invalid, also on a transaction that was open before.
+    private func forkAndUse() throws {
+        let store = try opened()
+        let reading = try store.beginRead()
+        let writing = try store.beginWrite()
+        guard let tree = try writing.tree("accounts") else { throw Problem.said("no accounts") }
+        try writing.put(tree, Self.key(0), Self.value(1))
+        let child = try fork {
+            let isRefused = [
+                Self.isRefused { try store.beginRead() }, Self.isRefused { try store.beginWrite() },
+                Self.isRefused { try store.checkpoint() }, Self.isRefused { try writing.commit() },
+                Self.isRefused { try store.close() },
+            ]
+            reading.abort()
+            _exit(isRefused.firstIndex(of: false).map { Int32($0) + 1 } ?? 0)
+        }
+        var status: Int32 = 0
+        waitpid(child, &status, 0)
+        writing.abort()
+        reading.abort()
+        guard status == 0 else { throw Problem.said("the child ended with \(status)") }
+    }
+
+    private static func isRefused<Result>(_ body: () throws -> Result) -> Bool {
+        do {
+            _ = try body()
+            return false
+        } catch StorageError.invalid(let words) {
+            return words.contains("forked")
+        } catch {
+            return false
         }
     }
 }

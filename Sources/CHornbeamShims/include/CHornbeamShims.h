@@ -18,8 +18,8 @@ ssize_t hbs_write_through(int descriptor, const void *bytes, size_t count, int64
 /// sync_file_range(2): begins writing the range's dirty pages back, waits for none. Returns 0 or an errno.
 int hbs_start_write_back(int descriptor, int64_t offset, int64_t length);
 
-/// Takes or gives up an open-file-description lock on `count` bytes from `start`, without waiting. `mode` 0 gives up,
-/// 1 is shared, 2 exclusive (and needs a descriptor that may write). Returns 0, EAGAIN/EACCES if another description
+/// Takes or gives up an open-file-description lock on `count` bytes from `start` (0: all from there), without waiting.
+/// `mode` 0 gives up, 1 is shared, 2 exclusive (and needs a descriptor that may write). Returns 0, EAGAIN/EACCES if another description
 /// holds it, or another errno.
 int hbs_lock(int descriptor, int mode, int64_t start, int64_t count);
 
@@ -40,6 +40,9 @@ int hbs_link_unnamed(int descriptor, const char *path);
 /// Maps `length` bytes of the file read-only and shared (anonymous memory if the descriptor is negative,
 /// then writable). NULL on failure, with errno. The range may reach beyond the end of the file.
 void *hbs_map(int descriptor, size_t length);
+
+/// Maps a part of the file again to its place in a mapping that begins at `base`, in place of what the guard put there.
+void hbs_map_again(int descriptor, void *base, size_t offset, size_t count);
 
 // Signals (guard.c)
 

@@ -130,7 +130,13 @@ final class Verification: Sendable {
         let page = mapping.bytes(at: expected.byteOffset, count: expected.byteCount)
         guard let start = page.baseAddress else { throw Self.corrupt(expected, "it is empty") }
         if isVerified(expected) {
-            try Self.checkIdentity(PageHeader(reading: start), expected)
+            do throws(StorageError) {
+                try Self.checkIdentity(PageHeader(reading: start), expected)
+            } catch {
+                // It may have been lost at this very look.
+                try mapping.checkIsWhole()
+                throw error
+            }
             return page
         }
         try checkBirth(expected, newestBirth)
@@ -200,10 +206,10 @@ final class Verification: Sendable {
             try checkContent(page, start, expected)
         } catch {
             // That the page can't be read comes before what its zeros look like.
-            try mapping?.endWatch()
+            try mapping?.endWatch(page)
             throw error
         }
-        try mapping?.endWatch()
+        try mapping?.endWatch(page)
     }
 
     private func checkContent(

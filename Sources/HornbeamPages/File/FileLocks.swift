@@ -17,7 +17,8 @@
 import CHornbeamShims
 import Glibc
 
-/// The system's calls, so that tests can put others in their place. Both answer 0 or an errno.
+/// The system's calls, so that tests can put others in their place. Both answer 0 or an errno. A count of 0 in `set`
+/// means: to the greatest offset.
 struct LockCalls: Sendable {
     enum Mode: Int32, Sendable { case none, shared, exclusive }
 
@@ -55,8 +56,9 @@ final class FileLocks: Neighbours {
 
     /// Takes a second open file description of the file behind `descriptor`.
     init(of descriptor: Int32, path: String, canWrite: Bool, calls: LockCalls) throws(StorageError) {
-        var own = hbs_reopen(descriptor, canWrite ? O_RDWR : O_RDONLY)
-        // Without /proc the locks hang from the file's first description: then a forked child can keep them alive.
+        let mode = canWrite ? O_RDWR : O_RDONLY
+        var own = Self.open(path, mode, as: descriptor) ?? hbs_reopen(descriptor, mode)
+        // A file without a name, and no /proc: the locks hang from its first description, which a forked child keeps.
         if own < 0 { own = dup(descriptor) }
         guard own >= 0 else { throw .io(operation: "open", path: path, errno: errno) }
         _ = hbs_fork_close(own)
@@ -65,16 +67,29 @@ final class FileLocks: Neighbours {
         self.calls = calls
     }
 
+    /// The file at `path`, if it is still the one behind `descriptor`.
+    private static func open(_ path: String, _ mode: Int32, as descriptor: Int32) -> Int32? {
+        let own = Glibc.open(path, mode | O_CLOEXEC | O_NOCTTY)
+        guard own >= 0 else { return nil }
+        var first = stat()
+        var second = stat()
+        if fstat(descriptor, &first) == 0, fstat(own, &second) == 0, FileIdentity(first) == FileIdentity(second) {
+            return own
+        }
+        close(own)
+        return nil
+    }
+
     deinit {
         // A forked child has closed it already, and the number may be another file's by now.
         guard generation == hbs_fork_generation() else { return }
         hbs_fork_forget(descriptor)
-        _ = calls.set(descriptor, .none, 0, UInt64(Int64.max))
+        _ = calls.set(descriptor, .none, 0, 0)
         close(descriptor)
     }
 
     /// Gives up all locks; they can be taken again.
-    func releaseAll() { change(.none, 0, UInt64(Int64.max)) }
+    func releaseAll() { change(.none, 0, 0) }
 
     // MARK: Gate and writer
 

@@ -14,6 +14,7 @@ package final class Mapping: @unchecked Sendable {
     package let capacity: Int
 
     private let path: String
+    private let descriptor: Int32
     /// 1 once a page that was trusted could not be read any more. See `checkIsWhole`.
     let lost: UnsafeMutablePointer<Atomic<UInt32>>
     /// The guard against SIGBUS, of a file's mapping; negative: none.
@@ -40,6 +41,7 @@ package final class Mapping: @unchecked Sendable {
         }
         self.base = base
         self.path = path
+        self.descriptor = descriptor
         capacity = length
         lost = .allocate(capacity: 1)
         lost.initialize(to: Atomic(0))
@@ -82,9 +84,13 @@ extension Mapping {
     /// Begins to look at bytes that nobody trusts yet; `endWatch` must follow in the same thread.
     func watch(_ bytes: Bytes) { hbs_guard_watch(bytes.baseAddress, bytes.count) }
 
-    /// Throws if not all of them could be read.
-    func endWatch() throws(StorageError) {
-        if hbs_guard_unwatch() != 0 { throw unreadable }
+    /// Throws if not all of them could be read. The next look meets the file again, and not the zeros.
+    func endWatch(_ bytes: Bytes) throws(StorageError) {
+        guard hbs_guard_unwatch() != 0 else { return }
+        if let start = bytes.baseAddress {
+            hbs_map_again(descriptor, base, start - UnsafeRawPointer(base), bytes.count)
+        }
+        throw unreadable
     }
 
     /// Throws if bytes that were trusted could not be read: then nothing that was read since counts.

@@ -61,6 +61,9 @@ package final class TreeStore: Sendable {
         try open(file: try MemoryFile(), options: options, reductions: reductions)
     }
 
+    /// Throws in a forked child of the process that opened the store; for callers with locks of their own.
+    package func checkProcess() throws(StorageError) { try pages.checkProcess() }
+
     /// A frozen view of the newest committed state. Any number at once, from any thread; never blocks.
     package func beginRead() throws(StorageError) -> Transaction {
         Transaction(store: pages, view: try pages.beginRead(), writer: nil, names: names)

@@ -15,10 +15,13 @@ final class WorkerProcess {
         let description: String
     }
 
-    /// The binary lies beside the test bundle.
-    init() throws {
-        process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+    /// `limits`: words of the shell that come first.
+    init(under limits: String? = nil) throws {
+        // The binary lies beside the test bundle.
+        let worker = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
             .deletingLastPathComponent().appendingPathComponent("store-worker")
+        process.executableURL = limits == nil ? worker : URL(fileURLWithPath: "/bin/sh")
+        process.arguments = limits.map { ["-c", "\($0) && exec '\(worker.path)'"] } ?? []
         process.standardInput = input
         process.standardOutput = output
         try process.run()
@@ -51,6 +54,13 @@ final class WorkerProcess {
     func kill() {
         guard process.isRunning else { return }
         Glibc.kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
+        // Not `waitUntilExit`: that waits for what the process has forked, too.
+        for _ in 0..<10_000 where isAlive { usleep(1000) }
+    }
+
+    /// Not yet a zombie, which has nothing open any more.
+    private var isAlive: Bool {
+        let state = try? String(contentsOfFile: "/proc/\(process.processIdentifier)/stat", encoding: .utf8)
+        return state.map { !$0.contains(") Z ") && !$0.contains(") X ") } ?? false
     }
 }
