@@ -39,7 +39,7 @@ exports_the_header() {
 
 needs_little() {
     ! readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
-        grep -vE '^(libc|libm|libstdc\+\+|libgcc_s|libxxhash|ld-linux-x86-64|ld-linux-aarch64)\.so'
+        grep -vE '^(libc|libm|libstdc\+\+|libgcc_s|libxxhash|liblz4|ld-linux-x86-64|ld-linux-aarch64)\.so'
 }
 
 has_its_soname() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening, closing and looking after a store: hb_open to hb_compact, but for the backup. A StoreHandle may be used from
+// Opening, closing and looking after a store: hb_open to hb_compact. A StoreHandle may be used from
 // all threads; what keeps it alive is HandleTable.enter, never a lock held across a call.
 
 public import CHornbeam
@@ -207,7 +207,7 @@ public func hb_check(
 @c @implementation
 public func hb_backup(_ store: OpaquePointer?, _ path: UnsafePointer<CChar>?) -> Int32 {
     inStore(store) { (store) throws(StorageError) in
-        try Backup(of: store.trees, to: try text(path, "the path")).write()
+        try store.trees.backup(to: try text(path, "the path"))
         return (Result.ok, staysInside: false)
     }
 }

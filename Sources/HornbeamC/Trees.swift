@@ -85,14 +85,14 @@ public func hb_tree_open(
     return inTransaction(txn) { (handle) throws(StorageError) in
         let name = try text(name, "the tree's name")
         guard flags <= UInt32(HB_TREE_CREATE | HB_TREE_LZ4) else { throw .invalid("the flags \(flags) of a tree") }
-        guard flags & UInt32(HB_TREE_LZ4) == 0 else { throw .unsupported("compressed trees come with a later version") }
         if let found = try handle.transaction.tree(name) {
             tree.pointee = handle.number(found)
             return Result.ok
         }
         guard flags & UInt32(HB_TREE_CREATE) != 0 else { return Failure.notFound("a tree called “\(name)”") }
         return try handle.change { (transaction) throws(StorageError) in
-            guard let made = try transaction.tree(name, create: true) else {
+            let options = TreeOptions(isCompressed: flags & UInt32(HB_TREE_LZ4) != 0)
+            guard let made = try transaction.tree(name, create: true, options: options) else {
                 return Failure.notFound("the new tree “\(name)”")
             }
             tree.pointee = handle.number(made)

@@ -61,12 +61,21 @@ extension PageStore {
         if file.isDurable { space.reserve(header.journal.run) }
         try file.grow(to: header.fileSectors << FileFormat.sectorShift)
         let empty = PublishedState(transaction: 0, root: RootRecord())
-        let side = WriterSide(file: file, verification: verification, space: space, header: header, state: empty)
+        return try establish(file, options, verification, space, header, empty)
+    }
+
+    /// Makes a file that holds the pages of `state`, as `space` says, a whole, durable store, and gives it its name.
+    @discardableResult
+    static func establish(
+        _ file: any StoreFile, _ options: StoreOptions, _ verification: Verification, _ space: SpaceMap,
+        _ header: HeaderSlot, _ state: PublishedState
+    ) throws(StorageError) -> PageStore {
+        let side = WriterSide(file: file, verification: verification, space: space, header: header, state: state)
         let store = PageStore(file: file, options: options, side: side)
         if file.isDurable {
             do throws(StorageError) {
                 try CheckpointPlan.zero(header.journal, file)
-                try store.checkpoint(empty)
+                try store.checkpoint(state)
                 try side.announcer?.begin(side, isWhole: true)
                 try file.giveName()
             } catch .failed(let cause) {

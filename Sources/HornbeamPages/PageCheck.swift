@@ -8,10 +8,23 @@ extension PageStore {
     package func verifyWholePage(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8, sectors: UInt32? = nil
     ) throws(StorageError) {
+        let stored = PagePointer.sectors(number)
         let expected = Verification.Expectation(
-            number: number, birth: birth, kind: kind, level: level,
-            sectors: sectors ?? UInt32(pageSize / FileFormat.sectorSize))
+            number: PagePointer.number(number), birth: birth, kind: kind, level: level,
+            sectors: sectors ?? (stored > 0 ? stored : UInt32(pageSize / FileFormat.sectorSize)),
+            isCompressible: kind == .leaf && stored > 0 && stored <= CompressedPage.maximumSectors)
         try verification.withWhole(expected) { (_) throws(StorageError) in }
+    }
+
+    /// The page's bytes for the length of `body`, checked as on its first touch.
+    package func withWholePage<Result>(
+        _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8, sectors: UInt32? = nil,
+        _ body: (Bytes) throws(StorageError) -> Result
+    ) throws(StorageError) -> Result {
+        try verification.withWhole(
+            Verification.Expectation(
+                number: number, birth: birth, kind: kind, level: level,
+                sectors: sectors ?? UInt32(pageSize / FileFormat.sectorSize)), body)
     }
 
     /// Checks that every sector in use belongs to exactly one page of `reachable` (all that the state `transaction`

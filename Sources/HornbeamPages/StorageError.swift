@@ -40,12 +40,15 @@ package struct Corruption: Error, Equatable {
     package var page: UInt64?
     /// The tree whose page it is, once known.
     package var tree: String?
+    /// The keys that should be there, in words, where somebody looked for them.
+    package var keys: String?
     /// What is wrong with it.
     package var reason: String
 
-    package init(page: UInt64? = nil, tree: String? = nil, reason: String) {
+    package init(page: UInt64? = nil, tree: String? = nil, keys: String? = nil, reason: String) {
         self.page = page
         self.tree = tree
+        self.keys = keys
         self.reason = reason
     }
 }
@@ -55,6 +58,13 @@ extension StorageError {
     package func inTree(_ name: @autoclosure () -> String) -> StorageError {
         guard case .corrupt(var what) = self, what.tree == nil else { return self }
         what.tree = name()
+        return .corrupt(what)
+    }
+
+    /// The same error with the keys that should be there.
+    package func withKeys(_ keys: @autoclosure () -> String) -> StorageError {
+        guard case .corrupt(var what) = self, what.keys == nil else { return self }
+        what.keys = keys()
         return .corrupt(what)
     }
 }
@@ -90,6 +100,7 @@ extension Corruption: CustomStringConvertible {
     @usableFromInline package var description: String {
         let place = page.map { "page \($0)" } ?? "the file"
         let owner = tree.map { " of tree “\($0)”" } ?? ""
-        return "\(place)\(owner): \(reason)"
+        let range = keys.map { " (\($0))" } ?? ""
+        return "\(place)\(owner)\(range): \(reason)"
     }
 }

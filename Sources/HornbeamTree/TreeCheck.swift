@@ -98,10 +98,11 @@ struct TreeCheck {
     private mutating func node(
         _ record: ChildRecord, level: Int, bounds: Bounds, each: (NodeView, Int) -> Void
     ) {
-        let sectors = UInt32(view.pageSize / 4096)
+        let stored = PagePointer.sectors(record.page)
+        let sectors = stored > 0 ? stored : UInt32(view.pageSize / FileFormat.sectorSize)
         let mark = view.heldMark
         defer { view.letGo(to: mark) }
-        guard take(record.page, sectors) else { return }
+        guard take(PagePointer.number(record.page), sectors) else { return }
         let node: NodeView
         do throws(StorageError) {
             try pages.verifyWholePage(
@@ -186,9 +187,4 @@ struct TreeCheck {
             problem(error.inTree(name).description)
         }
     }
-}
-
-extension NodeView {
-    /// A copy of the whole key; of a branch's first entry it has no meaning.
-    func keyBytes(_ index: Int) -> [UInt8] { Array(prefix) + Array(cell(index).suffix) }
 }

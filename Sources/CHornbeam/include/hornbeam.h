@@ -92,7 +92,7 @@ enum {
 /* Flags of hb_tree_open. */
 enum {
     HB_TREE_CREATE = 1, /* make the tree if it isn't there */
-    HB_TREE_LZ4 = 2     /* compress its pages: HB_UNSUPPORTED in this version */
+    HB_TREE_LZ4 = 2     /* if it is made: compress its leaves */
 };
 
 /* Modes of hb_begin. */
@@ -173,7 +173,7 @@ void hb_abort(hb_txn *txn);
  * life of the store, in any transaction that can see the tree, once this transaction has committed or if it is a
  * read; a number of a tree that was dropped, or whose creation was aborted, is HB_INVALID and never comes again.
  * HB_NOT_FOUND: no such tree, and no HB_TREE_CREATE. HB_READ_ONLY: it would have to be made in a read transaction.
- * HB_TOO_LARGE: the name. HB_UNSUPPORTED: HB_TREE_LZ4. */
+ * HB_TOO_LARGE: the name. */
 int hb_tree_open(hb_txn *txn, const char *name, uint32_t flags, hb_tree *tree);
 
 /* Drops the tree called `name` and all in it. HB_NOT_FOUND: there is none. HB_READ_ONLY: in a read transaction. */

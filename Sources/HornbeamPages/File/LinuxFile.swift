@@ -17,6 +17,12 @@ package final class LinuxFile: StoreFile {
     let locks: FileLocks
     private let place: OpenFile?
     private let canWrite: Bool
+    /// While set, `giveName` waits for a later call: a store that is being filled has no name yet.
+    package var isNameless: Bool {
+        get { holdsName.load(ordering: .relaxed) }
+        set { holdsName.store(newValue, ordering: .relaxed) }
+    }
+    private let holdsName = Atomic<Bool>(false)
     private let isClosed = Atomic<Bool>(false)
     private let generation = hbs_fork_generation()
 
@@ -99,6 +105,14 @@ extension LinuxFile {
         }
     }
 
+    /// Makes a new, still unnamed and empty file for `path`; `.exists` if there is something already. What decides in
+    /// the end is `giveName`.
+    package static func createNew(path: String) throws(StorageError) -> LinuxFile {
+        var information = stat()
+        guard lstat(path, &information) != 0 else { throw .exists(path: path) }
+        return try create(path: path, options: StoreOptions(), locks: .system)
+    }
+
     private static func adopt(
         path: String, descriptor: Int32, pendingName: PendingName?, options: StoreOptions, locks: LockCalls
     ) throws(StorageError) -> LinuxFile {
@@ -161,6 +175,7 @@ extension LinuxFile {
     }
 
     package func giveName() throws(StorageError) {
+        guard !isNameless else { return }
         switch pendingName {
         case nil: return
         case .unnamed: try Self.check("link", path) { hbs_link_unnamed(descriptor, path) }

@@ -220,7 +220,7 @@ package struct Cursor: ~Copyable {
         slots = leaf.base + (NodeLayout.heads + NodeLayout.headSize * leafCount)
         prefixSize = leaf.prefixSize
         guard prefixSize > 0 || keepsKey else { return }
-        let target = scratch ?? .allocate(byteCount: transaction.maximumKey, alignment: 16)
+        let target = scratch ?? .allocate(byteCount: NodeLayout.longestKey, alignment: 16)
         scratch = target
         target.copy(leaf.prefix)
     }

@@ -47,6 +47,8 @@ struct Relocation {
         _ tree: OpenTreePointer, _ record: ChildRecord, level: Int, from key: [UInt8]?
     ) throws(StorageError) -> (record: ChildRecord, resume: [UInt8]?) {
         reads -= 1
+        let mark = writer.view.heldMark
+        defer { writer.view.letGo(to: mark) }
         if level == 0 { return (try leaf(tree, record), nil) }
         var place = try moved(tree, record, level: level)
         var node = try writer.node(tree, place.page, birth: place.birth, level: level)
@@ -87,7 +89,9 @@ struct Relocation {
     }
 
     private func shouldMove(_ record: ChildRecord) -> Bool {
-        writer.pages.shouldMove(record.page, sectors: nodeSectors)
+        if PagePointer.isUnplaced(record.page) { return false }
+        let stored = PagePointer.sectors(record.page)
+        return writer.pages.shouldMove(PagePointer.number(record.page), sectors: stored > 0 ? stored : nodeSectors)
     }
 
     private mutating func leaf(

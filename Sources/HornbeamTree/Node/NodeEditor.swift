@@ -34,6 +34,15 @@ struct NodeEditor {
         self.size = size
     }
 
+    /// A leaf as large as its header says.
+    @inline(__always)
+    init(leaf base: UnsafeMutableRawPointer) {
+        self.init(base, size: NodeView(leaf: UnsafeRawPointer(base)).size)
+    }
+
+    /// Bytes for entries and prefix.
+    var capacity: Int { NodeLayout.capacity(pageSize: size) }
+
     @inline(__always) var view: NodeView { NodeView(UnsafeRawPointer(base), size: size) }
 
     /// Whether `key` begins with the node's prefix, so that it can be an entry without a rebuild.
@@ -162,6 +171,9 @@ struct NodeEditor {
         place.write64(page, 0)
         place.write64(birth, 8)
     }
+
+    /// Writes a value of the same size over an entry's.
+    func overwriteValue(_ index: Int, _ write: (UnsafeMutableRawPointer) -> Void) { write(childPlace(index)) }
 
     /// Overwrites a leaf's reference to a long value.
     func setLongReference(_ index: Int, _ reference: LongReference) { reference.write(to: childPlace(index)) }

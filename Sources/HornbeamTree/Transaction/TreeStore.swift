@@ -122,6 +122,7 @@ package struct StoreStatistics: Sendable {
     package var pageSize: Int = 8192
     package var transaction: UInt64 = 0
     package var checkpoint: UInt64 = 0
+    package var cache = CacheStatistics()
     package init() {}
 
     init(_ pages: PageStatistics) {
@@ -131,5 +132,6 @@ package struct StoreStatistics: Sendable {
         pageSize = pages.pageSize
         transaction = pages.transaction
         checkpoint = pages.checkpoint
+        cache = pages.cache
     }
 }

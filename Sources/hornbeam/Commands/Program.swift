@@ -13,7 +13,8 @@ package enum Program {
     static let commands: [CommandDeclaration] = [
         InfoCommand.declaration, CheckCommand.declaration, SchemaCommand.declaration, SchemaApplyCommand.declaration,
         QueryCommand.declaration, SearchCommand.declaration, ImportCommand.declaration, ExportCommand.declaration,
-        TreeListCommand.declaration, TreeScanCommand.declaration, CompactCommand.declaration,
+        TreeListCommand.declaration, TreeScanCommand.declaration, BackupCommand.declaration,
+        CompactCommand.declaration, SalvageCommand.declaration,
     ]
 
     package static func main() -> Never {

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file that may be damaged anywhere, read for what is still there: a header if one holds, the space map as far as it
+// can be read, and pages by number, each believed only with its checksum. Reads by system calls, so that a sector that
+// the disk can't give is an unreadable page and not a signal. Never writes.
+
+/// One damaged file, read by one thread.
+package final class DamagedFile {
+    /// Whether a page belongs to the newest checkpoint's state.
+    package enum Standing {
+        case current
+        /// Of a former state: its bytes may hold what was changed or deleted since.
+        case free
+        /// The part of the space map that would tell is lost.
+        case unknown
+    }
+
+    package let path: String
+    package let pageSize: Int
+    /// Whole sectors of the file as it is.
+    package let sectorCount: UInt64
+    /// What of the file as a whole is lost or was found again, in words.
+    package private(set) var notes: [String] = []
+    private let file: any StoreFile
+    private let header: HeaderSlot?
+    private var space: SpaceMap
+    /// Of each space map page, whether it could be read.
+    private var isMapKnown: [Bool] = []
+
+    /// Opens the file at `path`; waits for nobody.
+    package convenience init(path: String) throws(StorageError) {
+        var options = StoreOptions()
+        options.readOnly = true
+        options.createIfMissing = false
+        try self.init(file: try LinuxFile.open(path: path, options: options))
+    }
+
+    /// Throws if the file is of a newer format, or has no trace of a store.
+    package init(file: any StoreFile) throws(StorageError) {
+        self.file = file
+        path = file.path
+        sectorCount = try file.size() >> FileFormat.sectorShift
+        header = try Self.readHeader(file, sectorCount)
+        if let header {
+            pageSize = Int(header.pageSize)
+        } else {
+            guard let found = Self.guessPageSize(file, sectorCount) else {
+                throw .notAStore(path: file.path, reason: "it has no header and no pages that could be salvaged")
+            }
+            pageSize = found
+        }
+        space = SpaceMap(pageSize: pageSize)
+        let extent = FileFormat.extentSectors
+        space.grow(to: (sectorCount + extent - 1) / extent * extent)
+        if header == nil { notes.append("both header slots are lost: commits since the last checkpoint are, too") }
+        if let header, header.fileSectors > sectorCount {
+            notes.append("the file is cut short: \(header.fileSectors - sectorCount) sectors are missing at its end")
+        }
+        loadSpace()
+    }
+
+    deinit { file.close() }
+
+    package var hasHeader: Bool { header != nil }
+    /// The checkpoint's root, if there is a header.
+    package var root: RootRecord? { header?.root }
+    /// The newest transaction that a page can be of.
+    package var newestBirth: UInt64 { header?.transaction ?? FileFormat.maximumNumber }
+    package var pageSectors: UInt32 { UInt32(pageSize / FileFormat.sectorSize) }
+
+    // MARK: Pages
+
+    /// The page's bytes if its checksum holds and it says of itself to be of this kind and size; nil for any other.
+    package func page(_ number: UInt64, kind: PageKind, sectors: UInt32) -> [UInt8]? {
+        guard number >= FileFormat.reservedSectors, sectors > 0, sectors <= FileFormat.maximumPageSectors,
+            number < sectorCount, UInt64(sectors) <= sectorCount - number,
+            let bytes = read(number, Int(sectors)), Self.isWhole(bytes, number: number, kind: kind, sectors: sectors)
+        else { return nil }
+        return bytes
+    }
+
+    package func standing(of page: UInt64, sectors: UInt32) -> Standing {
+        let perMap = UInt64(space.extentsPerMap) * FileFormat.extentSectors
+        let map = Int(page / perMap)
+        guard map < isMapKnown.count, isMapKnown[map] else { return .unknown }
+        return space.isLive(SectorRun(start: page, count: sectors)) ? .current : .free
+    }
+
+    /// Calls `visit` for every place that looks like a node page; whether it is one is for `page` to say.
+    package func scan(visit: (_ number: UInt64, _ kind: PageKind) -> Void) {
+        Self.scan(file, sectorCount, step: UInt64(pageSectors)) { (number, header) in
+            guard let kind = PageKind(rawValue: header.kind), header.sectors == self.pageSectors,
+                number >= FileFormat.reservedSectors
+            else { return }
+            visit(number, kind)
+        }
+    }
+
+    private func read(_ sector: UInt64, _ count: Int) -> [UInt8]? { Self.read(file, sector, count) }
+
+    private static func read(_ file: any StoreFile, _ sector: UInt64, _ count: Int) -> [UInt8]? {
+        let size = count * FileFormat.sectorSize
+        let bytes = [UInt8](unsafeUninitializedCapacity: size) { (buffer, filled) in
+            do throws(StorageError) {
+                try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: sector << FileFormat.sectorShift)
+                filled = size
+            } catch {
+                filled = 0
+            }
+        }
+        return bytes.isEmpty ? nil : bytes
+    }
+
+    private static func isWhole(_ bytes: [UInt8], number: UInt64, kind: PageKind, sectors: UInt32) -> Bool {
+        bytes.withUnsafeBytes { (bytes) in
+            guard let start = bytes.baseAddress else { return false }
+            let header = PageHeader(reading: start)
+            guard header.kind == kind.code, header.sectors == sectors,
+                header.checksum == PageHeader.checksum(of: bytes, number: number)
+            else { return false }
+            return kind != .longValue || LongPage.problem(bytes, number: number) == nil
+        }
+    }
+
+    // MARK: Scanning
+
+    /// Calls `visit` for the header of each `step`-th sector; sectors that can't be read are left out.
+    private static func scan(
+        _ file: any StoreFile, _ sectorCount: UInt64, step: UInt64, visit: (UInt64, PageHeader) -> Void
+    ) {
+        var start: UInt64 = 0
+        while start < sectorCount {
+            let count = Swift.min(FileFormat.extentSectors, sectorCount - start)
+            if let bytes = read(file, start, Int(count)) {
+                bytes.withUnsafeBytes { (bytes) in
+                    guard let base = bytes.baseAddress else { return }
+                    for sector in stride(from: 0, to: count, by: Int(step)) {
+                        visit(start + sector, PageHeader(reading: base + Int(sector) * FileFormat.sectorSize))
+                    }
+                }
+            } else {
+                for sector in stride(from: 0, to: count, by: Int(step)) {
+                    guard let bytes = read(file, start + sector, 1) else { continue }
+                    bytes.withUnsafeBytes { (bytes) in
+                        if let base = bytes.baseAddress { visit(start + sector, PageHeader(reading: base)) }
+                    }
+                }
+            }
+            start += count
+        }
+    }
+
+    /// The size that most whole nodes have.
+    private static func guessPageSize(_ file: any StoreFile, _ sectorCount: UInt64) -> Int? {
+        var votes: [Int: Int] = [:]
+        scan(file, sectorCount, step: 1) { (number, header) in
+            let size = Int(header.sectors) * FileFormat.sectorSize
+            guard let kind = PageKind(rawValue: header.kind), kind == .leaf || kind == .branch,
+                header.sectors <= 16, FileFormat.isValid(pageSize: size),
+                UInt64(header.sectors) <= sectorCount - number, number % UInt64(header.sectors) == 0,
+                let bytes = read(file, number, Int(header.sectors)),
+                isWhole(bytes, number: number, kind: kind, sectors: header.sectors)
+            else { return }
+            votes[size, default: 0] += 1
+        }
+        return votes.max { ($0.value, $0.key) < ($1.value, $1.key) }?.key
+    }
+
+    // MARK: Header and space map
+
+    /// The newest slot that holds; its places are looked at when they are used.
+    private static func readHeader(_ file: any StoreFile, _ sectorCount: UInt64) throws(StorageError) -> HeaderSlot? {
+        var newest: HeaderSlot?
+        for slot in 0..<Swift.min(FileFormat.headerSlotCount, sectorCount) {
+            guard let bytes = read(file, slot, 1) else { continue }
+            switch bytes.withUnsafeBytes({ HeaderSlot.read($0) }) {
+            case .valid(let header):
+                // As long as the file was: what is cut off is found missing page by page.
+                let bytes = Swift.max(header.fileSectors, sectorCount) << FileFormat.sectorShift
+                if header.fileSectors <= UInt64(FileFormat.maximumFileBytes) >> FileFormat.sectorShift,
+                    header.problem(fileBytes: bytes) == nil, header.checkpoint >= newest?.checkpoint ?? 0
+                {
+                    newest = header
+                }
+            case .newer(let version):
+                throw .newerFormat(path: file.path, version: version, supported: FileFormat.version)
+            case .unknownFeatures(let names): throw .unknownFeatures(path: file.path, names: names)
+            case .absent, .damaged: continue
+            }
+        }
+        return newest
+    }
+
+    private func loadSpace() {
+        let named = header.map { ($0.directory, $0.directorySectors, $0.fileSectors) }
+        guard let (directory, sectors, fileSectors) = named ?? findDirectory() else {
+            return notes.append("the space map is lost: what is current can't be told from what was changed since")
+        }
+        let count = SpaceMapPage.count(fileSectors: fileSectors, pageSize: pageSize)
+        isMapKnown = [Bool](repeating: false, count: count)
+        let maps = page(directory.page, kind: .spaceDirectory, sectors: sectors).flatMap { bytes in
+            bytes.withUnsafeBytes { (bytes) -> [PageReference]? in
+                let birth = bytes.baseAddress.map { PageHeader(reading: $0).birth }
+                guard birth == directory.birth else { return nil }
+                return SpaceDirectoryPage.read(bytes, expected: count)
+            }
+        }
+        for (index, map) in (maps ?? []).enumerated() { loadMap(map, index) }
+        let lost = isMapKnown.count { !$0 }
+        if lost > 0 { notes.append("\(lost) of \(count) pages of the space map are lost") }
+    }
+
+    private func loadMap(_ map: PageReference, _ index: Int) {
+        guard let bytes = page(map.page, kind: .spaceMap, sectors: pageSectors) else { return }
+        bytes.withUnsafeBytes { (bytes) in
+            guard let base = bytes.baseAddress, PageHeader(reading: base).birth == map.birth,
+                base.u64(24) == UInt64(index)
+            else { return }
+            space.load(map: index) { base.u64(SpaceMapPage.contentOffset + 8 * $0) }
+            isMapKnown[index] = true
+        }
+    }
+
+    /// The newest whole space directory, when no header tells of it: that of the last checkpoint, or of one that was
+    /// about to be.
+    private func findDirectory() -> (PageReference, UInt32, UInt64)? {
+        var newest: (PageReference, UInt32, UInt64)?
+        Self.scan(file, sectorCount, step: 1) { (number, header) in
+            guard header.kind == PageKind.spaceDirectory.code, header.birth > newest?.0.birth ?? 0,
+                let bytes = self.page(number, kind: .spaceDirectory, sectors: header.sectors)
+            else { return }
+            let maps = bytes.withUnsafeBytes { $0.baseAddress.map { Int($0.u32(24)) } ?? 0 }
+            let sectors = UInt64(maps) * UInt64(self.space.extentsPerMap) * FileFormat.extentSectors
+            guard maps > 0, SpaceDirectoryPage.sectors(maps: maps) == header.sectors else { return }
+            newest = (PageReference(page: number, birth: header.birth), header.sectors, sectors)
+        }
+        return newest
+    }
+
+    // MARK: Journal
+
+    /// The payloads of the commits since the checkpoint, oldest first, up to the first that is damaged.
+    package func journal(_ each: (Bytes) throws(StorageError) -> Void) throws(StorageError) {
+        guard let header else { return }
+        let ring = header.journal
+        guard ring.run.end <= sectorCount else {
+            return notes.append("the journal is lost: commits since the last checkpoint are, too")
+        }
+        // The reader wants a mapping; a sector that can't be read is as good as zeros.
+        let copy = try MemoryFile()
+        try copy.grow(to: ring.run.end << FileFormat.sectorShift)
+        for sector in ring.first..<ring.run.end {
+            guard let bytes = read(sector, 1) else { continue }
+            bytes.withUnsafeBytes { copy.write($0, at: sector << FileFormat.sectorShift) }
+        }
+        let reader = JournalReader(header: header, file: FileReader(copy, mapping: copy.mapping))
+        let chain = try reader.chain()
+        for entry in chain {
+            try reader.withPayload(of: entry) { (payload) throws(StorageError) in try each(payload) }
+        }
+        if case .damaged(let last) = try reader.tail(after: chain) {
+            notes.append("the journal is damaged: the commits after transaction \(last) are lost")
+        }
+    }
+}

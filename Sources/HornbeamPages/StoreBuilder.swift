@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes a new store from its pages, bottom up: for backups. Pages go out once, in ascending order and in large pieces;
+// what refers to a page is added after it. The file is no store before `finish`, and has no name: whatever stops it
+// leaves nothing behind.
+
+/// Builds one store; one thread. Where pages lie is its choice, their births are the caller's.
+package final class StoreBuilder {
+    package let pageSize: Int
+    private let file: any StoreFile
+    private var space: SpaceMap
+    /// Places behind everything that was taken; the journal ring lies at its usual place.
+    private var end = FileFormat.reservedSectors
+    private let ring = JournalRing(first: FileFormat.initialJournalFirst, count: FileFormat.initialJournalSectors)
+    /// Node pages are gathered here and written when it is full; its place, and how much of it is filled.
+    private let chunk: UnsafeMutableRawBufferPointer
+    private var chunkRun = SectorRun(start: 0, count: 0)
+    private var filled = 0
+    private var isOpen = true
+
+    /// Of node pages: one write.
+    private static let chunkSectors = Int(FileFormat.extentSectors)
+
+    /// Builds into a new file at `path`; `.exists` if there is something.
+    package convenience init(path: String, pageSize: Int) throws(StorageError) {
+        try self.init(file: try LinuxFile.createNew(path: path), pageSize: pageSize)
+    }
+
+    /// Builds into an empty file.
+    package init(file: any StoreFile, pageSize: Int) throws(StorageError) {
+        guard FileFormat.isValid(pageSize: pageSize) else { throw .invalid("page size \(pageSize)") }
+        self.file = file
+        self.pageSize = pageSize
+        space = SpaceMap(pageSize: pageSize)
+        chunk = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: Self.chunkSectors * FileFormat.sectorSize, alignment: FileFormat.sectorSize)
+        try grow(to: FileFormat.initialFileSectors)
+        space.reserve(SectorRun(start: 0, count: UInt32(FileFormat.reservedSectors)))
+        space.reserve(ring.run)
+    }
+
+    deinit {
+        chunk.deallocate()
+        file.close()
+    }
+
+    /// Adds a node page with these bytes (`pageSize` of them, header included) and returns its number.
+    package func addNode(_ page: UnsafeRawPointer) throws(StorageError) -> UInt64 {
+        if filled + pageSize > chunkRun.byteCount { try startChunk() }
+        let run = SectorRun(
+            start: chunkRun.start + UInt64(filled / FileFormat.sectorSize),
+            count: UInt32(pageSize / FileFormat.sectorSize))
+        let place = UnsafeMutableRawBufferPointer(rebasing: chunk[filled..<filled + pageSize])
+        place.baseAddress?.copyMemory(from: page, byteCount: pageSize)
+        PageHeader.seal(place, number: run.start)
+        space.take(run)
+        filled += pageSize
+        return run.start
+    }
+
+    /// Adds a long value's page: all its bytes, verified. They are copied as they are but for the checksums, which a
+    /// page's place is a part of.
+    package func addLong(_ page: Bytes) throws(StorageError) -> UInt64 {
+        let sectors = page.count / FileFormat.sectorSize
+        let run = SectorRun(start: try takePlace(sectors), count: UInt32(sectors))
+        guard let head = LongPage.head(of: page, number: run.start) else {
+            throw .corrupt(Corruption(reason: "a long value's page whose size doesn't fit it"))
+        }
+        space.take(run)
+        try head.withBytes { (bytes) throws(StorageError) in try file.write(bytes, at: run.byteOffset) }
+        if head.count < page.count {
+            try file.write(Bytes(rebasing: page[head.count...]), at: run.byteOffset + UInt64(head.count))
+        }
+        return run.start
+    }
+
+    /// Makes what was added a whole, durable store in the state `transaction` with this root, and gives it its name.
+    package func finish(root: RootRecord, transaction: UInt64) throws(StorageError) {
+        guard isOpen else { throw .invalid("the store was built already") }
+        isOpen = false
+        try writeChunk()
+        try cut()
+        let header = HeaderSlot(
+            pageSize: UInt32(pageSize), identifierLow: .random(in: 0...UInt64.max),
+            identifierHigh: .random(in: 0...UInt64.max))
+        let cache = try PageCache(budget: 1 << 20, pageSize: pageSize)
+        let verification = try Verification(file: file, mapping: nil, cache: cache) { (_, _) in nil }
+        try PageStore.establish(
+            file, StoreOptions(), verification, space, header,
+            PublishedState(transaction: transaction, root: root))
+        file.close()
+    }
+
+    // MARK: Space
+
+    private func startChunk() throws(StorageError) {
+        try writeChunk()
+        let alignment = UInt64(pageSize / FileFormat.sectorSize)
+        end = (end + alignment - 1) / alignment * alignment
+        // The first chunk ends where the ring begins, and may be too short for a page.
+        if end < ring.first, end + alignment > ring.first { end = ring.run.end }
+        let room = end < ring.first ? Int(ring.first - end) : Self.chunkSectors
+        let sectors = room / Int(alignment) * Int(alignment)
+        chunkRun = SectorRun(start: try takePlace(sectors), count: UInt32(sectors))
+    }
+
+    private func writeChunk() throws(StorageError) {
+        guard filled > 0 else { return }
+        try file.write(Bytes(rebasing: chunk[..<filled]), at: chunkRun.byteOffset)
+        filled = 0
+    }
+
+    /// So many sectors in a row behind all that was taken.
+    private func takePlace(_ sectors: Int) throws(StorageError) -> UInt64 {
+        if end < ring.run.end, end + UInt64(sectors) > ring.first { end = ring.run.end }
+        let start = end
+        end += UInt64(sectors)
+        if end > space.sectorCount { try grow(to: max(end, space.sectorCount + space.sectorCount / 8)) }
+        return start
+    }
+
+    /// Leaves what is in use, and room for the space pages.
+    private func cut() throws(StorageError) {
+        let reserve = 2 * (space.changedMaps.count * space.pageSectors + 16)
+        let room = space.usedEnd >= FileFormat.initialFileSectors ? FileFormat.extentSectors : 0
+        let unused = space.sectorCount - space.usedEnd
+        let isTight = UInt64(space.freeSectors) < UInt64(reserve) + unused
+        let least = Swift.max(space.usedEnd + (isTight ? room : 0), FileFormat.initialFileSectors)
+        guard least < space.sectorCount else { return }
+        space.cut(to: least)
+        try file.shrink(to: least << FileFormat.sectorShift)
+    }
+
+    private func grow(to sectors: UInt64) throws(StorageError) {
+        let extent = FileFormat.extentSectors
+        let whole = (sectors + extent - 1) / extent * extent
+        try file.grow(to: whole << FileFormat.sectorShift)
+        space.grow(to: whole)
+    }
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// A consistent copy of a store, written beside its readers and its writer: the pages of one snapshot, each verified
+// from its bytes as it is copied, into a new store without gaps. Nodes stay as they are but for the places they refer
+// to, so that reductions and counts need nobody who understands them. Never writes to the store it copies.
+
+package import HornbeamPages
+
+/// How far a backup is. Bytes of the source's pages.
+package struct BackupProgress: Sendable {
+    package var copiedBytes: UInt64 = 0
+    /// An estimate: what was in use when the copy began.
+    package var totalBytes: UInt64 = 0
+
+    package init() {}
+}
+
+extension TreeStore {
+    /// Copies the newest committed state to a new file at `path`, which appears under its name only once it is whole
+    /// and durable. A page that can't be read ends it, with an error that names the tree and the keys, and so does
+    /// `progress` by returning false; then nothing is left behind. False if it was ended so. `.exists` if there is
+    /// something at `path`.
+    @discardableResult
+    package func backup(
+        to path: String, progress: (BackupProgress) -> Bool = { _ in true }
+    ) throws(StorageError) -> Bool {
+        try backup(to: try StoreBuilder(path: path, pageSize: pages.pageSize), progress: progress)
+    }
+
+    /// The same into an empty file.
+    package func backup(
+        to target: StoreBuilder, progress: (BackupProgress) -> Bool = { _ in true }
+    ) throws(StorageError) -> Bool {
+        let view = try pages.beginRead()
+        defer { pages.endRead(view) }
+        let buffers = UnsafeMutableRawPointer.allocate(
+            byteCount: BackupCopy.bufferSize(pageSize: view.pageSize), alignment: 16)
+        defer { buffers.deallocate() }
+        var copy = BackupCopy(pages: pages, view: view, target: target, buffers: buffers)
+        return try copy.run(progress)
+    }
+}
+
+private struct BackupCopy {
+    /// Is called after each piece; false stops the copy.
+    typealias Report = (BackupProgress) -> Bool
+
+    /// The tree that is being copied.
+    private struct Source {
+        var name: String
+        var leafStamp = NodeStamp(tree: 0, reductionSize: 0)
+        var branchStamp = NodeStamp(tree: 0, reductionSize: 0)
+        var isCatalogue: Bool { leafStamp.tree == 0 }
+    }
+
+    private let pages: PageStore
+    private let view: PageView
+    private let target: StoreBuilder
+    /// A node of each level on its way to the target, for the catalogue and another tree.
+    private let buffers: UnsafeMutableRawPointer
+    private var figures = BackupProgress()
+    private var reportedBytes: UInt64 = 0
+    private var isStopped = false
+
+    private static let reportBytes: UInt64 = 1 << 20
+
+    init(pages: PageStore, view: PageView, target: StoreBuilder, buffers: UnsafeMutableRawPointer) {
+        self.pages = pages
+        self.view = view
+        self.target = target
+        self.buffers = buffers
+        figures.totalBytes = pages.statistics.usedBytes
+    }
+
+    /// Bytes of the buffers that a copy needs.
+    static func bufferSize(pageSize: Int) -> Int { 2 * NodeLayout.maximumLevels * pageSize }
+
+    mutating func run(_ report: Report) throws(StorageError) -> Bool {
+        let root = view.root
+        let top = TreeRoot(page: root.page, birth: root.birth, count: root.count, level: Int(root.level))
+        var copied = root
+        do throws(StorageError) {
+            copied.page = try copyTree(top, Source(name: "catalogue"), report)
+        } catch {
+            if isStopped { return false }
+            throw error
+        }
+        try target.finish(root: copied, transaction: view.transaction)
+        _ = report(figures)
+        return true
+    }
+
+    /// The page of the copied root.
+    private mutating func copyTree(
+        _ root: TreeRoot, _ source: Source, _ report: Report
+    ) throws(StorageError) -> UInt64 {
+        guard root.isPlausible(transaction: view.transaction) else {
+            throw .corrupt(Corruption(page: root.page, tree: source.name, reason: "an impossible root"))
+        }
+        guard !root.isEmpty else { return 0 }
+        let record = ChildRecord(page: root.page, birth: root.birth, count: root.count)
+        return try copyNode(record, root.level, KeyRange(), source, report)
+    }
+
+    /// Copies the node and all below it; the copy's page.
+    private mutating func copyNode(
+        _ record: ChildRecord, _ level: Int, _ keys: KeyRange, _ source: Source, _ report: Report
+    ) throws(StorageError) -> UInt64 {
+        let node: NodeEditor
+        do throws(StorageError) {
+            node = try read(record, level, source)
+        } catch {
+            throw error.inTree(source.name).withKeys(keys.description)
+        }
+        for index in 0..<node.view.count {
+            if level > 0 {
+                let child = node.view.child(index)
+                let page = try copyNode(child, level - 1, keys.child(index, of: node.view), source, report)
+                node.moveChild(index, to: page, birth: child.birth)
+            } else if source.isCatalogue {
+                try copyEntryTree(index, of: node, report)
+            } else if node.view.cell(index).isLong {
+                try copyLong(index, of: node, source, report)
+            }
+        }
+        let page = try target.addNode(UnsafeRawPointer(node.base))
+        try note(view.pageSize, report)
+        return page
+    }
+
+    /// The node, verified, in the buffer of its level.
+    private func read(
+        _ record: ChildRecord, _ level: Int, _ source: Source
+    ) throws(StorageError) -> NodeEditor {
+        let kind = level == 0 ? PageKind.leaf : PageKind.branch
+        let place = level + (source.isCatalogue ? NodeLayout.maximumLevels : 0)
+        let node = NodeEditor(buffers + place * view.pageSize, size: view.pageSize)
+        try pages.withWholePage(
+            record.page, birth: record.birth, kind: kind, level: UInt8(truncatingIfNeeded: level)
+        ) { (page) throws(StorageError) in node.base.copy(page) }
+        guard node.view.stamp == (level == 0 ? source.leafStamp : source.branchStamp) else {
+            throw .corrupt(
+                Corruption(page: record.page, reason: "it is marked as a node of tree number \(node.view.stamp.tree)"))
+        }
+        // Without this a hostile file could have few pages referred to so often that the copy never ends.
+        let count = level == 0 ? UInt64(node.view.count) : node.view.childEntries
+        guard count == record.count, figures.copiedBytes <= pages.statistics.fileBytes else {
+            throw .corrupt(
+                Corruption(page: record.page, reason: "\(count) entries below it, its parent says \(record.count)"))
+        }
+        return node
+    }
+
+    /// Copies the tree of a catalogue entry, and has the entry say where it is now.
+    private mutating func copyEntryTree(
+        _ index: Int, of node: NodeEditor, _ report: Report
+    ) throws(StorageError) {
+        let name = String(decoding: node.view.keyBytes(index), as: UTF8.self)
+        var record: CatalogueRecord
+        do throws(StorageError) {
+            let cell = node.view.cell(index)
+            guard !cell.isLong else { throw .corrupt(Corruption(reason: "a catalogue record that is a long value")) }
+            record = try CatalogueRecord(cell.valueBytes, transaction: view.transaction)
+        } catch {
+            throw error.inTree(name)
+        }
+        let size = record.options.reductionSize
+        let source = Source(
+            name: name, leafStamp: NodeStamp(tree: record.number, reductionSize: 0),
+            branchStamp: NodeStamp(tree: record.number, reductionSize: size))
+        record.root.page = try copyTree(record.root, source, report)
+        node.overwriteValue(index) { record.write(to: $0) }
+    }
+
+    private mutating func copyLong(
+        _ index: Int, of node: NodeEditor, _ source: Source, _ report: Report
+    ) throws(StorageError) {
+        var long = LongReference(node.view.cell(index).value)
+        let sectors = LongValue.sectors(long.size)
+        do throws(StorageError) {
+            long.page = try pages.withWholePage(
+                long.page, birth: long.birth, kind: .longValue, level: 0, sectors: sectors
+            ) { (page) throws(StorageError) in
+                guard LongPage.valueSize(page) == long.size else {
+                    throw .corrupt(Corruption(page: long.page, reason: "the value is not as long as its entry says"))
+                }
+                return try target.addLong(page)
+            }
+        } catch {
+            throw error.inTree(source.name).withKeys("the value of \(KeyRange.words(node.view.keyBytes(index)))")
+        }
+        node.setLongReference(index, long)
+        try note(Int(sectors) * FileFormat.sectorSize, report)
+    }
+
+    private mutating func note(_ bytes: Int, _ report: Report) throws(StorageError) {
+        figures.copiedBytes += UInt64(bytes)
+        guard figures.copiedBytes - reportedBytes >= Self.reportBytes else { return }
+        reportedBytes = figures.copiedBytes
+        guard report(figures) else {
+            isStopped = true
+            throw .busy("the backup was stopped")
+        }
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A range of keys as the separators above a node give it, and in words: what checks, copies and salvage report.
+
+import HornbeamPages
+
+/// Keys from `low` up to, and without, `high`; nil is an open end.
+package struct KeyRange: Equatable, Hashable, Sendable {
+    package var low: [UInt8]?
+    package var high: [UInt8]?
+
+    package init(low: [UInt8]? = nil, high: [UInt8]? = nil) {
+        self.low = low
+        self.high = high
+    }
+
+    package func contains(_ key: [UInt8]) -> Bool {
+        if let low, key.lexicographicallyPrecedes(low) { return false }
+        guard let high else { return true }
+        return key.lexicographicallyPrecedes(high)
+    }
+
+    /// The part of it that a branch's child has.
+    func child(_ index: Int, of node: NodeView) -> KeyRange {
+        KeyRange(
+            low: index == 0 ? low : node.keyBytes(index),
+            high: index + 1 < node.count ? node.keyBytes(index + 1) : high)
+    }
+}
+
+extension KeyRange: CustomStringConvertible {
+    package var description: String {
+        switch (low, high) {
+        case (nil, nil): "all keys"
+        case (let low?, nil): "keys from \(Self.words(low)) on"
+        case (nil, let high?): "keys before \(Self.words(high))"
+        case (let low?, let high?): "keys from \(Self.words(low)) up to \(Self.words(high))"
+        }
+    }
+
+    private static let shownBytes = 24
+
+    /// As text if it is plain ASCII, else in hexadecimal digits; long keys are cut.
+    static func words(_ key: [UInt8]) -> String {
+        let shown = key.prefix(shownBytes)
+        let rest = key.count > shown.count ? "…" : ""
+        if !key.isEmpty, shown.allSatisfy({ 0x20..<0x7F ~= $0 }) {
+            return "“\(String(decoding: shown, as: UTF8.self))\(rest)”"
+        }
+        let digits = shown.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
+        return "x'\(digits.joined())\(rest)'"
+    }
+}
+
+extension NodeView {
+    /// A copy of the whole key; of a branch's first entry it has no meaning.
+    func keyBytes(_ index: Int) -> [UInt8] { Array(prefix) + Array(cell(index).suffix) }
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// Salvage: all that can still be read of a damaged store, in a new one. Trees are walked from the catalogue down, every
+// page verified; where a branch is lost, the leaves below it are looked for in the whole file and known by the tree
+// number in them. Only pages that the space map has as current count, for a leaf that was replaced may hold what was
+// deleted since; where the map is lost too, such leaves go to trees of their own. Then the journal's commits are made
+// again. What comes out under a tree's own name was in it; what is missing is reported.
+
+package import HornbeamPages
+
+package enum Salvage {
+    /// Reads the store at `source` and writes what it finds to a new store at `target`, which appears under its name
+    /// only once it is whole and durable. Throws when nothing is there to be salvaged, or the new store can't be
+    /// written; the damaged file is never changed. `progress` is told how many entries were found so far.
+    package static func run(
+        from source: String, to target: String, progress: (UInt64) -> Void = { _ in }
+    ) throws(StorageError) -> SalvageReport {
+        let file = try DamagedFile(path: source)
+        let place = try LinuxFile.createNew(path: target)
+        place.isNameless = true
+        return try run(file, to: place, progress: progress) { () throws(StorageError) in
+            place.isNameless = false
+            try place.giveName()
+        }
+    }
+
+    /// The same into an empty file; `name` is called once it is whole and durable.
+    package static func run(
+        _ file: DamagedFile, to place: any StoreFile, progress: (UInt64) -> Void = { _ in },
+        name: () throws(StorageError) -> Void
+    ) throws(StorageError) -> SalvageReport {
+        var search = SalvageSearch(file: file)
+        search.run()
+        var options = StoreOptions()
+        options.pageSize = file.pageSize
+        options.durability = .none
+        let store = try TreeStore.open(file: place, options: options)
+        var writer = SalvageWriter(file: file, transaction: try store.beginWrite())
+        for tree in search.trees { try writer.add(tree, store, progress) }
+        try file.journal { (payload) throws(StorageError) in try writer.replay(payload) }
+        var report = try writer.finish()
+        report.notes = file.notes + search.notes
+        try store.checkpoint()
+        try name()
+        try store.close()
+        return report
+    }
+}
+
+/// A tree and the leaves that were found of it.
+struct SalvagedTree {
+    var number: UInt32
+    var name: String
+    var options = StoredOptions()
+    /// In the order of their keys, as far as the tree was whole.
+    var leaves: [UInt64] = []
+    /// What could not be read, and how many entries there were (nil: nobody knows).
+    var lost: [(keys: KeyRange, entries: UInt64?)] = []
+    /// Whether the leaves may be of a former state.
+    var isDoubtful = false
+
+    /// A leaf was found again whose keys begin with `key`.
+    mutating func find(_ entries: UInt64, at key: [UInt8]) {
+        guard let place = lost.firstIndex(where: { $0.keys.contains(key) }), let missing = lost[place].entries else {
+            return
+        }
+        lost[place].entries = missing - min(missing, entries)
+        if missing <= entries { lost.remove(at: place) }
+    }
+
+    /// The name for a tree of which only the number is known.
+    static func name(of number: UInt32) -> String { "recovered-\(number)" }
+}
+
+/// Finds the leaves of all trees. Holds page numbers, no content.
+struct SalvageSearch {
+    private let file: DamagedFile
+    private(set) var trees: [SalvagedTree] = []
+    private(set) var notes: [String] = []
+    /// Pages that the walks have come to, so that each counts once.
+    private var visited: Set<UInt64> = []
+    private var isCatalogueWhole = true
+
+    init(file: DamagedFile) { self.file = file }
+
+    mutating func run() {
+        var records: [(name: [UInt8], record: CatalogueRecord)] = []
+        for leaf in catalogueLeaves() { read(catalogueLeaf: leaf, &records) }
+        var numbers: Set<UInt32> = []
+        for entry in records where numbers.insert(entry.record.number).inserted {
+            walkTree(entry.record, String(decoding: entry.name, as: UTF8.self))
+        }
+        if !isCatalogueWhole || trees.contains(where: { !$0.lost.isEmpty }) { findOrphans() }
+        trees.sort { $0.name < $1.name }
+    }
+
+    // MARK: The catalogue
+
+    private mutating func catalogueLeaves() -> [UInt64] {
+        if let root = file.root {
+            guard root.page != 0 else { return [] }
+            var catalogue = SalvagedTree(number: 0, name: "catalogue")
+            let record = ChildRecord(page: root.page, birth: root.birth, count: root.count)
+            walk(record, Int(root.level), KeyRange(), &catalogue)
+            guard !catalogue.lost.isEmpty else { return catalogue.leaves }
+            lose(catalogue.lost.reduce(0) { $0 &+ ($1.entries ?? 0) })
+            return catalogue.leaves + orphanedCatalogueLeaves()
+        }
+        lose(0)
+        return orphanedCatalogueLeaves()
+    }
+
+    private mutating func lose(_ entries: UInt64) {
+        isCatalogueWhole = false
+        let trees = entries > 0 ? "the names of \(entries) trees are lost" : "names of trees may be lost"
+        notes.append("the catalogue is damaged: \(trees) unless they were found again")
+    }
+
+    /// Current leaves of the catalogue that no walk has come to.
+    private mutating func orphanedCatalogueLeaves() -> [UInt64] {
+        var found: [UInt64] = []
+        file.scan { (number, kind) in
+            guard kind == .leaf, !visited.contains(number),
+                file.standing(of: number, sectors: file.pageSectors) == .current,
+                let stamp = stamp(of: number), stamp.tree == 0
+            else { return }
+            found.append(number)
+        }
+        visited.formUnion(found)
+        return found
+    }
+
+    private mutating func read(
+        catalogueLeaf page: UInt64, _ records: inout [(name: [UInt8], record: CatalogueRecord)]
+    ) {
+        guard let bytes = node(page, .leaf) else { return }
+        bytes.withBytes { (bytes) in
+            guard let base = bytes.baseAddress else { return }
+            let leaf = NodeView(base, size: bytes.count)
+            for index in 0..<leaf.count {
+                let name = leaf.keyBytes(index)
+                let cell = leaf.cell(index)
+                do throws(StorageError) {
+                    guard !cell.isLong else { throw .corrupt(Corruption(reason: "a record that is a long value")) }
+                    records.append((name, try CatalogueRecord(cell.valueBytes, transaction: file.newestBirth)))
+                } catch {
+                    isCatalogueWhole = false
+                    notes.append("tree “\(String(decoding: name, as: UTF8.self))”: \(error)")
+                }
+            }
+        }
+    }
+
+    // MARK: Walking
+
+    private mutating func walkTree(_ record: CatalogueRecord, _ name: String) {
+        var tree = SalvagedTree(number: record.number, name: name, options: record.options)
+        let root = record.root
+        if !root.isEmpty {
+            walk(ChildRecord(page: root.page, birth: root.birth, count: root.count), root.level, KeyRange(), &tree)
+        }
+        trees.append(tree)
+    }
+
+    /// Notes the leaves below the node, or its keys as lost.
+    private mutating func walk(_ record: ChildRecord, _ level: Int, _ keys: KeyRange, _ tree: inout SalvagedTree) {
+        let kind = level == 0 ? PageKind.leaf : PageKind.branch
+        guard level < NodeLayout.maximumLevels, !visited.contains(record.page), let bytes = node(record.page, kind),
+            Self.isRight(bytes, record, level, tree.number)
+        else {
+            return tree.lost.append((keys, record.count))
+        }
+        visited.insert(record.page)
+        guard level > 0 else { return tree.leaves.append(record.page) }
+        bytes.withBytes { (bytes) in
+            guard let base = bytes.baseAddress else { return }
+            let branch = NodeView(base, size: bytes.count)
+            for index in 0..<branch.count {
+                walk(branch.child(index), level - 1, keys.child(index, of: branch), &tree)
+            }
+        }
+    }
+
+    /// Whether the page is the one that its parent means.
+    private static func isRight(_ bytes: [UInt8], _ record: ChildRecord, _ level: Int, _ tree: UInt32) -> Bool {
+        bytes.withBytes { (bytes) in
+            guard let base = bytes.baseAddress else { return false }
+            let node = NodeView(base, size: bytes.count)
+            return base.read64(PageLayout.birth) == record.birth && node.stamp.tree == tree
+                && Int(base.load(fromByteOffset: PageLayout.level, as: UInt8.self)) == level
+        }
+    }
+
+    /// The page's bytes if it is a whole, well-formed node.
+    private func node(_ page: UInt64, _ kind: PageKind) -> [UInt8]? {
+        guard let bytes = file.page(page, kind: kind, sectors: file.pageSectors),
+            bytes.withBytes({ NodeValidation.problem($0, kind: kind) }) == nil
+        else { return nil }
+        return bytes
+    }
+
+    private func stamp(of page: UInt64) -> NodeStamp? {
+        node(page, .leaf)?.withBytes { (bytes) in
+            bytes.baseAddress.map { NodeView($0, size: bytes.count).stamp }
+        }
+    }
+
+    // MARK: Orphans
+
+    /// A leaf that no walk has come to.
+    private struct Orphan {
+        var page: UInt64
+        var tree: UInt32
+        var first: [UInt8]
+        var entries: UInt64
+        var birth: UInt64
+        var isCurrent: Bool
+    }
+
+    /// Leaves whose parents are lost. A tree that the catalogue no longer names gets a name by its number; so do leaves
+    /// that may be of a former state.
+    private mutating func findOrphans() {
+        var orphans: [Orphan] = []
+        file.scan { (number, kind) in
+            guard kind == .leaf, !visited.contains(number), let orphan = orphan(number) else { return }
+            orphans.append(orphan)
+        }
+        orphans.sort { ($0.tree, $0.birth) < ($1.tree, $1.birth) }
+        let isWanted = orphans.map(isMissing)
+        for (orphan, isWanted) in zip(orphans, isWanted) where isWanted { add(orphan) }
+    }
+
+    private func orphan(_ page: UInt64) -> Orphan? {
+        let standing = file.standing(of: page, sectors: file.pageSectors)
+        guard standing != .free, let bytes = node(page, .leaf) else { return nil }
+        return bytes.withBytes { (bytes) in
+            guard let base = bytes.baseAddress else { return nil }
+            let leaf = NodeView(base, size: bytes.count)
+            let birth = base.read64(PageLayout.birth)
+            guard leaf.stamp.tree > 0, birth <= file.newestBirth else { return nil }
+            return Orphan(
+                page: page, tree: leaf.stamp.tree, first: leaf.keyBytes(0), entries: UInt64(leaf.count), birth: birth,
+                isCurrent: standing == .current)
+        }
+    }
+
+    /// Whether there is room for the leaf in what the walks found.
+    private func isMissing(_ orphan: Orphan) -> Bool {
+        guard let tree = trees.first(where: { $0.number == orphan.tree }) else { return !isCatalogueWhole }
+        return tree.lost.contains { $0.keys.contains(orphan.first) }
+    }
+
+    private mutating func add(_ orphan: Orphan) {
+        let place = trees.firstIndex { $0.number == orphan.tree && $0.isDoubtful != orphan.isCurrent }
+        guard let place else {
+            var tree = SalvagedTree(number: orphan.tree, name: freeName(orphan.tree), leaves: [orphan.page])
+            tree.isDoubtful = !orphan.isCurrent
+            if orphan.isCurrent { tree.lost = [(KeyRange(), nil)] }
+            return trees.append(tree)
+        }
+        // Newer ones come later, and replace what older ones say.
+        trees[place].leaves.append(orphan.page)
+        if orphan.isCurrent { trees[place].find(orphan.entries, at: orphan.first) }
+    }
+
+    private func freeName(_ number: UInt32) -> String {
+        var name = SalvagedTree.name(of: number)
+        while trees.contains(where: { $0.name == name }) { name += "-old" }
+        return name
+    }
+}

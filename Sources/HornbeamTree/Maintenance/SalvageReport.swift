@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a salvage found and what it did not, tree by tree.
+
+/// The outcome of a salvage. Counts are of entries.
+package struct SalvageReport: Sendable {
+    /// One tree of the new store.
+    package struct Tree: Sendable {
+        package var name: String
+        package var found: UInt64 = 0
+        /// Ranges whose pages can't be read, and how many entries they had as far as their parents tell.
+        package var lost: [KeyRange] = []
+        package var lostEntries: UInt64 = 0
+        /// Keys that are there but whose long values can't be read.
+        package var lostValues: [String] = []
+        /// Whether its entries may be older than the newest state, and its deleted ones back.
+        package var isDoubtful = false
+
+        package init(name: String) { self.name = name }
+
+        fileprivate var losses: [String] {
+            var words = lost.map { "\($0) are lost" }
+            if lostEntries > 0 { words.append("\(lostEntries) entries are lost in all") }
+            words += lostValues.map { "the value of \($0) is lost" }
+            if isDoubtful { words.append("its entries may be out of date, or have been deleted since") }
+            return words
+        }
+
+        package var isWhole: Bool { lost.isEmpty && lostValues.isEmpty && !isDoubtful }
+    }
+
+    package var trees: [Tree] = []
+    /// Commits since the last checkpoint that the journal gave back.
+    package var commits: UInt64 = 0
+    /// What concerns the file as a whole.
+    package var notes: [String] = []
+
+    package var found: UInt64 { trees.reduce(0) { $0 &+ $1.found } }
+    /// Whether everything of the newest state was found.
+    package var isWhole: Bool { notes.isEmpty && trees.allSatisfy(\.isWhole) }
+
+    /// Each loss in words, one a line.
+    package var losses: [String] {
+        notes + trees.flatMap { (tree) in tree.losses.map { "tree “\(tree.name)”: \($0)" } }
+    }
+}

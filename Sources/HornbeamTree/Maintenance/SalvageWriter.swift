@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes what a salvage found to its new store: entries of leaves, the values they refer to, and the journal's
+// operations on top. In transactions of a bounded size; the store has no name before all is done.
+
+import HornbeamPages
+
+struct SalvageWriter {
+    private let file: DamagedFile
+    private var transaction: Transaction
+    private var report = SalvageReport()
+    /// By their numbers in the damaged store; trees that may be outdated are not among them.
+    private var trees: [UInt32: String] = [:]
+    private var pendingBytes = 0
+    private var found: UInt64 = 0
+
+    private static let batchBytes = 16 << 20
+
+    init(file: DamagedFile, transaction: Transaction) {
+        self.file = file
+        self.transaction = transaction
+    }
+
+    /// Writes the entries of a tree.
+    mutating func add(_ tree: SalvagedTree, _ store: TreeStore, _ progress: (UInt64) -> Void) throws(StorageError) {
+        guard let id = try transaction.tree(tree.name, create: true) else { return }
+        var entry = SalvageReport.Tree(name: tree.name)
+        entry.isDoubtful = tree.isDoubtful
+        entry.lost = tree.lost.map(\.keys)
+        entry.lostEntries = tree.lost.reduce(0) { $0 &+ ($1.entries ?? 0) }
+        if !tree.isDoubtful { trees[tree.number] = tree.name }
+        for page in tree.leaves {
+            guard let bytes = file.page(page, kind: .leaf, sectors: file.pageSectors) else { continue }
+            entry.lostValues += try bytes.withBytes { (bytes) throws(StorageError) in try addLeaf(bytes, to: id) }
+            guard pendingBytes >= Self.batchBytes else { continue }
+            try transaction.commit()
+            transaction = try store.beginWrite()
+            pendingBytes = 0
+            progress(found)
+        }
+        report.trees.append(entry)
+    }
+
+    /// The keys of values that can't be read.
+    private mutating func addLeaf(_ bytes: Bytes, to tree: TreeID) throws(StorageError) -> [String] {
+        guard let base = bytes.baseAddress else { return [] }
+        let leaf = NodeView(base, size: bytes.count)
+        var lost: [String] = []
+        for index in 0..<leaf.count {
+            let key = leaf.keyBytes(index)
+            let cell = leaf.cell(index)
+            if cell.isLong {
+                let long = LongReference(cell.value)
+                guard let page = longPage(long) else {
+                    lost.append(KeyRange.words(key))
+                    continue
+                }
+                try page.withBytes { (page) throws(StorageError) in
+                    let start = LongPage.dataOffset(long.size)
+                    try put(tree, key, Bytes(rebasing: page[start..<start + Int(long.size)]))
+                }
+            } else {
+                try put(tree, key, cell.valueBytes)
+            }
+        }
+        return lost
+    }
+
+    private func longPage(_ long: LongReference) -> [UInt8]? {
+        guard long.size < UInt64(NodeLayout.maximumValue),
+            let page = file.page(long.page, kind: .longValue, sectors: LongValue.sectors(long.size))
+        else { return nil }
+        let isRight = page.withBytes { (bytes) in
+            LongPage.valueSize(bytes) == long.size && bytes.baseAddress?.read64(PageLayout.birth) == long.birth
+        }
+        return isRight ? page : nil
+    }
+
+    private mutating func put(_ tree: TreeID, _ key: [UInt8], _ value: Bytes) throws(StorageError) {
+        try key.withBytes { (key) throws(StorageError) in try transaction.put(tree, key, value) }
+        pendingBytes += key.count + value.count
+        found += 1
+    }
+
+    // MARK: The journal
+
+    /// Makes the changes of one commit again.
+    mutating func replay(_ payload: Bytes) throws(StorageError) {
+        var reader = RedoReader(payload)
+        while let operation = try reader.next() { try apply(operation) }
+        report.commits += 1
+    }
+
+    private mutating func apply(_ operation: RedoOperation) throws(StorageError) {
+        switch operation.kind {
+        case .create:
+            let name = String(decoding: operation.a, as: UTF8.self)
+            _ = try transaction.tree(name, create: true)
+            trees[operation.tree] = name
+            report.trees.append(SalvageReport.Tree(name: name))
+        case .drop:
+            guard let name = trees.removeValue(forKey: operation.tree) else { return }
+            _ = try transaction.dropTree(name)
+            report.trees.removeAll { $0.name == name }
+        case .put: try transaction.put(try tree(operation.tree), operation.a, operation.b)
+        case .delete: _ = try transaction.delete(try tree(operation.tree), operation.a)
+        case .deleteRange:
+            _ = try transaction.deleteRange(try tree(operation.tree), from: operation.a, to: operation.b)
+        }
+    }
+
+    /// The tree of a number in the damaged store; one of which nothing else was found gets a name by it.
+    private mutating func tree(_ number: UInt32) throws(StorageError) -> TreeID {
+        let known = trees[number]
+        var name = known ?? SalvagedTree.name(of: number)
+        if known == nil {
+            while report.trees.contains(where: { $0.name == name }) { name += "-new" }
+            trees[number] = name
+            report.trees.append(SalvageReport.Tree(name: name))
+            report.trees[report.trees.count - 1].lost = [KeyRange()]
+        }
+        guard let id = try transaction.tree(name, create: true) else { throw .invalid("a tree without a name") }
+        return id
+    }
+
+    // MARK: The end
+
+    /// Commits, and counts what is there now.
+    mutating func finish() throws(StorageError) -> SalvageReport {
+        for place in report.trees.indices {
+            guard let tree = try transaction.tree(report.trees[place].name) else { continue }
+            report.trees[place].found = try transaction.count(tree)
+        }
+        try transaction.commit()
+        return report
+    }
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// Salvage: of a file damaged in any way, what comes out was in it, what is missing is reported, and nothing traps.
+
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamPages
+@testable import HornbeamTree
+
+@Suite("Salvage")
+struct SalvageTests {
+    /// A thinned out store, whose free pages hold what was deleted: closed, and with three commits in its journal.
+    private func makeImages() throws -> (closed: [UInt8], open: [UInt8], states: [SparseStore]) {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: SparseStore.options)
+        var model = SparseStore()
+        for _ in 0..<4 {
+            try model.fill(store, count: 80)
+            try model.thin(store, kept: 2)
+        }
+        try store.checkpoint()
+        let closed = try #require(disk.killedImage())
+        var states = [model]
+        for _ in 0..<3 {
+            try model.change(store)
+            states.append(model)
+        }
+        return (closed, try #require(disk.killedImage()), states)
+    }
+
+    /// What comes out of a damaged image.
+    private func salvage(_ image: [UInt8]) throws -> (report: SalvageReport, trees: [String: ModelTree]) {
+        let target = try SimulatedDisk()
+        let report = try Salvage.run(DamagedFile(file: try SimulatedDisk(image: image)), to: target) {}
+        let store = try TreeStore.open(file: target, options: SparseStore.options)
+        #expect(try store.check { Issue.record("\($0)") })
+        let read = try store.beginRead()
+        var trees: [String: ModelTree] = [:]
+        for name in try read.treeNames() { trees[name] = try read.contents(try #require(try read.tree(name))) }
+        #expect(report.trees.map(\.name).sorted() == trees.keys.sorted())
+        for tree in report.trees { #expect(Int(tree.found) == trees[tree.name]?.count) }
+        return (report, trees)
+    }
+
+    /// Nothing that wasn't in the state came out, and what is missing is reported.
+    private func isPart(
+        _ trees: [String: ModelTree], _ report: SalvageReport, of state: SparseStore, isComplete: Bool
+    ) -> Bool {
+        for (name, model) in state.trees {
+            let found = trees[name] ?? ModelTree()
+            for (key, value) in zip(found.keys, found.values) where model.get(key) != value { return false }
+            guard isComplete, let tree = report.trees.first(where: { $0.name == name }) else { continue }
+            for key in model.keys where found.get(key) == nil {
+                let isReported =
+                    tree.lost.contains { $0.contains(key) } || tree.lostValues.contains(KeyRange.words(key))
+                if !isReported { return false }
+            }
+        }
+        return trees.keys.allSatisfy { state.trees[$0] != nil || $0.hasPrefix("recovered-") }
+    }
+
+    @Test("of a whole file finds everything, the journal's commits too", .seeded)
+    func whole() throws {
+        let (closed, open, states) = try makeImages()
+        for (image, state, commits) in [(closed, states[0], 0), (open, states[3], 3)] {
+            let (report, trees) = try salvage(image)
+            #expect(trees == state.trees)
+            #expect(report.isWhole && report.losses.isEmpty && report.commits == commits)
+        }
+    }
+
+    /// Ways of damaging a file.
+    enum Damage: CaseIterable {
+        case bits, zeros, garbage, swap, stale, cutOff, manySectors
+    }
+
+    private func damaged(
+        _ image: [UInt8], _ damage: Damage, older: [UInt8], _ random: inout SeededGenerator
+    ) -> [UInt8] {
+        var image = image
+        let used = (0..<image.count / 4096).filter { sector in
+            image[sector * 4096..<sector * 4096 + 4096].contains { $0 != 0 }
+        }
+        func sector(_ random: inout SeededGenerator) -> Int { used[random.below(used.count)] * 4096 }
+        switch damage {
+        case .bits: for _ in 0..<4 { image[sector(&random) + random.below(4096)] ^= UInt8(1 << random.below(8)) }
+        case .zeros:
+            let start = sector(&random)
+            for place in start..<min(start + 8 * 4096, image.count) { image[place] = 0 }
+        case .garbage:
+            let start = sector(&random)
+            image.replaceSubrange(start..<start + 4096, with: random.bytes(4096))
+        case .swap:
+            let (one, two) = (sector(&random), sector(&random))
+            let content = Array(image[one..<one + 4096])
+            image.replaceSubrange(one..<one + 4096, with: image[two..<two + 4096])
+            image.replaceSubrange(two..<two + 4096, with: content)
+        case .stale:
+            // A write that never reached the medium.
+            let start = sector(&random)
+            guard start + 4096 <= older.count else { break }
+            image.replaceSubrange(start..<start + 4096, with: older[start..<start + 4096])
+        case .cutOff: image.removeLast(min(image.count, 1 + random.below(image.count)))
+        case .manySectors:
+            for _ in 0..<40 {
+                let start = sector(&random)
+                image.replaceSubrange(start..<start + 4096, with: random.bytes(4096))
+            }
+        }
+        return image
+    }
+
+    @Test("gives nothing that was not there, and reports what is missing", .seeded, arguments: Damage.allCases)
+    func damage(_ damage: Damage) throws {
+        let (closed, open, states) = try makeImages()
+        var random = SeededGenerator()
+        var complete = 0
+        for round in 0..<8 {
+            let isClosed = round % 2 == 0
+            let image = damaged(isClosed ? closed : open, damage, older: closed, &random)
+            do {
+                let (report, trees) = try salvage(image)
+                let possible = isClosed ? Array(states[..<1]) : states
+                let note: Comment = "round \(round): \(report.losses)"
+                #expect(
+                    possible.contains { isPart(trees, report, of: $0, isComplete: report.notes.isEmpty) }, note)
+                if report.isWhole {
+                    complete += 1
+                    #expect(possible.contains { $0.trees == trees }, note)
+                }
+            } catch StorageError.notAStore {
+                // Nothing is left that could be told from noise.
+                #expect(image.count < 1 << 20)
+            }
+        }
+        if damage == .manySectors { #expect(complete == 0) }
+    }
+
+    /// Sectors that hold whole pages of a kind that the newest state reaches, by the tree that they say they are of.
+    private func pages(_ image: [UInt8], kind: PageKind) throws -> [UInt32: [UInt64]] {
+        let file = try DamagedFile(file: try SimulatedDisk(image: image))
+        var found: [UInt32: [UInt64]] = [:]
+        file.scan { (number, found1) in
+            guard found1 == kind, file.standing(of: number, sectors: 1) == .current,
+                let page = file.page(number, kind: kind, sectors: 1)
+            else { return }
+            let tree = page.withBytes { $0.baseAddress.map { NodeView($0, size: 4096).stamp.tree } }
+            found[tree ?? 0, default: []].append(number)
+        }
+        return found
+    }
+
+    private func without(_ pages: [UInt64], _ image: [UInt8]) -> [UInt8] {
+        var image = image
+        for page in pages { image[Int(page) * 4096 + 100] ^= 0xFF }
+        return image
+    }
+
+    @Test("finds every leaf again when all branches are lost", .seeded)
+    func branches() throws {
+        let (closed, _, states) = try makeImages()
+        let branches = try pages(closed, kind: .branch)
+        #expect(branches.count == 3)
+        let (report, trees) = try salvage(without(branches.values.flatMap { $0 }, closed))
+        #expect(trees == states[0].trees)
+        #expect(report.isWhole)
+    }
+
+    @Test("finds trees again when the catalogue is lost, but not their names", .seeded)
+    func catalogue() throws {
+        let (closed, _, states) = try makeImages()
+        let leaves = try #require(try pages(closed, kind: .leaf)[0])
+        let (report, trees) = try salvage(without(leaves, closed))
+        #expect(!report.isWhole && trees.keys.allSatisfy { $0.hasPrefix("recovered-") })
+        for model in states[0].trees.values { #expect(trees.values.contains(model)) }
+    }
+
+    @Test("finds everything that was checkpointed when both header slots are lost", .seeded)
+    func headers() throws {
+        let (closed, open, states) = try makeImages()
+        for image in [closed, open] {
+            let (report, trees) = try salvage([UInt8](repeating: 0, count: 8192) + image[8192...])
+            #expect(!report.isWhole && report.losses.count == 2)
+            #expect(trees == states[0].trees)
+        }
+    }
+
+    @Test("keeps what may be outdated apart when the space map is lost with the branches", .seeded)
+    func spaceMap() throws {
+        let (closed, _, states) = try makeImages()
+        let branches = try pages(closed, kind: .branch)
+        var image = without(branches.values.flatMap { $0 }, closed)
+        for sector in 4..<image.count / 4096 where image[sector * 4096 + 16] == PageKind.spaceMap.code {
+            image[sector * 4096 + 2000] ^= 0xFF
+        }
+        let (report, trees) = try salvage(image)
+        #expect(report.trees.filter(\.isDoubtful).count == 3)
+        for (name, model) in states[0].trees {
+            #expect(trees[name]?.count == 0)
+            #expect(report.trees.first { $0.name == name }?.lostEntries == UInt64(model.count))
+        }
+        // All that was lost is among what may be outdated.
+        for model in states[0].trees.values {
+            #expect(trees.values.contains { found in model.keys.allSatisfy { found.get($0) != nil } })
+        }
+    }
+
+    @Test("survives pages forged under valid checksums", .seeded)
+    func forged() throws {
+        let (closed, _, _) = try makeImages()
+        let nodes = try [PageKind.leaf, .branch].flatMap { try pages(closed, kind: $0).values.flatMap { $0 } }
+        var random = SeededGenerator()
+        for _ in 0..<25 {
+            var image = closed
+            for _ in 0...random.below(3) {
+                let page = nodes[random.below(nodes.count)]
+                let start = Int(page) * 4096
+                for _ in 0...random.below(4) {
+                    let place = random.oneIn(2) ? 8 + random.below(60) : 24 + random.below(4072)
+                    image[start + place] = UInt8(random.below(256))
+                }
+                image[start..<start + 4096].withUnsafeMutableBytes { PageHeader.seal($0, number: page) }
+            }
+            _ = try? salvage(image)
+        }
+    }
+
+    @Test("refuses what is no store, or a name that is taken, and leaves no file", .seeded)
+    func refusals() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        var random = SeededGenerator()
+        try folder.write("noise", random.bytes(100_000))
+        #expect(throws: StorageError.self) {
+            try Salvage.run(from: folder.path("noise"), to: folder.path("new"))
+        }
+        let (closed, _, states) = try makeImages()
+        try folder.write("store", closed)
+        #expect(throws: StorageError.exists(path: folder.path("noise"))) {
+            try Salvage.run(from: folder.path("store"), to: folder.path("noise"))
+        }
+        #expect(try folder.names() == ["noise", "store"])
+        #expect(try Salvage.run(from: folder.path("store"), to: folder.path("new")).isWhole)
+        let store = try TreeStore.open(at: folder.path("new"))
+        try states[0].expect(store)
+        try store.close()
+    }
+}
