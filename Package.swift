@@ -104,6 +104,10 @@ let package = Package(
         .target(
             name: "HornbeamTestSupport", dependencies: ["CHornbeamShims", "HornbeamPages", "HornbeamTree"],
             path: "Tests/HornbeamTestSupport", swiftSettings: engineSettings),
+        // Another process for tests to talk to, to look at and to kill.
+        .executableTarget(
+            name: "store-worker", dependencies: ["HornbeamTree", "HornbeamPages"], path: "Tests/StoreWorker",
+            swiftSettings: engineSettings),
         // Crash states, faults, hostile files, models and soaks: shared by short tests and the command for long runs.
         .target(
             name: "HornbeamProof", dependencies: ["HornbeamTree", "HornbeamPages", "HornbeamTestSupport", "CXXHash"],
@@ -118,7 +122,8 @@ let package = Package(
             name: "HornbeamPagesTests", dependencies: ["HornbeamPages", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         .testTarget(
-            name: "HornbeamTreeTests", dependencies: ["HornbeamTree", "HornbeamPages", "HornbeamTestSupport"],
+            name: "HornbeamTreeTests",
+            dependencies: ["HornbeamTree", "HornbeamPages", "HornbeamTestSupport", "store-worker"],
             swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamKeysTests", dependencies: ["HornbeamKeys", "HornbeamTestSupport"],

@@ -23,20 +23,37 @@ int hbs_start_write_back(int descriptor, int64_t offset, int64_t length) {
     return sync_file_range(descriptor, offset, length, SYNC_FILE_RANGE_WRITE) == 0 ? 0 : errno;
 }
 
-int hbs_lock(int descriptor, int shared) {
+static struct flock range(short type, int64_t start, int64_t count) {
     struct flock lock;
     memset(&lock, 0, sizeof lock);
-    lock.l_type = shared ? F_RDLCK : F_WRLCK;
+    lock.l_type = type;
     lock.l_whence = SEEK_SET;
+    lock.l_start = start;
+    lock.l_len = count;
+    return lock;
+}
+
+int hbs_lock(int descriptor, int mode, int64_t start, int64_t count) {
+    struct flock lock = range(mode == 0 ? F_UNLCK : mode == 1 ? F_RDLCK : F_WRLCK, start, count);
     return fcntl(descriptor, F_OFD_SETLK, &lock) == 0 ? 0 : errno;
 }
 
-void hbs_unlock(int descriptor) {
-    struct flock lock;
-    memset(&lock, 0, sizeof lock);
-    lock.l_type = F_UNLCK;
-    lock.l_whence = SEEK_SET;
-    fcntl(descriptor, F_OFD_SETLK, &lock);
+int hbs_find_lock(int descriptor, int64_t start, int64_t count, int64_t *found_start, int64_t *found_count) {
+    struct flock lock = range(F_WRLCK, start, count);
+    *found_count = 0;
+    if (fcntl(descriptor, F_OFD_GETLK, &lock) != 0) return errno;
+    if (lock.l_type == F_UNLCK) return 0;
+    *found_start = lock.l_start;
+    // Length 0 means: to the greatest offset.
+    int64_t after = INT64_MAX - lock.l_start;
+    *found_count = lock.l_len > 0 ? lock.l_len : after < INT64_MAX ? after + 1 : after;
+    return 0;
+}
+
+int hbs_reopen(int descriptor, int flags) {
+    char source[64];
+    snprintf(source, sizeof source, "/proc/self/fd/%d", descriptor);
+    return open(source, flags | O_CLOEXEC | O_NOCTTY);
 }
 
 int hbs_open_unnamed(const char *directory, int mode) {
@@ -47,6 +64,13 @@ int hbs_link_unnamed(int descriptor, const char *path) {
     char source[64];
     snprintf(source, sizeof source, "/proc/self/fd/%d", descriptor);
     return linkat(AT_FDCWD, source, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+}
+
+void hbs_map_again(int descriptor, void *base, size_t offset, size_t count) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t start = offset / page * page;
+    size_t length = (offset + count - start + page - 1) / page * page;
+    mmap((char *)base + start, length, PROT_READ, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor, (off_t)start);
 }
 
 void *hbs_map(int descriptor, size_t length) {

@@ -82,6 +82,7 @@ func inStore(
         return Failure.invalid("the store's handle is NULL, was closed, or is no store's")
     }
     do throws(StorageError) {
+        try store.trees.checkProcess()
         let (result, staysInside) = try body(store)
         if !staysInside { HandleTable.leave(handle) }
         return result

@@ -44,13 +44,13 @@ extension PageStore {
     /// The part without the turn: returns once the commit is as durable as it asked, and visible.
     func complete(_ commit: PendingCommit) throws(StorageError) {
         defer { tidy() }
-        try pipeline.wait(for: commit) { show($0) }
+        try pipeline.wait(for: commit) { show($0, isDurable: $1) }
     }
 
     /// A commit without changes: makes earlier ones durable.
     func makeDurable(_ durability: Durability) throws(StorageError) {
         guard file.isDurable else { return }
-        try pipeline.makeDurable(durability) { show($0) }
+        try pipeline.makeDurable(durability) { show($0, isDurable: $1) }
     }
 
     /// Settles what is published, and checkpoints if that is due, unless somebody else has the turn: then they will.
@@ -106,6 +106,12 @@ extension PageStore {
 
     /// New readers see the state from here on.
     func show(_ state: PublishedState) { newest.withLock { $0.state = state } }
+
+    /// After a flush: the state that it made visible, if any; durable, the newest is told to other processes.
+    func show(_ state: PublishedState?, isDurable: Bool) {
+        if let state { show(state) }
+        if isDurable { tellNewest() }
+    }
 
     /// Brings the space map up to what has become of pending commits. In the turn, and not while a transaction is open
     /// that builds on withdrawn ones.

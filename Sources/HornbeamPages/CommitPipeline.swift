@@ -56,8 +56,9 @@ final class CommitPipeline: @unchecked Sendable {
     private var faults = 0
     private var newestFault: StorageError?
 
-    /// Makes a state the newest. Called with the lock held, in commit order.
-    typealias Show = (PublishedState) -> Void
+    /// Makes a state the newest, if there is one; the newest is durable if the second argument says so. Called with the
+    /// lock held, in commit order.
+    typealias Show = (PublishedState?, Bool) -> Void
 
     init(file: any StoreFile) { self.file = file }
 
@@ -178,19 +179,19 @@ final class CommitPipeline: @unchecked Sendable {
                 journal?.complete(batch)
             }
         }
-        if error == nil { publish(count, show) }
+        if error == nil { publish(count, isDurable: batch?.isThrough ?? false, show) }
         isFlushing = false
         monitor.broadcast()
         return error
     }
 
-    private func publish(_ flushed: Int, _ show: Show) {
+    private func publish(_ flushed: Int, isDurable: Bool, _ show: Show) {
         // None is pending any more if the store has failed meanwhile.
         let count = min(flushed, pending.count)
-        guard count > 0 else { return }
+        guard count > 0 else { return show(nil, isDurable) }
         let last = pending[count - 1]
         journal?.publish(last.mark)
-        show(last.state)
+        show(last.state, isDurable)
         for commit in pending[..<count] { commit.outcome = .success(()) }
         published.append(contentsOf: pending[..<count])
         pending.removeFirst(count)

@@ -6,7 +6,7 @@ extension PageStore {
     /// Opens the store in the file at `path`, or creates it. Each thing that can be wrong with the file is an error of
     /// its own: see `StorageError`.
     package static func open(
-        path: String, options: StoreOptions, structure: @escaping StructureCheck, replay: Replay
+        path: String, options: StoreOptions, structure: @escaping StructureCheck, replay: @escaping Replay
     ) throws(StorageError) -> PageStore {
         // Another opener may create the file between our look and our link: then it is theirs, and we open it.
         for _ in 0..<3 {
@@ -15,8 +15,9 @@ extension PageStore {
                 if !file.isNew, try file.size() == 0 {
                     throw .notAStore(path: path, reason: "the file is empty; remove it to create a store there")
                 }
+                if options.readOnly { return try follow(file, options, structure, replay) }
                 let store = try open(file: file, options: options, structure: structure, replay: replay)
-                if !options.readOnly { store.worker.start(for: store) }
+                store.worker.start(for: store)
                 return store
             } catch {
                 file.close()
@@ -76,6 +77,7 @@ extension PageStore {
             do throws(StorageError) {
                 try CheckpointPlan.zero(header.journal, file)
                 try store.checkpoint(state)
+                try side.announcer?.begin(side, isWhole: true)
                 try file.giveName()
             } catch .failed(let cause) {
                 throw cause
@@ -83,6 +85,62 @@ extension PageStore {
         }
         store.noteStatistics()
         return store
+    }
+
+    // MARK: Following
+
+    /// Opens the file for reading beside whoever may be writing it.
+    private static func follow(
+        _ file: LinuxFile, _ options: StoreOptions, _ structure: @escaping StructureCheck, _ replay: @escaping Replay
+    ) throws(StorageError) -> PageStore {
+        // Before anything else, so that a file that is none of ours is told as such.
+        let header = try headerBesideWriter(file)
+        let cache = try PageCache(budget: options.cacheBytes, pageSize: Int(header.pageSize))
+        let verification = try Verification(
+            file: file, mapping: file.mapping, cache: cache, remembersBirths: true, structure: structure)
+        let follower = Follower(file: file, verification: verification) { () throws(StorageError) in
+            try recover(file, options, structure, replay)
+        }
+        return try follower.find { (found) throws(StorageError) in
+            try follower.note(found)
+            var space = SpaceMap(pageSize: Int(header.pageSize))
+            space.grow(to: found.root.fileSectors / FileFormat.extentSectors * FileFormat.extentSectors)
+            let state = PublishedState(transaction: found.root.transaction, root: found.root.root)
+            let side = WriterSide(
+                file: file, verification: verification, space: space, header: found.header ?? header, state: state)
+            if found.header != nil { try side.loadSpace() }
+            return PageStore(file: file, options: options, side: side, follower: follower)
+        }
+    }
+
+    /// Reads the header while a checkpoint may be writing it: each slot for itself may be found half written, and a
+    /// slow reader can meet both writes.
+    private static func headerBesideWriter(_ file: LinuxFile) throws(StorageError) -> HeaderSlot {
+        let reader = FileReader(file, mapping: file.mapping)
+        for _ in 0..<3 {
+            do throws(StorageError) {
+                return try readHeader(file, reader)
+            } catch .corrupt {
+                Claim.pause(milliseconds: 2)
+            }
+        }
+        return try readHeader(file, reader)
+    }
+
+    /// Recovers a file whose writer died, and leaves it closed. Another process may come first: then it does it.
+    private static func recover(
+        _ file: LinuxFile, _ options: StoreOptions, _ structure: @escaping StructureCheck, _ replay: Replay
+    ) throws(StorageError) {
+        var writing = options
+        writing.readOnly = false
+        writing.lockWaitMilliseconds = 0
+        do throws(StorageError) {
+            let store = try open(
+                file: try file.reopenForWriting(writing), options: writing, structure: structure, replay: replay)
+            try store.close()
+        } catch .busy {
+            return
+        }
     }
 
     // MARK: Loading
@@ -108,9 +166,7 @@ extension PageStore {
         return store
     }
 
-    private static func readHeader(
-        _ file: any StoreFile, _ reader: FileReader
-    ) throws(StorageError) -> HeaderSlot {
+    static func readHeader(_ file: any StoreFile, _ reader: FileReader) throws(StorageError) -> HeaderSlot {
         let size = try file.size()
         var slots: [HeaderSlot.Reading] = []
         for slot in 0..<FileFormat.headerSlotCount {

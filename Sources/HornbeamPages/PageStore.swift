@@ -28,6 +28,7 @@
 //   failed      `CommitPipeline` has the failure; beginWrite and checkpoint refuse with it
 //   closed      beginRead and beginWrite refuse; the lock is released
 
+import CHornbeamShims
 import Synchronization
 
 /// A store's pages. Any thread may begin transactions; one writes at a time.
@@ -37,7 +38,7 @@ package final class PageStore: @unchecked Sendable {
     /// Called once for each node page before it is trusted: nil if its inside is right, else what is wrong.
     package typealias StructureCheck = @Sendable (Bytes, PageKind) -> String?
     /// Applies one journal record's payload in a writer and sets its root. Must neither commit nor abort.
-    package typealias Replay = (Bytes, PageWriter) throws(StorageError) -> Void
+    package typealias Replay = @Sendable (Bytes, PageWriter) throws(StorageError) -> Void
 
     /// Bytes of a node page.
     package let pageSize: Int
@@ -50,10 +51,15 @@ package final class PageStore: @unchecked Sendable {
     let pipeline: CommitPipeline
     let newest: Mutex<Newest>
     let worker = CheckpointWorker()
+    /// Reads beside a writer in another process; nil in a store that writes, and without a file.
+    let follower: Follower?
+    /// The process that opened it: see `checkProcess`.
+    private let generation = hbs_fork_generation()
 
     /// A store whose newest state is `side`'s.
-    init(file: any StoreFile, options: StoreOptions, side: WriterSide) {
+    init(file: any StoreFile, options: StoreOptions, side: WriterSide, follower: Follower? = nil) {
         self.file = file
+        self.follower = follower
         self.options = options
         self.side = side
         pipeline = CommitPipeline(file: file)
@@ -73,6 +79,11 @@ package final class PageStore: @unchecked Sendable {
 
     /// Pins the newest committed state. Never waits for a writer.
     package func beginRead() throws(StorageError) -> PageView {
+        try checkProcess()
+        if let follower {
+            if newest.withLock({ $0.isClosed }) { throw .invalid("the store is closed") }
+            return PageView(store: self, pinned: try follower.begin())
+        }
         let state = newest.withLock { newest -> PublishedState? in
             guard !newest.isClosed else { return nil }
             newest.state.readers.add(1, ordering: .relaxed)
@@ -85,12 +96,34 @@ package final class PageStore: @unchecked Sendable {
     /// Unpins. The view and its pages must not be used after.
     package func endRead(_ view: PageView) { view.unpin() }
 
+    /// A view lets go of its state.
+    func unpin(_ state: PublishedState) {
+        // In a forked child the pin is the parent's.
+        guard isHere else { return }
+        follower?.end(state)
+        // Releasing: what was read through the view happened before the writer sees the count and reuses pages.
+        state.readers.subtract(1, ordering: .releasing)
+    }
+
+    // MARK: Processes
+
+    /// False in a forked child of the process that opened the store.
+    var isHere: Bool { hbs_fork_generation() == generation }
+
+    /// Throws in a forked child. Comes before any lock: another thread may have held it when the process was forked.
+    package func checkProcess() throws(StorageError) {
+        guard isHere else {
+            throw .invalid("\(file.path) was opened before this process was forked: open it anew in the child")
+        }
+    }
+
     // MARK: Writing
 
     /// Begins the one write transaction: waits its turn, or throws `.busy` if it need not wait. `.invalid` if it
     /// would wait for a transaction begun by this thread, `.failed` after an earlier failure, `.readOnly` in a store
     /// opened so.
     package func beginWrite(waiting: Bool = true) throws(StorageError) -> PageWriter {
+        try checkProcess()
         guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
         if waiting {
             try takeTurn()
@@ -142,12 +175,14 @@ package final class PageStore: @unchecked Sendable {
     /// Checkpoints and releases the file. `.busy` while transactions are open; then nothing has happened. After any
     /// other error the file is released all the same, and what is in the journal will be recovered.
     package func close() throws(StorageError) {
+        try checkProcess()
+        if let follower, !follower.isIdle { throw .busy("read transactions are open") }
         guard turn.tryTake() else { throw .busy("a write transaction is open") }
         defer { turn.give() }
         settle()
         let wasOpen = newest.withLock { newest -> Bool? in
             if newest.isClosed { return false }
-            guard side.older.isEmpty, newest.state.readers.load(ordering: .acquiring) == 0 else { return nil }
+            guard !isRead(newest.state), !side.older.contains(where: isRead) else { return nil }
             newest.isClosed = true
             return true
         }
@@ -170,15 +205,25 @@ package final class PageStore: @unchecked Sendable {
     /// first, so that its file is free at once. From here on commits checkpoint.
     package func endThread() { worker.stop() }
 
+    /// Whether a view of this process has the state.
+    private func isRead(_ state: PublishedState) -> Bool {
+        state.readers.load(ordering: .acquiring) > side.announcer?.holds(on: state) ?? 0
+    }
+
     // MARK: Figures
 
     package var statistics: PageStatistics {
+        guard isHere else { return PageStatistics() }
         var figures = newest.withLock { newest in
             var figures = newest.statistics
             figures.transaction = newest.state.transaction
             return figures
         }
         figures.cache = cache.figures
+        if let follower {
+            figures.pageSize = pageSize
+            follower.fill(&figures)
+        }
         return figures
     }
 
@@ -197,7 +242,7 @@ package final class PageStore: @unchecked Sendable {
         figures.journalCapacityBytes = file.isDurable ? UInt64(side.header.journal.byteCount) : 0
         figures.pageSize = pageSize
         figures.checkpoint = side.header.checkpoint
-        figures.olderSnapshots = side.older.count
+        figures.olderSnapshots = side.older.count(where: isRead)
         newest.withLock { $0.statistics = figures }
     }
 }

@@ -27,6 +27,9 @@ package final class PageView {
     /// Pages from this birth on are the open transaction's, in frames or spilled; none is in a reader.
     @usableFromInline let frameBirth: UInt64
 
+    /// Not 0 once bytes that were trusted could not be read.
+    @usableFromInline let lost: UnsafeMutablePointer<Atomic<UInt32>>
+
     let frames: FrameTable?
     let unplaced: UnplacedLeaves?
     /// Keeps the mapping and the bits alive.
@@ -46,6 +49,7 @@ package final class PageView {
         capacity = pages.capacity
         verified = pages.verified
         mapping = store.verification.mapping
+        lost = mapping?.lost ?? Self.neverLost
         frameBirth = .max
         frames = nil
         unplaced = nil
@@ -65,6 +69,7 @@ package final class PageView {
         capacity = pages.capacity
         verified = pages.verified
         mapping = store.verification.mapping
+        lost = mapping?.lost ?? Self.neverLost
         frameBirth = number
         self.frames = frames
         self.unplaced = unplaced
@@ -73,6 +78,16 @@ package final class PageView {
 
     deinit { unpin() }
 
+    /// Throws if bytes that were trusted could not be read (a file that was cut short, a fault of the medium): they may
+    /// have been read as zeros. After bytes were read, before they are believed. (`page` asks too, by losing its bits.)
+    @inlinable @inline(__always)
+    package func checkIsWhole() throws(StorageError) {
+        if lost.pointee.load(ordering: .relaxed) != 0 { try refuse() }
+    }
+
+    @usableFromInline
+    package func refuse() throws(StorageError) { try mapping?.checkIsWhole() }
+
     /// What the hot path goes by. Without a mapping its test fails before it looks at anything.
     private static func mapped(
         _ store: PageStore
@@ -80,7 +95,7 @@ package final class PageView {
         guard let mapping = store.verification.mapping, let words = store.verification.words else {
             return (UnsafeRawPointer(nothing), 0, nothing)
         }
-        return (UnsafeRawPointer(mapping.base), store.verification.capacity, words)
+        return (UnsafeRawPointer(mapping.base), store.verification.directCapacity, words)
     }
 
     private static nonisolated(unsafe) let nothing: UnsafeMutablePointer<Atomic<UInt64>> = {
@@ -89,11 +104,21 @@ package final class PageView {
         return word
     }()
 
+    private static nonisolated(unsafe) let neverLost: UnsafeMutablePointer<Atomic<UInt32>> = {
+        let flag = UnsafeMutablePointer<Atomic<UInt32>>.allocate(capacity: 1)
+        flag.initialize(to: Atomic(0))
+        return flag
+    }()
+
     /// Lets go of the state and of all pages. Without effect the second time.
     func unpin() {
+        // In a forked child another thread of the parent may have held the cache's lock.
+        guard store.isHere else {
+            pinned = nil
+            return
+        }
         endHold()
-        // Releasing: what was read through this view happened before the writer sees the count and reuses pages.
-        pinned?.readers.subtract(1, ordering: .releasing)
+        if let pinned { store.unpin(pinned) }
         pinned = nil
     }
 

@@ -163,6 +163,7 @@ package final class PageWriter {
         }
         let frame = try newFrame(sectors: nil)
         frame.bytes.copyMemory(from: source, byteCount: view.pageSize)
+        try view.checkIsWhole()
         PageHeader.write(to: frame.bytes, birth: self.birth, kind: kind, level: level, sectors: frame.run.count)
         try free(number, birth: birth, sectors: nil)
         return (frame.run.start, frame.bytes)
@@ -222,6 +223,13 @@ package final class PageWriter {
     /// throws, nothing of the transaction is visible; after `.failed` the outcome is known once the store was reopened.
     package func commit(redo: Bytes?, durability: Durability) throws(StorageError) {
         guard isOpen else { throw .invalid("the transaction has ended") }
+        do throws(StorageError) {
+            try store.checkProcess()
+            try view.checkIsWhole()
+        } catch {
+            abort()
+            throw error
+        }
         guard hasChanges else {
             abort()
             return try store.makeDurable(durability)
@@ -277,6 +285,11 @@ package final class PageWriter {
     /// Discards everything. Without effect when the writer has ended.
     package func abort() {
         guard isOpen else { return }
+        // In a forked child the places are the parent's, and another thread may have held a lock of this store.
+        guard store.isHere else {
+            isOpen = false
+            return
+        }
         // In this order: some of the freed pages are its own.
         for page in freed { side.space.unreserve(page.run) }
         for frame in side.frames.inFileOrder() { side.space.release(frame.run) }

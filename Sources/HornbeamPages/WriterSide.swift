@@ -23,6 +23,8 @@ final class WriterSide {
     /// The last durable checkpoint, and where its space pages lie.
     var header: HeaderSlot
     var spaceMaps: [PageReference] = []
+    /// Nil where nobody else can have the file open.
+    let announcer: Announcer?
     /// What the next transaction builds on: the newest state, or that of the newest pending commit.
     var tip: PublishedState
     /// The greatest transaction number that a page was written with. None is used twice, not even after a commit was
@@ -45,6 +47,7 @@ final class WriterSide {
         self.verification = verification
         self.space = space
         self.header = header
+        announcer = Announcer(file: file)
         tip = state
         usedNumber = state.transaction
     }
@@ -55,6 +58,7 @@ final class WriterSide {
 extension WriterSide {
     /// Drops the pins of states whose readers have gone, so that their pages can be used again.
     func collectPins() {
+        announcer?.collect(self)
         older.removeAll { state in
             // Acquiring: partner of the releasing subtraction in `PageView.unpin`.
             guard state.readers.load(ordering: .acquiring) == 0 else { return false }

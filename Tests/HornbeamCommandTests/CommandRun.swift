@@ -71,12 +71,18 @@ final class PseudoTerminal {
 
     deinit { close(master) }
 
-    /// All that was written so far.
+    /// All that was written so far, a whole number of lines: the kernel hands it on a moment after it was written.
     func read() -> String {
+        var all: [UInt8] = []
         var bytes = [UInt8](repeating: 0, count: 1 << 16)
         _ = fcntl(master, F_SETFL, O_NONBLOCK)
-        let count = Glibc.read(master, &bytes, bytes.count)
-        return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+        for _ in 0..<200 {
+            let count = Glibc.read(master, &bytes, bytes.count)
+            all += bytes.prefix(max(0, count))
+            if count <= 0, all.last == UInt8(ascii: "\n") { break }
+            if count <= 0 { usleep(10_000) }
+        }
+        return String(decoding: all, as: UTF8.self)
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few lines of C that Swift can't say: what glibc declares only under _GNU_SOURCE. No logic here.
+// The few lines of C that Swift can't say: what glibc declares only under _GNU_SOURCE, and what must run inside a signal
+// handler or between fork and the child's first instruction.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -17,12 +18,18 @@ ssize_t hbs_write_through(int descriptor, const void *bytes, size_t count, int64
 /// sync_file_range(2): begins writing the range's dirty pages back, waits for none. Returns 0 or an errno.
 int hbs_start_write_back(int descriptor, int64_t offset, int64_t length);
 
-/// Takes an open-file-description write lock (read lock if `shared`) on the whole file without waiting.
-/// Returns 0, EAGAIN/EACCES if another description holds it, or another errno.
-int hbs_lock(int descriptor, int shared);
+/// Takes or gives up an open-file-description lock on `count` bytes from `start` (0: all from there), without waiting.
+/// `mode` 0 gives up, 1 is shared, 2 exclusive (and needs a descriptor that may write). Returns 0, EAGAIN/EACCES if another description
+/// holds it, or another errno.
+int hbs_lock(int descriptor, int mode, int64_t start, int64_t count);
 
-/// Gives the lock up. Needed before closing: a mapping keeps the file description, and with it the lock, alive.
-void hbs_unlock(int descriptor);
+/// Finds one lock of another description, of either mode, on bytes of the range. `*found_count` is 0 if there is none.
+/// Returns 0 or an errno.
+int hbs_find_lock(int descriptor, int64_t start, int64_t count, int64_t *found_start, int64_t *found_count);
+
+/// Opens the file behind a descriptor again: another open file description of the same file. Descriptor, or -1 with
+/// errno (where /proc is not mounted, for one).
+int hbs_reopen(int descriptor, int flags);
 
 /// Opens an unnamed file in `directory` (O_TMPFILE). Descriptor, or -1 with errno.
 int hbs_open_unnamed(const char *directory, int mode);
@@ -33,3 +40,40 @@ int hbs_link_unnamed(int descriptor, const char *path);
 /// Maps `length` bytes of the file read-only and shared (anonymous memory if the descriptor is negative,
 /// then writable). NULL on failure, with errno. The range may reach beyond the end of the file.
 void *hbs_map(int descriptor, size_t length);
+
+/// Maps a part of the file again to its place in a mapping that begins at `base`, in place of what the guard put there.
+void hbs_map_again(int descriptor, void *base, size_t offset, size_t count);
+
+// Signals (guard.c)
+
+/// Guards a mapping of a file against SIGBUS: a page that can't be read is replaced by zeros; then either the thread was
+/// watching the page (below), or `*lost` becomes 1. Returns a number for the calls below, or -1 if it could not be done:
+/// then a fault ends the process as ever.
+int hbs_guard_add(void *base, size_t length, uint32_t *lost);
+
+/// The bits that say which pages of the mapping were verified: zeroed when it is lost. NULL: none any more.
+void hbs_guard_set_bits(int guard, void *bits, size_t length);
+
+/// Ends the guard; before the mapping goes.
+void hbs_guard_remove(int guard);
+
+/// This thread is about to look at bytes that nobody trusts yet: a fault in them is told by `hbs_guard_unwatch` alone.
+void hbs_guard_watch(const void *start, size_t count);
+
+/// Ends the watch; whether a fault came.
+int hbs_guard_unwatch(void);
+
+/// A write beyond the limit on the size of files gives EFBIG and not the end of the process, unless the program has its
+/// own handler for SIGXFSZ. Without effect the second time.
+void hbs_survive_file_limit(void);
+
+// Fork (fork.c)
+
+/// How many forks lie between the process in which this library was loaded and this one.
+uint32_t hbs_fork_generation(void);
+
+/// A descriptor that a forked child must close at once, because locks hang from it. Returns 0 if it is taken note of.
+int hbs_fork_close(int descriptor);
+
+/// Before the descriptor is closed in the ordinary way.
+void hbs_fork_forget(int descriptor);

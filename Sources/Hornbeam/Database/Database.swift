@@ -96,7 +96,9 @@ public final class Database: Sendable {
             defer { transaction.abort() }
             let session = Session(EntitySession(transaction, schema: schema), models: models)
             defer { session.end() }
-            return try body(Context(session))
+            let result = try body(Context(session))
+            try transaction.checkIsWhole()
+            return result
         } catch let error as StorageError {
             throw HornbeamError(error)
         }

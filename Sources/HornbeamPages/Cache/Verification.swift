@@ -6,7 +6,8 @@
 // A store that isn't mapped has no bits: what the page cache holds was verified when it was read.
 //
 // What may be stale, and why it is harmless: a reader that misses a bit just set verifies once more. A bit is cleared
-// (by the writer) only for sectors that no snapshot reaches.
+// (by the writer) only for sectors that no snapshot reaches. A reader beside a writer in another process is not told
+// when sectors become free: it remembers the birth of each page that it verified, and goes by no bits.
 
 import Synchronization
 
@@ -17,14 +18,17 @@ final class Verification: Sendable {
     let mapping: Mapping?
     let cache: PageCache
     private let bitmap: Mapping?
+    private let births: RememberedBirths?
     private let structure: PageStore.StructureCheck
     /// Where no page of a tree can be.
     let foreign = ForeignSectors()
     /// Sectors of the file, for range checks. Shrinks only where no snapshot has pages.
     private let fileSectors = Atomic<UInt64>(0)
 
+    /// `remembersBirths`: another process may write the file.
     init(
-        file: any StoreFile, mapping: Mapping?, cache: PageCache, structure: @escaping PageStore.StructureCheck
+        file: any StoreFile, mapping: Mapping?, cache: PageCache, remembersBirths: Bool = false,
+        structure: @escaping PageStore.StructureCheck
     ) throws(StorageError) {
         self.file = file
         self.mapping = mapping
@@ -32,22 +36,57 @@ final class Verification: Sendable {
         self.structure = structure
         guard let mapping else {
             bitmap = nil
+            births = nil
             return
         }
         let bytes = mapping.capacity / FileFormat.sectorSize / 8
-        bitmap = try Mapping(descriptor: -1, wanted: bytes, minimum: bytes, path: file.path)
+        let bitmap = try Mapping(descriptor: -1, wanted: bytes, minimum: bytes, path: file.path)
+        births = remembersBirths ? try RememberedBirths(mapping: mapping, path: file.path) : nil
+        mapping.setVerifiedBits(births?.memory ?? bitmap)
+        self.bitmap = bitmap
     }
+
+    deinit { mapping?.setVerifiedBits(nil) }
 
     /// Bits by sector number, in zeroed memory; `Atomic<UInt64>` is laid out as its value. Nil without a mapping.
     var words: UnsafeMutablePointer<Atomic<UInt64>>? { bitmap?.base.assumingMemoryBound(to: Atomic<UInt64>.self) }
     /// Sectors that have a bit.
     var capacity: UInt64 { UInt64((mapping?.capacity ?? 0) / FileFormat.sectorSize) }
+    /// Sectors whose bit alone may be gone by.
+    var directCapacity: UInt64 { births == nil ? capacity : 0 }
+
+    var sectorCount: UInt64 { fileSectors.load(ordering: .acquiring) }
 
     func noteFileSize(sectors: UInt64) { fileSectors.store(sectors, ordering: .releasing) }
 
     func isVerified(_ number: UInt64) -> Bool {
         guard let words, number < capacity else { return false }
         return words[Int(number >> 6)].load(ordering: .acquiring) >> (number & 63) & 1 == 1
+    }
+
+    private func isVerified(_ expected: Expectation) -> Bool {
+        births?.holds(expected.birth, of: expected.number) ?? isVerified(expected.number)
+    }
+
+    private func mark(_ expected: Expectation) {
+        guard let births else { return mark(expected.number) }
+        // The birth of a space page is a checkpoint's number and could be taken for a transaction's.
+        if expected.kind != .spaceMap, expected.kind != .spaceDirectory {
+            births.remember(expected.birth, of: expected.number)
+        }
+    }
+
+    /// No page counts as verified any more, and none is kept: for another life of the file, which may have given other
+    /// pages the same numbers and births.
+    func forgetBirths() {
+        births?.forgetAll()
+        var start: UInt64 = 0
+        let end = fileSectors.load(ordering: .acquiring)
+        while start < end {
+            let count = Swift.min(end - start, 1 << 24)
+            cache.remove(SectorRun(start: start, count: UInt32(count)))
+            start += count
+        }
     }
 
     /// For a page whose bytes this process made and has just written.
@@ -93,17 +132,24 @@ final class Verification: Sendable {
 
     /// Checks identity, and on the first touch everything. Returns the page's bytes in `mapping`.
     func page(_ expected: Expectation, in mapping: Mapping, newestBirth: UInt64) throws(StorageError) -> Bytes {
+        try mapping.checkIsWhole()
         try checkIsInFile(expected)
         let page = mapping.bytes(at: expected.byteOffset, count: expected.byteCount)
         guard let start = page.baseAddress else { throw Self.corrupt(expected, "it is empty") }
-        if isVerified(expected.number) {
-            try Self.checkIdentity(PageHeader(reading: start), expected)
+        if isVerified(expected) {
+            do throws(StorageError) {
+                try Self.checkIdentity(PageHeader(reading: start), expected)
+            } catch {
+                // It may have been lost at this very look.
+                try mapping.checkIsWhole()
+                throw error
+            }
             return page
         }
         try checkBirth(expected, newestBirth)
         try checkIsTrees(expected)
         try checkWhole(page, start, expected)
-        mark(expected.number)
+        mark(expected)
         return page
     }
 
@@ -160,6 +206,20 @@ final class Verification: Sendable {
     }
 
     private func checkWhole(
+        _ page: Bytes, _ start: UnsafeRawPointer, _ expected: Expectation
+    ) throws(StorageError) {
+        mapping?.watch(page)
+        do throws(StorageError) {
+            try checkContent(page, start, expected)
+        } catch {
+            // That the page can't be read comes before what its zeros look like.
+            try mapping?.endWatch(page)
+            throw error
+        }
+        try mapping?.endWatch(page)
+    }
+
+    private func checkContent(
         _ page: Bytes, _ start: UnsafeRawPointer, _ expected: Expectation
     ) throws(StorageError) {
         let header = try checkStored(page, start, expected)

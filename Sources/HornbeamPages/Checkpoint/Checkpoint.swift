@@ -19,6 +19,7 @@ extension PageStore {
     /// Makes the newest state durable without the journal. Waits for the writer's turn, but does not keep it while it
     /// writes.
     package func checkpoint() throws(StorageError) {
+        try checkProcess()
         guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
         guard let begun = try beginOwnCheckpoint() else { return }
         begun.write(to: file, pipeline)
@@ -102,7 +103,7 @@ extension PageStore {
         // One that was undone is no hindrance.
         if let error = concludeRun(), side.run != nil { throw error }
         try pipeline.checkUsable()
-        try pipeline.drain { show($0) }
+        try pipeline.drain { show($0, isDurable: $1) }
         settle()
     }
 
@@ -156,6 +157,7 @@ extension PageStore {
             pipeline.setJournal(JournalWriter(after: run.header))
         }
         side.noteRingUse(run.ringUse)
+        tellCheckpoint(run.state)
         noteStatistics()
     }
 }

@@ -11,16 +11,14 @@ extension PageStore {
         let reader = JournalReader(header: side.header, file: fileReader)
         let chain = try reader.chain()
         let tail = try reader.tail(after: chain)
-        if case .damaged(let newest) = tail {
-            throw .corrupt(
-                Corruption(reason: "the journal's record after transaction \(newest), which was durable, is damaged"))
-        }
+        if case .damaged(let newest) = tail { throw Self.damage(after: newest) }
         if options.readOnly {
             guard chain.isEmpty else {
                 throw .readOnly("\(file.path) was not closed: open it for writing once, to recover it")
             }
             return
         }
+        try side.announcer?.begin(side, isWhole: chain.isEmpty)
         try renewStaleSlots()
         if chain.isEmpty && tail == .clean {
             return pipeline.setJournal(JournalWriter(after: side.header))
@@ -37,6 +35,19 @@ extension PageStore {
         } catch .failed(let cause) {
             throw cause
         }
+    }
+
+    /// Whether the journal holds commits beyond the checkpoint, so that a reader can't go by the header alone.
+    static func hasRecords(_ header: HeaderSlot, _ file: FileReader) throws(StorageError) -> Bool {
+        let reader = JournalReader(header: header, file: file)
+        let chain = try reader.chain()
+        if case .damaged(let newest) = try reader.tail(after: chain) { throw damage(after: newest) }
+        return !chain.isEmpty
+    }
+
+    private static func damage(after newest: UInt64) -> StorageError {
+        .corrupt(
+            Corruption(reason: "the journal's record after transaction \(newest), which was durable, is damaged"))
     }
 
     /// Makes both header slots say the same again. A crash between the two writes of a checkpoint, or damage, leaves a

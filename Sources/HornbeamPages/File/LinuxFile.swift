@@ -14,6 +14,9 @@ package final class LinuxFile: StoreFile {
     package var maximumBytes: Int { mapping?.capacity ?? FileFormat.maximumFileBytes }
     private let descriptor: Int32
     private let pendingName: PendingName?
+    let locks: FileLocks
+    private let place: OpenFile?
+    private let canWrite: Bool
     /// While set, `giveName` waits for a later call: a store that is being filled has no name yet.
     package var isNameless: Bool {
         get { holdsName.load(ordering: .relaxed) }
@@ -21,6 +24,7 @@ package final class LinuxFile: StoreFile {
     }
     private let holdsName = Atomic<Bool>(false)
     private let isClosed = Atomic<Bool>(false)
+    private let generation = hbs_fork_generation()
 
     /// A new file's way to its name.
     private enum PendingName {
@@ -31,17 +35,21 @@ package final class LinuxFile: StoreFile {
     }
 
     private init(
-        path: String, descriptor: Int32, pendingName: PendingName?, isMapped: Bool
+        path: String, descriptor: Int32, pendingName: PendingName?, claim: Claim, options: StoreOptions
     ) throws(StorageError) {
         self.path = path
         self.descriptor = descriptor
         self.pendingName = pendingName
-        guard isMapped else {
+        canWrite = !options.readOnly
+        locks = claim.locks
+        place = claim.place
+        guard options.access == .mapped else {
             mapping = nil
             return
         }
         mapping = try Mapping(
-            descriptor: descriptor, wanted: FileFormat.maximumFileBytes, minimum: 1 << 26, path: path)
+            descriptor: descriptor, wanted: FileFormat.maximumFileBytes,
+            minimum: Swift.max(1 << 26, Int(try Self.size(descriptor, path))), path: path)
     }
 
     deinit { close() }
@@ -49,29 +57,52 @@ package final class LinuxFile: StoreFile {
     /// Whether it was made by `open` and has no name yet, or had none.
     var isNew: Bool { pendingName != nil }
 
+    package var neighbours: (any Neighbours)? { canWrite ? locks : nil }
+
     package func close() {
-        if !isClosed.exchange(true, ordering: .acquiringAndReleasing) {
+        guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        // In a forked child name, locks and place are the parent's.
+        if generation == hbs_fork_generation() {
             if case .temporary(let name)? = pendingName { unlink(name) }
-            hbs_unlock(descriptor)
-            Glibc.close(descriptor)
+            locks.releaseAll()
+            place?.giveBack()
         }
+        Glibc.close(descriptor)
     }
 }
 
 // MARK: Opening
 
 extension LinuxFile {
-    /// Opens the file at `path`, or makes a new, still unnamed and empty one if there is none.
-    static func open(path: String, options: StoreOptions) throws(StorageError) -> LinuxFile {
+    /// Opens the file at `path`, or makes a new, still unnamed and empty one if there is none. For writing, it has the
+    /// writer's lock and the gate: `hasBegun` opens that again.
+    static func open(
+        path: String, options: StoreOptions, locks: LockCalls = .system
+    ) throws(StorageError) -> LinuxFile {
         try checkIsRegular(path)
         let mode = options.readOnly ? O_RDONLY : O_RDWR
         let descriptor: Int32
         do throws(StorageError) {
             descriptor = Int32(try call("open", path) { Int(Glibc.open(path, mode | O_CLOEXEC | O_NOCTTY)) })
         } catch .io(_, _, ENOENT) where options.createIfMissing && !options.readOnly {
-            return try create(path: path, options: options)
+            return try create(path: path, options: options, locks: locks)
         }
-        return try adopt(path: path, descriptor: descriptor, pendingName: nil, options: options)
+        return try adopt(path: path, descriptor: descriptor, pendingName: nil, options: options, locks: locks)
+    }
+
+    /// The same file once more, for writing; this store keeps its place in the register. Throws `.readOnly` if this
+    /// process may not write to it.
+    func reopenForWriting(_ options: StoreOptions) throws(StorageError) -> LinuxFile {
+        let descriptor = hbs_reopen(descriptor, O_RDWR)
+        guard descriptor >= 0 else {
+            throw .readOnly("\(path) was not closed: open it once where it may be written to, to recover it")
+        }
+        hbs_survive_file_limit()
+        return try Self.adopt(descriptor) { () throws(StorageError) in
+            let locks = try FileLocks(of: descriptor, path: path, canWrite: true, calls: locks.calls)
+            let claim = try Claim(locks: locks, path: path, options: options)
+            return try LinuxFile(path: path, descriptor: descriptor, pendingName: nil, claim: claim, options: options)
+        }
     }
 
     /// Makes a new, still unnamed and empty file for `path`; `.exists` if there is something already. What decides in
@@ -79,16 +110,30 @@ extension LinuxFile {
     package static func createNew(path: String) throws(StorageError) -> LinuxFile {
         var information = stat()
         guard lstat(path, &information) != 0 else { throw .exists(path: path) }
-        return try create(path: path, options: StoreOptions())
+        return try create(path: path, options: StoreOptions(), locks: .system)
     }
 
     private static func adopt(
-        path: String, descriptor: Int32, pendingName: PendingName?, options: StoreOptions
+        path: String, descriptor: Int32, pendingName: PendingName?, options: StoreOptions, locks: LockCalls
+    ) throws(StorageError) -> LinuxFile {
+        if !options.readOnly { hbs_survive_file_limit() }
+        return try adopt(descriptor) { () throws(StorageError) in
+            var information = stat()
+            _ = try call("fstat", path) { Int(fstat(descriptor, &information)) }
+            let locks = try FileLocks(
+                of: descriptor, path: path, canWrite: !options.readOnly, calls: locks)
+            let claim = try Claim(FileIdentity(information), locks: locks, path: path, options: options)
+            return try LinuxFile(
+                path: path, descriptor: descriptor, pendingName: pendingName, claim: claim, options: options)
+        }
+    }
+
+    /// Closes the descriptor if `body` throws.
+    private static func adopt(
+        _ descriptor: Int32, _ body: () throws(StorageError) -> LinuxFile
     ) throws(StorageError) -> LinuxFile {
         do throws(StorageError) {
-            try lock(descriptor, path: path, options: options)
-            return try LinuxFile(
-                path: path, descriptor: descriptor, pendingName: pendingName, isMapped: options.access == .mapped)
+            return try body()
         } catch {
             Glibc.close(descriptor)
             throw error
@@ -106,42 +151,27 @@ extension LinuxFile {
         }
     }
 
-    private static func create(path: String, options: StoreOptions) throws(StorageError) -> LinuxFile {
+    private static func create(
+        path: String, options: StoreOptions, locks: LockCalls
+    ) throws(StorageError) -> LinuxFile {
         let directory = directory(of: path)
         do throws(StorageError) {
             let descriptor = try call("create", path) { Int(hbs_open_unnamed(directory, 0o644)) }
-            return try adopt(path: path, descriptor: Int32(descriptor), pendingName: .unnamed, options: options)
+            return try adopt(
+                path: path, descriptor: Int32(descriptor), pendingName: .unnamed, options: options, locks: locks)
         } catch .io(_, _, let code) where code == EOPNOTSUPP || code == EISDIR || code == EINVAL {
             let name = path + ".\(UInt64.random(in: 0...UInt64.max)).new"
             let flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC
             let descriptor = try call("create", path) { Int(Glibc.open(name, flags, 0o644)) }
-            return try adopt(path: path, descriptor: Int32(descriptor), pendingName: .temporary(name), options: options)
+            return try adopt(
+                path: path, descriptor: Int32(descriptor), pendingName: .temporary(name), options: options, locks: locks
+            )
         }
     }
 
     private static func directory(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
-    }
-
-    private static func lock(_ descriptor: Int32, path: String, options: StoreOptions) throws(StorageError) {
-        var waitedMilliseconds = 0
-        while true {
-            let code = hbs_lock(descriptor, options.readOnly ? 1 : 0)
-            switch code {
-            case 0: return
-            case EINTR: continue
-            case EAGAIN, EACCES:
-                guard waitedMilliseconds < options.lockWaitMilliseconds else {
-                    let waited = waitedMilliseconds > 0 ? " (waited \(waitedMilliseconds) ms)" : ""
-                    throw .busy("\(path) is open in another process or another store\(waited)")
-                }
-                let pause = Swift.min(10, options.lockWaitMilliseconds - waitedMilliseconds)
-                usleep(UInt32(pause) * 1000)
-                waitedMilliseconds += pause
-            default: throw .io(operation: "lock", path: path, errno: code)
-            }
-        }
     }
 
     package func giveName() throws(StorageError) {
@@ -162,9 +192,11 @@ extension LinuxFile {
 // MARK: Changes
 
 extension LinuxFile {
-    package func size() throws(StorageError) -> UInt64 {
+    package func size() throws(StorageError) -> UInt64 { try Self.size(descriptor, path) }
+
+    private static func size(_ descriptor: Int32, _ path: String) throws(StorageError) -> UInt64 {
         var information = stat()
-        _ = try Self.call("fstat", path) { Int(fstat(descriptor, &information)) }
+        _ = try call("fstat", path) { Int(fstat(descriptor, &information)) }
         return UInt64(information.st_size)
     }
 
@@ -271,7 +303,7 @@ extension LinuxFile {
 
     private static func error(_ operation: String, _ path: String, _ code: Int32) -> StorageError {
         switch code {
-        case ENOSPC, EDQUOT: .full(path: path)
+        case ENOSPC, EDQUOT, EFBIG: .full(path: path)
         case EEXIST: .exists(path: path)
         default: .io(operation: operation, path: path, errno: code)
         }

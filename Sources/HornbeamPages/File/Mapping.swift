@@ -4,6 +4,7 @@
 
 import CHornbeamShims
 import Glibc
+import Synchronization
 
 /// Owns an address range until the last reference goes. The base never changes.
 package final class Mapping: @unchecked Sendable {
@@ -12,26 +13,93 @@ package final class Mapping: @unchecked Sendable {
     /// Bytes.
     package let capacity: Int
 
+    private let path: String
+    private let descriptor: Int32
+    /// 1 once a page that was trusted could not be read any more. See `checkIsWhole`.
+    let lost: UnsafeMutablePointer<Atomic<UInt32>>
+    /// The guard against SIGBUS, of a file's mapping; negative: none.
+    private let faultGuard: Int32
+
     /// Maps `descriptor` read-only and shared, or anonymous writable memory if it is negative. Under a limit on
-    /// address space takes half as often as needed, but never less than `minimum`.
+    /// address space (`ulimit -v`) takes half of the largest range there is, so that the program keeps the rest, but
+    /// never less than `minimum`.
     package init(descriptor: Int32, wanted: Int, minimum: Int, path: String) throws(StorageError) {
-        var length = wanted
-        while true {
-            if let base = hbs_map(descriptor, length) {
-                self.base = base
-                capacity = length
-                return
-            }
+        var length = Swift.max(wanted, minimum)
+        var mapped = hbs_map(descriptor, length)
+        while mapped == nil {
             let code = errno
-            guard length / 2 >= minimum else { throw .io(operation: "mmap", path: path, errno: code) }
+            guard length / 2 >= minimum else { throw Self.refusal(code, minimum, path) }
             length /= 2
+            mapped = hbs_map(descriptor, length)
         }
+        guard var base = mapped else { throw Self.refusal(ENOMEM, minimum, path) }
+        if length < wanted, length / 2 >= minimum {
+            munmap(base, length)
+            length /= 2
+            guard let half = hbs_map(descriptor, length) else { throw Self.refusal(errno, minimum, path) }
+            base = half
+        }
+        self.base = base
+        self.path = path
+        self.descriptor = descriptor
+        capacity = length
+        lost = .allocate(capacity: 1)
+        lost.initialize(to: Atomic(0))
+        let flag = UnsafeMutableRawPointer(lost).assumingMemoryBound(to: UInt32.self)
+        faultGuard = descriptor < 0 ? -1 : hbs_guard_add(base, length, flag)
     }
 
-    deinit { munmap(base, capacity) }
+    private static func refusal(_ code: Int32, _ minimum: Int, _ path: String) -> StorageError {
+        guard code == ENOMEM else { return .io(operation: "mmap", path: path, errno: code) }
+        return .unsupported(
+            "mapping \(path): \(minimum >> 20) MiB of address space are needed and not to be had; raise the limit "
+                + "(ulimit -v), or free some")
+    }
+
+    deinit {
+        hbs_guard_remove(faultGuard)
+        munmap(base, capacity)
+        lost.deinitialize(count: 1)
+        lost.deallocate()
+    }
 
     /// Bytes of the mapping; the caller has checked that they lie in the file.
     func bytes(at offset: UInt64, count: Int) -> Bytes {
         Bytes(start: UnsafeRawPointer(base) + Int(offset), count: count)
+    }
+}
+
+// MARK: Faults
+
+// Touching a page that can't be read (the file was cut off from outside, the medium failed) is a SIGBUS. The guard puts
+// zeros there instead. Whoever looks at bytes that nobody trusts yet asks `endWatch` whether that happened, and nobody
+// else is concerned. If it happened to bytes that were trusted, some may have been read as zeros: then the mapping is
+// lost for good. No page counts as verified any more, so the next look at any page comes by `checkIsWhole`.
+extension Mapping {
+    /// Names the bits that say which pages were verified, or none before they go.
+    func setVerifiedBits(_ bits: Mapping?) {
+        hbs_guard_set_bits(faultGuard, bits?.base, bits?.capacity ?? 0)
+    }
+
+    /// Begins to look at bytes that nobody trusts yet; `endWatch` must follow in the same thread.
+    func watch(_ bytes: Bytes) { hbs_guard_watch(bytes.baseAddress, bytes.count) }
+
+    /// Throws if not all of them could be read. The next look meets the file again, and not the zeros.
+    func endWatch(_ bytes: Bytes) throws(StorageError) {
+        guard hbs_guard_unwatch() != 0 else { return }
+        if let start = bytes.baseAddress {
+            hbs_map_again(descriptor, base, start - UnsafeRawPointer(base), bytes.count)
+        }
+        throw unreadable
+    }
+
+    /// Throws if bytes that were trusted could not be read: then nothing that was read since counts.
+    @inline(__always)
+    func checkIsWhole() throws(StorageError) {
+        if lost.pointee.load(ordering: .relaxed) != 0 { throw unreadable }
+    }
+
+    private var unreadable: StorageError {
+        .io(operation: "reading the mapped file (was it cut short?)", path: path, errno: EIO)
     }
 }

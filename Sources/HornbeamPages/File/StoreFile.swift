@@ -13,6 +13,8 @@ package protocol StoreFile: AnyObject, Sendable {
     var mapping: Mapping? { get }
     /// Bytes that it can grow to.
     var maximumBytes: Int { get }
+    /// Stores of other processes on the same file; nil where there can be none.
+    var neighbours: (any Neighbours)? { get }
     /// Bytes now.
     func size() throws(StorageError) -> UInt64
     /// Fills `buffer` from the file; all of it lies inside.
@@ -34,4 +36,18 @@ package protocol StoreFile: AnyObject, Sendable {
     func giveName() throws(StorageError)
     /// Releases the lock and the descriptor. The mapping lives as long as somebody refers to it.
     func close()
+}
+
+extension StoreFile {
+    package var neighbours: (any Neighbours)? { nil }
+}
+
+/// Stores of other processes that have the same file open for reading, as its writer sees them. Any thread.
+package protocol Neighbours: Sendable {
+    /// Lets them know that a writer with this number (less than 2^60) may change the file from now on.
+    func begin(life: UInt64) throws(StorageError)
+    /// The transactions whose states they have snapshots of.
+    func pins() throws(StorageError) -> [Range<UInt64>]
+    /// The writer knows who was there before: others may come again.
+    func hasBegun()
 }

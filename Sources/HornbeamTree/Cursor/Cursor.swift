@@ -324,6 +324,8 @@ package struct Cursor: ~Copyable {
             }
             level += 1
         }
+        // The end may be one of zeros in place of a page that can't be read.
+        try transaction.view.checkIsWhole()
         return false
     }
 

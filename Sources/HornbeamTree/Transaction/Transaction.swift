@@ -64,8 +64,12 @@ package final class Transaction {
     package func get(_ tree: TreeID, _ key: Bytes) throws(StorageError) -> Bytes? {
         let open = try opened(tree)
         do throws(StorageError) {
-            return try open.pointee.root.get(key, in: view)
+            let value = try open.pointee.root.get(key, in: view)
+            try view.checkIsWhole()
+            return value
         } catch {
+            // What could not be read may look like damage.
+            try view.checkIsWhole()
             throw named(error, open)
         }
     }
@@ -99,6 +103,10 @@ package final class Transaction {
     /// A cursor before the first entry. In a write transaction it stays valid through the transaction's changes: it
     /// keeps its key and finds its place again (if its entry was deleted, `next` gives the entry after the gap).
     package func cursor(_ tree: TreeID) throws(StorageError) -> Cursor { Cursor(self, try opened(tree)) }
+
+    /// Throws if something that was read may have been zeros in place of a page that can't be read. For whoever reads
+    /// on in slices after the last call.
+    package func checkIsWhole() throws(StorageError) { try view.checkIsWhole() }
 
     // MARK: - Trees
 

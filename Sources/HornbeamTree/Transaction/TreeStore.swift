@@ -15,7 +15,7 @@ package final class TreeStore: Sendable {
 
     private init(
         options: StoreOptions, reductions: [Reduction],
-        open: (@escaping PageStore.StructureCheck, PageStore.Replay) throws(StorageError) -> PageStore
+        open: (@escaping PageStore.StructureCheck, @escaping PageStore.Replay) throws(StorageError) -> PageStore
     ) throws(StorageError) {
         let names = TreeNames(reductions: try Reductions(reductions))
         // Recovery replays one record after the other, in one thread.
@@ -62,6 +62,9 @@ package final class TreeStore: Sendable {
     ) throws(StorageError) -> TreeStore {
         try open(file: try MemoryFile(), options: options, reductions: reductions)
     }
+
+    /// Throws in a forked child of the process that opened the store; for callers with locks of their own.
+    package func checkProcess() throws(StorageError) { try pages.checkProcess() }
 
     /// A frozen view of the newest committed state. Any number at once, from any thread; never blocks.
     package func beginRead() throws(StorageError) -> Transaction {

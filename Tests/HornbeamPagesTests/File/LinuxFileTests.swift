@@ -70,11 +70,16 @@ struct LinuxFileTests {
         try await Task.sleep(for: .milliseconds(50))
         try store.close()
         try await waiting.value.close()
-        let first = try open { $0.readOnly = true }
-        let second = try open { $0.readOnly = true }
-        #expect(throws: StorageError.self) { try open { $0.lockWaitMilliseconds = 30 } }
-        try first.close()
-        try second.close()
+        let reader = try open { $0.readOnly = true }
+        for readOnly in [true, false] {
+            #expect(throws: StorageError.busy("\(path) is open in another process or another store (waited 30 ms)")) {
+                try open {
+                    $0.readOnly = readOnly
+                    $0.lockWaitMilliseconds = 30
+                }
+            }
+        }
+        try reader.close()
         try open().close()
     }
 

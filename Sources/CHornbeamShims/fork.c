@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of a store in a forked child. Its locks hang from open file descriptions that parent and child share: the
+// child must let go of them at once, or they would outlive a parent that dies. Between fork and the first instruction of
+// the child only async-signal-safe calls are allowed: close is one.
+#include "CHornbeamShims.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+enum { capacity = 1024 };
+
+static atomic_uint generation;
+/// Descriptor plus one; 0: a free place.
+static atomic_int descriptors[capacity];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void in_child(void) {
+    atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
+    for (int index = 0; index < capacity; index++) {
+        int held = atomic_exchange(&descriptors[index], 0);
+        if (held > 0) close(held - 1);
+    }
+}
+
+static void prepare(void) { pthread_atfork(NULL, NULL, in_child); }
+
+uint32_t hbs_fork_generation(void) {
+    return atomic_load_explicit(&generation, memory_order_relaxed);
+}
+
+int hbs_fork_close(int descriptor) {
+    pthread_once(&once, prepare);
+    for (int index = 0; index < capacity; index++) {
+        int empty = 0;
+        if (atomic_compare_exchange_strong(&descriptors[index], &empty, descriptor + 1)) return 0;
+    }
+    return -1;
+}
+
+void hbs_fork_forget(int descriptor) {
+    for (int index = 0; index < capacity; index++) {
+        int held = descriptor + 1;
+        if (atomic_compare_exchange_strong(&descriptors[index], &held, 0)) return;
+    }
+}

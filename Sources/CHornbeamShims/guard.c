@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// The guard against SIGBUS: touching a page of a mapped file that can't be read (cut off from outside, a fault of the
+// medium) must become an error of the store and not the end of the process. The handler puts a page of zeros there and
+// takes note. What is not in a guarded mapping goes to whoever handled the signal before.
+//
+// All that the handler calls is async-signal-safe, or a plain system call: mmap, sigaction, raise.
+#define _GNU_SOURCE
+#include "CHornbeamShims.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { capacity = 1024 };
+
+/// A guarded mapping. `base` is stored last and cleared first: a handler that sees it sees the rest.
+struct guard {
+    atomic_uintptr_t base;
+    size_t length;
+    uint32_t *lost;
+    _Atomic(void *) bits;
+    size_t bits_length;
+};
+
+static struct guard guards[capacity];
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct sigaction former;
+static int is_installed;
+static uintptr_t page_size;
+
+// Touched by this thread before any fault, so the handler never makes it.
+#define THREAD static __thread __attribute__((tls_model("initial-exec")))
+THREAD volatile uintptr_t watched_start;
+THREAD volatile uintptr_t watched_end;
+THREAD volatile int watched_faulted;
+
+static int repair(uintptr_t address) {
+    for (int index = 0; index < capacity; index++) {
+        struct guard *guard = &guards[index];
+        uintptr_t base = atomic_load_explicit(&guard->base, memory_order_acquire);
+        if (base == 0 || address < base || address - base >= guard->length) continue;
+        void *page = (void *)(address & ~(page_size - 1));
+        int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+        if (mmap(page, page_size, PROT_READ, flags, -1, 0) == MAP_FAILED) return 0;
+        if (address >= watched_start && address < watched_end) {
+            watched_faulted = 1;
+            return 1;
+        }
+        __atomic_store_n(guard->lost, 1, __ATOMIC_SEQ_CST);
+        // A page that was verified may hold zeros now: from here on none counts as verified.
+        void *bits = atomic_load_explicit(&guard->bits, memory_order_acquire);
+        if (bits != NULL) {
+            mmap(bits, guard->bits_length, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, -1, 0);
+        }
+        return 1;
+    }
+    return 0;
+}
+
+static void pass_on(int number, siginfo_t *information, void *context) {
+    if (former.sa_flags & SA_SIGINFO) {
+        former.sa_sigaction(number, information, context);
+    } else if (former.sa_handler == SIG_IGN && information->si_code <= 0) {
+        return;
+    } else if (former.sa_handler == SIG_DFL || former.sa_handler == SIG_IGN) {
+        // The instruction faults again, and ends the process as if nobody had looked; a signal that was sent is sent on.
+        sigaction(number, &former, NULL);
+        if (information->si_code <= 0) raise(number);
+    } else {
+        former.sa_handler(number);
+    }
+}
+
+static void on_fault(int number, siginfo_t *information, void *context) {
+    int code = errno;
+    if (information->si_code <= 0 || !repair((uintptr_t)information->si_addr)) {
+        pass_on(number, information, context);
+    }
+    errno = code;
+}
+
+static void install(void) {
+    page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigemptyset(&action.sa_mask);
+    is_installed = sigaction(SIGBUS, &action, &former) == 0;
+}
+
+int hbs_guard_add(void *base, size_t length, uint32_t *lost) {
+    pthread_once(&once, install);
+    if (!is_installed) return -1;
+    pthread_mutex_lock(&mutex);
+    int found = -1;
+    for (int index = 0; index < capacity && found < 0; index++) {
+        struct guard *guard = &guards[index];
+        if (atomic_load_explicit(&guard->base, memory_order_relaxed) != 0) continue;
+        found = index;
+        guard->length = length;
+        guard->lost = lost;
+        atomic_store_explicit(&guard->bits, NULL, memory_order_relaxed);
+        atomic_store_explicit(&guard->base, (uintptr_t)base, memory_order_release);
+    }
+    pthread_mutex_unlock(&mutex);
+    return found;
+}
+
+void hbs_guard_set_bits(int guard, void *bits, size_t length) {
+    if (guard < 0) return;
+    if (bits != NULL) guards[guard].bits_length = length;
+    atomic_store_explicit(&guards[guard].bits, bits, memory_order_release);
+}
+
+void hbs_guard_remove(int guard) {
+    if (guard < 0) return;
+    atomic_store_explicit(&guards[guard].base, 0, memory_order_release);
+}
+
+void hbs_guard_watch(const void *start, size_t count) {
+    watched_faulted = 0;
+    watched_start = (uintptr_t)start;
+    watched_end = (uintptr_t)start + count;
+}
+
+int hbs_guard_unwatch(void) {
+    watched_end = 0;
+    watched_start = 0;
+    return watched_faulted;
+}
+
+static void ignore(int number) { (void)number; }
+
+static void install_file_limit(void) {
+    struct sigaction current;
+    if (sigaction(SIGXFSZ, NULL, &current) != 0) return;
+    if ((current.sa_flags & SA_SIGINFO) || current.sa_handler != SIG_DFL) return;
+    // A handler and not SIG_IGN: programs that the process executes must not inherit it.
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = ignore;
+    action.sa_flags = SA_RESTART | SA_ONSTACK;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGXFSZ, &action, NULL);
+}
+
+void hbs_survive_file_limit(void) {
+    static pthread_once_t once_limit = PTHREAD_ONCE_INIT;
+    pthread_once(&once_limit, install_file_limit);
+}

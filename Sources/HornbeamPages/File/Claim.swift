@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a store gets hold of its file: no other store of this process has it, and, if it is to write, none of another
+// process writes. Waits as long as it was asked to, and not at all for the dead.
+
+import Glibc
+
+/// A place in the register of this process and the locks against others.
+struct Claim {
+    let locks: FileLocks
+    /// Nil if another store of this process has it, and knows.
+    let place: OpenFile?
+
+    /// Longest wait for the gate, which nobody holds for more than the time of reading a journal.
+    static var gateMilliseconds: Int { 10_000 }
+
+    /// Waits as `options` say, then throws `.busy`.
+    init(_ file: FileIdentity, locks: FileLocks, path: String, options: StoreOptions) throws(StorageError) {
+        var taken: OpenFile?
+        try Self.wait(path, options) { () throws(StorageError) in
+            guard let free = OpenFile(file) else { return false }
+            if !options.readOnly, try !Self.takeWriter(locks, path) { return false }
+            taken = free
+            return true
+        }
+        self.locks = locks
+        place = taken
+    }
+
+    /// For a second opening by the store that has the place.
+    init(locks: FileLocks, path: String, options: StoreOptions) throws(StorageError) {
+        try Self.wait(path, options) { () throws(StorageError) in try Self.takeWriter(locks, path) }
+        self.locks = locks
+        place = nil
+    }
+
+    private static func wait(
+        _ path: String, _ options: StoreOptions, _ attempt: () throws(StorageError) -> Bool
+    ) throws(StorageError) {
+        var waited = 0
+        while try !attempt() {
+            guard waited < options.lockWaitMilliseconds else {
+                let time = waited > 0 ? " (waited \(waited) ms)" : ""
+                throw .busy("\(path) is open in another process or another store\(time)")
+            }
+            let time = Swift.min(10, options.lockWaitMilliseconds - waited)
+            pause(milliseconds: time)
+            waited += time
+        }
+    }
+
+    /// The writer's lock, and with it the gate: it stays closed until readers can go by the shared root.
+    private static func takeWriter(_ locks: FileLocks, _ path: String) throws(StorageError) -> Bool {
+        guard try !locks.isWritten() else { return false }
+        try closeGate(locks, .exclusive, path)
+        do throws(StorageError) {
+            if try locks.tryWriter() { return true }
+        } catch {
+            locks.openGate()
+            throw error
+        }
+        locks.openGate()
+        return false
+    }
+
+    /// Waits for the gate.
+    static func closeGate(_ locks: FileLocks, _ mode: LockCalls.Mode, _ path: String) throws(StorageError) {
+        var waited = 0
+        while try !locks.tryGate(mode) {
+            guard waited < gateMilliseconds else {
+                throw .busy("another process has been opening \(path) for \(waited / 1000) s: is it stopped?")
+            }
+            pause(milliseconds: 1)
+            waited += 1
+        }
+    }
+
+    static func pause(milliseconds: Int) { usleep(UInt32(milliseconds) * 1000) }
+}

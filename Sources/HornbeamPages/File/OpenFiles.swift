@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files that this process has open as stores. Locks tell processes apart and not, for certain, the stores of one;
+// and a second store of a file in one process would be a mistake of the program in any case.
+
+import CHornbeamShims
+import Glibc
+import Synchronization
+
+/// Which file it is, whatever its names.
+struct FileIdentity: Hashable, Sendable {
+    private let device: UInt64
+    private let inode: UInt64
+
+    init(_ information: stat) {
+        device = UInt64(information.st_dev)
+        inode = UInt64(information.st_ino)
+    }
+}
+
+/// One store's place in the register, until it is given back.
+final class OpenFile: Sendable {
+    private let identity: FileIdentity
+    private let generation: UInt32
+    private let isGivenBack = Atomic<Bool>(false)
+
+    /// Each file with the fork generation in which it was opened: what the parent of this process has open isn't ours.
+    private static let files = Mutex<[FileIdentity: UInt32]>([:])
+
+    /// Nil if a store of this process has the file open.
+    init?(_ identity: FileIdentity) {
+        let generation = hbs_fork_generation()
+        let isFree = Self.files.withLock { files in
+            guard files[identity] != generation else { return false }
+            files[identity] = generation
+            return true
+        }
+        guard isFree else { return nil }
+        self.identity = identity
+        self.generation = generation
+    }
+
+    deinit { giveBack() }
+
+    /// Without effect the second time.
+    func giveBack() {
+        // In a forked child another thread may have held the lock when it was forked.
+        guard generation == hbs_fork_generation(), !isGivenBack.exchange(true, ordering: .relaxed) else { return }
+        Self.files.withLock { files in
+            if files[identity] == generation { files[identity] = nil }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// The writer's side of reading in other processes. It tells them the newest durable state, and keeps the pages of the
+// states that they have snapshots of.
+//
+//   writer                                  reader (Follower)
+//   1 tells the new state                   1 reads which state is told
+//   2 asks for all pins                     2 pins it
+//   3 lets go of states without a pin       3 looks again: the same state, or let go and begin anew
+//
+// If the reader's second look (3) still sees the former state, the writer had not finished 1; so its 2 comes after the
+// pin, and finds it. A pin that is found late, or of a dead reader that the kernel has not cleared away yet, only
+// delays the reuse of pages. The beginning of a writer's life counts as telling: the state is the checkpoint's then,
+// and nothing is written (opening and closing a store leaves its file as it was), except where it must be recovered.
+//
+// A writer that opens a file may find readers of the life before. What they see can lie anywhere in what its space map
+// calls free, for the former writer told states that no checkpoint had reached. So nothing that was free then is used
+// until all of them have let go; meanwhile the file grows.
+
+import Synchronization
+
+/// Tells states and keeps them, each by a reader's count of its own. Nil where nobody else can have the file open.
+final class Announcer: @unchecked Sendable {
+    // Sendable: `sector` is touched with `known` locked only.
+    private let file: any StoreFile
+    private let neighbours: any Neighbours
+    private let sector: UnsafeMutableRawPointer
+    private let known: Mutex<Known>
+    /// Readers of the life before; in the writer's turn.
+    private var inheritance: Inheritance?
+
+    /// What others know.
+    private struct Known {
+        var newest: SharedRoot
+        /// The newest state that others know of; nil before they know any of this life.
+        var told: PublishedState?
+        /// States that were told before, until no reader has them.
+        var former: [PublishedState] = []
+        /// Nobody knows which of the told states others see: all are kept.
+        var isUncertain = false
+        var hasBegun = false
+    }
+
+    /// Pins that were there before this life, and what is kept for them.
+    private struct Inheritance {
+        var pins: [Range<UInt64>]
+        /// The checkpoint that this life began with.
+        var checkpoint: UInt64
+        var sectors: [SectorRun]
+    }
+
+    init?(file: any StoreFile) {
+        guard let neighbours = file.neighbours else { return nil }
+        self.file = file
+        self.neighbours = neighbours
+        let life = UInt64.random(in: 1..<FileLocks.lives)
+        known = Mutex(Known(newest: SharedRoot(identity: SharedRoot.Identity(life: life, sequence: 0))))
+        sector = .allocate(byteCount: FileFormat.sectorSize, alignment: 8)
+    }
+
+    deinit { sector.deallocate() }
+
+    /// Begins this life of the file: from here on nobody goes by what an earlier writer told. Nothing of the file may
+    /// have been changed before; the space map and the last checkpoint's pin are in place. `isWhole`: the checkpoint
+    /// has the newest state, the journal none. In the writer's turn, before anyone else knows the store.
+    func begin(_ side: WriterSide, isWhole: Bool) throws(StorageError) {
+        let state = side.tip
+        try known.withLock { (known) throws(StorageError) in
+            if !isWhole { try write(known.newest) }
+            try neighbours.begin(life: known.newest.identity.life)
+            known.hasBegun = true
+            guard isWhole else { return }
+            state.readers.add(1, ordering: .relaxed)
+            known.told = state
+        }
+        let pins = try neighbours.pins()
+        if !pins.isEmpty {
+            let sectors = side.space.freeRuns()
+            for run in sectors { side.space.retire(run) }
+            side.retired.pin(side.header.transaction)
+            inheritance = Inheritance(pins: pins, checkpoint: side.header.transaction, sectors: sectors)
+        }
+        neighbours.hasBegun()
+    }
+
+    /// Tells a durable state, of whose readers' count one is for this. It is kept until another one is told and no
+    /// reader has it. A failure is no failure of the commit: others see an older state a little longer.
+    func tell(_ state: PublishedState, fileSectors: UInt64, usedSectors: UInt64) {
+        known.withLock { known in
+            guard known.hasBegun, known.told.map({ $0.transaction < state.transaction }) ?? true else {
+                state.readers.subtract(1, ordering: .releasing)
+                return
+            }
+            if let told = known.told { known.former.append(told) }
+            known.told = state
+            known.newest.transaction = state.transaction
+            known.newest.root = state.root
+            known.newest.fileSectors = fileSectors
+            known.newest.usedSectors = usedSectors
+            repeatNewest(&known)
+        }
+    }
+
+    private func repeatNewest(_ known: inout Known) {
+        known.newest.identity.sequence += 1
+        do throws(StorageError) {
+            try write(known.newest)
+            known.isUncertain = false
+        } catch {
+            known.isUncertain = true
+        }
+    }
+
+    private func write(_ root: SharedRoot) throws(StorageError) {
+        root.write(to: sector)
+        try file.write(Bytes(start: sector, count: FileFormat.sectorSize), at: SharedRoot.offset)
+    }
+
+    /// Lets go of what no reader in another process has any more. In the writer's turn.
+    func collect(_ side: WriterSide) {
+        known.withLock { known in
+            if known.isUncertain { repeatNewest(&known) }
+            guard !known.isUncertain, !known.former.isEmpty || inheritance != nil,
+                let pins = try? neighbours.pins()
+            else { return }
+            known.former.removeAll { state in
+                if pins.contains(where: { $0.contains(state.transaction) }) { return false }
+                state.readers.subtract(1, ordering: .releasing)
+                return true
+            }
+            disinherit(side, pins)
+        }
+    }
+
+    private func disinherit(_ side: WriterSide, _ pins: [Range<UInt64>]) {
+        guard let inheritance, !pins.contains(where: { pin in inheritance.pins.contains { $0.overlaps(pin) } }) else {
+            return
+        }
+        self.inheritance = nil
+        for run in inheritance.sectors { side.release(run) }
+        side.unpin(inheritance.checkpoint)
+    }
+
+    /// How many of the state's readers are kept up here, for other processes.
+    func holds(on state: PublishedState) -> Int {
+        known.withLock { known in
+            (known.told === state ? 1 : 0) + known.former.count { $0 === state }
+        }
+    }
+}
+
+extension PageStore {
+    /// Tells other processes the newest state, which is durable.
+    func tellNewest() {
+        guard let announcer = side.announcer else { return }
+        let (state, usedBytes) = newest.withLock { newest in
+            newest.state.readers.add(1, ordering: .relaxed)
+            return (newest.state, newest.statistics.usedBytes)
+        }
+        announcer.tell(
+            state, fileSectors: verification.sectorCount, usedSectors: usedBytes >> FileFormat.sectorShift)
+    }
+
+    /// Tells other processes the state of a checkpoint, which is pinned. In the writer's turn.
+    func tellCheckpoint(_ state: PublishedState) {
+        guard let announcer = side.announcer else { return }
+        // It may be no longer the newest, and forgotten but for the checkpoint's pin.
+        side.retired.pin(state.transaction)
+        side.older.append(state)
+        state.readers.add(1, ordering: .relaxed)
+        announcer.tell(
+            state, fileSectors: side.space.sectorCount, usedSectors: UInt64(side.space.liveSectors))
+    }
+}
+
+extension SpaceMap {
+    /// All free sectors, in order.
+    func freeRuns() -> [SectorRun] {
+        var runs: [SectorRun] = []
+        for word in live.indices where freeBits(word) != 0 {
+            var free = freeBits(word)
+            while free != 0 {
+                let low = free.trailingZeroBitCount
+                let count = (~(free >> UInt64(low))).trailingZeroBitCount
+                let start = UInt64(word << 6 + low)
+                if let last = runs.last, last.end == start {
+                    runs[runs.count - 1].count += UInt32(count)
+                } else {
+                    runs.append(SectorRun(start: start, count: UInt32(count)))
+                }
+                free &= ~SpaceMap.mask(low: low, count: count)
+            }
+        }
+        return runs
+    }
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading a file that another process may be writing: finds the newest state that its writer told, and pins it for as
+// long as a snapshot of it is open. Needs no right to write. See Announcer for the protocol.
+//
+//   what lives                      the newest state is
+//   a writer that has told one      in the shared root
+//   a writer that has told none     the checkpoint's, unless it is recovering: then there will be one in a moment
+//   nobody, the file was closed     the checkpoint's
+//   nobody, the file was not        found by recovering the file first, which needs the right to write
+//
+// What it found stays right as long as the shared root is the same and no other writer's life has begun: a writer that
+// dies leaves its word behind.
+
+import Synchronization
+
+/// The reading store's knowledge of the newest state. Any thread.
+final class Follower: Sendable {
+    private let file: LinuxFile
+    private let verification: Verification
+    /// Opens the file for writing and closes it again.
+    private let recover: @Sendable () throws(StorageError) -> Void
+    private let held = Mutex(Held())
+
+    /// Guarded by the mutex.
+    private struct Held {
+        /// The shared root when the state was found, and the writer's life then; 0: nobody wrote.
+        var identity = SharedRoot.Identity(life: 0, sequence: 0)
+        var life: UInt64 = 0
+        var state = PublishedState(transaction: 0, root: RootRecord())
+        /// The state is the header's: nobody writes.
+        var isCheckpoint = false
+        var fileBytes: UInt64 = 0
+        var usedBytes: UInt64 = 0
+        /// Open snapshots by transaction; each transaction is pinned once.
+        var snapshots: [UInt64: Int] = [:]
+    }
+
+    /// A state and where it was found.
+    struct Found {
+        var root: SharedRoot
+        /// The writer's; 0: nobody writes.
+        var life: UInt64
+        /// Set when nobody writes: the checkpoint's header, whose state it is.
+        var header: HeaderSlot?
+    }
+
+    private static var attempts: Int { 10_000 }
+
+    init(
+        file: LinuxFile, verification: Verification, recover: @escaping @Sendable () throws(StorageError) -> Void
+    ) {
+        self.file = file
+        self.verification = verification
+        self.recover = recover
+    }
+
+    // MARK: Snapshots
+
+    /// The newest state, pinned.
+    func begin() throws(StorageError) -> PublishedState {
+        try held.withLock { (held) throws(StorageError) in
+            for _ in 0..<Self.attempts {
+                try renew(&held)
+                if try pin(held.state.transaction, &held) { return held.state }
+            }
+            throw .busy("\(file.path): its writer tells new states faster than one of them can be pinned")
+        }
+    }
+
+    func end(_ state: PublishedState) {
+        held.withLock { held in
+            guard let count = held.snapshots[state.transaction] else { return }
+            held.snapshots[state.transaction] = count > 1 ? count - 1 : nil
+            if count == 1 { file.locks.unpin(state.transaction) }
+        }
+    }
+
+    /// Whether no snapshot is open.
+    var isIdle: Bool { held.withLock { $0.snapshots.isEmpty } }
+
+    /// Whether the newest state is the checkpoint's of this header, with no writer since.
+    func describes(_ header: HeaderSlot) -> Bool {
+        held.withLock { $0.isCheckpoint && $0.state.transaction == header.transaction }
+    }
+
+    /// The figures that the newest state came with.
+    func fill(_ figures: inout PageStatistics) {
+        held.withLock { held in
+            figures.transaction = held.state.transaction
+            figures.fileBytes = held.fileBytes
+            figures.usedBytes = held.usedBytes
+            figures.olderSnapshots = held.snapshots.keys.count { $0 != held.state.transaction }
+        }
+    }
+
+    /// Pins the state unless another one was told meanwhile.
+    private func pin(_ transaction: UInt64, _ held: inout Held) throws(StorageError) -> Bool {
+        if let count = held.snapshots[transaction] {
+            held.snapshots[transaction] = count + 1
+            return true
+        }
+        try file.locks.pin(transaction)
+        atomicMemoryFence(ordering: .sequentiallyConsistent)
+        let isNewest: Bool
+        do throws(StorageError) {
+            isNewest = try isCurrent(held)
+        } catch {
+            file.locks.unpin(transaction)
+            throw error
+        }
+        guard isNewest else {
+            file.locks.unpin(transaction)
+            return false
+        }
+        held.snapshots[transaction] = 1
+        return true
+    }
+
+    // MARK: The newest state
+
+    /// Whether nobody has told another state, or begun another life, since.
+    private func isCurrent(_ held: Held) throws(StorageError) -> Bool {
+        if let life = try file.locks.life(), life != held.life { return false }
+        return try SharedRoot.identity(reader) == held.identity
+    }
+
+    /// Takes note of another state if one was told.
+    private func renew(_ held: inout Held) throws(StorageError) {
+        if try isCurrent(held) { return }
+        let root = try SharedRoot.read(reader)
+        if let root, root.hasState, root.identity.life == held.life, try file.locks.life() == held.life {
+            return try note(Found(root: root, life: held.life, header: nil), &held)
+        }
+        // Another life: whether its writer still opens the file, or has died in it, the gate tells.
+        let found = try find { found in found }
+        try note(found, &held)
+    }
+
+    /// Makes what was found at opening the newest state.
+    func note(_ found: Found) throws(StorageError) {
+        try held.withLock { (held) throws(StorageError) in try note(found, &held) }
+    }
+
+    private func note(_ found: Found, _ held: inout Held) throws(StorageError) {
+        let root = found.root
+        guard root.fileSectors <= UInt64(file.maximumBytes) >> FileFormat.sectorShift else {
+            throw .unsupported("\(file.path) is larger than the address space this process may use")
+        }
+        if found.life != held.life { verification.forgetBirths() }
+        let sectors = Swift.min(root.fileSectors, try file.size() >> FileFormat.sectorShift)
+        verification.noteFileSize(sectors: sectors)
+        held.identity = root.identity
+        held.life = found.life
+        held.isCheckpoint = found.header != nil
+        held.state = PublishedState(transaction: root.transaction, root: root.root)
+        held.fileBytes = sectors << FileFormat.sectorShift
+        held.usedBytes = root.usedSectors << FileFormat.sectorShift
+    }
+
+    /// Finds the newest state with the gate closed, so that no writer begins meanwhile, and hands it to `body` before
+    /// the gate opens. Waits for a writer that is just opening the file.
+    func find<Result>(
+        _ body: (Found) throws(StorageError) -> Result
+    ) throws(StorageError) -> Result {
+        var waited = 0
+        while true {
+            let found = try lookOnce()
+            defer { file.locks.openGate() }
+            switch found {
+            case .state(let found): return try body(found)
+            case .notRecovered:
+                file.locks.openGate()
+                try recover()
+            case .opening:
+                file.locks.openGate()
+                guard waited < Claim.gateMilliseconds else {
+                    throw .busy("another process has been opening \(file.path) for \(waited / 1000) s: is it stopped?")
+                }
+                Claim.pause(milliseconds: 1)
+                waited += 1
+            }
+        }
+    }
+
+    private enum Look {
+        case state(Found)
+        case notRecovered
+        case opening
+    }
+
+    /// Closes the gate and leaves it closed, unless it throws.
+    private func lookOnce() throws(StorageError) -> Look {
+        try Claim.closeGate(file.locks, .shared, file.path)
+        do throws(StorageError) {
+            return try look()
+        } catch {
+            file.locks.openGate()
+            throw error
+        }
+    }
+
+    private var reader: FileReader { FileReader(file, mapping: file.mapping) }
+
+    private func look() throws(StorageError) -> Look {
+        let reader = reader
+        let life = try file.locks.life()
+        let told = try SharedRoot.read(reader)
+        if let told, let life, told.identity.life == life {
+            return told.hasState ? .state(Found(root: told, life: life, header: nil)) : .opening
+        }
+        // With the gate closed a writer without a life can be on its way out only.
+        if life == nil, try file.locks.isWritten() { return .opening }
+        let header = try PageStore.readHeader(file, reader)
+        // What a living writer has in the journal it would have told if it were durable.
+        if life == nil, try PageStore.hasRecords(header, reader) { return .notRecovered }
+        var root = SharedRoot(identity: try SharedRoot.identity(reader))
+        root.transaction = header.transaction
+        root.root = header.root
+        root.fileSectors = try file.size() >> FileFormat.sectorShift
+        return .state(Found(root: root, life: life ?? 0, header: life == nil ? header : nil))
+    }
+}

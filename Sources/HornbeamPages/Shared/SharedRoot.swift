@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shared root, sector 2: the newest durable state, told to readers in other processes. It means something only
+// while its writer lives, or to those who know that nobody has written since; it is never synced, and no recovery reads
+// it.
+//
+//   offset size
+//        0    8  the bytes "HBSHARED"
+//        8    8  XXH3-64 of bytes 16 ..< 128, seed 0
+//       16    8  life: random, another one each time the file is opened for writing
+//       24    8  sequence: 0 while the writer opens the file, then one more with each state
+//       32    8  transaction of the state
+//       40    8  size of the file in sectors
+//       48   48  root record
+//       96    8  sectors in use
+//      104       zero
+
+/// What the shared root says.
+struct SharedRoot: Equatable, Sendable {
+    /// Tells two contents of the sector apart without reading all of it.
+    struct Identity: Equatable, Sendable {
+        var life: UInt64
+        var sequence: UInt64
+    }
+
+    var identity: Identity
+    var transaction: UInt64 = 0
+    var fileSectors: UInt64 = 0
+    var root = RootRecord()
+    var usedSectors: UInt64 = 0
+
+    static var sector: UInt64 { 2 }
+    static var offset: UInt64 { sector << FileFormat.sectorShift }
+    private static var magic: UInt64 { 0x4445_5241_4853_4248 }
+    private static var size: Int { 128 }
+
+    /// Whether a state was told: the writer has finished opening the file.
+    var hasState: Bool { identity.sequence > 0 }
+
+    /// Fills a sector.
+    func write(to sector: UnsafeMutableRawPointer) {
+        sector.initializeMemory(as: UInt8.self, repeating: 0, count: FileFormat.sectorSize)
+        sector.set(Self.magic, at: 0)
+        sector.set(identity.life, at: 16)
+        sector.set(identity.sequence, at: 24)
+        sector.set(transaction, at: 32)
+        sector.set(fileSectors, at: 40)
+        root.write(to: sector + 48)
+        sector.set(usedSectors, at: 96)
+        sector.set(Self.checksum(UnsafeRawPointer(sector)), at: 8)
+    }
+
+    /// Nil if the sector holds no shared root, or is just being written.
+    init?(reading sector: UnsafeRawPointer) {
+        // Another process may be writing it: what was checked must be what is used.
+        let copy = UnsafeMutableRawPointer.allocate(byteCount: Self.size, alignment: 8)
+        defer { copy.deallocate() }
+        copy.copyMemory(from: sector, byteCount: Self.size)
+        let bytes = UnsafeRawPointer(copy)
+        guard bytes.u64(0) == Self.magic, bytes.u64(8) == Self.checksum(bytes) else { return nil }
+        identity = Identity(life: bytes.u64(16), sequence: bytes.u64(24))
+        transaction = bytes.u64(32)
+        fileSectors = bytes.u64(40)
+        root = RootRecord(reading: bytes + 48)
+        usedSectors = bytes.u64(96)
+        guard transaction < FileFormat.maximumNumber, root.page < fileSectors || root.page == 0 else { return nil }
+    }
+
+    init(identity: Identity) { self.identity = identity }
+
+    private static func checksum(_ sector: UnsafeRawPointer) -> UInt64 {
+        Checksum.of(Bytes(start: sector + 16, count: size - 16), seed: 0)
+    }
+
+    // MARK: In a file
+
+    /// The whole of it; nil if the sector holds none, or is just being written.
+    static func read(_ file: FileReader) throws(StorageError) -> SharedRoot? {
+        try file.bytes(at: offset, count: FileFormat.sectorSize).baseAddress.flatMap { SharedRoot(reading: $0) }
+    }
+
+    /// Its identity alone, unchecked: equal to a former one only if nothing else was written since (a torn read shows
+    /// some byte of another content).
+    static func identity(_ file: FileReader) throws(StorageError) -> Identity {
+        guard let sector = try file.bytes(at: offset, count: FileFormat.sectorSize).baseAddress else {
+            return Identity(life: 0, sequence: 0)
+        }
+        return Identity(life: sector.u64(16), sequence: sector.u64(24))
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file that is cut short under a store that has it mapped: what is read beyond its end must be an error, neither the
+// end of the process nor zeros that pass for data.
+
+import Glibc
+import HornbeamPages
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamTree
+
+@Suite("A file cut short while it is open")
+struct FaultTests {
+    private let folder: TemporaryFolder
+    private var path: String { folder.path("store.hornbeam") }
+
+    init() throws { folder = try TemporaryFolder() }
+
+    /// A mapped store with entries over several MiB, none of them read yet.
+    private func store() throws -> TreeStore {
+        var options = StoreOptions()
+        options.access = .mapped
+        do {
+            let store = try TreeStore.open(at: path, options: options)
+            let transaction = try store.beginWrite()
+            let tree = try #require(try transaction.tree("t", create: true))
+            for key in 0..<1_500 { try transaction.put(tree, Self.key(key), Self.value(key)) }
+            try transaction.commit()
+            try store.close()
+        }
+        return try TreeStore.open(at: path, options: options)
+    }
+
+    private static func key(_ number: Int) -> [UInt8] { Array("\(10_000 + number)".utf8) }
+    private static func value(_ number: Int) -> [UInt8] { [UInt8](repeating: UInt8(number % 251) + 1, count: 2_500) }
+
+    /// What each key gives in one transaction.
+    private enum Answer: Equatable { case right, wrong, unreadable }
+
+    private func answers(_ transaction: Transaction, _ tree: TreeID) throws -> [Answer] {
+        try (0..<1_500).map { number in
+            do throws(StorageError) {
+                guard let value = try transaction.get(tree, Self.key(number)) else { return .wrong }
+                let isRight = Array(value) == Self.value(number)
+                // What was read counts only if the next call does not say otherwise.
+                try transaction.view.checkIsWhole()
+                return isRight ? .right : .wrong
+            } catch .io(_, _, EIO) {
+                return .unreadable
+            }
+        }
+    }
+
+    @Test("refuses the pages that it never saw, and goes on with the others")
+    func untouched() throws {
+        let store = try store()
+        let transaction = try store.beginRead()
+        let tree = try #require(try transaction.tree("t"))
+        truncate(path, 3 << 20)
+        let answers = try answers(transaction, tree)
+        #expect(answers.contains(.right) && answers.contains(.unreadable) && !answers.contains(.wrong))
+        transaction.abort()
+    }
+
+    @Test("gives no wrong answer from pages that it had verified, and refuses everything from then on")
+    func verified() throws {
+        let store = try store()
+        let transaction = try store.beginRead()
+        let tree = try #require(try transaction.tree("t"))
+        #expect(try answers(transaction, tree).allSatisfy { $0 == .right })
+        // In the middle of a page of two sectors.
+        truncate(path, 3 << 20 + 4096)
+        let answers = try answers(transaction, tree)
+        #expect(!answers.contains(.wrong))
+        let first = try #require(answers.firstIndex(of: .unreadable))
+        #expect(answers[first...].allSatisfy { $0 == .unreadable })
+        transaction.abort()
+        let again = try store.beginRead()
+        #expect(throws: StorageError.self) { try again.tree("t") }
+        again.abort()
+        // A write that could carry zeros on is refused.
+        #expect(throws: StorageError.self) {
+            let writing = try store.beginWrite()
+            defer { writing.abort() }
+            let tree = try #require(try writing.tree("u", create: true))
+            try writing.put(tree, [1], [1])
+            try writing.commit()
+        }
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Limits that the system sets a process, and what becomes of a store in a forked child. Each in a process of its own.
+
+import Glibc
+import HornbeamPages
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamTree
+
+@Suite("A process under limits")
+struct LimitsTests {
+    private let folder: TemporaryFolder
+    private var path: String { folder.path("store.hornbeam") }
+
+    init() throws { folder = try TemporaryFolder() }
+
+    @Test("on address space works with a smaller mapping, and says so when there is none")
+    func addressSpace() throws {
+        let worker = try WorkerProcess(under: "ulimit -v 3000000")
+        try worker.ask("write \(path)")
+        try worker.ask("fill")
+        try worker.ask("transfer 20 full")
+        try worker.ask("check")
+        try worker.ask("close")
+        truncate(path, 8 << 30)
+        let reader = try WorkerProcess(under: "ulimit -v 3000000")
+        do {
+            try reader.ask("read \(path)")
+            Issue.record("mapped 8 GiB in 3")
+        } catch let error as WorkerProcess.Refused {
+            #expect(error.description.contains("address space"))
+        }
+    }
+
+    @Test("on the size of files gets an error for what goes beyond it, and keeps what it has")
+    func fileSize() throws {
+        // In units of 512 bytes: 4 MiB.
+        let worker = try WorkerProcess(under: "ulimit -f 8192")
+        try worker.ask("write \(path)")
+        try worker.ask("fill")
+        do {
+            try worker.ask("grow 20")
+            Issue.record("grew beyond the limit")
+        } catch let error as WorkerProcess.Refused {
+            #expect(error.description.contains("no space left"))
+        }
+        try worker.ask("transfer 20 full")
+        try worker.ask("check")
+        try worker.ask("close")
+    }
+
+    @Test("on open files gets an error that says so")
+    func openFiles() throws {
+        let worker = try WorkerProcess(under: "ulimit -n 64")
+        try worker.ask("exhaust")
+        do {
+            try worker.ask("write \(path)")
+            Issue.record("opened without a descriptor")
+        } catch let error as WorkerProcess.Refused {
+            #expect(error.description.contains("Too many open files"))
+        }
+    }
+
+    @Test("a forked child is refused every call, and changes nothing for its parent")
+    func fork() throws {
+        let worker = try WorkerProcess()
+        try worker.ask("write \(path)")
+        try worker.ask("fill")
+        #expect(try worker.ask("fork").isEmpty)
+        #expect(throws: StorageError.busy("\(path) is open in another process or another store")) {
+            try TreeStore.open(at: path)
+        }
+        try worker.ask("transfer 20 full")
+        try worker.ask("check")
+        try worker.ask("close")
+    }
+
+    @Test("a forked child that lives on does not keep the file of its dead parent")
+    func orphan() throws {
+        let worker = try WorkerProcess()
+        try worker.ask("write \(path)")
+        try worker.ask("fill")
+        try worker.ask("transfer 20 full")
+        let child = try #require(pid_t(try worker.ask("leave")))
+        defer { kill(child, SIGKILL) }
+        worker.kill()
+        #expect(kill(child, 0) == 0)
+        let store = try TreeStore.open(at: path)
+        #expect(try store.check { _ in })
+        try store.close()
+    }
+}

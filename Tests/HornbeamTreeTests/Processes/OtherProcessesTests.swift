@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// One process writes, others read: what they see, what they hold, and that the death of any of them blocks nobody.
+
+import Foundation
+import Glibc
+import HornbeamPages
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamTree
+
+@Suite("Several processes")
+struct OtherProcessesTests {
+    private let folder: TemporaryFolder
+    private var path: String { folder.path("store.hornbeam") }
+    private static let total = "64000"
+
+    init() throws { folder = try TemporaryFolder() }
+
+    /// A writer with filled accounts.
+    private func writer() throws -> WorkerProcess {
+        let writer = try WorkerProcess()
+        try writer.ask("write \(path)")
+        try writer.ask("fill")
+        return writer
+    }
+
+    private func reader() throws -> WorkerProcess {
+        let reader = try WorkerProcess()
+        try reader.ask("read \(path)")
+        return reader
+    }
+
+    @Test("see each durable commit, keep their snapshots, and see nothing less than durable")
+    func follow() throws {
+        let writer = try writer()
+        let reader = try reader()
+        let first = try #require(UInt64(try reader.ask("begin")))
+        try writer.ask("transfer 3 full")
+        #expect(try reader.ask("version") == "\(first)")
+        #expect(try reader.ask("begin") == "\(first + 3)")
+        try writer.ask("transfer 5 process")
+        try writer.ask("transfer 5 none")
+        #expect(try reader.ask("begin") == "\(first + 3)")
+        try writer.ask("transfer 1 full")
+        #expect(try reader.ask("begin") == "\(first + 14)")
+        for _ in 0..<4 {
+            #expect(try reader.ask("sum") == Self.total)
+            try reader.ask("end")
+        }
+        try writer.ask("transfer 2 process")
+        try writer.ask("close")
+        // Closing makes everything durable.
+        #expect(try reader.ask("begin") == "\(first + 16)")
+        #expect(try reader.ask("sum") == Self.total)
+    }
+
+    @Test("go on when the writer dies; a new reader or writer recovers the file and is blocked by none of them")
+    func deadWriter() throws {
+        let writer = try writer()
+        let reader = try reader()
+        try writer.ask("transfer 20 full")
+        let seen = try reader.ask("begin")
+        try writer.ask("transfer 20 process")
+        writer.kill()
+        #expect(try reader.ask("sum") == Self.total)
+        #expect(try reader.ask("begin") == seen)
+        let second = try self.reader()
+        let recovered = try #require(UInt64(try second.ask("begin")))
+        #expect(recovered == UInt64(seen).map { $0 + 20 })
+        #expect(try reader.ask("begin") == "\(recovered)")
+        let next = try WorkerProcess()
+        try next.ask("write \(path)")
+        try next.ask("transfer 300 full")
+        #expect(try reader.ask("begin") == "\(recovered + 300)")
+        // Newest, recovered, and twice the dead writer's state, none of whose pages may have been touched.
+        for _ in 0..<4 {
+            #expect(try reader.ask("sum") == Self.total)
+            try reader.ask("end")
+        }
+        try next.ask("check")
+        try next.ask("close")
+        try second.ask("end")
+        #expect(try second.ask("begin") == "\(recovered + 300)")
+        try second.ask("check")
+    }
+
+    @Test("a snapshot holds its pages back, and no longer than its process lives")
+    func deadReader() throws {
+        let store = try TreeStore.open(at: path)
+        defer { try? store.close() }
+        try Self.rewrite(store, rounds: 2)
+        var held: UInt64 = 0
+        for round in 0..<5 {
+            let reader = try WorkerProcess()
+            try reader.ask("read \(path)")
+            try reader.ask("begin")
+            try Self.rewrite(store, rounds: 3)
+            if round == 0 { held = store.statistics.fileBytes }
+            reader.kill()
+        }
+        // Each of them held a copy of the tree back.
+        #expect(store.statistics.fileBytes == held)
+    }
+
+    /// Replaces all of a tree of 200 values of 4,000 bytes, `rounds` times.
+    private static func rewrite(_ store: TreeStore, rounds: Int) throws {
+        for round in 0..<rounds {
+            let transaction = try store.beginWrite()
+            let tree = try #require(try transaction.tree("values", create: true))
+            for key in 0..<200 {
+                try transaction.put(
+                    tree, Array("\(key)".utf8), [UInt8](repeating: UInt8((round + key) & 0xFF), count: 4_000))
+            }
+            try transaction.commit()
+        }
+    }
+
+    @Test("hammer on one file while readers and writers are killed at any moment", arguments: [1, 2, 3] as [UInt64])
+    func killed(seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        var writer = try writer()
+        var readers = try [reader(), reader()]
+        for reader in readers { try reader.ask("begin") }
+        for _ in 0..<4 {
+            writer.send("hammer 60")
+            for reader in readers { reader.send("hammer 0.2") }
+            usleep(UInt32.random(in: 1_000...150_000, using: &generator))
+            if Bool.random(using: &generator) {
+                readers[0].kill()
+                readers[0] = try reader()
+                try readers[0].ask("begin")
+                readers[0].send("hammer 0.2")
+            }
+            usleep(UInt32.random(in: 1_000...100_000, using: &generator))
+            writer.kill()
+            writer = try WorkerProcess()
+            try writer.ask("write \(path)")
+            for reader in readers { _ = try reader.answer() }
+        }
+        try writer.ask("check")
+    }
+
+    @Test("a second store of the file in one process is refused, whatever it is for")
+    func oneProcess() throws {
+        let store = try TreeStore.open(at: path)
+        var reading = StoreOptions()
+        reading.readOnly = true
+        for options in [StoreOptions(), reading] {
+            #expect(throws: StorageError.busy("\(path) is open in another process or another store")) {
+                try TreeStore.open(at: path, options: options)
+            }
+        }
+        try store.close()
+        let reader = try TreeStore.open(at: path, options: reading)
+        #expect(throws: StorageError.self) { try TreeStore.open(at: path) }
+        try reader.close()
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Another process, started and spoken to: see Tests/StoreWorker.
+
+import Foundation
+import Glibc
+import Testing
+
+/// A running worker; killed when the test lets go of it.
+final class WorkerProcess {
+    private let process = Process()
+    private let input = Pipe()
+    private let output = Pipe()
+
+    struct Refused: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// `limits`: words of the shell that come first.
+    init(under limits: String? = nil) throws {
+        // The binary lies beside the test bundle.
+        let worker = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+            .deletingLastPathComponent().appendingPathComponent("store-worker")
+        process.executableURL = limits == nil ? worker : URL(fileURLWithPath: "/bin/sh")
+        process.arguments = limits.map { ["-c", "\($0) && exec '\(worker.path)'"] } ?? []
+        process.standardInput = input
+        process.standardOutput = output
+        try process.run()
+    }
+
+    deinit { kill() }
+
+    /// Sends a command without waiting for its answer.
+    func send(_ command: String) { try? input.fileHandleForWriting.write(contentsOf: Data("\(command)\n".utf8)) }
+
+    /// The next answer's rest; throws what it refused, or that it has died.
+    func answer() throws -> String {
+        var line: [UInt8] = []
+        var byte: UInt8 = 0
+        while read(output.fileHandleForReading.fileDescriptor, &byte, 1) == 1, byte != UInt8(ascii: "\n") {
+            line.append(byte)
+        }
+        let text = String(decoding: line, as: UTF8.self)
+        guard text.hasPrefix("ok") else { throw Refused(description: text.isEmpty ? "it died" : text) }
+        return text.dropFirst(2).trimmingCharacters(in: .whitespaces)
+    }
+
+    @discardableResult
+    func ask(_ command: String) throws -> String {
+        send(command)
+        return try answer()
+    }
+
+    /// The end by SIGKILL: nothing of it runs any more when this returns.
+    func kill() {
+        guard process.isRunning else { return }
+        Glibc.kill(process.processIdentifier, SIGKILL)
+        // Not `waitUntilExit`: that waits for what the process has forked, too.
+        for _ in 0..<10_000 where isAlive { usleep(1000) }
+    }
+
+    /// Not yet a zombie, which has nothing open any more.
+    private var isAlive: Bool {
+        let state = try? String(contentsOfFile: "/proc/\(process.processIdentifier)/stat", encoding: .utf8)
+        return state.map { !$0.contains(") Z ") && !$0.contains(") X ") } ?? false
+    }
+}
