@@ -5,12 +5,12 @@
 import Glibc
 import Synchronization
 
-/// Owned by its store; ends with it.
+/// Keeps its store alive while it runs: whoever opened the store ends it, by `close` or `endThread`.
 final class CheckpointWorker: @unchecked Sendable {
     // Sendable: everything variable but the atomic is guarded by `monitor`.
     private let monitor = Monitor()
-    /// Not counted: the store waits in its deinitializer until the thread has let go.
-    private var store: Unmanaged<PageStore>?
+    /// Nil when it doesn't run. Strong, so that the thread is never the last to use the store.
+    private var store: PageStore?
     private var thread: pthread_t?
     private var isWanted = false
     /// Set while nothing is to be done until a commit comes.
@@ -19,7 +19,7 @@ final class CheckpointWorker: @unchecked Sendable {
     /// Begins the thread. A system that gives none leaves checkpoints to the commits.
     func start(for store: PageStore) {
         monitor.locked {
-            self.store = Unmanaged.passUnretained(store)
+            self.store = store
             var thread = pthread_t()
             let worker = Unmanaged.passRetained(self)
             let code = pthread_create(&thread, nil, { Unmanaged<CheckpointWorker>.run($0) }, worker.toOpaque())
@@ -34,7 +34,7 @@ final class CheckpointWorker: @unchecked Sendable {
 
     var isRunning: Bool { monitor.locked { store != nil } }
 
-    /// Ends the thread and waits for it. Called once nobody else uses the store.
+    /// Ends the thread and waits for it.
     func stop() {
         let thread = monitor.locked { () -> pthread_t? in
             defer { self.thread = nil }
@@ -42,13 +42,7 @@ final class CheckpointWorker: @unchecked Sendable {
             monitor.broadcast()
             return self.thread
         }
-        guard let thread else { return }
-        // The last user of the store may have been the thread itself.
-        if pthread_equal(thread, pthread_self()) != 0 {
-            pthread_detach(thread)
-        } else {
-            pthread_join(thread, nil)
-        }
+        if let thread { pthread_join(thread, nil) }
     }
 
     /// A checkpoint is due.
@@ -71,16 +65,14 @@ final class CheckpointWorker: @unchecked Sendable {
     fileprivate func work() {
         var seen: UInt64 = 0
         while let store = monitor.locked({ self.store }) {
-            store._withUnsafeGuaranteedRef { store in
-                let newest = store.pipeline.newestNumber
-                let isIdle = newest == seen
-                seen = newest
-                if monitor.locked({ isWanted }) || isIdle {
-                    monitor.locked { isWanted = false }
-                    store.checkpointInBackground()
-                }
-                rest(until: store)
+            let newest = store.pipeline.newestNumber
+            let isIdle = newest == seen
+            seen = newest
+            if monitor.locked({ isWanted }) || isIdle {
+                monitor.locked { isWanted = false }
+                store.checkpointInBackground()
             }
+            rest(until: store)
         }
     }
 
