@@ -8,23 +8,35 @@ extension PageStore {
     package func verifyWholePage(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8, sectors: UInt32? = nil
     ) throws(StorageError) {
-        let stored = PagePointer.sectors(number)
-        let expected = Verification.Expectation(
-            number: PagePointer.number(number), birth: birth, kind: kind, level: level,
-            sectors: sectors ?? (stored > 0 ? stored : UInt32(pageSize / FileFormat.sectorSize)),
-            isCompressible: kind == .leaf && stored > 0 && stored <= CompressedPage.maximumSectors)
+        let expected = expectation(number, birth: birth, kind: kind, level: level, sectors: sectors)
         try verification.withWhole(expected) { (_) throws(StorageError) in }
     }
 
-    /// The page's bytes for the length of `body`, checked as on its first touch.
+    private func expectation(
+        _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8, sectors: UInt32?
+    ) -> Verification.Expectation {
+        let stored = PagePointer.sectors(number)
+        return Verification.Expectation(
+            number: PagePointer.number(number), birth: birth, kind: kind, level: level,
+            sectors: sectors ?? (stored > 0 ? stored : UInt32(pageSize / FileFormat.sectorSize)),
+            isCompressible: kind == .leaf && stored > 0 && stored <= CompressedPage.maximumSectors)
+    }
+
+    /// The page's bytes for the length of `body`, checked as on its first touch; a compressed leaf's as they were before
+    /// it was compressed.
     package func withWholePage<Result>(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8, sectors: UInt32? = nil,
         _ body: (Bytes) throws(StorageError) -> Result
     ) throws(StorageError) -> Result {
-        try verification.withWhole(
-            Verification.Expectation(
-                number: number, birth: birth, kind: kind, level: level,
-                sectors: sectors ?? UInt32(pageSize / FileFormat.sectorSize)), body)
+        let expected = expectation(number, birth: birth, kind: kind, level: level, sectors: sectors)
+        return try verification.withWhole(expected) { (page) throws(StorageError) in
+            guard let start = page.baseAddress, PageHeader(reading: start).flags != 0 else { return try body(page) }
+            let size = CompressedPage.rawSize(of: page) ?? 0
+            let raw = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: FileFormat.sectorSize)
+            defer { raw.deallocate() }
+            try verification.decode(page, expected, into: raw)
+            return try body(Bytes(raw))
+        }
     }
 
     /// Checks that every sector in use belongs to exactly one page of `reachable` (all that the state `transaction`

@@ -33,7 +33,7 @@ extension TreeStore {
         let view = try pages.beginRead()
         defer { pages.endRead(view) }
         let buffers = UnsafeMutableRawPointer.allocate(
-            byteCount: BackupCopy.bufferSize(pageSize: view.pageSize), alignment: 16)
+            byteCount: BackupCopy.bufferSize, alignment: 16)
         defer { buffers.deallocate() }
         var copy = BackupCopy(pages: pages, view: view, target: target, buffers: buffers)
         return try copy.run(progress)
@@ -72,7 +72,7 @@ private struct BackupCopy {
     }
 
     /// Bytes of the buffers that a copy needs.
-    static func bufferSize(pageSize: Int) -> Int { 2 * NodeLayout.maximumLevels * pageSize }
+    static var bufferSize: Int { 2 * NodeLayout.maximumLevels * FileFormat.maximumPageSize }
 
     mutating func run(_ report: Report) throws(StorageError) -> Bool {
         let root = view.root
@@ -122,8 +122,12 @@ private struct BackupCopy {
                 try copyLong(index, of: node, source, report)
             }
         }
-        let page = try target.addNode(UnsafeRawPointer(node.base))
-        try note(view.pageSize, report)
+        let isStored = PagePointer.sectors(record.page) > 0
+        let page =
+            isStored
+            ? try target.addLeaf(Bytes(start: node.base, count: node.size))
+            : try target.addNode(UnsafeRawPointer(node.base))
+        try note(node.size, report)
         return page
     }
 
@@ -133,10 +137,14 @@ private struct BackupCopy {
     ) throws(StorageError) -> NodeEditor {
         let kind = level == 0 ? PageKind.leaf : PageKind.branch
         let place = level + (source.isCatalogue ? NodeLayout.maximumLevels : 0)
-        let node = NodeEditor(buffers + place * view.pageSize, size: view.pageSize)
-        try pages.withWholePage(
+        let buffer = buffers + place * FileFormat.maximumPageSize
+        let size = try pages.withWholePage(
             record.page, birth: record.birth, kind: kind, level: UInt8(truncatingIfNeeded: level)
-        ) { (page) throws(StorageError) in node.base.copy(page) }
+        ) { (page) throws(StorageError) in
+            buffer.copy(page)
+            return page.count
+        }
+        let node = NodeEditor(buffer, size: size)
         guard node.view.stamp == (level == 0 ? source.leafStamp : source.branchStamp) else {
             throw .corrupt(
                 Corruption(page: record.page, reason: "it is marked as a node of tree number \(node.view.stamp.tree)"))
