@@ -8,34 +8,51 @@ extension PageStore {
     package func verifyWholePage(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8, sectors: UInt32? = nil
     ) throws(StorageError) {
-        let expected = expectation(number, birth: birth, kind: kind, level: level, sectors: sectors)
-        try verification.withWhole(expected) { (_) throws(StorageError) in }
-    }
-
-    private func expectation(
-        _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8, sectors: UInt32?
-    ) -> Verification.Expectation {
         let stored = PagePointer.sectors(number)
-        return Verification.Expectation(
+        let expected = Verification.Expectation(
             number: PagePointer.number(number), birth: birth, kind: kind, level: level,
             sectors: sectors ?? (stored > 0 ? stored : UInt32(pageSize / FileFormat.sectorSize)),
             isCompressible: kind == .leaf && stored > 0 && stored <= CompressedPage.maximumSectors)
+        try verification.withWhole(expected) { (_) throws(StorageError) in }
     }
 
-    /// The page's bytes for the length of `body`, checked as on its first touch; a compressed leaf's as they were before
-    /// it was compressed.
+    /// The page's bytes for the length of `body`, checked as on its first touch.
     package func withWholePage<Result>(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8, sectors: UInt32? = nil,
         _ body: (Bytes) throws(StorageError) -> Result
     ) throws(StorageError) -> Result {
-        let expected = expectation(number, birth: birth, kind: kind, level: level, sectors: sectors)
-        return try verification.withWhole(expected) { (page) throws(StorageError) in
-            guard let start = page.baseAddress, PageHeader(reading: start).flags != 0 else { return try body(page) }
-            let size = CompressedPage.rawSize(of: page) ?? 0
-            let raw = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: FileFormat.sectorSize)
-            defer { raw.deallocate() }
-            try verification.decode(page, expected, into: raw)
-            return try body(Bytes(raw))
+        try verification.withWhole(
+            Verification.Expectation(
+                number: number, birth: birth, kind: kind, level: level,
+                sectors: sectors ?? UInt32(pageSize / FileFormat.sectorSize)), body)
+    }
+
+    /// Bytes of the largest node.
+    package static var largestNode: Int { FileFormat.maximumPageSize }
+
+    /// Copies a leaf of a compressed tree to `buffer`, which has room for the largest node, as the tree sees it: raw.
+    /// Checked as on its first touch. Its size.
+    package func copyWholeLeaf(
+        _ pointer: UInt64, birth: UInt64, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(StorageError) -> Int {
+        let sectors = PagePointer.sectors(pointer)
+        let expected = Verification.Expectation(
+            number: PagePointer.number(pointer), birth: birth, kind: .leaf, level: 0, sectors: sectors,
+            isCompressible: sectors <= CompressedPage.maximumSectors)
+        return try verification.withWhole(expected) { (stored) throws(StorageError) in
+            guard let start = stored.baseAddress, PageHeader(reading: start).flags == PageLayout.compressed else {
+                guard stored.count <= buffer.count else {
+                    throw .corrupt(Corruption(page: expected.number, reason: "it is larger than any node"))
+                }
+                buffer.copyMemory(from: stored)
+                return stored.count
+            }
+            let size = CompressedPage.rawSize(of: stored) ?? 0
+            guard size <= buffer.count else {
+                throw .corrupt(Corruption(page: expected.number, reason: "it is larger than any node"))
+            }
+            try verification.decode(stored, expected, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<size]))
+            return size
         }
     }
 
@@ -45,7 +62,7 @@ extension PageStore {
     package func checkSpace(
         reachable: [(page: UInt64, sectors: UInt32)], transaction: UInt64? = nil, report: (String) -> Void
     ) throws(StorageError) -> Bool {
-        turn.take()
+        try takeTurn()
         defer { turn.give() }
         // The map may name places of a checkpoint whose outcome is unknown.
         do throws(StorageError) { try clearWay() } catch { return true }

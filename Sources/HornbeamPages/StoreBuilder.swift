@@ -57,7 +57,7 @@ package final class StoreBuilder {
         return run.start
     }
 
-    /// Adds a raw leaf of a compressed tree (its whole size, header included) and returns its pointer.
+    /// Adds a leaf of a compressed tree, given raw; its pointer.
     package func addLeaf(_ page: Bytes) throws(StorageError) -> UInt64 {
         let target = UnsafeMutableRawBufferPointer.allocate(
             byteCount: page.count, alignment: FileFormat.sectorSize)
@@ -66,9 +66,9 @@ package final class StoreBuilder {
         if compressed == nil { target.copyMemory(from: page) }
         let sectors = compressed ?? UInt32(page.count / FileFormat.sectorSize)
         let run = SectorRun(start: try takePlace(Int(sectors)), count: sectors)
-        space.take(run)
         let stored = UnsafeMutableRawBufferPointer(rebasing: target[..<run.byteCount])
         PageHeader.seal(stored, number: run.start)
+        space.take(run)
         try file.write(Bytes(stored), at: run.byteOffset)
         return PagePointer.make(run.start, sectors: sectors)
     }
