@@ -70,12 +70,27 @@ package final class DamagedFile {
     // MARK: Pages
 
     /// The page's bytes if its checksum holds and it says of itself to be of this kind and size; nil for any other.
+    /// A compressed tree's leaf is given as it was before it was compressed.
     package func page(_ number: UInt64, kind: PageKind, sectors: UInt32) -> [UInt8]? {
+        let stored = PagePointer.sectors(number)
+        if kind == .leaf, stored > 0, stored <= CompressedPage.maximumSectors {
+            return page(PagePointer.number(number), kind: kind, sectors: stored).flatMap { Self.raw($0) }
+        }
         guard number >= FileFormat.reservedSectors, sectors > 0, sectors <= FileFormat.maximumPageSectors,
             number < sectorCount, UInt64(sectors) <= sectorCount - number,
             let bytes = read(number, Int(sectors)), Self.isWhole(bytes, number: number, kind: kind, sectors: sectors)
         else { return nil }
         return bytes
+    }
+
+    private static func raw(_ page: [UInt8]) -> [UInt8]? {
+        page.withUnsafeBytes { (stored) in
+            guard let start = stored.baseAddress, PageHeader(reading: start).flags != 0 else { return page }
+            guard let size = CompressedPage.rawSize(of: stored) else { return nil }
+            var raw = [UInt8](repeating: 0, count: size)
+            let problem = raw.withUnsafeMutableBytes { CompressedPage.decode(stored, into: $0) }
+            return problem == nil ? raw : nil
+        }
     }
 
     package func standing(of page: UInt64, sectors: UInt32) -> Standing {

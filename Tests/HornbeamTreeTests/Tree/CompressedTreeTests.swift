@@ -110,6 +110,45 @@ struct CompressedTreeTests {
         try again.close()
     }
 
+    /// The store's one tree as the texts of all its numbers.
+    private static func expectTexts(_ store: TreeStore, _ numbers: Range<Int>) throws {
+        let read = try store.beginRead()
+        defer { read.abort() }
+        let tree = try #require(try read.tree("t"))
+        #expect(try read.count(tree) == UInt64(numbers.count))
+        for number in numbers { #expect(try read.value(tree, key(number)) == text(number)) }
+        #expect(try store.check { Issue.record("\($0)") })
+    }
+
+    @Test("is backed up, salvaged and compacted like any other, and stays compressed")
+    func maintenance() throws {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: Self.options())
+        try Self.fill(store, "t", Self.lz4, 0..<3000)
+        try store.checkpoint()
+        let used = Self.treeBytes(store)
+        let copy = try SimulatedDisk()
+        #expect(try store.backup(to: StoreBuilder(file: copy, pageSize: store.pages.pageSize)) { _ in true })
+        let backup = try TreeStore.open(file: copy, options: Self.options())
+        try Self.expectTexts(backup, 0..<3000)
+        #expect(Self.treeBytes(backup) < used * 11 / 10)
+
+        let rescued = try SimulatedDisk()
+        let image = try #require(disk.killedImage())
+        let report = try Salvage.run(DamagedFile(file: try SimulatedDisk(image: image)), to: rescued) {}
+        #expect(report.trees.map(\.found) == [3000])
+        try Self.expectTexts(try TreeStore.open(file: rescued, options: Self.options()), 0..<3000)
+
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t"))
+        _ = try write.deleteRange(tree, from: [], to: Self.key(2500))
+        for number in 0..<300 { try write.put(tree, Self.key(number), Self.text(number)) }
+        for number in 2500..<3000 { _ = try write.delete(tree, Self.key(number)) }
+        try write.commit()
+        #expect(try store.compact().isFinished)
+        try Self.expectTexts(store, 0..<300)
+    }
+
     @Test("is recovered from the journal like any other")
     func recovery() throws {
         let disk = try SimulatedDisk()
