@@ -140,6 +140,8 @@ package final class PageWriter {
         }
         let bytes = newFrame(run).bytes
         bytes.copyMemory(from: source, byteCount: view.pageSize)
+        // Zeros in place of a part that could not be read must not become a page.
+        try view.checkIsWhole()
         side.frames.forgetSpilled(run)
         // What lies in the file is not the page any more.
         side.verification.clear(run)
@@ -209,6 +211,7 @@ package final class PageWriter {
     /// these places before commit. After an error everything is as it was, and may be tried again.
     package func spill() throws(StorageError) {
         guard isOpen else { throw .invalid("the transaction has ended") }
+        try store.checkProcess()
         releaseUnused()
         #if HORNBEAM_CHECKS
             try store.checkFrames()
