@@ -41,10 +41,21 @@ package enum LongPage {
 
     /// The value's size as the page has it, if it fits the page.
     package static func valueSize(_ page: Bytes) -> UInt64? {
+        guard let size = statedSize(page), Int(sectors(size)) * FileFormat.sectorSize == page.count else { return nil }
+        return size
+    }
+
+    /// What a page's first bytes say of its value's size.
+    static func statedSize(_ page: Bytes) -> UInt64? {
         guard let start = page.baseAddress, page.count >= table else { return nil }
         let size = start.u64(Self.size)
-        guard size < sizeLimit, Int(sectors(size)) * FileFormat.sectorSize == page.count else { return nil }
-        return size
+        return size < sizeLimit ? size : nil
+    }
+
+    /// The blocks' checksums, from a page's bytes before the value.
+    static func checksums(_ head: Bytes, size: UInt64) -> [UInt64] {
+        guard let start = head.baseAddress, head.count >= dataOffset(size) else { return [] }
+        return (0..<blocks(size)).map { start.u64(table + 8 * $0) }
     }
 
     /// Computes the checksums of all blocks.
@@ -68,7 +79,7 @@ package enum LongPage {
     static func problem(ofBlock block: Int, _ page: Bytes, size: UInt64, number: UInt64) -> String? {
         guard let start = page.baseAddress else { return "it is empty" }
         let isRight = start.u64(table + 8 * block) == checksum(of: block, page, size: size, number: number)
-        return isRight ? nil : "the checksum of block \(block) of its value does not match"
+        return isRight ? nil : blockProblem(block)
     }
 
     /// The first sectors of a copy at `number`: header and checksums for that place, and the data beside them. The rest
@@ -87,6 +98,8 @@ package enum LongPage {
         }
         return head
     }
+
+    static func blockProblem(_ block: Int) -> String { "the checksum of block \(block) of its value does not match" }
 
     private static func checksum(of block: Int, _ page: Bytes, size: UInt64, number: UInt64) -> UInt64 {
         let end = dataOffset(size) + Int(size)

@@ -149,6 +149,14 @@ package final class PageView {
             Verification.Expectation(number: number, birth: birth, kind: .longValue, level: 0, sectors: sectors))
     }
 
+    /// The open transaction's own page, if it lies in a frame.
+    func ownPage(_ expected: Verification.Expectation) -> Bytes? {
+        guard expected.birth == frameBirth, let frame = frames?.find(expected.number),
+            frame.run.count == expected.sectors, PageHeader(reading: frame.bytes).kind == expected.kind.code
+        else { return nil }
+        return Bytes(frame.buffer)
+    }
+
     private func bytes(_ expected: Verification.Expectation) throws(StorageError) -> Bytes {
         guard expected.birth >= frameBirth, let frames else {
             return try fromFile(expected)

@@ -133,7 +133,7 @@ final class Verification: Sendable {
     /// The structure's fault of a node page that the writer is about to publish, or nil.
     func structureProblem(_ page: Bytes, _ kind: PageKind) -> String? { structure(page, kind) }
 
-    private func checkIsInFile(_ expected: Expectation) throws(StorageError) {
+    func checkIsInFile(_ expected: Expectation) throws(StorageError) {
         let end = fileSectors.load(ordering: .acquiring)
         guard expected.sectors > 0, expected.sectors <= FileFormat.maximumPageSectors,
             expected.number >= FileFormat.reservedSectors, expected.number < end,
@@ -141,14 +141,14 @@ final class Verification: Sendable {
         else { throw Self.corrupt(expected, "it lies outside of the file (\(expected.sectors) sectors)") }
     }
 
-    private func checkIsTrees(_ expected: Expectation) throws(StorageError) {
+    func checkIsTrees(_ expected: Expectation) throws(StorageError) {
         let run = SectorRun(start: expected.number, count: expected.sectors)
         guard !foreign.containsAny(of: run) else {
             throw Self.corrupt(expected, "a tree refers to it, but that place is free or the store's own")
         }
     }
 
-    private func checkBirth(_ expected: Expectation, _ newestBirth: UInt64) throws(StorageError) {
+    func checkBirth(_ expected: Expectation, _ newestBirth: UInt64) throws(StorageError) {
         guard expected.birth <= newestBirth else {
             throw Self.corrupt(expected, "its birth \(expected.birth) is after its snapshot \(newestBirth)")
         }
@@ -225,7 +225,7 @@ final class Verification: Sendable {
         try checkIdentity(PageHeader(reading: UnsafeRawPointer(start)), expected)
     }
 
-    private static func checkIdentity(_ header: PageHeader, _ expected: Expectation) throws(StorageError) {
+    static func checkIdentity(_ header: PageHeader, _ expected: Expectation) throws(StorageError) {
         guard header.kind == expected.kind.code else {
             throw corrupt(expected, "it is of kind \(header.kind), not \(expected.kind)")
         }
@@ -240,7 +240,7 @@ final class Verification: Sendable {
         }
     }
 
-    private static func corrupt(_ expected: Expectation, _ reason: String) -> StorageError {
+    static func corrupt(_ expected: Expectation, _ reason: String) -> StorageError {
         .corrupt(Corruption(page: expected.number, reason: reason))
     }
 }

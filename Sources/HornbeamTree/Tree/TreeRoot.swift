@@ -44,7 +44,7 @@ extension TreeRoot {
 
     /// The leaf whose range holds `key`. Not of an empty tree.
     @inline(__always)
-    private func leaf(for key: Bytes, in view: PageView) throws(StorageError) -> NodeView {
+    func leaf(for key: Bytes, in view: PageView) throws(StorageError) -> NodeView {
         var page = page
         var birth = birth
         var level = level

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading parts of a long value: the page's header and checksums once, then each block when it is first wanted. What a
+// part costs goes by the part, not by the value.
+
+/// Belongs to one view, and lives no longer than the page it reads.
+package final class LongPageReader {
+    /// Of the value, in bytes.
+    package let size: UInt64
+    private let number: UInt64
+    private let view: PageView
+    /// The page, if it lies in memory or in the mapping.
+    private let page: Bytes?
+    /// Of the blocks.
+    private var checksums: [UInt64] = []
+    private var isVerified: [Bool] = []
+    /// One block of a file that isn't mapped, and which it is.
+    private var block: [UInt8] = []
+    private var loaded: Int?
+
+    /// The value of the page that a reference names.
+    package init(_ view: PageView, number: UInt64, birth: UInt64, size: UInt64) throws(StorageError) {
+        self.view = view
+        self.number = number
+        self.size = size
+        let expected = Verification.Expectation(
+            number: number, birth: birth, kind: .longValue, level: 0, sectors: LongPage.sectors(size))
+        let verification = view.store.verification
+        if let own = view.ownPage(expected) {
+            page = own
+            isVerified = [Bool](repeating: true, count: LongPage.blocks(size))
+            return
+        }
+        if let mapping = verification.mapping {
+            page = try verification.unread(expected, in: mapping)
+        } else {
+            page = nil
+        }
+        let head = try readHead(expected)
+        isVerified = [Bool](repeating: false, count: LongPage.blocks(size))
+        checksums = try head.withBytes { (head) throws(StorageError) in
+            try verification.checkHead(head, size: size, expected, newestBirth: view.transaction)
+            return LongPage.checksums(head, size: size)
+        }
+    }
+
+    private func readHead(_ expected: Verification.Expectation) throws(StorageError) -> [UInt8] {
+        let count = LongPage.dataOffset(size)
+        if let page { return Array(page[..<count]) }
+        try view.store.verification.checkIsInFile(expected)
+        return try read(count, at: 0)
+    }
+
+    private func read(_ count: Int, at offset: Int) throws(StorageError) -> [UInt8] {
+        let place = number << FileFormat.sectorShift + UInt64(offset)
+        var bytes = [UInt8](repeating: 0, count: count)
+        try bytes.withMutableBytes { (buffer) throws(StorageError) in
+            try view.store.file.read(into: buffer, at: place)
+        }
+        return bytes
+    }
+
+    /// Copies the value's bytes from `offset` on to `target`, as many as it takes and there are; how many that is.
+    package func read(at offset: UInt64, into target: UnsafeMutableRawBufferPointer) throws(StorageError) -> Int {
+        guard offset < size, let start = target.baseAddress else { return 0 }
+        let count = Int(min(UInt64(target.count), size - offset))
+        var done = 0
+        while done < count {
+            let place = Int(offset) + done
+            let index = place / LongPage.blockSize
+            let inBlock = place % LongPage.blockSize
+            let piece = min(LongPage.blockSize - inBlock, count - done)
+            try withBlock(index) { (block) in
+                if let source = block.baseAddress {
+                    (start + done).copyMemory(from: source + inBlock, byteCount: piece)
+                }
+            }
+            done += piece
+        }
+        return count
+    }
+
+    /// A block's bytes, verified.
+    private func withBlock(_ index: Int, _ body: (Bytes) -> Void) throws(StorageError) {
+        let first = LongPage.dataOffset(size) + index * LongPage.blockSize
+        let count = min(LongPage.blockSize, Int(size) - index * LongPage.blockSize)
+        if let page {
+            let bytes = Bytes(rebasing: page[first..<first + count])
+            if !isVerified[index] { try verify(bytes, index) }
+            isVerified[index] = true
+            return body(bytes)
+        }
+        if loaded != index {
+            loaded = nil
+            block = try read(count, at: first)
+            try block.withBytes { (bytes) throws(StorageError) in try verify(bytes, index) }
+            loaded = index
+        }
+        block.withUnsafeBytes { body($0) }
+    }
+
+    private func verify(_ bytes: Bytes, _ index: Int) throws(StorageError) {
+        guard Checksum.of(bytes, seed: number) == checksums[index] else {
+            throw .corrupt(Corruption(page: number, reason: LongPage.blockProblem(index)))
+        }
+    }
+}
+
+extension Verification {
+    /// A long value's page in the mapping, of which nothing was looked at but that it lies in the file.
+    fileprivate func unread(
+        _ expected: Expectation, in mapping: Mapping
+    ) throws(StorageError) -> Bytes {
+        try checkIsInFile(expected)
+        return mapping.bytes(at: expected.byteOffset, count: expected.byteCount)
+    }
+
+    /// Checks all of a long value's page that lies before the value.
+    fileprivate func checkHead(
+        _ head: Bytes, size: UInt64, _ expected: Expectation, newestBirth: UInt64
+    ) throws(StorageError) {
+        try checkIsTrees(expected)
+        try checkBirth(expected, newestBirth)
+        guard let start = head.baseAddress else { return }
+        let checked = Bytes(rebasing: head[PageLayout.birth...])
+        guard PageHeader(reading: start).checksum == Checksum.of(checked, seed: expected.number) else {
+            throw Self.corrupt(expected, "its checksum does not match its content")
+        }
+        try Self.checkIdentity(PageHeader(reading: start), expected)
+        guard LongPage.statedSize(head) == size else {
+            throw Self.corrupt(expected, "the long value has another size than its entry says")
+        }
+    }
+}
+
+extension [UInt8] {
+    /// The array's bytes to write, for the length of `body`, with typed errors.
+    fileprivate mutating func withMutableBytes<Result, Failure: Error>(
+        _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try withUnsafeMutableBufferPointer { (buffer) throws(Failure) in
+            try body(UnsafeMutableRawBufferPointer(buffer))
+        }
+    }
+}

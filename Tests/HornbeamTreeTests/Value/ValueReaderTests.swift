@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of values: any part of any value, mapped or read, published or not; and that only what is read is verified.
+
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamPages
+@testable import HornbeamTree
+
+@Suite("Values in parts")
+struct ValueReaderTests {
+    private func part(_ reader: ValueReader, _ offset: Int, _ count: Int) throws -> [UInt8] {
+        let target = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 1)
+        defer { target.deallocate() }
+        let found = try reader.read(at: UInt64(offset), into: target)
+        return Array(target.prefix(found))
+    }
+
+    private func compare(
+        _ transaction: Transaction, _ tree: TreeID, _ values: [[UInt8]], _ random: inout SeededGenerator
+    ) throws {
+        for (index, value) in values.enumerated() {
+            let reader = try #require(try transaction.valueReader(tree, [UInt8(index)]))
+            #expect(reader.size == UInt64(value.count))
+            #expect(try part(reader, 0, value.count + 1) == value)
+            #expect(try part(reader, value.count, 5) == [])
+            for _ in 0..<20 where !value.isEmpty {
+                let offset = random.below(value.count)
+                let count = 1 + random.below(random.oneIn(2) ? 50 : 150_000)
+                #expect(try part(reader, offset, count) == Array(value[offset...].prefix(count)))
+            }
+        }
+        #expect(try transaction.valueReader(tree, [200])?.size == nil)
+    }
+
+    @Test("Any part of a value is what was put", .seeded, arguments: [PageAccess.mapped, .read])
+    func parts(access: PageAccess) throws {
+        var random = SeededGenerator()
+        var options = StoreOptions()
+        options.access = access
+        let values = [0, 1, 900, 5000, 65_536, 65_537, 300_000].map { random.bytes($0) }
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: options)
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t", create: true))
+        for (index, value) in values.enumerated() { try write.put(tree, [UInt8(index)], value) }
+        // The transaction's own, then published ones, then those of a store opened anew.
+        try compare(write, tree, values, &random)
+        try write.commit()
+        try compare(try store.beginRead(), tree, values, &random)
+        let again = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()), options: options)
+        let read = try again.beginRead()
+        let same = try #require(try read.tree("t"))
+        try compare(read, same, values, &random)
+    }
+
+    @Test(
+        "Damage in one part of a value doesn't keep the others from being read", arguments: [PageAccess.mapped, .read])
+    func damage(access: PageAccess) throws {
+        var options = StoreOptions()
+        options.access = access
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: options)
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t", create: true))
+        let value = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 / 65_536 + 1) }
+        try write.put(tree, [1], value)
+        try write.commit()
+        try store.close()
+        var image = try #require(disk.killedImage())
+        // A byte in the middle of the second block, in the page as in the journal's copy.
+        for index in image.indices.dropFirst() where image[index] == 2 && image[index - 1] == 1 {
+            if index + 30_000 < image.count { image[index + 30_000] ^= 1 }
+        }
+        let again = try TreeStore.open(file: try SimulatedDisk(image: image), options: options)
+        let read = try again.beginRead()
+        let found = try #require(try read.tree("t"))
+        let reader = try #require(try read.valueReader(found, [1]))
+        #expect(try part(reader, 0, 65_536) == Array(value[..<65_536]))
+        #expect(try part(reader, 140_000, 100_000) == Array(value[140_000...]))
+        #expect {
+            _ = try part(reader, 65_000, 1000)
+        } throws: { error in
+            guard case .corrupt(let what)? = error as? StorageError else { return false }
+            return what.tree == "t" && what.reason.contains("block 1")
+        }
+        #expect(throws: StorageError.self) { _ = try read.value(found, [1]) }
+    }
+
+    @Test("A reader is refused once its tree has changed or its transaction ended")
+    func ended() throws {
+        let store = try TreeStore.inMemory()
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t", create: true))
+        try write.put(tree, [1], [UInt8](repeating: 3, count: 100_000))
+        var reader = try #require(try write.valueReader(tree, [1]))
+        #expect(try part(reader, 5, 2) == [3, 3])
+        #expect(try write.delete(tree, [1]))
+        #expect(throws: StorageError.self) { try part(reader, 5, 2) }
+        try write.put(tree, [1], [UInt8](repeating: 4, count: 100_000))
+        reader = try #require(try write.valueReader(tree, [1]))
+        try write.commit()
+        #expect(throws: StorageError.self) { try part(reader, 5, 2) }
+    }
+}
