@@ -8,3 +8,24 @@ enum Checksum {
         XXH3_64bits_withSeed(bytes.baseAddress, bytes.count, seed)
     }
 }
+
+/// The same of bytes that come in parts.
+final class RunningChecksum {
+    private let state = XXH3_createState()
+    private let seed: UInt64
+
+    init(seed: UInt64) {
+        self.seed = seed
+        XXH3_64bits_reset_withSeed(state, seed)
+    }
+
+    deinit { XXH3_freeState(state) }
+
+    func add(_ bytes: Bytes) { XXH3_64bits_update(state, bytes.baseAddress, bytes.count) }
+
+    /// The checksum of all bytes since the last one, or the start.
+    func finish() -> UInt64 {
+        defer { XXH3_64bits_reset_withSeed(state, seed) }
+        return XXH3_64bits_digest(state)
+    }
+}

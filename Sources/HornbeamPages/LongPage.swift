@@ -58,6 +58,10 @@ package enum LongPage {
         return (0..<blocks(size)).map { start.u64(table + 8 * $0) }
     }
 
+    static func setChecksum(_ checksum: UInt64, _ block: Int, of page: UnsafeMutableRawPointer) {
+        page.set(checksum, at: table + 8 * block)
+    }
+
     /// Computes the checksums of all blocks.
     static func sealBlocks(_ page: UnsafeMutableRawBufferPointer, number: UInt64) {
         guard let start = page.baseAddress, let size = valueSize(Bytes(page)) else { return }

@@ -81,6 +81,10 @@ struct PageHeader {
         return Checksum.of(Bytes(rebasing: page[PageLayout.birth..<end]), seed: number)
     }
 
+    static func setChecksum(_ checksum: UInt64, of page: UnsafeMutableRawPointer) {
+        page.set(checksum, at: PageLayout.checksum)
+    }
+
     /// Makes the page's checksums those of its bytes.
     static func seal(_ page: UnsafeMutableRawBufferPointer, number: UInt64) {
         if page[PageLayout.kind] == PageKind.longValue.code { LongPage.sealBlocks(page, number: number) }

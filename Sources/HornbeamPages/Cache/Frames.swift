@@ -142,6 +142,9 @@ extension FrameTable {
 
     func isSpilled(_ run: SectorRun) -> Bool { spilled.contains { $0.sectors.contains(run) } }
 
+    /// A page that is written to its place without ever having a frame.
+    func addSpilled(_ run: SectorRun) { spilled[spilled.count - 1].sectors.insert(run) }
+
     /// Every live page was written to its place: the frames go. No place is kept for `reuse`.
     func dropSpilled() {
         for frame in frames where frame.isLive {

@@ -43,6 +43,12 @@ final class RedoLog {
     /// The operations; nil if they were too many.
     var bytes: Bytes? { isComplete ? Bytes(start: memory, count: size) : nil }
 
+    /// The transaction has changes that it doesn't hold: it commits by a checkpoint.
+    func giveUp() {
+        isComplete = false
+        release()
+    }
+
     /// Where the next operation goes.
     var mark: Int { size }
 

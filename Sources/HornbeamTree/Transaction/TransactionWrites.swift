@@ -184,7 +184,7 @@ extension Transaction {
 
     /// The writer and the tree to change, whose cursors and slices end here.
     @inline(__always)
-    private func prepare(
+    func prepare(
         _ tree: TreeID, isDropped: Bool = false
     ) throws(StorageError) -> (TreeWriter, OpenTreePointer) {
         guard let writer else { throw .readOnly("changing a tree needs a write transaction") }
@@ -198,7 +198,7 @@ extension Transaction {
 
     /// The end of a change.
     @inline(__always)
-    private func spillIfNeeded(_ writer: TreeWriter) throws(StorageError) {
+    func spillIfNeeded(_ writer: TreeWriter) throws(StorageError) {
         if writer.pages.isOverBudget { try spill(writer) }
     }
 
@@ -209,14 +209,14 @@ extension Transaction {
         try writer.pages.spill()
     }
 
-    private func broken(_ error: StorageError, _ tree: OpenTreePointer) -> StorageError {
+    func broken(_ error: StorageError, _ tree: OpenTreePointer) -> StorageError {
         let error = named(error, tree)
         failure = error
         return error
     }
 
     @inline(__always)
-    private func checkKey(_ key: Bytes) throws(StorageError) {
+    func checkKey(_ key: Bytes) throws(StorageError) {
         if key.isEmpty { throw .invalid("a key needs at least one byte") }
         if key.count > maximumKey { throw .tooLarge(what: "key", size: key.count, limit: maximumKey) }
     }

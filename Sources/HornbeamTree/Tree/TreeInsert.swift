@@ -11,6 +11,21 @@ extension TreeWriter {
         guard !tree.pointee.root.isEmpty else { return try plant(tree, key, value) }
         let (index, found) = try descend(tree, key)
         let stored = try store(tree, value, keySize: key.count)
+        try put(tree, at: index, found, key, stored)
+    }
+
+    /// The same with a value that lies in its page already.
+    func put(_ tree: OpenTreePointer, _ key: Bytes, long: LongReference) throws(StorageError) {
+        guard !tree.pointee.root.isEmpty else { return try plant(tree, key, refer(tree, to: long)) }
+        let (index, found) = try descend(tree, key)
+        try put(tree, at: index, found, key, refer(tree, to: long))
+    }
+
+    /// At the place that `descend` has found.
+    @inline(__always)
+    private func put(
+        _ tree: OpenTreePointer, at index: Int, _ found: Bool, _ key: Bytes, _ stored: CellValue
+    ) throws(StorageError) {
         try ownPath(tree)
         if tree.pointee.reductionSize > 0 { markStale(tree) }
         if found {
@@ -23,7 +38,10 @@ extension TreeWriter {
 
     /// The first entry of an empty tree.
     func plant(_ tree: OpenTreePointer, _ key: Bytes, _ value: Bytes) throws(StorageError) {
-        let stored = try store(tree, value, keySize: key.count)
+        try plant(tree, key, store(tree, value, keySize: key.count))
+    }
+
+    private func plant(_ tree: OpenTreePointer, _ key: Bytes, _ stored: CellValue) throws(StorageError) {
         let leaf = try newNode(tree, level: 0)
         var list = emptyList(tree, level: 0)
         list.insert(at: 0, key: key, value: stored)
@@ -37,7 +55,12 @@ extension TreeWriter {
         if NodeLayout.cellHeader &+ keySize &+ value.count <= tree.pointee.inlineLimit(pageSize: pageSize) {
             return CellValue(bytes: value, isLong: false)
         }
-        try LongValue.write(value, with: pages).write(to: memory.reference)
+        return refer(tree, to: try LongValue.write(value, with: pages))
+    }
+
+    /// A long value as a cell will hold it.
+    private func refer(_ tree: OpenTreePointer, to long: LongReference) -> CellValue {
+        long.write(to: memory.reference)
         tree.pointee.longValues &+= 1
         return CellValue(bytes: Bytes(start: memory.reference, count: NodeLayout.referenceSize), isLong: true)
     }

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Putting a value in parts: a long one goes to its place in the file as it comes, so that it never has to be in memory
+// as a whole. Its bytes don't go through the journal: the transaction commits by a checkpoint.
+
+package import HornbeamPages
+
+/// The value of one key on its way. The entry is put by `finish`; a writer that is given up leaves none. The
+/// transaction may go on with other changes in the meantime.
+package final class ValueWriter {
+    /// Of the value, in bytes.
+    package let size: UInt64
+    private let transaction: Transaction
+    private let tree: TreeID
+    private let key: [UInt8]
+    /// Nil for a value that is short enough for memory and the journal.
+    private let page: LongPageWriter?
+    private var short: [UInt8] = []
+    private var isOpen = true
+
+    /// Values up to this size are put like any other.
+    static let shortSize = 1 << 16
+
+    fileprivate init(_ transaction: Transaction, _ tree: TreeID, _ key: Bytes, size: UInt64) throws(StorageError) {
+        self.transaction = transaction
+        self.tree = tree
+        self.key = Array(key)
+        self.size = size
+        guard let writer = transaction.writer else { throw .readOnly("changing a tree needs a write transaction") }
+        page = size > UInt64(Self.shortSize) ? try LongPageWriter(writer.pages, size: size) : nil
+    }
+
+    deinit { cancel() }
+
+    /// Adds the value's next bytes.
+    package func append(_ bytes: Bytes) throws(StorageError) {
+        try ensureOpen()
+        if let page { return try page.append(bytes) }
+        guard UInt64(bytes.count) <= size - UInt64(short.count) else {
+            throw .invalid("more bytes than the \(size) that the value was to have")
+        }
+        short += bytes
+    }
+
+    /// Puts the entry: inserts or replaces. All of the value has been added (`.invalid` if not, and it may go on).
+    package func finish() throws(StorageError) {
+        try ensureOpen()
+        guard let page else {
+            guard UInt64(short.count) == size else {
+                throw .invalid("the value was to have \(size) bytes, and has \(short.count)")
+            }
+            try transaction.put(tree, key, short)
+            isOpen = false
+            return
+        }
+        try page.finish()
+        isOpen = false
+        let reference = LongReference(page: page.number, size: size, birth: page.birth)
+        try key.withBytes { (key) throws(StorageError) in try transaction.putLong(tree, key, reference) }
+    }
+
+    /// Gives the value up. Without effect once it is finished.
+    package func cancel() {
+        guard isOpen else { return }
+        isOpen = false
+        guard let page, page.isAlive, let writer = transaction.writer else { return }
+        let reference = LongReference(page: page.number, size: size, birth: page.birth)
+        // If this fails the place stays taken until the transaction ends.
+        try? LongValue.free(reference, with: writer.pages)
+    }
+
+    private func ensureOpen() throws(StorageError) {
+        try transaction.ensureOpen()
+        guard isOpen else { throw .invalid("the value is finished, or was given up") }
+    }
+}
+
+extension Transaction {
+    /// Begins to put a value of `size` bytes in parts.
+    package func valueWriter(_ tree: TreeID, _ key: Bytes, size: UInt64) throws(StorageError) -> ValueWriter {
+        try checkKey(key)
+        guard size <= UInt64(NodeLayout.maximumValue) else {
+            throw .tooLarge(
+                what: "value", size: Int(clamping: size), limit: NodeLayout.maximumValue)
+        }
+        try ensureOpen()
+        if let failure { throw failure }
+        _ = try opened(tree)
+        return try ValueWriter(self, tree, key, size: size)
+    }
+
+    package func valueWriter(_ tree: TreeID, _ key: [UInt8], size: UInt64) throws(StorageError) -> ValueWriter {
+        try key.withBytes { (k) throws(StorageError) in try valueWriter(tree, k, size: size) }
+    }
+
+    /// Inserts or replaces an entry whose value lies in its page already.
+    fileprivate func putLong(_ tree: TreeID, _ key: Bytes, _ reference: LongReference) throws(StorageError) {
+        let (writer, open) = try prepare(tree)
+        writer.memory.redo.giveUp()
+        do throws(StorageError) {
+            try writer.put(open, key, long: reference)
+            try spillIfNeeded(writer)
+        } catch {
+            throw broken(error, open)
+        }
+    }
+}
