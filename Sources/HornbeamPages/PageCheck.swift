@@ -86,7 +86,8 @@ package struct SpaceAccount {
         self.live = live
         seen = [UInt64](repeating: 0, count: Int(sectors / 64))
         for run in own {
-            if let problem = add(run.start, sectors: run.count) { problems.append("the store's own sectors: \(problem)") }
+            guard let problem = add(run.start, sectors: run.count) else { continue }
+            problems.append("the store's own sectors from \(run.start) on: \(problem)")
         }
     }
 

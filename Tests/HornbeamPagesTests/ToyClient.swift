@@ -167,7 +167,8 @@ enum Toy {
         var (view, account, problems) = try store.beginCheck()
         defer { store.endRead(view) }
         for page in try read(view).pages {
-            if let problem = account.add(page.page, sectors: page.sectors) { problems.append("\(page.page): \(problem)") }
+            guard let problem = account.add(page.page, sectors: page.sectors) else { continue }
+            problems.append("\(page.page): \(problem)")
         }
         problems += account.leaks
         #expect(problems.isEmpty, "\(problems)", sourceLocation: place)

@@ -86,8 +86,8 @@ package final class TreeStore: Sendable {
     /// Checkpoints and releases the file. `.busy` while transactions are open.
     package func close() throws(StorageError) { try pages.close() }
 
-    /// Verifies everything; calls `report` for each problem. True if there was none. Reads every page, of the state that
-    /// is the newest when it begins; commits go on beside it.
+    /// Verifies everything; calls `report` for each problem. True if there was none. Reads every page, of the state
+    /// that is the newest when it begins; commits go on beside it.
     package func check(report: (String) -> Void) throws(StorageError) -> Bool {
         let (view, account, problems) = try pages.beginCheck()
         defer { pages.endRead(view) }

@@ -84,7 +84,8 @@ struct CheckTests {
                 let count = base + (cell + NodeLayout.cellHeader + UnsafeRawPointer(base).read16(cell) + 16)
                 count.write64(UnsafeRawPointer(count).read64(0) + 1, 0)
             })
-        #expect(found.contains { $0.contains("entries below it, its parent says") && $0.contains("tree “t”") }, "\(found)")
+        let words = "entries below it, its parent says"
+        #expect(found.contains { $0.contains(words) && $0.contains("tree “t”") }, "\(found)")
     }
 
     @Test("names a leaf of another tree, and one whose keys are beyond its separators")
