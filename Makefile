@@ -19,6 +19,7 @@ test: deps lint
 	$(SWIFT) test $(STRICT)
 	Scripts/run-proof.sh .build/debug crash 20000
 	Scripts/run-proof.sh .build/debug hostile 50000
+	Scripts/run-proof.sh .build/debug faults 4000
 	Scripts/install.sh .build/c-interface/prefix
 	PREFIX=$(CURDIR)/.build/c-interface/prefix Scripts/test-c-interface.sh
 	PREFIX=$(CURDIR)/.build/c-interface/prefix Scripts/test-outside.sh
@@ -43,19 +44,40 @@ bench:
 	@Scripts/install-dependencies.sh bench
 	$(SWIFT) run --package-path Benchmarks -c release hornbeam-bench $(BENCH)
 
-# Power losses and kills at every call of random lives: STATES of them, from SEED on, a process for each core.
+# The proofs at length, in release builds, a process for each core with seeds from SEED on. Docs/testing.md tells what
+# each shows.
+PROOF = $(SWIFT) build -c release --product hornbeam-proof && Scripts/run-proof.sh .build/release
+
+# Power losses and kills at every call of random lives.
 crash: deps
-	$(SWIFT) build -c release --product hornbeam-proof
-	Scripts/run-proof.sh .build/release crash $(or $(STATES),1000000) $(SEED)
+	$(PROOF) crash $(or $(STATES),1000000) $(SEED)
 
 # Damaged and forged files.
 hostile: deps
-	$(SWIFT) build -c release --product hornbeam-proof
-	Scripts/run-proof.sh .build/release hostile $(or $(MUTATIONS),1000000) $(SEED)
+	$(PROOF) hostile $(or $(MUTATIONS),1000000) $(SEED)
 
-# Each fuzz target for FUZZ_SECONDS.
+# Calls to the file that fail.
+faults: deps
+	$(PROOF) faults $(or $(FAULTS),100000) $(SEED)
+
+# Threads at work in a process that is killed again and again.
+soak: deps
+	$(PROOF) soak $(or $(MINUTES),10) $(SEED)
+
+# Readers and writers under the thread sanitizer.
+tsan: deps
+	$(SWIFT) build --build-tests --sanitize=thread --scratch-path .build/tsan
+	TSAN_OPTIONS=halt_on_error=1 $(SWIFT) test --skip-build --sanitize=thread --scratch-path .build/tsan \
+	    --filter 'ConcurrencyProofTests|PageStoreTests|GroupCommit|BackgroundCheckpoint|PageCache|DatabaseTests'
+
+# Damaged and forged files under the address sanitizer.
+asan: deps
+	$(SWIFT) build --sanitize=address --scratch-path .build/asan --product hornbeam-proof
+	Scripts/run-proof.sh .build/asan/debug hostile $(or $(MUTATIONS),20000) $(SEED)
+
+# Each fuzz target, or TARGET alone, for SECONDS.
 fuzz: deps
-	Scripts/run-fuzzers.sh
+	FUZZ_SECONDS=$(or $(SECONDS),60) Scripts/run-fuzzers.sh $(TARGET)
 
 install:
 	Scripts/install.sh $(PREFIX)

@@ -103,7 +103,7 @@ let package = Package(
             name: "HornbeamProof", dependencies: ["HornbeamTree", "HornbeamPages", "HornbeamTestSupport", "CXXHash"],
             path: "Tests/HornbeamProof", swiftSettings: engineSettings),
         .testTarget(
-            name: "ProofTests", dependencies: ["HornbeamProof", "HornbeamTestSupport"],
+            name: "ProofTests", dependencies: ["HornbeamProof", "HornbeamTree", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         .executableTarget(
             name: "hornbeam-proof", dependencies: ["HornbeamProof"], path: "Tests/hornbeam-proof",
@@ -134,7 +134,9 @@ let package = Package(
             swiftSettings: engineSettings),
         .target(
             name: "HornbeamFuzzing",
-            dependencies: ["HornbeamText", "HornbeamKeys", "HornbeamTree", "HornbeamTestSupport", "CXXHash"],
+            dependencies: [
+                "Hornbeam", "HornbeamText", "HornbeamKeys", "HornbeamTree", "HornbeamProof", "HornbeamTestSupport",
+            ],
             path: "Tests/HornbeamFuzzing", swiftSettings: engineSettings),
         .testTarget(
             name: "FuzzRegressionTests", dependencies: ["HornbeamFuzzing", "HornbeamTestSupport"],

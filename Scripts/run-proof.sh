@@ -5,6 +5,7 @@ set -euo pipefail
 products=$1 what=$2 amount=$3 seed=${4:-1}
 cores=$(nproc)
 share=$(((amount + cores - 1) / cores))
+[ "$what" = soak ] && share=$amount
 
 running=()
 trap '[ ${#running[@]} -eq 0 ] || kill "${running[@]}" 2>/dev/null || true' EXIT

@@ -4,7 +4,7 @@
 
 import PackageDescription
 
-let targets = ["FuzzFile", "FuzzStore", "FuzzKeys", "FuzzText"]
+let targets = ["FuzzFile", "FuzzJournal", "FuzzNode", "FuzzStore", "FuzzKeys", "FuzzRows", "FuzzText"]
 
 let package = Package(
     name: "hornbeam-fuzz",

@@ -100,6 +100,7 @@ extension PageStore {
         let state = PublishedState(transaction: header.transaction, root: header.root)
         let side = WriterSide(file: file, verification: verification, space: space, header: header, state: state)
         try side.loadSpace()
+        if !options.readOnly { verification.foreign.fill(from: side.space, own: side.ownRuns) }
         let store = PageStore(file: file, options: options, side: side)
         side.retired.pin(header.transaction)
         return store

@@ -83,6 +83,12 @@ extension WriterSide {
     private static var worthwhileExtent: Int { 16 }
 
     func takeNode(keeping reserve: SpaceReserve) throws(StorageError) -> UInt64 {
+        let page = try findNode(keeping: reserve)
+        verification.foreign.remove(SectorRun(start: page, count: UInt32(space.pageSectors)))
+        return page
+    }
+
+    private func findNode(keeping reserve: SpaceReserve) throws(StorageError) -> UInt64 {
         let wanted = space.pageSectors
         if leaves(reserve, after: wanted), let page = space.takeNode(minimumFree: Self.worthwhileExtent) { return page }
         do throws(StorageError) {
@@ -97,6 +103,12 @@ extension WriterSide {
     }
 
     func takeRun(_ count: UInt32, keeping reserve: SpaceReserve) throws(StorageError) -> UInt64 {
+        let start = try findRun(count, keeping: reserve)
+        verification.foreign.remove(SectorRun(start: start, count: count))
+        return start
+    }
+
+    private func findRun(_ count: UInt32, keeping reserve: SpaceReserve) throws(StorageError) -> UInt64 {
         if leaves(reserve, after: Int(count)), let start = space.takeRun(count) { return start }
         try grow(by: Int(count) + sectors(of: reserve))
         return try found(space.takeRun(count))

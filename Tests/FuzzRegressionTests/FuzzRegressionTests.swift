@@ -12,16 +12,17 @@ struct FuzzRegressionTests {
     typealias Target = @Sendable (UnsafeRawBufferPointer) -> Void
 
     static let targets: [(name: String, run: Target, rounds: Int)] = [
-        ("FuzzFile", fuzzFile, 60), ("FuzzStore", fuzzStore, 60), ("FuzzKeys", fuzzKeys, 2_000),
+        ("FuzzFile", fuzzFile, 60), ("FuzzJournal", fuzzJournal, 60), ("FuzzNode", fuzzNode, 60),
+        ("FuzzStore", fuzzStore, 60), ("FuzzKeys", fuzzKeys, 2_000), ("FuzzRows", fuzzRows, 2_000),
         ("FuzzText", fuzzText, 150),
     ]
 
-    @Test("Inputs that once failed pass", arguments: targets.indices)
-    func regressions(_ index: Int) throws {
+    @Test("Inputs that once failed, and the seeds, pass", arguments: targets.indices, ["regressions", "seeds"])
+    func regressions(_ index: Int, _ kind: String) throws {
         let target = Self.targets[index]
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
-        let folder = root.appendingPathComponent("fuzz/regressions/\(target.name)")
+        let folder = root.appendingPathComponent("fuzz/\(kind)/\(target.name)")
         let files = (try? FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)) ?? []
         for file in files { try Data(contentsOf: file).withUnsafeBytes { target.run($0) } }
     }

@@ -191,14 +191,55 @@ extension FileParts {
             image.write(bytes, at: record.sector)
         }
     }
+}
 
+// MARK: - Seals
+
+extension FileParts {
     /// Makes a record's checksum right; returns it.
-    package static func seal(record bytes: inout [UInt8]) -> UInt64 {
+    static func seal(record bytes: inout [UInt8]) -> UInt64 {
         let size = Int(truncatingIfNeeded: min(bytes.number(at: 8, as: UInt64.self), UInt64(bytes.count - 64)))
         bytes.set(UInt64(0), at: journalChecksum)
         let header = checksum(bytes[..<64], seed: 0)
         let sum = checksum(bytes[64..<64 + size], seed: header)
         bytes.set(sum, at: journalChecksum)
         return sum
+    }
+
+    /// Whether the newest state needs the page.
+    package func isNeeded(_ page: Int) -> Bool { needed.contains(pages[page].number) }
+}
+
+extension DiskImage {
+    /// Makes a page's checksum right.
+    package mutating func seal(_ page: FileParts.Page) {
+        var bytes = read(page)
+        bytes.set(FileParts.checksum(bytes[8...], seed: page.number), at: 0)
+        write(bytes, at: page.number)
+    }
+
+    /// Makes a header slot's checksum right.
+    package mutating func sealHeader(_ slot: UInt64) {
+        change(slot) { $0.set(FileParts.checksum($0[16...], seed: 0), at: 8) }
+    }
+
+    /// Makes the records' checksums, and what each says of the one before it, right.
+    package mutating func sealJournal(_ records: [FileParts.Record]) {
+        var previous: UInt64?
+        for record in records {
+            var bytes = read(record.sector, record.sectors)
+            if let previous { bytes.set(previous, at: 40) }
+            previous = FileParts.seal(record: &bytes)
+            write(bytes, at: record.sector)
+        }
+    }
+
+    /// Puts another payload into a record, with a right checksum. What it overwrites behind it is lost.
+    package mutating func replaceRecord(_ record: FileParts.Record, payload: [UInt8]) {
+        var bytes = Array(self[record.sector][..<64]) + payload
+        bytes += [UInt8](repeating: 0, count: (4096 - bytes.count % 4096) % 4096)
+        bytes.set(UInt64(payload.count), at: 8)
+        _ = FileParts.seal(record: &bytes)
+        write(bytes, at: record.sector)
     }
 }

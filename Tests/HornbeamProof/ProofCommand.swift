@@ -9,6 +9,7 @@ import HornbeamTestSupport
 package enum ProofCommand {
     /// Runs one proof; the exit status.
     package static func run(_ arguments: [String]) -> Int32 {
+        if arguments.count == 3, arguments[0] == "soak-child" { return child(arguments[1], arguments[2]) }
         guard arguments.count >= 2, let amount = Int(arguments[1]), amount > 0 else { return usage() }
         let seed = arguments.count > 2 ? UInt64(arguments[2]) : SeededGenerator.seed
         guard let seed else { return usage() }
@@ -16,6 +17,8 @@ package enum ProofCommand {
             switch arguments[0] {
             case "crash": try crash(amount, seed)
             case "hostile": try hostile(amount, seed)
+            case "faults": try faults(amount, seed)
+            case "soak": try soak(minutes: amount, seed)
             default: return usage()
             }
             return 0
@@ -32,7 +35,7 @@ package enum ProofCommand {
     }
 
     private static func usage() -> Int32 {
-        say("usage: hornbeam-proof crash STATES [SEED] | hostile MUTATIONS [SEED]")
+        say("usage: hornbeam-proof crash STATES | hostile MUTATIONS | faults FAULTS | soak MINUTES, each with [SEED]")
         return 64
     }
 
@@ -45,6 +48,42 @@ package enum ProofCommand {
             say("seed \(seed): \(proof.total) of \(states) crash states, \(proof.lives) lives")
         }
         say("seed \(seed): \(proof.total) crash states \(proof.states) of \(proof.lives) lives, none wrong")
+    }
+
+    private static func faults(_ faults: Int, _ seed: UInt64) throws {
+        let proof = try FaultProof(seed: seed)
+        var shown = 0
+        try proof.run(faults: faults) { proof in
+            alarm(60)
+            guard proof.total - shown >= 10_000 else { return }
+            shown = proof.total
+            say("seed \(seed): \(proof.total) of \(faults) faults, \(proof.lives) lives")
+        }
+        alarm(0)
+        let counts = SimulatedDisk.Operation.allCases.compactMap { operation in
+            proof.struck[operation].map { "\(operation) \($0) (\(proof.failed[operation] ?? 0) refused writes after)" }
+        }
+        say(
+            "seed \(seed): \(proof.total) faults in \(proof.lives) lives, none wrong: \(counts.joined(separator: ", "))"
+        )
+    }
+
+    private static func soak(minutes: Int, _ seed: UInt64) throws {
+        var soak = try Soak(program: "/proc/self/exe", seed: seed)
+        try soak.run(minutes: Double(minutes)) {
+            say("seed \(seed): \($0.kills) kills, \($0.commits) numbers found again")
+        }
+        say("seed \(seed): \(soak.kills) kills in \(minutes) minutes, \(soak.commits) numbers found again, none lost")
+    }
+
+    /// Ends by a kill, or says why it ended.
+    private static func child(_ path: String, _ seed: String) -> Int32 {
+        do {
+            try Soak.child(path: path, seed: UInt64(seed) ?? 1)
+        } catch {
+            say("\(error)")
+        }
+        return 1
     }
 
     private static func hostile(_ mutations: Int, _ seed: UInt64) throws {

@@ -33,15 +33,24 @@ package final class Workload: @unchecked Sendable {
         digests = [model.digest]
     }
 
-    /// How a store is opened whose life this is: small pages, and often checkpoints soon.
+    /// How a store is opened whose life this is: small pages, often checkpoints soon, sometimes without a mapping and
+    /// with hardly any memory.
     package static func options(seed: UInt64) -> StoreOptions {
         var options = StoreOptions()
         options.pageSize = 4096
         options.checkpointBytes = [0, 24 << 10, 64 << 10, 200 << 10][Int(seed % 4)]
+        options.access = seed / 4 % 3 == 0 ? .read : .mapped
+        options.cacheBytes = seed / 16 % 2 == 0 ? 128 << 10 : 1 << 20
         return options
     }
 
     package var committed: Int { digests.count - 1 }
+
+    /// Of the last acknowledged commit.
+    package var visibleDigest: UInt64 { model.digest }
+
+    /// Forgets the snapshots of a store that is given up.
+    package func letGo() { held.removeAll() }
 
     /// The life goes on after a crash in a store that was found in state `index`.
     package func resume(at index: Int, _ store: TreeStore) throws {
@@ -85,6 +94,9 @@ package final class Workload: @unchecked Sendable {
         case 34..<36:
             lastStep = "end a snapshot"
             if !held.isEmpty { try check(held.remove(at: random.below(held.count))) }
+        case 36:
+            lastStep = "compact"
+            try store.compact(stepPages: 4)
         default: try transaction(store, "put", changes: 1)
         }
     }

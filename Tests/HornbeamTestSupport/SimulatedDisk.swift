@@ -37,7 +37,7 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
         case write, writeThrough, sync, grow, shrink, link, directorySync
     }
 
-    /// When a fault happens.
+    /// When a fault happens: at the first call from `call` on that is of one of the kinds.
     package struct Plan: Sendable {
         package var call: Int
         package var fault: Fault
@@ -72,6 +72,8 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
     package var calls: Int { state.withLock { $0.operations.count } }
     /// All of them, in order.
     package var operations: [Operation] { state.withLock { $0.operations } }
+    /// Calls that failed by the plan that is set.
+    package var struck: [Operation] { state.withLock { $0.struck } }
     package var hasCrashed: Bool { state.withLock { $0.hasCrashed } }
     package var plan: Plan? {
         get { state.withLock { $0.plan } }

@@ -11,7 +11,11 @@ extension SimulatedDisk {
     struct State: ~Copyable {
         var operations: [Operation] = []
         var hasCrashed = false
-        var plan: Plan?
+        var plan: Plan? {
+            didSet { struck = [] }
+        }
+        /// Calls that the plan let fail.
+        var struck: [Operation] = []
         var sizeLimit = UInt64.max
         var unreadable: Range<UInt64>?
         var whenCalled: (@Sendable (SimulatedDisk) -> Void)?
@@ -40,9 +44,10 @@ extension SimulatedDisk.State {
 
     /// The fault of the call that was just counted.
     mutating func dueFault(_ operation: SimulatedDisk.Operation) -> SimulatedDisk.Fault? {
-        guard let plan, plan.operations?.contains(operation) ?? true else { return nil }
-        let call = operations.count
-        guard call == plan.call || (plan.isLasting && call > plan.call) else { return nil }
+        guard let plan, operations.count >= plan.call, plan.operations?.contains(operation) ?? true,
+            plan.isLasting || struck.isEmpty
+        else { return nil }
+        struck.append(operation)
         return plan.fault
     }
 

@@ -18,6 +18,8 @@ final class Verification: Sendable {
     let cache: PageCache
     private let bitmap: Mapping?
     private let structure: PageStore.StructureCheck
+    /// Where no page of a tree can be.
+    let foreign = ForeignSectors()
     /// Sectors of the file, for range checks. Shrinks only where no snapshot has pages.
     private let fileSectors = Atomic<UInt64>(0)
 
@@ -92,6 +94,7 @@ final class Verification: Sendable {
             return page
         }
         try checkBirth(expected, newestBirth)
+        try checkIsTrees(expected)
         try checkWhole(page, start, expected)
         mark(expected.number)
         return page
@@ -101,6 +104,7 @@ final class Verification: Sendable {
     func checkPlace(_ expected: Expectation, newestBirth: UInt64) throws(StorageError) {
         try checkIsInFile(expected)
         try checkBirth(expected, newestBirth)
+        try checkIsTrees(expected)
     }
 
     /// Reads the page into `buffer`, which has its size, and checks the rest.
@@ -133,6 +137,13 @@ final class Verification: Sendable {
             expected.number >= FileFormat.reservedSectors, expected.number < end,
             UInt64(expected.sectors) <= end - expected.number
         else { throw Self.corrupt(expected, "it lies outside of the file (\(expected.sectors) sectors)") }
+    }
+
+    private func checkIsTrees(_ expected: Expectation) throws(StorageError) {
+        let run = SectorRun(start: expected.number, count: expected.sectors)
+        guard !foreign.containsAny(of: run) else {
+            throw Self.corrupt(expected, "a tree refers to it, but that place is free or the store's own")
+        }
     }
 
     private func checkBirth(_ expected: Expectation, _ newestBirth: UInt64) throws(StorageError) {

@@ -142,6 +142,7 @@ struct CheckpointPlan {
 
     private mutating func keep(_ run: SectorRun, _ side: WriterSide) {
         side.space.reserve(run)
+        side.verification.foreign.insert(run)
         taken.append(run)
     }
 

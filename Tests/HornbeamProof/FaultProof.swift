@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls that fail. A life of a workload goes on while calls to the file fail with one error number or another, once or
+// for a while, in the workload, in recovery and at the close. After a failed write the same handle goes on; after a
+// failed sync it refuses writes until it is reopened; whatever happens, what was acknowledged is there, and nothing of
+// what failed.
+
+import Glibc
+import HornbeamPages
+package import HornbeamTestSupport
+import HornbeamTree
+
+/// Faults injected into random lives.
+package final class FaultProof {
+    /// Faults that struck, by the call they struck.
+    package private(set) var struck: [SimulatedDisk.Operation: Int] = [:]
+    /// Handles that refused writes afterwards.
+    package private(set) var failed: [SimulatedDisk.Operation: Int] = [:]
+    package private(set) var lives = 0
+    package var total: Int { struck.values.reduce(0, +) }
+
+    private let seed: UInt64
+    private var random: SeededGenerator
+    private var workload: Workload
+    private var options: StoreOptions
+    private var disk: SimulatedDisk
+    private var store: TreeStore?
+    /// The fault that may have struck since it was last looked at.
+    private var armed: SimulatedDisk.Plan?
+
+    package static let codes = [EIO, ENOSPC, EINTR, EDQUOT, EROFS, EFBIG, EAGAIN, ENOMEM]
+    private static let stepsOfALife = 60
+
+    package init(seed: UInt64) throws {
+        self.seed = seed
+        random = SeededGenerator(seed: seed)
+        workload = Workload(seed: seed)
+        options = Workload.options(seed: seed)
+        disk = try SimulatedDisk()
+    }
+
+    /// Lives until `wanted` faults struck.
+    package func run(faults wanted: Int, progress: (FaultProof) -> Void = { _ in }) throws {
+        while total < wanted {
+            lives += 1
+            do {
+                try live(until: wanted)
+            } catch {
+                let fault = armed.map { "\($0.fault) at call \($0.call) of \(disk.calls)\($0.isLasting ? " on" : "")" }
+                throw ProofFailure(
+                    """
+                    seed \(seed), life \(lives), step \(workload.steps) (\(workload.lastStep)), \
+                    \(fault ?? "no fault"): \(error)
+                    """)
+            }
+            progress(self)
+        }
+    }
+
+    private func live(until wanted: Int) throws {
+        let own = random.next()
+        options = Workload.options(seed: own)
+        workload = Workload(seed: own)
+        disk = try SimulatedDisk()
+        store = try TreeStore.open(file: disk, options: options)
+        for _ in 0..<Self.stepsOfALife where total < wanted {
+            if armed == nil, random.oneIn(2) { arm() }
+            try step()
+            try settle()
+        }
+        try workload.finish()
+        try end()
+    }
+
+    // MARK: Faults
+
+    private func arm() {
+        let operations: [Set<SimulatedDisk.Operation>?] = [nil, [.write], [.writeThrough], [.sync], [.grow]]
+        armed = SimulatedDisk.Plan(
+            call: disk.calls + 1 + random.below(6), fault: .error(Self.codes[random.below(Self.codes.count)]),
+            isLasting: random.oneIn(4), operations: operations[random.below(operations.count)])
+        disk.plan = armed
+    }
+
+    private func step() throws {
+        guard let store else { return }
+        do {
+            try workload.step(store)
+        } catch let error as StorageError {
+            try expect(!disk.struck.isEmpty, "an error without a fault: \(error)")
+            if case .corrupt = error { throw error }
+        }
+    }
+
+    /// Once a fault struck: it goes away, and the store must be what it promises to be.
+    private func settle() throws {
+        let struck = disk.struck
+        guard let first = struck.first, let plan = armed else { return }
+        if plan.isLasting, !random.oneIn(3) { return }
+        self.struck[first, default: 0] += 1
+        disk.plan = nil
+        guard let store else { return }
+        try expect(
+            try store.digest() == workload.visibleDigest, "the visible state isn't that of the last acknowledged commit"
+        )
+        if try isFailed(store) {
+            failed[first, default: 0] += 1
+            // After a failed write nothing is unknown, once it is done again or taken back.
+            try expect(plan.isLasting || first == .sync, "a single failed \(first) made the store refuse writes")
+            try reopen()
+        } else if struck.contains(.sync) {
+            try expect(false, "a failed sync, and the store goes on")
+        } else {
+            try expectSound(store)
+        }
+        if random.oneIn(4) { try verifyImages() }
+        armed = nil
+    }
+
+    /// Whether the handle refuses writes; then it must make no call.
+    private func isFailed(_ store: TreeStore) throws -> Bool {
+        let calls = disk.calls
+        do {
+            try store.beginWrite().abort()
+            return false
+        } catch StorageError.failed {
+            do {
+                try store.checkpoint()
+                throw ProofFailure("a failed store makes checkpoints")
+            } catch StorageError.failed {}
+            try expect(disk.calls == calls, "a failed store still calls the file")
+            return true
+        }
+    }
+
+    // MARK: Afterwards
+
+    private func expectSound(_ store: TreeStore) throws {
+        var problems: [String] = []
+        let isSound = try store.check { problems.append($0) }
+        try expect(isSound && problems.isEmpty, "check: \(problems.joined(separator: "; "))")
+    }
+
+    /// What a power failure or a kill would leave right now.
+    private func verifyImages() throws {
+        let newest = workload.committed
+        let images: [(DiskImage?, Int)] = [
+            (disk.image(after: PowerLoss(seed: random.next(), hasGarbage: true)), workload.durable),
+            (disk.imageAfterKill(), max(workload.durable, workload.written)),
+        ]
+        for (image, least) in images {
+            let again = try TreeStore.open(file: try SimulatedDisk(image), options: options)
+            let digest = try again.digest()
+            try expect(
+                workload.digests[least...newest].contains(digest), "after a crash: not the state of commit \(least)…")
+            try expectSound(again)
+        }
+    }
+
+    /// The process gives the handle up; the file is opened again, sometimes at the first attempt failing.
+    private func reopen() throws {
+        let isLost = random.oneIn(2)
+        let image = isLost ? disk.image(after: PowerLoss(seed: random.next())) : disk.imageAfterKill()
+        let least = isLost ? workload.durable : max(workload.durable, workload.written)
+        store = nil
+        workload.letGo()
+        disk = try SimulatedDisk(image?.flattened())
+        while store == nil {
+            let plan = SimulatedDisk.Plan(call: disk.calls + 1 + random.below(12), fault: .error(EIO))
+            disk.plan = random.oneIn(3) ? plan : nil
+            do throws(StorageError) {
+                store = try TreeStore.open(file: disk, options: options)
+            } catch {
+                try expect(!disk.struck.isEmpty, "an opening failed without a fault: \(error)")
+                if case .failed = error { throw ProofFailure("an opening that fails with .failed: \(error)") }
+                disk = try SimulatedDisk(disk.imageAfterKill()?.flattened())
+            }
+        }
+        disk.plan = nil
+        guard let store else { return }
+        let digest = try store.digest()
+        guard let found = (least...workload.committed).first(where: { workload.digests[$0] == digest }) else {
+            throw ProofFailure("after reopening: not the state of commit \(least)…\(workload.committed)")
+        }
+        try workload.resume(at: found, store)
+        try expectSound(store)
+    }
+
+    /// Closing may fail; what was committed is there.
+    private func end() throws {
+        guard let store else { return }
+        if random.oneIn(2), armed == nil { arm() }
+        let digest = try store.digest()
+        var isClosed = true
+        do { try store.close() } catch { isClosed = false }
+        // What is known to be failed closes without another word.
+        if !disk.struck.isEmpty { isClosed = false }
+        let again = try TreeStore.open(file: try SimulatedDisk(disk.imageAfterKill()), options: options)
+        let least = max(workload.durable, workload.written)
+        let found = try again.digest()
+        let isRight = isClosed ? found == digest : workload.digests[least...].contains(found)
+        try expect(isRight, "after closing\(isClosed ? "" : " failed"): another state")
+        try expectSound(again)
+        armed = nil
+    }
+}
