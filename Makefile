@@ -66,6 +66,8 @@ soak: deps
 
 # Readers and writers under the thread sanitizer.
 tsan: deps
+	$(SWIFT) build --sanitize=thread --scratch-path .build/tsan --product hornbeam-proof
+	TSAN_OPTIONS=halt_on_error=1 .build/tsan/debug/hornbeam-proof threads 4 $(SEED)
 	$(SWIFT) build --build-tests --sanitize=thread --scratch-path .build/tsan
 	TSAN_OPTIONS=halt_on_error=1 $(SWIFT) test --skip-build --sanitize=thread --scratch-path .build/tsan \
 	    --filter 'ConcurrencyProofTests|PageStoreTests|GroupCommit|BackgroundCheckpoint|PageCache|DatabaseTests'

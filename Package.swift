@@ -64,11 +64,12 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
+        .systemLibrary(name: "CLZ4", pkgConfig: "liblz4", providers: [.apt(["liblz4-dev"])]),
         .systemLibrary(name: "CICU", pkgConfig: "icu-i18n", providers: [.apt(["libicu-dev"])]),
         .target(name: "CHornbeamShims"),
 
         .target(
-            name: "HornbeamPages", dependencies: ["CHornbeamShims", "CXXHash"], swiftSettings: engineSettings),
+            name: "HornbeamPages", dependencies: ["CHornbeamShims", "CLZ4", "CXXHash"], swiftSettings: engineSettings),
         .target(name: "HornbeamTree", dependencies: ["HornbeamPages"], swiftSettings: engineSettings),
         .target(name: "HornbeamKeys", dependencies: ["CICU"], swiftSettings: engineSettings),
         .target(

@@ -6,7 +6,14 @@ cd "$(dirname "$0")/.."
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || targets=(FuzzFile FuzzJournal FuzzNode FuzzStore FuzzKeys FuzzRows FuzzText)
 
-${SWIFT:-swift} build --package-path fuzz -c release --sanitize=fuzzer
+# The system's gold breaks on the targets' debug information; the toolchain has its own linker. The macro's plugin, too,
+# is given the fuzzer's main, for which it needs a target that nobody calls: its own main comes first.
+mkdir -p fuzz/.build
+echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | gcc -x c -c - -o fuzz/.build/no-target.o
+rm -f fuzz/.build/no-target.a
+ar -cr fuzz/.build/no-target.a fuzz/.build/no-target.o
+${SWIFT:-swift} build --package-path fuzz -c release --sanitize=fuzzer -Xswiftc -use-ld=lld \
+    -Xlinker -z -Xlinker muldefs -Xlinker "$PWD/fuzz/.build/no-target.a"
 
 fuzz() {
     local target=$1 log=fuzz/.build/$1.log

@@ -145,15 +145,18 @@ extension PageStore {
             try file.write(Bytes(start: first.bytes, count: bytes), at: first.run.byteOffset)
         }
         // These bytes were made and sealed here: readers need not verify them again.
-        for frame in frames { verification.mark(frame.run.start) }
+        for frame in frames where PageHeader(reading: UnsafeRawPointer(frame.bytes)).flags == 0 {
+            verification.mark(frame.run.start)
+        }
     }
 
     #if HORNBEAM_CHECKS
         /// The other half of the check on first touch: a page that would be refused must not be published.
         private func checkFrames() throws(StorageError) {
             for frame in side.frames.inFileOrder() {
-                let kind = PageHeader(reading: UnsafeRawPointer(frame.bytes)).kind
-                guard let kind = PageKind(rawValue: kind), kind == .leaf || kind == .branch else { continue }
+                let header = PageHeader(reading: UnsafeRawPointer(frame.bytes))
+                guard let kind = PageKind(rawValue: header.kind), kind == .leaf || kind == .branch, header.flags == 0
+                else { continue }
                 if let problem = verification.structureProblem(Bytes(frame.buffer), kind) {
                     // A defect of the engine, or the outcome of changing pages that somebody forged.
                     throw .corrupt(Corruption(page: frame.run.start, reason: "it would be made wrong: \(problem)"))

@@ -29,7 +29,7 @@ package enum FileFormat {
     static var initialFileSectors: UInt64 { initialJournalFirst + initialJournalSectors }
 
     static var minimumPageSize: Int { 4096 }
-    static var maximumPageSize: Int { 65_536 }
+    package static var maximumPageSize: Int { 65_536 }
     /// A long value page: 4 GiB of content, the checksums of its blocks, and its header.
     package static var maximumPageSectors: UInt32 { (1 << 20) + 129 }
 

@@ -3,6 +3,7 @@
 
 extension UnsafeRawPointer {
     func u8(_ offset: Int) -> UInt8 { loadUnaligned(fromByteOffset: offset, as: UInt8.self) }
+    func u16(_ offset: Int) -> UInt16 { UInt16(littleEndian: loadUnaligned(fromByteOffset: offset, as: UInt16.self)) }
     func u32(_ offset: Int) -> UInt32 { UInt32(littleEndian: loadUnaligned(fromByteOffset: offset, as: UInt32.self)) }
     func u64(_ offset: Int) -> UInt64 { UInt64(littleEndian: loadUnaligned(fromByteOffset: offset, as: UInt64.self)) }
 }

@@ -8,9 +8,11 @@ extension PageStore {
     package func verifyWholePage(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8, sectors: UInt32? = nil
     ) throws(StorageError) {
+        let stored = PagePointer.sectors(number)
         let expected = Verification.Expectation(
-            number: number, birth: birth, kind: kind, level: level,
-            sectors: sectors ?? UInt32(pageSize / FileFormat.sectorSize))
+            number: PagePointer.number(number), birth: birth, kind: kind, level: level,
+            sectors: sectors ?? (stored > 0 ? stored : UInt32(pageSize / FileFormat.sectorSize)),
+            isCompressible: kind == .leaf && stored > 0 && stored <= CompressedPage.maximumSectors)
         try verification.withWhole(expected) { (_) throws(StorageError) in }
     }
 
@@ -23,6 +25,35 @@ extension PageStore {
             Verification.Expectation(
                 number: number, birth: birth, kind: kind, level: level,
                 sectors: sectors ?? UInt32(pageSize / FileFormat.sectorSize)), body)
+    }
+
+    /// Bytes of the largest node.
+    package static var largestNode: Int { FileFormat.maximumPageSize }
+
+    /// Copies a leaf of a compressed tree to `buffer`, which has room for the largest node, as the tree sees it: raw.
+    /// Checked as on its first touch. Its size.
+    package func copyWholeLeaf(
+        _ pointer: UInt64, birth: UInt64, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(StorageError) -> Int {
+        let sectors = PagePointer.sectors(pointer)
+        let expected = Verification.Expectation(
+            number: PagePointer.number(pointer), birth: birth, kind: .leaf, level: 0, sectors: sectors,
+            isCompressible: sectors <= CompressedPage.maximumSectors)
+        return try verification.withWhole(expected) { (stored) throws(StorageError) in
+            guard let start = stored.baseAddress, PageHeader(reading: start).flags == PageLayout.compressed else {
+                guard stored.count <= buffer.count else {
+                    throw .corrupt(Corruption(page: expected.number, reason: "it is larger than any node"))
+                }
+                buffer.copyMemory(from: stored)
+                return stored.count
+            }
+            let size = CompressedPage.rawSize(of: stored) ?? 0
+            guard size <= buffer.count else {
+                throw .corrupt(Corruption(page: expected.number, reason: "it is larger than any node"))
+            }
+            try verification.decode(stored, expected, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<size]))
+            return size
+        }
     }
 
     /// What `check` begins with: a snapshot of the newest state, the account of its space, and what is wrong with the

@@ -6,7 +6,7 @@
 //        8    8  birth: the transaction that wrote it (space map and directory: the checkpoint's number)
 //       16    1  kind
 //       17    1  level: 0 for a leaf, its height for a branch
-//       18    2  flags, zero
+//       18    2  flags: bit 0 for a compressed page
 //       20    4  size in sectors
 
 /// Byte offsets in a page's header.
@@ -18,6 +18,8 @@ package enum PageLayout {
     @inlinable package static var level: Int { 17 }
     @inlinable package static var flags: Int { 18 }
     @inlinable package static var sectors: Int { 20 }
+    /// The flag of a compressed page; no other is known.
+    static var compressed: UInt16 { 1 }
     /// Where the content of the page's kind starts.
     @inlinable package static var headerSize: Int { 24 }
 }
@@ -50,6 +52,7 @@ struct PageHeader {
     var birth: UInt64
     var kind: UInt8
     var level: UInt8
+    var flags: UInt16
     var sectors: UInt32
 
     /// `page` has at least `PageLayout.headerSize` readable bytes.
@@ -58,6 +61,7 @@ struct PageHeader {
         birth = page.u64(PageLayout.birth)
         kind = page.u8(PageLayout.kind)
         level = page.u8(PageLayout.level)
+        flags = page.u16(PageLayout.flags)
         sectors = page.u32(PageLayout.sectors)
     }
 

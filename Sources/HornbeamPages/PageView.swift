@@ -27,10 +27,11 @@ package final class PageView {
     /// Births of pages that lie in frames: the open transaction's; no page's in a reader.
     @usableFromInline let frameBirth: UInt64
 
-    private let frames: FrameTable?
+    let frames: FrameTable?
+    let unplaced: UnplacedLeaves?
     /// Keeps the mapping and the bits alive.
     let store: PageStore
-    private let mapping: Mapping?
+    let mapping: Mapping?
     /// The pinned state; nil once it is unpinned, and in the writer's view.
     private var pinned: PublishedState?
 
@@ -47,11 +48,14 @@ package final class PageView {
         mapping = store.verification.mapping
         frameBirth = .max
         frames = nil
+        unplaced = nil
         pinned = state
     }
 
     /// The writer's view. It needs no pin: only its own commit could free what it sees.
-    init(store: PageStore, state: PublishedState, number: UInt64, frames: FrameTable) {
+    init(
+        store: PageStore, state: PublishedState, number: UInt64, frames: FrameTable, unplaced: UnplacedLeaves
+    ) {
         self.store = store
         pageSize = store.pageSize
         transaction = state.transaction
@@ -63,6 +67,7 @@ package final class PageView {
         mapping = store.verification.mapping
         frameBirth = number
         self.frames = frames
+        self.unplaced = unplaced
         pinned = nil
     }
 
@@ -118,6 +123,7 @@ package final class PageView {
     package func unverifiedPage(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
     ) throws(StorageError) -> UnsafeRawPointer {
+        if PagePointer.sectors(number) != 0 { return try compressibleLeaf(number, birth: birth, kind, level) }
         let sectors = UInt32(pageSize / FileFormat.sectorSize)
         let expected = Verification.Expectation(
             number: number, birth: birth, kind: kind, level: level, sectors: sectors)
@@ -158,7 +164,7 @@ package final class PageView {
         return try store.verification.page(expected, in: mapping, newestBirth: transaction)
     }
 
-    private func start(
+    func start(
         of bytes: Bytes, _ expected: Verification.Expectation
     ) throws(StorageError) -> UnsafeRawPointer {
         guard let start = bytes.baseAddress else {

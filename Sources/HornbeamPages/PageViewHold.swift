@@ -75,20 +75,36 @@ extension PageView {
 
     /// The page, read by way of the cache and held.
     func held(_ expected: Verification.Expectation) throws(StorageError) -> Bytes {
-        let hold = self.hold ?? PageHold(cache: store.cache, isWriter: frameBirth != .max)
-        self.hold = hold
-        if let page = store.cache.find(expected.number, birth: expected.birth) {
-            PageHold.increment(hold.hits)
-            hold.push(page, at: heldCount)
-            heldCount += 1
+        if let page = findHeld(expected) {
             try Verification.checkIdentity(page.pointee.buffer, expected)
             return Bytes(page.pointee.buffer)
         }
-        let page = try load(expected)
+        return Bytes(hold(try load(expected)).pointee.buffer)
+    }
+
+    private func usedHold() -> PageHold {
+        let hold = self.hold ?? PageHold(cache: store.cache, isWriter: frameBirth != .max)
+        self.hold = hold
+        return hold
+    }
+
+    /// The page, held, if it is in the cache. What it is must be compared with what the parent says.
+    func findHeld(_ expected: Verification.Expectation) -> CachedPage? {
+        guard let page = store.cache.find(expected.number, birth: expected.birth) else { return nil }
+        let hold = usedHold()
+        PageHold.increment(hold.hits)
+        hold.push(page, at: heldCount)
+        heldCount += 1
+        return page
+    }
+
+    /// Holds a page that was just loaded.
+    func hold(_ page: CachedPage) -> CachedPage {
+        let hold = usedHold()
         PageHold.increment(hold.misses)
         hold.push(page, at: heldCount)
         heldCount += 1
-        return Bytes(page.pointee.buffer)
+        return page
     }
 
     private func load(_ expected: Verification.Expectation) throws(StorageError) -> CachedPage {

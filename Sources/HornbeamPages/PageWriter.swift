@@ -15,19 +15,20 @@ package final class PageWriter {
     package var root: RootRecord
 
     let store: PageStore
-    private let side: WriterSide
+    let side: WriterSide
     /// Pages of earlier transactions that this one does without.
     private(set) var freed: [RetiredPages.Page] = []
     /// Sectors that this transaction must leave free, so that a checkpoint can always be written.
     private let reserve: SpaceReserve
-    private var isOpen = true
+    private(set) var isOpen = true
 
     /// A transaction with this number on top of `state`. The caller has the turn.
     init(store: PageStore, side: WriterSide, state: PublishedState, number: UInt64, reserve: SpaceReserve) {
         self.store = store
         self.side = side
         self.reserve = reserve
-        view = PageView(store: store, state: state, number: number, frames: side.frames)
+        view = PageView(
+            store: store, state: state, number: number, frames: side.frames, unplaced: side.unplaced)
         birth = number
         root = state.root
         side.space.restartNodeCursor()
@@ -36,7 +37,7 @@ package final class PageWriter {
     deinit { abort() }
 
     /// Bytes of its pages in memory.
-    package var dirtyBytes: Int { side.frames.liveBytes }
+    package var dirtyBytes: Int { side.frames.liveBytes + side.unplaced.liveBytes }
 
     /// Whether commit has anything to write.
     var hasChanges: Bool { dirtyBytes > 0 || !freed.isEmpty || root != view.root }
@@ -65,8 +66,12 @@ package final class PageWriter {
                 what: "a page", size: Int(sectors) * FileFormat.sectorSize,
                 limit: Int(FileFormat.maximumPageSectors) * FileFormat.sectorSize)
         }
-        let run = SectorRun(start: try side.takeRun(sectors, keeping: reserve), count: sectors)
+        let run = SectorRun(start: try takeRun(sectors), count: sectors)
         return Frame(run: run, bytes: side.frames.add(run), isLive: true)
+    }
+
+    func takeRun(_ sectors: UInt32) throws(StorageError) -> UInt64 {
+        try side.takeRun(sectors, keeping: reserve)
     }
 
     /// The frame of a page born in this transaction; nil for any other page.
@@ -78,6 +83,10 @@ package final class PageWriter {
     ) throws(StorageError) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
         let source = try view.page(number, birth: birth, kind: kind, level: level)
         if birth == self.birth, let own = frame(number) { return (number, own) }
+        // A verified leaf of another size, which only a forged parent takes for a node page.
+        guard Int(PageHeader(reading: source).sectors) == side.space.pageSectors else {
+            throw .corrupt(Corruption(page: number, reason: "it is not of a node page's size"))
+        }
         let frame = try newFrame(sectors: nil)
         frame.bytes.copyMemory(from: source, byteCount: view.pageSize)
         PageHeader.write(to: frame.bytes, birth: self.birth, kind: kind, level: level, sectors: frame.run.count)
@@ -89,6 +98,15 @@ package final class PageWriter {
     /// use, or not a tree's, is `.corrupt`.
     package func free(_ number: UInt64, birth: UInt64, sectors: UInt32?) throws(StorageError) {
         guard isOpen else { throw .invalid("the transaction has ended") }
+        if PagePointer.isUnplaced(number) {
+            guard side.unplaced.find(number) != nil else {
+                throw .corrupt(Corruption(page: number, reason: "a tree refers to a leaf that is not in memory"))
+            }
+            return side.unplaced.free(number)
+        }
+        if PagePointer.sectors(number) > 0 {
+            return try free(PagePointer.number(number), birth: birth, sectors: PagePointer.sectors(number))
+        }
         let run = SectorRun(start: number, count: sectors ?? UInt32(side.space.pageSectors))
         if birth == self.birth, let frame = side.frames.find(number), frame.run == run {
             side.frames.free(number, keepPlace: sectors == nil)
@@ -173,6 +191,7 @@ package final class PageWriter {
     private func end() {
         releaseUnused()
         side.frames.removeAll()
+        side.unplaced.removeAll()
         freed.removeAll()
         isOpen = false
         #if HORNBEAM_CHECKS

@@ -17,6 +17,7 @@ final class WriterSide {
     var space: SpaceMap
     var retired = RetiredPages()
     let frames = FrameTable()
+    let unplaced = UnplacedLeaves()
     /// Former newest states that may still have readers; each is pinned in `retired` once.
     var older: [PublishedState] = []
     /// The last durable checkpoint, and where its space pages lie.

@@ -68,7 +68,7 @@ struct TreeCheck {
     private mutating func problem(_ text: String) { problems.append(text) }
 
     private mutating func problem(_ page: UInt64, _ reason: String, _ keys: KeyRange = KeyRange()) {
-        problem(Corruption(page: page, tree: name, keys: keys.description, reason: reason).description)
+        problem(Corruption(page: PagePointer.number(page), tree: name, keys: keys.description, reason: reason).description)
     }
 
     private mutating func problem(_ error: StorageError, _ keys: KeyRange) {
@@ -95,10 +95,11 @@ struct TreeCheck {
     private mutating func node(
         _ record: ChildRecord, level: Int, bounds: KeyRange, each: (NodeView, Int) -> Void
     ) {
-        let sectors = UInt32(view.pageSize / 4096)
+        let stored = PagePointer.sectors(record.page)
+        let sectors = stored > 0 ? stored : UInt32(view.pageSize / FileFormat.sectorSize)
         let mark = view.heldMark
         defer { view.letGo(to: mark) }
-        guard take(record.page, sectors, bounds) else { return }
+        guard take(PagePointer.number(record.page), sectors, bounds) else { return }
         let node: NodeView
         do throws(StorageError) {
             try pages.verifyWholePage(

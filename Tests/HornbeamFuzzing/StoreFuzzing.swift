@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz target: operations on a store beside a simple model, with faults and crashes. The workload's invariant: after
-// reopening, the store is the model as of the last acknowledged commit, or of the one under way.
+// Fuzz target: operations on a store beside a simple model, with faults and crashes. After each of them the store is
+// the model as of the last acknowledged commit, or of the one whose outcome is open, and sound.
 
 import Glibc
 import HornbeamPages
+import HornbeamProof
 import HornbeamTestSupport
 import HornbeamTree
 
 /// Reads operations from `input` and runs them.
 public func fuzzStore(_ input: UnsafeRawBufferPointer) {
     guard var run = StoreRun(input) else { return }
-    run.run()
+    do {
+        try run.run()
+    } catch {
+        preconditionFailure("\(error)")
+    }
 }
 
 private struct StoreRun {
@@ -19,13 +24,24 @@ private struct StoreRun {
     private var disk: SimulatedDisk
     private var store: TreeStore
     /// What the last acknowledged commit left.
-    private var committed: [[UInt8]: [UInt8]] = [:]
+    private var committed = ModelStore()
+    /// Whether a fault was armed since the store was opened.
+    private var isFaulty = false
+    private static let names = ["a", "b", "c", "d"]
 
     init?(_ input: UnsafeRawBufferPointer) {
-        guard let disk = try? SimulatedDisk(), let store = try? TreeStore.open(file: disk) else { return nil }
+        guard let disk = try? SimulatedDisk(), let store = try? TreeStore.open(file: disk, options: Self.options) else {
+            return nil
+        }
         self.input = input
         self.disk = disk
         self.store = store
+    }
+
+    private static var options: StoreOptions {
+        var options = StoreOptions()
+        options.pageSize = 4096
+        return options
     }
 
     private mutating func byte() -> UInt8? {
@@ -34,73 +50,101 @@ private struct StoreRun {
         return input[place]
     }
 
-    mutating func run() {
+    mutating func run() throws {
         while let operation = byte() {
             switch operation & 7 {
-            case 0: crash(seed: UInt64(byte() ?? 0))
-            case 1: try? store.checkpoint()
-            case 2: disk.plan = .init(call: disk.calls + 1 + Int(byte() ?? 0) % 40, fault: .crash)
-            case 3: disk.plan = .init(call: disk.calls + 1 + Int(byte() ?? 0) % 40, fault: .error(EIO))
-            default: transaction(Int(operation >> 3) + 1)
+            case 0: try reopen(seed: UInt64(byte() ?? 0), maybe: nil)
+            case 1: try tolerate { (store) throws(StorageError) in try store.checkpoint() }
+            case 2: arm(.crash)
+            case 3: arm(.error([EIO, ENOSPC][Int(operation >> 3) & 1]))
+            default: try transaction(Int(operation >> 3) + 1)
             }
         }
         disk.plan = nil
-        crash(seed: 1)
+        try reopen(seed: 1, maybe: nil)
     }
 
-    private mutating func transaction(_ changes: Int) {
+    private mutating func arm(_ fault: SimulatedDisk.Fault) {
+        isFaulty = true
+        disk.plan = .init(call: disk.calls + 1 + Int(byte() ?? 0) % 40, fault: fault)
+    }
+
+    /// An error must have a fault behind it.
+    private func tolerate(_ body: (TreeStore) throws(StorageError) -> Void) throws {
+        do throws(StorageError) { try body(store) } catch { try checkCause(of: error) }
+    }
+
+    private func checkCause(of error: StorageError) throws {
+        guard isFaulty else { throw ProofFailure("an error without a fault: \(error)") }
+    }
+
+    // MARK: Transactions
+
+    private mutating func transaction(_ changes: Int) throws {
         var model = committed
         do throws(StorageError) {
             let transaction = try store.beginWrite()
-            guard let tree = try transaction.tree("fuzz", create: true) else { return }
-            for _ in 0..<changes {
-                guard let kind = byte(), let number = byte() else { break }
-                let key = Array("key \(number & 63)".utf8)
-                if kind & 3 == 0 {
-                    let was = try transaction.delete(tree, key)
-                    precondition(was == (model.removeValue(forKey: key) != nil), "delete")
-                } else {
-                    let value = [UInt8](repeating: number, count: Int(kind) * Int(kind) / 8)
-                    try transaction.put(tree, key, value)
-                    model[key] = value
-                }
-            }
+            for _ in 0..<changes { guard try change(transaction, &model) else { break } }
             try transaction.commit()
             committed = model
         } catch {
-            // Unknown outcome: reopening must give the state before or after.
-            reopen(seed: 2, maybe: model)
+            try checkCause(of: error)
+            if case .failed = error { return try reopen(seed: 2, maybe: model) }
+            if disk.hasCrashed { return try reopen(seed: 3, maybe: model) }
+            let digest = try store.digest()
+            guard digest == committed.digest else { throw ProofFailure("a failed transaction shows") }
         }
     }
 
-    private mutating func crash(seed: UInt64) {
-        reopen(seed: seed, maybe: nil)
-    }
-
-    /// Power fails; the store opens from what the medium may hold.
-    private mutating func reopen(seed: UInt64, maybe: [[UInt8]: [UInt8]]?) {
-        disk.plan = nil
-        let image = seed & 1 == 0 ? disk.powerLossImage(seed: seed) : disk.killedImage()
-        do throws(StorageError) {
-            disk = try SimulatedDisk(image: image)
-            store = try TreeStore.open(file: disk)
-            let found = try content()
-            precondition(found == committed || found == maybe, "the store is neither of the states it may be in")
-            committed = found
-            let isSound = try store.check { _ in }
-            precondition(isSound, "the check found a problem")
-        } catch {
-            preconditionFailure("reopening failed: \(error)")
+    /// One change, said by two bytes; false at the input's end.
+    private mutating func change(_ transaction: Transaction, _ model: inout ModelStore) throws(StorageError) -> Bool {
+        guard let kind = byte(), let number = byte() else { return false }
+        let name = Self.names[Int(number >> 6)]
+        let key = Self.key(number & 63)
+        if kind == 255 {
+            let was = try transaction.dropTree(name)
+            precondition(was == (model.trees.removeValue(forKey: name) != nil), "dropping a tree")
+            return true
         }
+        guard let tree = try transaction.tree(name, create: true) else { return false }
+        var entries = model.trees[name] ?? [:]
+        switch kind & 3 {
+        case 0:
+            let was = try transaction.delete(tree, key)
+            precondition(was == (entries.removeValue(forKey: key) != nil), "deleting a key")
+        case 1 where kind > 200:
+            let rest = entries.filter { $0.key.lexicographicallyPrecedes(key) }
+            let deleted = try transaction.deleteRange(tree, from: key, to: [])
+            precondition(deleted == UInt64(entries.count - rest.count), "deleting a range")
+            entries = rest
+        default:
+            let value = [UInt8](repeating: number, count: Int(kind) * Int(kind) / 8)
+            try transaction.put(tree, key, value)
+            entries[key] = value
+        }
+        model.trees[name] = entries
+        return true
     }
 
-    private func content() throws(StorageError) -> [[UInt8]: [UInt8]] {
-        let transaction = try store.beginRead()
-        defer { transaction.abort() }
-        guard let tree = try transaction.tree("fuzz") else { return [:] }
-        var found: [[UInt8]: [UInt8]] = [:]
-        var cursor = try transaction.cursor(tree)
-        while try cursor.next() { found[Array(cursor.key)] = Array(cursor.value) }
-        return found
+    private static func key(_ number: UInt8) -> [UInt8] {
+        number < 32 ? [number] : [UInt8](repeating: 7, count: Int(number) * 5) + [number]
+    }
+
+    // MARK: Crashes
+
+    /// Power fails, or the process is killed; the store opens from what is left.
+    private mutating func reopen(seed: UInt64, maybe: ModelStore?) throws {
+        isFaulty = false
+        let image =
+            seed & 1 == 0
+            ? disk.image(after: PowerLoss(seed: seed, hasGarbage: seed & 2 == 0)) : disk.imageAfterKill()
+        disk = try SimulatedDisk(image)
+        store = try TreeStore.open(file: disk, options: Self.options)
+        let found = try store.digest()
+        if let maybe, found == maybe.digest { committed = maybe }
+        guard found == committed.digest else {
+            throw ProofFailure("the store is neither of the states in which it may be")
+        }
+        guard try store.check(report: { _ in }) else { throw ProofFailure("the check found a problem") }
     }
 }

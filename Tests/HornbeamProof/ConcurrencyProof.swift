@@ -4,7 +4,7 @@
 // Run under the thread sanitizer by `make tsan`, and by the soak in a process that is killed.
 
 import Foundation
-import HornbeamPages
+package import HornbeamPages
 package import HornbeamTestSupport
 package import HornbeamTree
 package import Synchronization
@@ -17,6 +17,8 @@ package final class ConcurrencyProof: Sendable {
     private let store: TreeStore
     private let writers: Int
     private let seed: UInt64
+    /// Nil: all in turn.
+    private let durability: Durability?
     private let stops = Atomic<Bool>(false)
     private let failure = Mutex<ProofFailure?>(nil)
     package let commits = Atomic<Int>(0)
@@ -25,12 +27,13 @@ package final class ConcurrencyProof: Sendable {
     private let acknowledged: @Sendable (Int, UInt64) -> Void
 
     package init(
-        _ store: TreeStore, writers: Int, seed: UInt64,
+        _ store: TreeStore, writers: Int, seed: UInt64, durability: Durability? = nil,
         acknowledged: @escaping @Sendable (Int, UInt64) -> Void = { _, _ in }
     ) throws {
         self.store = store
         self.writers = writers
         self.seed = seed
+        self.durability = durability
         self.acknowledged = acknowledged
         let write = try store.beginWrite()
         defer { write.abort() }
@@ -92,7 +95,7 @@ package final class ConcurrencyProof: Sendable {
             done += 1
             let write = try store.beginWrite()
             defer { write.abort() }
-            write.durability = [.full, .full, .process, .none][random.below(4)]
+            write.durability = durability ?? [.full, .full, .process, .none][random.below(4)]
             try transfer(write, &random)
             guard let own = try write.tree(Self.tree(of: writer), create: true) else { return }
             for _ in 0...random.below(3) {

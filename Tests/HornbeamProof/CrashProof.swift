@@ -23,6 +23,7 @@ package final class CrashProof: @unchecked Sendable {
     private var random: SeededGenerator
     private var workload: Workload
     private var options: StoreOptions
+    private var store: TreeStore?
     private var failure: (any Error)?
     private static let stepsOfALife = 40
     private static let deepest = 3
@@ -55,9 +56,11 @@ package final class CrashProof: @unchecked Sendable {
         var disk = try SimulatedDisk()
         var store = try watch(disk) { try TreeStore.open(file: disk, options: options) }
         for _ in 0..<Self.stepsOfALife where total < wanted {
+            self.store = store
             try watch(disk) { try workload.step(store) }
             if random.oneIn(15) { (disk, store) = try crash(disk) }
         }
+        self.store = nil
         try workload.finish()
         try watch(disk) { try store.close() }
         try verify(disk.imageAfterKill(), workload.committed...workload.committed, depth: 0)
@@ -85,6 +88,8 @@ package final class CrashProof: @unchecked Sendable {
                 try verify(disk.imageAfterKill(), max(workload.written, workload.durable)...newest, depth: 0)
             }
             if random.oneIn(8) { try loseNeighbour(disk) }
+            // Only where no commit begins a checkpoint of its own accord: it would wait for this one.
+            if let store, options.checkpointBytes == 0, random.oneIn(3) { try workload.commitMeanwhile(store) }
         } catch {
             failure = ProofFailure("crash at call \(disk.calls), \(disk.operations.last?.rawValue ?? ""): \(error)")
         }

@@ -5,6 +5,7 @@
 import Glibc
 import HornbeamPages
 import HornbeamTestSupport
+import HornbeamTree
 
 package enum ProofCommand {
     /// Runs one proof; the exit status.
@@ -19,6 +20,7 @@ package enum ProofCommand {
             case "hostile": try hostile(amount, seed)
             case "faults": try faults(amount, seed)
             case "soak": try soak(minutes: amount, seed)
+            case "threads": try threads(rounds: amount, seed)
             default: return usage()
             }
             return 0
@@ -35,7 +37,9 @@ package enum ProofCommand {
     }
 
     private static func usage() -> Int32 {
-        say("usage: hornbeam-proof crash STATES | hostile MUTATIONS | faults FAULTS | soak MINUTES, each with [SEED]")
+        say(
+            "usage: hornbeam-proof crash|hostile|faults|threads|soak HOW-MANY-OR-MINUTES [SEED]"
+        )
         return 64
     }
 
@@ -66,6 +70,32 @@ package enum ProofCommand {
         say(
             "seed \(seed): \(proof.total) faults in \(proof.lives) lives, none wrong: \(counts.joined(separator: ", "))"
         )
+    }
+
+    /// Threads on a file, in memory and on a simulated disk, mapped and not.
+    private static func threads(rounds: Int, _ seed: UInt64) throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        for round in 0..<rounds {
+            var options = StoreOptions()
+            options.pageSize = 4096
+            options.checkpointBytes = 64 << 10
+            options.access = round % 2 == 0 ? .mapped : .read
+            options.cacheBytes = 1 << 20
+            let stores = [
+                try TreeStore.open(at: folder.path("\(round).hornbeam"), options: options),
+                try TreeStore.inMemory(options: options),
+                try TreeStore.open(file: try SimulatedDisk(), options: options),
+            ]
+            for store in stores {
+                let proof = try ConcurrencyProof(store, writers: 4, seed: seed &+ UInt64(round))
+                try proof.run(seconds: 60, readers: 3, limit: 100)
+                guard try store.check(report: { say($0) }) else { throw ProofFailure("check found something") }
+                try store.close()
+            }
+            let images = try ThreadCrashProof(seed: seed &+ UInt64(round), images: 100).run(commitsOfAWriter: 100)
+            say("seed \(seed): round \(round + 1) of \(rounds), \(images) crash images of threads")
+        }
     }
 
     private static func soak(minutes: Int, _ seed: UInt64) throws {

@@ -84,10 +84,7 @@ package final class Workload: @unchecked Sendable {
             coming = model
             for _ in 0...random.below(10) { try change(transaction) }
         case 29..<31:
-            lastStep = "checkpoint"
-            try store.checkpoint()
-            durable = committed
-            written = committed
+            try checkpoint(store)
         case 31..<34:
             lastStep = "begin a snapshot"
             if held.count < 3 { held.append((try store.beginRead(), model.digest)) }
@@ -104,6 +101,32 @@ package final class Workload: @unchecked Sendable {
     /// One put that is durable.
     package func putDurably(_ store: TreeStore) throws {
         try transaction(store, "put", changes: 1, durability: .full)
+    }
+
+    // MARK: Checkpoints
+
+    /// Whether a checkpoint is writing that doesn't keep others from committing.
+    package private(set) var isCheckpointing = false
+
+    private func checkpoint(_ store: TreeStore) throws {
+        lastStep = "checkpoint"
+        let included = committed
+        isCheckpointing = true
+        defer { isCheckpointing = false }
+        try store.checkpoint()
+        durable = max(durable, included)
+        written = max(written, included)
+    }
+
+    /// In the middle of a checkpoint's call: a commit, as another thread would make it. Not where that commit would
+    /// have to wait for the checkpoint, which goes on only after it.
+    package func commitMeanwhile(_ store: TreeStore) throws {
+        let statistics = store.statistics
+        guard isCheckpointing, statistics.journalBytes < 128 << 10 else { return }
+        isCheckpointing = false
+        defer { isCheckpointing = true }
+        try transaction(store, "commit beside a checkpoint", changes: 1)
+        lastStep = "checkpoint"
     }
 
     private func check(_ snapshot: (read: Transaction, digest: UInt64)) throws {

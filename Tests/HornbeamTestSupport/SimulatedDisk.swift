@@ -124,15 +124,15 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
     }
 
     package func writeThrough(_ bytes: Bytes, at offset: UInt64) throws(StorageError) {
-        try perform(.writeThrough) { state, part in put(bytes, at: offset, part: part, &state) }
+        let moment = try perform(.writeThrough) { state, part in put(bytes, at: offset, part: part, &state) }
         state.withLock { state in
-            for sector in sectors(bytes.count, offset, state) { state.settle(sector) }
+            for sector in sectors(bytes.count, offset, state) { state.settle(sector, until: moment) }
         }
     }
 
     package func sync() throws(StorageError) {
-        try perform(.sync) { _, _ in }
-        state.withLock { $0.settleAll() }
+        let moment = try perform(.sync) { _, _ in }
+        state.withLock { $0.settleAll(until: moment) }
     }
 
     package func grow(to size: UInt64) throws(StorageError) {
@@ -157,10 +157,11 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
     // MARK: Calls
 
     /// Counts a call, lets the plan strike, and does `part` of the call: all of it, or half when it fails. What it does
-    /// is uncertain until somebody settles it.
-    private func perform(_ operation: Operation, _ act: (inout State, Double) -> Void) throws(StorageError) {
-        let (fault, look) = state.withLock { state -> (Fault?, (@Sendable (SimulatedDisk) -> Void)?) in
-            guard !state.hasCrashed else { return (.error(EIO), nil) }
+    /// is uncertain until somebody settles it. Returns the call's number.
+    @discardableResult
+    private func perform(_ operation: Operation, _ act: (inout State, Double) -> Void) throws(StorageError) -> Int {
+        let (moment, fault, look) = state.withLock { state -> (Int, Fault?, (@Sendable (SimulatedDisk) -> Void)?) in
+            guard !state.hasCrashed else { return (0, .error(EIO), nil) }
             state.operations.append(operation)
             let fault = state.dueFault(operation)
             switch fault {
@@ -173,11 +174,11 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
                 act(&state, 0.5)
                 if operation == .sync || operation == .writeThrough { state.abandon() }
             }
-            return (fault, fault == nil ? state.whenCalled : nil)
+            return (state.operations.count, fault, fault == nil ? state.whenCalled : nil)
         }
         look?(self)
         switch fault {
-        case nil: return
+        case nil: return moment
         case .crash?: throw .io(operation: operation.rawValue, path: path, errno: EIO)
         case .error(let code)?:
             if code == ENOSPC || code == EDQUOT { throw .full(path: path) }
@@ -198,7 +199,8 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
         for sector in all.prefix(Int(Double(all.count) * part)) {
             let start = Int(sector - all.lowerBound) * DiskImage.sectorSize
             guard let source = bytes.baseAddress.map({ $0 + start }) else { continue }
-            state.unsynced[sector, default: []].append(DiskImage.copy(source))
+            let version = State.Version(moment: state.operations.count, content: DiskImage.copy(source))
+            state.unsynced[sector, default: []].append(version)
             memcpy(memory.base + Int(sector) * DiskImage.sectorSize, source, DiskImage.sectorSize)
         }
     }

@@ -25,11 +25,17 @@ extension SimulatedDisk {
         /// What is certain.
         var durable: DiskImage
         /// Of each sector the contents since it was last certain, oldest first.
-        var unsynced: [UInt64: [DiskImage.Sector]] = [:]
+        var unsynced: [UInt64: [Version]] = [:]
         /// The same of sectors whose sync failed: the medium may have any of them, and no sync tries again.
         var abandoned: [UInt64: [DiskImage.Sector]] = [:]
         /// The file's sizes since its size was last certain.
-        var sizes: [UInt64] = []
+        var sizes: [(moment: Int, sectors: UInt64)] = []
+
+        /// What a call wrote to a sector; its moment is its number among the calls.
+        struct Version {
+            var moment: Int
+            var content: DiskImage.Sector
+        }
 
         init(_ image: DiskImage?) {
             durable = image ?? DiskImage([])
@@ -57,40 +63,47 @@ extension SimulatedDisk.State {
             abandoned = abandoned.filter { $0.key < sectors }
         }
         liveSectors = sectors
-        sizes.append(sectors)
+        sizes.append((operations.count, sectors))
     }
 
-    mutating func settleSize() {
-        for size in sizes { durable.resize(size) }
-        sizes.removeAll()
+    mutating func settleSize(until moment: Int) {
+        while let first = sizes.first, first.moment <= moment {
+            durable.resize(first.sectors)
+            sizes.removeFirst()
+        }
     }
 
-    mutating func settle(_ sector: UInt64) {
-        // Without versions it was cut off, or rewritten and settled, by another thread meanwhile.
-        guard let newest = unsynced.removeValue(forKey: sector)?.last else { return }
+    /// What was written to the sector up to `moment` is certain; what other threads have written since is not.
+    mutating func settle(_ sector: UInt64, until moment: Int) {
+        // Without versions it was cut off by another thread meanwhile.
+        guard var versions = unsynced[sector], let count = versions.lastIndex(where: { $0.moment <= moment }) else {
+            return
+        }
         abandoned[sector] = nil
         // A durable write beyond the durable end makes the size durable too.
-        if sector >= durable.sectors { settleSize() }
-        durable[sector] = newest
+        if sector >= durable.sectors { settleSize(until: .max) }
+        durable[sector] = versions[count].content
+        versions.removeFirst(count + 1)
+        unsynced[sector] = versions.isEmpty ? nil : versions
     }
 
-    mutating func settleAll() {
-        settleSize()
-        for sector in unsynced.keys { settle(sector) }
+    mutating func settleAll(until moment: Int) {
+        settleSize(until: moment)
+        for sector in unsynced.keys { settle(sector, until: moment) }
     }
 
     /// A sync failed: as Linux does, what it should have written counts as written.
     mutating func abandon() {
-        for (sector, versions) in unsynced { abandoned[sector, default: []] += versions }
+        for (sector, versions) in unsynced { abandoned[sector, default: []] += versions.map(\.content) }
         unsynced.removeAll()
     }
 
     /// The live content.
     func live() -> DiskImage {
         var image = durable
-        for size in sizes { image.resize(size) }
+        for size in sizes { image.resize(size.sectors) }
         for (sector, versions) in abandoned { if let newest = versions.last { image[sector] = newest } }
-        for (sector, versions) in unsynced { if let newest = versions.last { image[sector] = newest } }
+        for (sector, versions) in unsynced { if let newest = versions.last { image[sector] = newest.content } }
         return image
     }
 }
@@ -120,11 +133,11 @@ extension SimulatedDisk {
             var random = SeededGenerator(seed: loss.seed)
             if state.name == .none || (state.name == .linked && random.oneIn(2)) { return nil }
             var image = state.durable
-            for size in state.sizes.prefix(random.below(state.sizes.count + 1)) { image.resize(size) }
+            for size in state.sizes.prefix(random.below(state.sizes.count + 1)) { image.resize(size.sectors) }
             // Some failures lose nearly all, some nearly nothing.
             let keep = [10, 50, 90][random.below(3)]
             var uncertain = state.abandoned
-            uncertain.merge(state.unsynced) { $0 + $1 }
+            uncertain.merge(state.unsynced.mapValues { $0.map(\.content) }) { $0 + $1 }
             let sectors = uncertain.keys.sorted()
             for sector in sectors where sector < image.sectors {
                 image[sector] = Self.outcome(image[sector], uncertain[sector] ?? [], keep, loss.hasGarbage, &random)

@@ -16,4 +16,12 @@ struct CrashProofTests {
         #expect(proof.total >= 2000)
         #expect(proof.states[0] > 100 && proof.states[1] > 100 && proof.states[2] > 10)
     }
+
+    @Test(
+        "while threads share write-throughs leaves all that was acknowledged to any of them",
+        arguments: SeededGenerator.seeds(1))
+    func threads(seed: UInt64) throws {
+        let proof = ThreadCrashProof(seed: seed, images: 250)
+        #expect(try proof.run(commitsOfAWriter: 150) > 100)
+    }
 }

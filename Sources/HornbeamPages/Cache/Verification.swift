@@ -79,6 +79,8 @@ final class Verification: Sendable {
         var kind: PageKind
         var level: UInt8
         var sectors: UInt32
+        /// The leaf of a compressed tree: as large as its parent says, and compressed if its own flag says so.
+        var isCompressible = false
 
         var byteOffset: UInt64 { number << FileFormat.sectorShift }
         var byteCount: Int { Int(sectors) * FileFormat.sectorSize }
@@ -155,11 +157,11 @@ final class Verification: Sendable {
     private func checkWhole(
         _ page: Bytes, _ start: UnsafeRawPointer, _ expected: Expectation
     ) throws(StorageError) {
-        let header = PageHeader(reading: start)
-        guard header.checksum == PageHeader.checksum(of: page, number: expected.number) else {
-            throw Self.corrupt(expected, "its checksum does not match its content")
+        let header = try checkStored(page, start, expected)
+        if header.flags != 0 {
+            try checkCompressed(page, expected)
+            return
         }
-        try Self.checkIdentity(header, expected)
         switch expected.kind {
         case .leaf, .branch:
             if let problem = structure(page, expected.kind) { throw Self.corrupt(expected, problem) }
@@ -167,6 +169,52 @@ final class Verification: Sendable {
             if let problem = LongPage.problem(page, number: expected.number) { throw Self.corrupt(expected, problem) }
         case .spaceMap, .spaceDirectory: break
         }
+    }
+
+    /// Checksum and identity: all that can be said of a page as it is stored.
+    @discardableResult
+    private func checkStored(
+        _ page: Bytes, _ start: UnsafeRawPointer, _ expected: Expectation
+    ) throws(StorageError) -> PageHeader {
+        let header = PageHeader(reading: start)
+        guard header.checksum == PageHeader.checksum(of: page, number: expected.number) else {
+            throw Self.corrupt(expected, "its checksum does not match its content")
+        }
+        try Self.checkIdentity(header, expected)
+        guard header.flags == 0 || expected.isCompressible && header.flags == PageLayout.compressed else {
+            throw Self.corrupt(expected, "it has flags \(header.flags)")
+        }
+        return header
+    }
+
+    private func checkCompressed(_ page: Bytes, _ expected: Expectation) throws(StorageError) {
+        let size = CompressedPage.rawSize(of: page) ?? 0
+        let raw = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: FileFormat.sectorSize)
+        defer { raw.deallocate() }
+        try decode(page, expected, into: raw)
+    }
+
+    /// Fills `raw` with the leaf that the stored page holds, its structure checked.
+    func decode(
+        _ page: Bytes, _ expected: Expectation, into raw: UnsafeMutableRawBufferPointer
+    ) throws(StorageError) {
+        if let problem = CompressedPage.decode(page, into: raw) ?? structure(Bytes(raw), expected.kind) {
+            throw Self.corrupt(expected, problem)
+        }
+    }
+
+    /// The page as it is stored, its checksum and identity checked, and whether it is compressed. The bytes live as
+    /// long as `body`.
+    func withStored<Result>(
+        _ expected: Expectation, _ body: (Bytes, Bool) throws(StorageError) -> Result
+    ) throws(StorageError) -> Result {
+        let reader = FileReader(file, mapping: mapping)
+        let page = try reader.bytes(at: expected.byteOffset, count: expected.byteCount)
+        guard let start = page.baseAddress else { throw Self.corrupt(expected, "it is empty") }
+        let header = try checkStored(page, start, expected)
+        let result = try body(page, header.flags != 0)
+        withExtendedLifetime(reader) {}
+        return result
     }
 
     /// Whether a verified page is the one that the parent means.

@@ -79,6 +79,23 @@ package struct Cursor: ~Copyable {
         return (found ?? nil) ?? Bytes(start: nil, count: 0)
     }
 
+    /// The entry it stands on, as the transaction has it now; nil when it stands on none, or that was deleted since.
+    @inline(__always)
+    package func entry() throws(StorageError) -> (key: Bytes, value: Bytes)? {
+        guard state == .on else { return nil }
+        if keepsKey, tree.pointee.changes != seen { return try entryNow() }
+        return (key, valueBytes)
+    }
+
+    private func entryNow() throws(StorageError) -> (key: Bytes, value: Bytes)? {
+        do throws(StorageError) {
+            guard let value = try tree.pointee.root.get(key, in: transaction.view) else { return nil }
+            return (key, value)
+        } catch {
+            throw transaction.named(error, tree)
+        }
+    }
+
     // MARK: - Moving
 
     /// To the first entry >= key.
@@ -220,7 +237,7 @@ package struct Cursor: ~Copyable {
         slots = leaf.base + (NodeLayout.heads + NodeLayout.headSize * leafCount)
         prefixSize = leaf.prefixSize
         guard prefixSize > 0 || keepsKey else { return }
-        let target = scratch ?? .allocate(byteCount: transaction.maximumKey, alignment: 16)
+        let target = scratch ?? .allocate(byteCount: NodeLayout.longestKey, alignment: 16)
         scratch = target
         target.copy(leaf.prefix)
     }

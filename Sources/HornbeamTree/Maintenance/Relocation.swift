@@ -89,7 +89,9 @@ struct Relocation {
     }
 
     private func shouldMove(_ record: ChildRecord) -> Bool {
-        writer.pages.shouldMove(record.page, sectors: nodeSectors)
+        if PagePointer.isUnplaced(record.page) { return false }
+        let stored = PagePointer.sectors(record.page)
+        return writer.pages.shouldMove(PagePointer.number(record.page), sectors: stored > 0 ? stored : nodeSectors)
     }
 
     private mutating func leaf(

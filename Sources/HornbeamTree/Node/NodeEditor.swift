@@ -34,6 +34,15 @@ struct NodeEditor {
         self.size = size
     }
 
+    /// A leaf as large as its header says.
+    @inline(__always)
+    init(leaf base: UnsafeMutableRawPointer) {
+        self.init(base, size: NodeView(leaf: UnsafeRawPointer(base)).size)
+    }
+
+    /// Bytes for entries and prefix.
+    var capacity: Int { NodeLayout.capacity(pageSize: size) }
+
     @inline(__always) var view: NodeView { NodeView(UnsafeRawPointer(base), size: size) }
 
     /// Whether `key` begins with the node's prefix, so that it can be an entry without a rebuild.

@@ -55,7 +55,9 @@ enum NodeLayout {
     static let maximumLevels = 24
 
     /// Longest key of a store with pages of this size, so that a node always holds three entries.
-    static func maximumKey(pageSize: Int) -> Int { min(2048, pageSize / 4) }
+    static func maximumKey(pageSize: Int) -> Int { min(longestKey, pageSize / 4) }
+    /// Of any key in any node.
+    static let longestKey = 2048
     /// What arrays and heap share.
     static func capacity(pageSize: Int) -> Int { pageSize - heads }
     /// An entry whose key, value and cell header need more keeps its value in a page of its own.

@@ -16,6 +16,12 @@ struct NodeView {
         self.size = size
     }
 
+    /// A leaf as large as its header says, which the leaves of compressed trees decide for themselves.
+    @inline(__always)
+    init(leaf base: UnsafeRawPointer) {
+        self.init(base, size: Int(base.read32(PageLayout.sectors)) &* FileFormat.sectorSize)
+    }
+
     /// Number of entries.
     @inline(__always) var count: Int { base.read16(NodeLayout.count) }
     @inline(__always) var prefixSize: Int { base.read16(NodeLayout.prefixSize) }

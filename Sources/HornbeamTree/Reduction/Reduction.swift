@@ -64,7 +64,17 @@ package struct TreeOptions: Sendable {
     /// One of those that the store was opened with.
     package var reduction: Reduction?
 
-    package init(reduction: Reduction? = nil) { self.reduction = reduction }
+    /// Whether the tree's leaves are compressed with LZ4. Only a new tree goes by it.
+    package var isCompressed: Bool
 
-    var stored: StoredOptions { reduction?.options ?? StoredOptions() }
+    package init(reduction: Reduction? = nil, isCompressed: Bool = false) {
+        self.reduction = reduction
+        self.isCompressed = isCompressed
+    }
+
+    var stored: StoredOptions {
+        var stored = reduction?.options ?? StoredOptions()
+        if isCompressed { stored.flags |= StoredOptions.compressed }
+        return stored
+    }
 }

@@ -21,7 +21,7 @@ final class ReductionFold {
         self.view = view
         branchStamp = NodeStamp(tree: tree, reductionSize: reduction.size)
         leafStamp = NodeStamp(tree: tree, reductionSize: 0)
-        key = .allocate(byteCount: NodeLayout.maximumKey(pageSize: view.pageSize), alignment: 16)
+        key = .allocate(byteCount: NodeLayout.longestKey, alignment: 16)
         entry = .allocate(byteCount: NodeLayout.maximumReduction, alignment: 16)
     }
 

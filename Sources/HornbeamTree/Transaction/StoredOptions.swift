@@ -9,7 +9,9 @@ struct StoredOptions: Equatable {
     static let maximumName = 64
     private static let fixedSize = 4
     /// Flags that this library knows.
-    private static let knownFlags: UInt8 = 0
+    private static let knownFlags: UInt8 = 1
+    /// The flag of a tree whose leaves are compressed.
+    static let compressed: UInt8 = 1
 
     var flags: UInt8 = 0
     /// Of a reduced value; 0: the tree has no reduction.
@@ -47,6 +49,8 @@ struct StoredOptions: Equatable {
         let size = UInt16(truncatingIfNeeded: reductionSize)
         return [flags, 0, UInt8(truncatingIfNeeded: size), UInt8(truncatingIfNeeded: size >> 8)] + reduction
     }
+
+    var isCompressed: Bool { flags & Self.compressed != 0 }
 
     var isPlausible: Bool {
         reductionSize <= NodeLayout.maximumReduction && reduction.count <= Self.maximumName

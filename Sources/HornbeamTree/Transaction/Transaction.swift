@@ -119,7 +119,10 @@ package final class Transaction {
     }
 
     private func checkReduction(_ tree: OpenTreePointer, _ wanted: TreeOptions) throws(StorageError) {
-        guard let wanted = wanted.reduction, wanted.options != tree.pointee.stored.options else { return }
+        let stored = tree.pointee.stored.options
+        guard let wanted = wanted.reduction,
+            wanted.options.reduction != stored.reduction || wanted.options.reductionSize != stored.reductionSize
+        else { return }
         let owner = String(decoding: tree.pointee.name, as: UTF8.self)
         let name = String(decoding: tree.pointee.stored.options.reduction, as: UTF8.self)
         throw .invalid(

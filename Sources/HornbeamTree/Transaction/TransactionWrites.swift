@@ -122,6 +122,7 @@ extension Transaction {
         guard let writer, let catalogue = catalogueIfOpen else { return }
         try settleReductions()
         for tree in changedTrees() {
+            if tree.pointee.isCompressed { try placeLeaves(of: tree, writer) }
             try storeRecord(tree.pointee.record, tree.pointee.name, writer, catalogue)
             tree.pointee.stored = tree.pointee.record
         }
@@ -133,6 +134,14 @@ extension Transaction {
         root.level = UInt8(truncatingIfNeeded: top.level)
         root.nextTree = nextTree
         writer.pages.root = root
+    }
+
+    private func placeLeaves(of tree: OpenTreePointer, _ writer: TreeWriter) throws(StorageError) {
+        do throws(StorageError) {
+            try writer.placeLeaves(tree)
+        } catch {
+            throw broken(error, tree)
+        }
     }
 
     private func storeRecord(

@@ -66,9 +66,10 @@ package final class TreeStore: Sendable {
         Transaction(store: pages, view: try pages.beginRead(), writer: nil, names: names)
     }
 
-    /// The one write transaction; waits its turn.
-    package func beginWrite() throws(StorageError) -> Transaction {
-        let writer = try pages.beginWrite()
+    /// The one write transaction: waits its turn, or throws `.busy` if it need not wait. `.invalid` if it would wait
+    /// for a transaction begun by this thread.
+    package func beginWrite(waiting: Bool = true) throws(StorageError) -> Transaction {
+        let writer = try pages.beginWrite(waiting: waiting)
         let memory = memory.withLock { (held) in
             let memory = held ?? WriterMemory(pageSize: writer.view.pageSize)
             held = memory
@@ -98,6 +99,9 @@ package final class TreeStore: Sendable {
     }
 
     package var statistics: StoreStatistics { StoreStatistics(pages.statistics) }
+
+    /// The figures of the page layer, with those of its cache.
+    package var pageStatistics: PageStatistics { pages.statistics }
 }
 
 /// Figures of a store. Sizes in bytes.
@@ -108,6 +112,7 @@ package struct StoreStatistics: Sendable {
     package var pageSize: Int = 8192
     package var transaction: UInt64 = 0
     package var checkpoint: UInt64 = 0
+    package var cache = CacheStatistics()
     package init() {}
 
     init(_ pages: PageStatistics) {
@@ -117,5 +122,6 @@ package struct StoreStatistics: Sendable {
         pageSize = pages.pageSize
         transaction = pages.transaction
         checkpoint = pages.checkpoint
+        cache = pages.cache
     }
 }

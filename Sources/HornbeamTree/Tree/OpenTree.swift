@@ -2,6 +2,8 @@
 // The trees a transaction has opened: their roots as it sees and changes them, found by number in a few instructions.
 // Each lies at an address of its own until the transaction goes, because cursors point to it.
 
+import HornbeamPages
+
 /// A tree as a transaction knows it.
 struct OpenTree {
     /// What lookups go by: the number, or -1 once the tree is dropped or the transaction has ended.
@@ -13,6 +15,8 @@ struct OpenTree {
     var longValues: UInt64
     /// Of a reduced value in its branches; 0 without a reduction.
     let reductionSize: Int
+    /// Whether its leaves are compressed.
+    let isCompressed: Bool
     /// Nil if the tree has none, or one that the program hasn't given the store: then it can't be changed.
     let reduction: Reduction?
     /// Whether a branch may hold reduced values that its children's are not any more (`TreeWriter.settleReductions`).
@@ -33,6 +37,7 @@ struct OpenTree {
         longValues = stored.longValues
         self.reduction = reduction
         reductionSize = stored.options.reductionSize
+        isCompressed = stored.options.isCompressed
         leafStamp = NodeStamp(tree: number, reductionSize: 0)
         branchStamp = NodeStamp(tree: number, reductionSize: reductionSize)
     }
@@ -40,6 +45,12 @@ struct OpenTree {
     /// What its nodes of that level are marked with.
     @inline(__always)
     func stamp(level: Int) -> NodeStamp { level == 0 ? leafStamp : branchStamp }
+
+    /// The largest cell that a leaf takes.
+    @inline(__always)
+    func inlineLimit(pageSize: Int) -> Int {
+        NodeLayout.inlineLimit(pageSize: isCompressed ? PageWriter.compressedLeafSize : pageSize)
+    }
 
     /// Lookups don't find it any more; cursors notice at their next move.
     mutating func close() {

@@ -74,7 +74,7 @@ extension TreeWriter {
     }
 
     /// Whether a node uses less than a quarter of its capacity.
-    func isThin(_ node: NodeView) -> Bool { node.usedSize < capacity / 4 }
+    func isThin(_ node: NodeView) -> Bool { node.usedSize < NodeLayout.capacity(pageSize: node.size) / 4 }
 
     /// The entries of a branch's children at `index` and after it, from copies of them: the children may be rewritten.
     private func entries(
@@ -84,8 +84,8 @@ extension TreeWriter {
         for (place, copy) in [memory.page, memory.secondPage].enumerated() {
             let record = parent.view.child(index + place)
             let source = try node(tree, record.page, birth: record.birth, level: level)
-            copy.copyMemory(from: source.base, byteCount: pageSize)
-            let node = NodeView(UnsafeRawPointer(copy), size: pageSize)
+            copy.copyMemory(from: source.base, byteCount: source.size)
+            let node = NodeView(UnsafeRawPointer(copy), size: source.size)
             guard list.hasRoom(for: node.count) else { return nil }
             let first = list.count
             list.append(node, 0..<node.count)
@@ -97,22 +97,34 @@ extension TreeWriter {
         return list
     }
 
+    /// Of a branch's children at `index` and after it.
+    private func smallerCapacity(
+        _ tree: OpenTreePointer, _ parent: NodeEditor, _ index: Int, level: Int
+    ) throws(StorageError) -> Int {
+        let left = parent.view.child(index)
+        let right = parent.view.child(index + 1)
+        let leftSize = try node(tree, left.page, birth: left.birth, level: level).size
+        return NodeLayout.capacity(
+            pageSize: min(leftSize, try node(tree, right.page, birth: right.birth, level: level).size))
+    }
+
     /// Gives a branch's children at `index` and after it about the same share of their entries. False, and nothing is
     /// changed, if the branch has no room for the separator that this needs.
     private func shareOut(
         _ tree: OpenTreePointer, _ parent: NodeEditor, _ index: Int, level: Int
     ) throws(StorageError) -> Bool {
+        let capacity = try smallerCapacity(tree, parent, index, level: level)
         guard let list = try entries(tree, parent, index, level: level), let cut = list.splitIndex(capacity: capacity)
         else { return false }
-        let separator = memory.separators + (level & 1) * NodeLayout.maximumKey(pageSize: pageSize)
+        let separator = memory.separators + (level & 1) * NodeLayout.longestKey
         let key = Bytes(start: separator, count: list.separator(at: cut, to: separator))
         guard canTake(parent, key, valueSize: NodeLayout.childSize + tree.pointee.reductionSize, insteadOf: index + 1)
         else { return false }
 
         let left = try own(tree, parent.view.child(index), level: level)
         let right = try own(tree, parent.view.child(index + 1), level: level)
-        list.write(0..<cut, to: left.editor.base, size: pageSize)
-        list.write(cut..<list.count, to: right.editor.base, size: pageSize)
+        list.write(0..<cut, to: left.editor.base, size: left.editor.size)
+        list.write(cut..<list.count, to: right.editor.base, size: right.editor.size)
         let leftCount = entries(left.editor.view, level)
         parent.setChild(index, ChildRecord(page: left.page, birth: birth, count: leftCount))
         let record = ChildRecord(page: right.page, birth: birth, count: entries(right.editor.view, level))
@@ -126,7 +138,7 @@ extension TreeWriter {
         if branch.sharesPrefix(key) {
             return branch.fits(keySize: key.count, valueSize: valueSize, freed: view.cell(index).size) != .no
         }
-        return view.usedSize + view.count * view.prefixSize + key.count <= capacity
+        return view.usedSize + view.count * view.prefixSize + key.count <= branch.capacity
     }
 
     /// Puts another separator and child in a branch's place `index`, which is not the first. `canTake` has been asked.
@@ -140,13 +152,13 @@ extension TreeWriter {
             }
             return branch.insert(at: index, key: key, value: value)
         }
-        memory.page.copyMemory(from: branch.base, byteCount: pageSize)
-        let copy = NodeView(UnsafeRawPointer(memory.page), size: pageSize)
+        memory.page.copyMemory(from: branch.base, byteCount: branch.size)
+        let copy = NodeView(UnsafeRawPointer(memory.page), size: branch.size)
         var list = emptyList(tree, level: level)
         list.append(copy, 0..<index)
         list.append(copy, index + 1..<copy.count)
         list.insert(at: index, key: key, value: value)
-        list.write(0..<list.count, to: branch.base, size: pageSize)
+        list.write(0..<list.count, to: branch.base, size: branch.size)
     }
 
     /// Joins a branch's children at `index` and after it, if they fit well in one node.
@@ -159,6 +171,7 @@ extension TreeWriter {
         let right = try node(tree, rightRecord.page, birth: rightRecord.birth, level: level)
         // Cheap and never wrong: joining saves at most the prefixes.
         let least = left.usedSize - left.prefixSize + right.usedSize - right.prefixSize
+        let capacity = NodeLayout.capacity(pageSize: min(left.size, right.size))
         guard least <= capacity * 3 / 4 else { return false }
         guard let list = try entries(tree, parent, index, level: level),
             list.nodeSize(0..<list.count) <= capacity * 3 / 4
@@ -168,7 +181,7 @@ extension TreeWriter {
         let kept = keepsRight ? rightRecord : leftRecord
         let gone = keepsRight ? leftRecord : rightRecord
         let node = try own(tree, kept, level: level)
-        list.write(0..<list.count, to: node.editor.base, size: pageSize)
+        list.write(0..<list.count, to: node.editor.base, size: node.editor.size)
         try pages.free(gone.page, birth: gone.birth, sectors: nil)
         let count = leftRecord.count &+ rightRecord.count
         parent.setChild(index, ChildRecord(page: node.page, birth: birth, count: count))

@@ -24,17 +24,17 @@ extension TreeWriter {
     /// The first entry of an empty tree.
     func plant(_ tree: OpenTreePointer, _ key: Bytes, _ value: Bytes) throws(StorageError) {
         let stored = try store(tree, value, keySize: key.count)
-        let leaf = try newNode(level: 0)
+        let leaf = try newNode(tree, level: 0)
         var list = emptyList(tree, level: 0)
         list.insert(at: 0, key: key, value: stored)
-        list.write(0..<1, to: leaf.editor.base, size: pageSize)
+        list.write(0..<1, to: leaf.editor.base, size: leaf.editor.size)
         tree.pointee.root = TreeRoot(page: leaf.page, birth: birth, count: 1, level: 0)
     }
 
     /// The value as a cell will hold it; writes its page if it needs one.
     @inline(__always)
     func store(_ tree: OpenTreePointer, _ value: Bytes, keySize: Int) throws(StorageError) -> CellValue {
-        if NodeLayout.cellHeader &+ keySize &+ value.count <= NodeLayout.inlineLimit(pageSize: pageSize) {
+        if NodeLayout.cellHeader &+ keySize &+ value.count <= tree.pointee.inlineLimit(pageSize: pageSize) {
             return CellValue(bytes: value, isLong: false)
         }
         try LongValue.write(value, with: pages).write(to: memory.reference)
@@ -90,8 +90,8 @@ extension TreeWriter {
         _ tree: OpenTreePointer, level: Int, at index: Int, _ key: Bytes, _ value: CellValue, replacing: Bool
     ) throws(StorageError) {
         let node = editor(level)
-        memory.page.copyMemory(from: node.base, byteCount: pageSize)
-        let copy = NodeView(UnsafeRawPointer(memory.page), size: pageSize)
+        memory.page.copyMemory(from: node.base, byteCount: node.size)
+        let copy = NodeView(UnsafeRawPointer(memory.page), size: node.size)
         let value = CellValue(bytes: node.inCopy(value.bytes, memory.page), isLong: value.isLong)
         var list = emptyList(tree, level: level)
         list.append(copy, 0..<copy.count)
@@ -100,12 +100,12 @@ extension TreeWriter {
         } else {
             list.insert(at: index, key: node.inCopy(key, memory.page), value: value)
         }
-        if list.nodeSize(0..<list.count) <= capacity {
-            return list.write(0..<list.count, to: node.base, size: pageSize)
+        if list.nodeSize(0..<list.count) <= node.capacity {
+            return list.write(0..<list.count, to: node.base, size: node.size)
         }
         // Ascending keys fill nodes to the brim: the new entry starts the next one.
         let isAscending = !replacing && isRightEdge(tree, level: level, index: index)
-        guard let cut = isAscending ? index : list.splitIndex(capacity: capacity) else {
+        guard let cut = isAscending ? index : list.splitIndex(capacity: node.capacity) else {
             throw .corrupt(Corruption(page: path[level].page, reason: "the entries of a node do not fit in two"))
         }
         try split(tree, level: level, list, at: cut)
@@ -117,12 +117,15 @@ extension TreeWriter {
         _ tree: OpenTreePointer, level: Int, _ list: EntryList, at cut: Int, keepsLeft: Bool = false
     ) throws(StorageError) {
         edge = nil
-        let right = try newNode(level: level)
-        let separator = memory.separators + (level & 1) * NodeLayout.maximumKey(pageSize: pageSize)
+        let right = try newNode(tree, level: level)
+        guard list.nodeSize(cut..<list.count) <= right.editor.capacity else {
+            throw .corrupt(Corruption(page: path[level].page, reason: "the entries of a node do not fit in two"))
+        }
+        let separator = memory.separators + (level & 1) * NodeLayout.longestKey
         let key = Bytes(start: separator, count: list.separator(at: cut, to: separator))
         let left = editor(level)
-        if !keepsLeft { list.write(0..<cut, to: left.base, size: pageSize) }
-        list.write(cut..<list.count, to: right.editor.base, size: pageSize)
+        if !keepsLeft { list.write(0..<cut, to: left.base, size: left.size) }
+        list.write(cut..<list.count, to: right.editor.base, size: right.editor.size)
         let leftRecord = ChildRecord(page: path[level].page, birth: birth, count: entries(left.view, level))
         let rightRecord = ChildRecord(page: right.page, birth: birth, count: entries(right.editor.view, level))
         if level == tree.pointee.root.level {
@@ -141,7 +144,7 @@ extension TreeWriter {
         guard level < NodeLayout.maximumLevels else {
             throw .tooLarge(what: "tree height", size: level + 1, limit: NodeLayout.maximumLevels)
         }
-        let root = try newNode(level: level)
+        let root = try newNode(tree, level: level)
         var list = emptyList(tree, level: level)
         list.insert(at: 0, key: separator, value: childValue(tree, left))
         list.insert(at: 1, key: separator, value: childValue(tree, right, place: 1))

@@ -22,7 +22,7 @@ extension PageView {
     func node(_ page: UInt64, birth: UInt64, level: Int) throws(StorageError) -> NodeView {
         let kind = level == 0 ? PageKind.leaf : PageKind.branch
         let bytes = try self.page(page, birth: birth, kind: kind, level: UInt8(truncatingIfNeeded: level))
-        return NodeView(bytes, size: pageSize)
+        return level == 0 ? NodeView(leaf: bytes) : NodeView(bytes, size: pageSize)
     }
 }
 

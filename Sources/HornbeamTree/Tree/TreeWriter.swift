@@ -34,12 +34,14 @@ final class WriterMemory: @unchecked Sendable {
     init(pageSize: Int) {
         self.pageSize = pageSize
         path = .allocate(capacity: NodeLayout.maximumLevels)
-        page = .allocate(byteCount: pageSize, alignment: 16)
+        // Leaves of compressed trees have sizes of their own.
+        let largest = FileFormat.maximumPageSize
+        page = .allocate(byteCount: largest, alignment: 16)
         // Free space of a rebuilt node keeps what was here: never anything but page content.
-        memset(page, 0, pageSize)
-        secondPage = .allocate(byteCount: pageSize, alignment: 16)
-        entries = .allocate(capacity: EntryList.capacity(pageSize: pageSize))
-        separators = .allocate(byteCount: 2 * NodeLayout.maximumKey(pageSize: pageSize), alignment: 16)
+        memset(page, 0, largest)
+        secondPage = .allocate(byteCount: largest, alignment: 16)
+        entries = .allocate(capacity: EntryList.capacity(pageSize: largest))
+        separators = .allocate(byteCount: 2 * NodeLayout.longestKey, alignment: 16)
         reference = .allocate(
             byteCount: 2 * (NodeLayout.childSize + NodeLayout.maximumReduction), alignment: 16)
     }
@@ -64,8 +66,6 @@ final class TreeWriter {
     let pageSize: Int
     /// The tree to whose last leaf the path leads, all of it this transaction's; see `append`.
     var edge: TreeEdge?
-    /// Of a node, in bytes.
-    let capacity: Int
 
     init(pages: PageWriter, memory: WriterMemory) {
         self.pages = pages
@@ -74,19 +74,19 @@ final class TreeWriter {
         path = memory.path
         birth = pages.birth
         pageSize = pages.view.pageSize
-        capacity = NodeLayout.capacity(pageSize: pageSize)
     }
 
     /// The path's node at a level, after `ownPath`.
     @inline(__always)
     func editor(_ level: Int) -> NodeEditor {
-        NodeEditor(UnsafeMutableRawPointer(mutating: path[level].base), size: pageSize)
+        let base = UnsafeMutableRawPointer(mutating: path[level].base)
+        return level == 0 ? NodeEditor(leaf: base) : NodeEditor(base, size: pageSize)
     }
 
     func emptyList(_ tree: OpenTreePointer, level: Int) -> EntryList {
         EntryList(
-            storage: memory.entries, capacity: EntryList.capacity(pageSize: pageSize), isBranch: level > 0,
-            stamp: tree.pointee.stamp(level: level))
+            storage: memory.entries, capacity: EntryList.capacity(pageSize: FileFormat.maximumPageSize),
+            isBranch: level > 0, stamp: tree.pointee.stamp(level: level))
     }
 
     /// A node of the tree, verified. Refuses another tree's: what is written in it goes by this tree's sizes.
@@ -131,9 +131,15 @@ final class TreeWriter {
     func ownPath(_ tree: OpenTreePointer) throws(StorageError) {
         var level = tree.pointee.root.level
         while level >= 0 {
-            if path[level].birth != birth { try ownStep(tree, level) }
+            if !isOwn(tree, path[level].page, path[level].birth, level) { try ownStep(tree, level) }
             level &-= 1
         }
+    }
+
+    /// Whether a node may be changed where it is. A compressed tree's leaf may only while it has no place.
+    @inline(__always)
+    private func isOwn(_ tree: OpenTreePointer, _ page: UInt64, _ birth: UInt64, _ level: Int) -> Bool {
+        birth == self.birth && (level > 0 || !tree.pointee.isCompressed || PagePointer.isUnplaced(page))
     }
 
     private func ownStep(_ tree: OpenTreePointer, _ level: Int) throws(StorageError) {
@@ -157,17 +163,27 @@ final class TreeWriter {
     func own(
         _ tree: OpenTreePointer, _ node: ChildRecord, level: Int
     ) throws(StorageError) -> (page: UInt64, editor: NodeEditor) {
-        let base = try self.node(tree, node.page, birth: node.birth, level: level).base
+        let source = try self.node(tree, node.page, birth: node.birth, level: level)
         let kind = level == 0 ? PageKind.leaf : PageKind.branch
-        if node.birth == birth {
-            return (node.page, NodeEditor(UnsafeMutableRawPointer(mutating: base), size: pageSize))
+        if isOwn(tree, node.page, node.birth, level) {
+            return (node.page, NodeEditor(UnsafeMutableRawPointer(mutating: source.base), size: source.size))
+        }
+        if level == 0, tree.pointee.isCompressed {
+            let copy = try pages.copyLeaf(node.page, birth: node.birth)
+            return (copy.number, NodeEditor(leaf: copy.bytes))
         }
         let copy = try pages.copy(
             node.page, birth: node.birth, kind: kind, level: UInt8(truncatingIfNeeded: level))
         return (copy.number, NodeEditor(copy.bytes, size: pageSize))
     }
 
-    func newNode(level: Int) throws(StorageError) -> (page: UInt64, editor: NodeEditor) {
+    func newNode(
+        _ tree: OpenTreePointer, level: Int
+    ) throws(StorageError) -> (page: UInt64, editor: NodeEditor) {
+        if level == 0, tree.pointee.isCompressed {
+            let leaf = try pages.allocateLeaf()
+            return (leaf.number, NodeEditor(leaf: leaf.bytes))
+        }
         let page = try pages.allocate(
             kind: level == 0 ? .leaf : .branch, level: UInt8(truncatingIfNeeded: level), sectors: nil)
         return (page.number, NodeEditor(page.bytes, size: pageSize))
@@ -175,9 +191,9 @@ final class TreeWriter {
 
     /// Replaces the content of a node by the list's. The list may point into that node.
     func rewrite(_ node: NodeEditor, with list: EntryList) {
-        list.write(0..<list.count, to: memory.page, size: pageSize)
+        list.write(0..<list.count, to: memory.page, size: node.size)
         let header = PageLayout.headerSize
-        (node.base + header).copyMemory(from: memory.page + header, byteCount: pageSize - header)
+        (node.base + header).copyMemory(from: memory.page + header, byteCount: node.size - header)
     }
 
     /// Frees the value's page if the cell refers to one.

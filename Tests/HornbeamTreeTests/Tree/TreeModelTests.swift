@@ -22,6 +22,27 @@ struct TreeModelTests {
     }
 
     @Test(
+        "Any script leaves what the model says with compressed leaves", .seeded, arguments: [4096, 8192], [true, false])
+    func compressed(pageSize: Int, isMapped: Bool) throws {
+        var options = StoreOptions()
+        options.pageSize = pageSize
+        options.access = isMapped ? .mapped : .read
+        options.cacheBytes = 1 << 18
+        options.durability = .process
+        let disk = try SimulatedDisk()
+        let holder = StoreHolder(try TreeStore.open(file: disk, options: options))
+        var script = Script(kind: .random, pageSize: pageSize, steps: 2500, isCompressed: true)
+        var isClosing = false
+        try script.run(holder) {
+            // Every other time the journal must bring back what was not checkpointed.
+            isClosing.toggle()
+            if isClosing { try holder.store?.close() }
+            holder.store = nil
+            holder.store = try TreeStore.open(file: disk, options: options)
+        }
+    }
+
+    @Test(
         "Any script leaves what the model says, in a file that is closed or dropped and opened again", .seeded,
         arguments: [
             KeyKind.random, .fewBytes, .long,
@@ -58,16 +79,18 @@ private struct Script {
     let maximumKey: Int
     let inlineLimit: Int
     let steps: Int
+    var isCompressed = false
     var random = SeededGenerator()
     var counter: UInt64 = 0
     var committed = [ModelTree(), ModelTree()]
     var current = [ModelTree(), ModelTree()]
 
-    init(kind: KeyKind, pageSize: Int, steps: Int) {
+    init(kind: KeyKind, pageSize: Int, steps: Int, isCompressed: Bool = false) {
         self.kind = kind
         self.steps = steps
+        self.isCompressed = isCompressed
         maximumKey = NodeLayout.maximumKey(pageSize: pageSize)
-        inlineLimit = NodeLayout.inlineLimit(pageSize: pageSize)
+        inlineLimit = NodeLayout.inlineLimit(pageSize: isCompressed ? PageWriter.compressedLeafSize : pageSize)
     }
 
     /// Calls `pause` now and then, which may open the store anew.
@@ -89,7 +112,10 @@ private struct Script {
 
     private mutating func transaction(_ store: TreeStore, _ length: Int, isGrowing: Bool) throws {
         let transaction = try store.beginWrite()
-        let trees = try ["first", "second"].map { try #require(try transaction.tree($0, create: true)) }
+        let trees = try ["first", "second"].map {
+            try #require(
+                try transaction.tree($0, create: true, options: TreeOptions(isCompressed: isCompressed)))
+        }
         current = committed
         for _ in 0..<length {
             let place = random.oneIn(5) ? 1 : 0
@@ -141,6 +167,8 @@ private struct Script {
     private mutating func bound(_ place: Int) -> [UInt8] { random.oneIn(6) ? [] : someKey(place) }
 
     private mutating func newValue(keySize: Int) -> [UInt8] {
+        // Half of what compressed trees hold is worth it.
+        if isCompressed, random.oneIn(2) { return [UInt8](repeating: 7, count: random.below(2000)) }
         switch random.below(20) {
         case 0: return []
         case 1: return random.bytes(max(0, inlineLimit - keySize - 4 + random.below(3) - 1))

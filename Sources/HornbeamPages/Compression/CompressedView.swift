@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Leaves of compressed trees as a view sees them: raw, in the page cache. One that didn't compress is read like any
+// other page.
+
+extension PageView {
+    /// The leaf that `pointer` names, raw; its header says how large it is.
+    func compressibleLeaf(
+        _ pointer: UInt64, birth: UInt64, _ kind: PageKind, _ level: UInt8
+    ) throws(StorageError) -> UnsafeRawPointer {
+        if PagePointer.isUnplaced(pointer) { return try unplacedLeaf(pointer, birth: birth, kind) }
+        let expected = Verification.Expectation(
+            number: PagePointer.number(pointer), birth: birth, kind: kind, level: level,
+            sectors: PagePointer.sectors(pointer), isCompressible: true)
+        guard kind == .leaf, expected.sectors <= CompressedPage.maximumSectors else {
+            throw .corrupt(
+                Corruption(page: expected.number, reason: "\(expected.sectors) sectors are no size of a \(kind)"))
+        }
+        if let mapping, store.verification.isVerified(expected.number) {
+            let page = try store.verification.page(expected, in: mapping, newestBirth: transaction)
+            return try start(of: page, expected)
+        }
+        if let page = findHeld(expected) {
+            try checkDecoded(page, expected)
+            return UnsafeRawPointer(page.pointee.bytes)
+        }
+        if let frame = frames?.find(expected.number), birth >= frameBirth {
+            return try ownLeaf(Bytes(frame.buffer), expected)
+        }
+        try store.verification.checkPlace(expected, newestBirth: transaction)
+        return try loadLeaf(expected)
+    }
+
+    /// A leaf of the open transaction that has no place yet.
+    private func unplacedLeaf(
+        _ pointer: UInt64, birth: UInt64, _ kind: PageKind
+    ) throws(StorageError) -> UnsafeRawPointer {
+        guard kind == .leaf, let leaf = unplaced?.find(pointer)?.baseAddress,
+            PageHeader(reading: UnsafeRawPointer(leaf)).birth == birth
+        else {
+            throw .corrupt(Corruption(page: PagePointer.number(pointer), reason: "it is no leaf of this transaction"))
+        }
+        return UnsafeRawPointer(leaf)
+    }
+
+    /// A leaf of the open transaction that has its place, but was not written there yet.
+    private func ownLeaf(
+        _ stored: Bytes, _ expected: Verification.Expectation
+    ) throws(StorageError) -> UnsafeRawPointer {
+        guard let bytes = stored.baseAddress, stored.count == expected.byteCount,
+            PageHeader(reading: bytes).birth == expected.birth, PageHeader(reading: bytes).kind == PageKind.leaf.code
+        else {
+            throw .corrupt(Corruption(page: expected.number, reason: "the transaction's own page is of another kind"))
+        }
+        guard PageHeader(reading: bytes).flags != 0 else { return bytes }
+        let verification = store.verification
+        let size = CompressedPage.rawSize(of: stored) ?? 0
+        let page = try PageCache.privatePage(size) { (buffer) throws(StorageError) in
+            try verification.decode(stored, expected, into: buffer)
+        }
+        return UnsafeRawPointer(hold(page).pointee.bytes)
+    }
+
+    /// A decoded page has the raw page's size in its header: only the rest is compared.
+    private func checkDecoded(_ page: CachedPage, _ expected: Verification.Expectation) throws(StorageError) {
+        var raw = expected
+        raw.sectors = UInt32(page.pointee.byteCount / FileFormat.sectorSize)
+        try Verification.checkIdentity(page.pointee.buffer, raw)
+    }
+
+    private func loadLeaf(_ expected: Verification.Expectation) throws(StorageError) -> UnsafeRawPointer {
+        let verification = store.verification
+        let cache = store.cache
+        let loaded = try verification.withStored(expected) { (stored, isCompressed) throws(StorageError) in
+            guard isCompressed else { return CachedPage?.none }
+            let size = CompressedPage.rawSize(of: stored) ?? 0
+            return try cache.load(expected.number, birth: expected.birth, size: size) {
+                (buffer) throws(StorageError) in
+                try verification.decode(stored, expected, into: buffer)
+            }
+        }
+        if let loaded { return UnsafeRawPointer(hold(loaded).pointee.bytes) }
+        guard let mapping else { return try start(of: held(expected), expected) }
+        return try start(of: verification.page(expected, in: mapping, newestBirth: transaction), expected)
+    }
+}

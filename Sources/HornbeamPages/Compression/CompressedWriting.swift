@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The writer's side of compressed trees: leaves are changed raw and without a place, and get one when they are
+// compressed, at the end of the transaction. The tree layer then writes the place into the leaf's parent.
+
+extension PageWriter {
+    /// Of a new leaf of a compressed tree, in bytes.
+    package static var compressedLeafSize: Int { CompressedPage.leafSize }
+
+    /// A new zeroed leaf of a compressed tree with its header filled. The address is stable until it gets its place, or
+    /// is freed, or the transaction ends.
+    package func allocateLeaf() throws(StorageError) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
+        guard isOpen else { throw .invalid("the transaction has ended") }
+        let size = CompressedPage.leafSize
+        let leaf = side.unplaced.add(size)
+        leaf.bytes.initializeMemory(as: UInt8.self, repeating: 0, count: size)
+        let sectors = UInt32(size / FileFormat.sectorSize)
+        PageHeader.write(to: leaf.bytes, birth: birth, kind: .leaf, level: 0, sectors: sectors)
+        return leaf
+    }
+
+    /// A new leaf with the content of the one that `pointer` names, which is retired. A leaf of this transaction that
+    /// has no place yet is returned as it is.
+    package func copyLeaf(
+        _ pointer: UInt64, birth: UInt64
+    ) throws(StorageError) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
+        guard isOpen else { throw .invalid("the transaction has ended") }
+        let source = try view.page(pointer, birth: birth, kind: .leaf, level: 0)
+        if PagePointer.isUnplaced(pointer), birth == self.birth, let own = side.unplaced.find(pointer)?.baseAddress {
+            return (pointer, own)
+        }
+        let sectors = PageHeader(reading: source).sectors
+        let leaf = side.unplaced.add(Int(sectors) * FileFormat.sectorSize)
+        leaf.bytes.copyMemory(from: source, byteCount: Int(sectors) * FileFormat.sectorSize)
+        PageHeader.write(to: leaf.bytes, birth: self.birth, kind: .leaf, level: 0, sectors: sectors)
+        try free(pointer, birth: birth, sectors: nil)
+        return leaf
+    }
+
+    /// Compresses a leaf and gives it a place; its pointer from now on. `unused` are bytes of it that mean nothing:
+    /// they go as zeros.
+    package func placeLeaf(_ pointer: UInt64, unused: Range<Int>) throws(StorageError) -> UInt64 {
+        guard isOpen else { throw .invalid("the transaction has ended") }
+        guard let leaf = side.unplaced.find(pointer) else {
+            throw .corrupt(Corruption(page: PagePointer.number(pointer), reason: "there is no such leaf in memory"))
+        }
+        UnsafeMutableRawBufferPointer(rebasing: leaf[unused]).initializeMemory(as: UInt8.self, repeating: 0)
+        let target = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: leaf.count, alignment: FileFormat.sectorSize)
+        defer { target.deallocate() }
+        let compressed = CompressedPage.make(Bytes(leaf), into: target)
+        let sectors = compressed ?? UInt32(leaf.count / FileFormat.sectorSize)
+        let run = SectorRun(start: try takeRun(sectors), count: sectors)
+        let frame = UnsafeMutableRawBufferPointer(start: side.frames.add(run), count: run.byteCount)
+        frame.copyMemory(from: Bytes(rebasing: Bytes(compressed == nil ? leaf : target)[..<run.byteCount]))
+        side.unplaced.free(pointer)
+        return PagePointer.make(run.start, sectors: sectors)
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Leaves of compressed trees that the open transaction has made or changed. How large they will be is known only when
+// they are compressed, so they have no place in the file until then: their page pointers are serial numbers in memory.
+
+/// Raw leaves by serial number. Addresses are stable until `free` or `removeAll`.
+final class UnplacedLeaves {
+    private struct Leaf {
+        /// Nil once it was freed or has its place.
+        var bytes: UnsafeMutableRawPointer?
+        var byteCount: Int
+    }
+
+    private var leaves: [Leaf] = []
+    /// Memory of freed leaves of the usual size, kept for the next ones.
+    private var spare: [UnsafeMutableRawPointer] = []
+    private(set) var liveBytes = 0
+
+    private static let keptSpares = 64
+
+    deinit {
+        removeAll()
+        for bytes in spare { bytes.deallocate() }
+    }
+
+    /// The leaf of a pointer.
+    func find(_ pointer: UInt64) -> UnsafeMutableRawBufferPointer? {
+        let serial = Int(PagePointer.number(pointer))
+        guard serial < leaves.count, let bytes = leaves[serial].bytes else { return nil }
+        return UnsafeMutableRawBufferPointer(start: bytes, count: leaves[serial].byteCount)
+    }
+
+    /// A new leaf, its bytes undefined.
+    func add(_ byteCount: Int) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
+        let bytes: UnsafeMutableRawPointer
+        if byteCount == CompressedPage.leafSize, let kept = spare.popLast() {
+            bytes = kept
+        } else {
+            bytes = .allocate(byteCount: byteCount, alignment: FileFormat.sectorSize)
+        }
+        liveBytes += byteCount
+        leaves.append(Leaf(bytes: bytes, byteCount: byteCount))
+        return (PagePointer.makeUnplaced(UInt64(leaves.count - 1)), bytes)
+    }
+
+    func free(_ pointer: UInt64) {
+        let serial = Int(PagePointer.number(pointer))
+        guard serial < leaves.count, let bytes = leaves[serial].bytes else { return }
+        leaves[serial].bytes = nil
+        liveBytes -= leaves[serial].byteCount
+        if leaves[serial].byteCount == CompressedPage.leafSize, spare.count < Self.keptSpares {
+            spare.append(bytes)
+        } else {
+            bytes.deallocate()
+        }
+    }
+
+    func removeAll() {
+        for serial in leaves.indices { free(PagePointer.makeUnplaced(UInt64(serial))) }
+        leaves.removeAll(keepingCapacity: leaves.count < 4096)
+    }
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trees with compressed leaves: as good as others, smaller, and no easier to fool.
+
+import Glibc
+import HornbeamPages
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamTree
+
+@Suite("A tree with compressed leaves")
+struct CompressedTreeTests {
+    private static let lz4 = TreeOptions(isCompressed: true)
+
+    private static func options(_ access: PageAccess = .mapped, cacheBytes: Int = 1 << 20) -> StoreOptions {
+        var options = StoreOptions()
+        options.access = access
+        options.cacheBytes = cacheBytes
+        return options
+    }
+
+    private static func key(_ number: Int) -> [UInt8] { withUnsafeBytes(of: UInt64(number).bigEndian) { Array($0) } }
+
+    /// A line as programs store them.
+    private static func text(_ number: Int) -> [UInt8] {
+        Array(
+            """
+            {"id":\(number),"name":"package-\(number % 97)","section":"libs","priority":"optional","maintainer":\
+            "Debian Developers <devel\(number % 13)@lists.debian.org>","description":"The \(number)th of many packages"}
+            """.utf8)
+    }
+
+    /// What trees use: the journal's ring may have grown.
+    private static func treeBytes(_ store: TreeStore) -> UInt64 {
+        let figures = store.pages.statistics
+        return figures.usedBytes - figures.journalCapacityBytes
+    }
+
+    private static func fill(_ store: TreeStore, _ name: String, _ options: TreeOptions, _ numbers: Range<Int>) throws {
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree(name, create: true, options: options))
+        for number in numbers { try write.put(tree, key(number), text(number)) }
+        try write.commit()
+    }
+
+    @Test("takes less than half the space of text", arguments: [PageAccess.mapped, .read])
+    func size(access: PageAccess) throws {
+        var used: [UInt64] = []
+        for options in [TreeOptions(), Self.lz4] {
+            let store = try TreeStore.open(file: try SimulatedDisk(), options: Self.options(access))
+            let empty = Self.treeBytes(store)
+            for start in stride(from: 0, to: 6000, by: 500) {
+                try Self.fill(store, "t", options, start..<start + 500)
+            }
+            used.append(Self.treeBytes(store) - empty)
+            let read = try store.beginRead()
+            let tree = try #require(try read.tree("t"))
+            for number in stride(from: 0, to: 6000, by: 37) {
+                #expect(try read.value(tree, Self.key(number)) == Self.text(number))
+            }
+            var cursor = try read.cursor(tree)
+            var count = 0
+            while try cursor.next() {
+                #expect(Array(cursor.value) == Self.text(count))
+                count += 1
+            }
+            #expect(count == 6000)
+            read.abort()
+            #expect(try store.check { Issue.record("\($0)") })
+        }
+        #expect(used[1] * 2 < used[0], "\(used)")
+    }
+
+    @Test("costs what doesn't compress nothing but its larger leaves", .seeded)
+    func incompressible() throws {
+        var random = SeededGenerator()
+        let store = try TreeStore.inMemory(options: Self.options())
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t", create: true, options: Self.lz4))
+        let values = (0..<2000).map { _ in random.bytes(300) }
+        for (number, value) in values.enumerated() { try write.put(tree, Self.key(number), value) }
+        try write.commit()
+        #expect(store.statistics.usedBytes < 2000 * 330 * 12 / 10)
+        let read = try store.beginRead()
+        for (number, value) in values.enumerated() { #expect(try read.value(tree, Self.key(number)) == value) }
+        // The last leaf is half empty, and worth it.
+        #expect(store.statistics.cache.misses <= 1)
+        read.abort()
+    }
+
+    @Test("stays compressed in later transactions and after reopening, and gives all its space back when it is dropped")
+    func life() throws {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: Self.options())
+        let empty = store.statistics.usedBytes
+        try Self.fill(store, "t", Self.lz4, 0..<1000)
+        let first = store.statistics.usedBytes
+        try store.close()
+        let again = try TreeStore.open(file: disk, options: Self.options())
+        // Without a word about compression.
+        try Self.fill(again, "t", TreeOptions(), 1000..<2000)
+        #expect(again.statistics.usedBytes - empty < 2 * (first - empty) + (64 << 10))
+        let write = try again.beginWrite()
+        #expect(try write.dropTree("t"))
+        try write.commit()
+        try again.checkpoint()
+        #expect(again.statistics.usedBytes <= empty + (32 << 10))
+        #expect(try again.check { Issue.record("\($0)") })
+        try again.close()
+    }
+
+    @Test("is recovered from the journal like any other")
+    func recovery() throws {
+        let disk = try SimulatedDisk()
+        do {
+            let store = try TreeStore.open(file: disk, options: Self.options())
+            try Self.fill(store, "t", Self.lz4, 0..<300)
+            try Self.fill(store, "t", Self.lz4, 200..<600)
+        }
+        let image = disk.killedImage()
+        let store = try TreeStore.open(file: try SimulatedDisk(image: image), options: Self.options())
+        let read = try store.beginRead()
+        let tree = try #require(try read.tree("t"))
+        for number in 0..<600 { #expect(try read.value(tree, Self.key(number)) == Self.text(number)) }
+        read.abort()
+        #expect(try store.check { Issue.record("\($0)") })
+    }
+
+    /// Where headers of leaves with the flag of compressed pages are.
+    private static func compressedLeaves(_ image: [UInt8]) -> [Int] {
+        var places: [Int] = []
+        for place in stride(from: 4 * 4096, to: image.count, by: 4096) {
+            let isLeaf = image[place + 16] == 1 && image[place + 17] == 0
+            if isLeaf, image[place + 18] == 1, image[place + 8] > 0 { places.append(place) }
+        }
+        return places
+    }
+
+    @Test("tells damage to a compressed leaf as such, and reads the others", .seeded)
+    func damage() throws {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: Self.options())
+        try Self.fill(store, "t", Self.lz4, 0..<2000)
+        try store.close()
+        var image = try #require(disk.killedImage())
+        let leaves = Self.compressedLeaves(image)
+        #expect(leaves.count > 5)
+        image[try #require(leaves.last) + 700] ^= 0x10
+        let damaged = try TreeStore.open(file: try SimulatedDisk(image: image), options: Self.options())
+        let read = try damaged.beginRead()
+        let tree = try #require(try read.tree("t"))
+        var wrong = 0
+        for number in 0..<2000 {
+            do {
+                #expect(try read.value(tree, Self.key(number)) == Self.text(number))
+            } catch StorageError.corrupt(let what) {
+                #expect(what.tree == "t" && what.page != nil)
+                wrong += 1
+            }
+        }
+        #expect(wrong > 0 && wrong < 1000)
+        read.abort()
+        #expect(try !damaged.check { _ in })
+    }
+}
