@@ -68,7 +68,8 @@ struct TreeCheck {
     private mutating func problem(_ text: String) { problems.append(text) }
 
     private mutating func problem(_ page: UInt64, _ reason: String, _ keys: KeyRange = KeyRange()) {
-        problem(Corruption(page: PagePointer.number(page), tree: name, keys: keys.description, reason: reason).description)
+        let number = PagePointer.number(page)
+        problem(Corruption(page: number, tree: name, keys: keys.description, reason: reason).description)
     }
 
     private mutating func problem(_ error: StorageError, _ keys: KeyRange) {
