@@ -56,68 +56,100 @@ extension PageStore {
         }
     }
 
-    /// Checks that every sector in use belongs to exactly one page of `reachable` (all that the state `transaction`
-    /// reaches) or to the store itself, and reports what does not. Throws `.busy` if a commit has come between; nil
-    /// means that the caller knows there was none. Waits for the writer's turn.
-    package func checkSpace(
-        reachable: [(page: UInt64, sectors: UInt32)], transaction: UInt64? = nil, report: (String) -> Void
-    ) throws(StorageError) -> Bool {
+    /// What `check` begins with: a snapshot of the newest state, the account of its space, and what is wrong with the
+    /// header slots and the journal. Holds the writer's turn for no longer than that takes: commits go on beside the
+    /// check and change nothing in it.
+    package func beginCheck() throws(StorageError) -> (view: PageView, account: SpaceAccount, problems: [String]) {
         // Beside a writer in another process the space map isn't known.
-        if let follower, !follower.describes(side.header) { return true }
+        if let follower, !follower.describes(side.header) {
+            return (try beginRead(), SpaceAccount(sectors: side.space.sectorCount, live: nil, own: []), [])
+        }
         try takeTurn()
         defer { turn.give() }
-        // The map may name places of a checkpoint whose outcome is unknown.
-        do throws(StorageError) { try clearWay() } catch { return true }
-        if let transaction, newest.withLock({ $0.state.transaction }) != transaction {
-            throw .busy("the store was written to during the check")
+        do throws(StorageError) {
+            try clearWay()
+        } catch {
+            // The map may name places of a checkpoint whose outcome is unknown.
+            return (try beginRead(), SpaceAccount(sectors: side.space.sectorCount, live: nil, own: []), [])
         }
-        var account = SpaceAccount(space: side.space)
-        var isRight = true
-        for run in side.ownRuns where file.isDurable || run.start == 0 && run.count > 0 {
-            isRight = account.add(run, "the store's own", report) && isRight
+        let own = file.isDurable ? side.ownRuns : Array(side.ownRuns.prefix(1))
+        let account = SpaceAccount(sectors: side.space.sectorCount, live: side.space.live, own: own)
+        return (try beginRead(), account, account.problems + headerProblems() + journalProblems())
+    }
+
+    private func headerProblems() -> [String] {
+        guard file.isDurable else { return [] }
+        let reader = FileReader(file, mapping: verification.mapping)
+        return (0..<FileFormat.headerSlotCount).compactMap { (slot) -> String? in
+            let bytes = try? reader.bytes(at: slot << FileFormat.sectorShift, count: FileFormat.sectorSize)
+            switch bytes.map({ HeaderSlot.read($0) }) {
+            case .valid(let header)?:
+                // One that a crash left behind is renewed by the next opening for writing.
+                let isOld = options.readOnly && header.checkpoint < side.header.checkpoint
+                return header == side.header || isOld ? nil : "header slot \(slot) is not that of the last checkpoint"
+            default: return "header slot \(slot) is damaged: the store depends on the other one"
+            }
         }
-        for page in reachable {
-            let run = SectorRun(start: page.page, count: page.sectors)
-            isRight = account.add(run, "page \(page.page)", report) && isRight
+    }
+
+    private func journalProblems() -> [String] {
+        guard file.isDurable else { return [] }
+        let reader = JournalReader(header: side.header, file: FileReader(file, mapping: verification.mapping))
+        do throws(StorageError) {
+            if case .damaged(let last) = try reader.tail(after: reader.chain()) {
+                return ["the journal is damaged after the record of transaction \(last)"]
+            }
+            return []
+        } catch {
+            return ["the journal: \(error)"]
         }
-        return account.finish(report) && isRight
     }
 }
 
-/// Ticks off sectors against the space map.
-private struct SpaceAccount {
-    let space: SpaceMap
+/// Ticks off sectors against the space map as it was when a check began: each in use belongs to one page, or to the
+/// store itself.
+package struct SpaceAccount {
+    private let sectors: UInt64
+    /// Nil: only whether a sector belongs to two pages can be told.
+    private let live: [UInt64]?
     private var seen: [UInt64]
+    /// Of the store's own sectors.
+    private(set) var problems: [String] = []
 
-    init(space: SpaceMap) {
-        self.space = space
-        seen = [UInt64](repeating: 0, count: space.live.count)
+    init(sectors: UInt64, live: [UInt64]?, own: [SectorRun]) {
+        self.sectors = sectors
+        self.live = live
+        seen = [UInt64](repeating: 0, count: Int(sectors / 64))
+        for run in own {
+            guard let problem = add(run.start, sectors: run.count) else { continue }
+            problems.append("the store's own sectors from \(run.start) on: \(problem)")
+        }
     }
 
-    mutating func add(_ run: SectorRun, _ what: String, _ report: (String) -> Void) -> Bool {
-        guard space.isLive(run) else {
-            report("\(what): sectors \(run.start) + \(run.count) are not marked as in use")
-            return false
-        }
-        var isRight = true
-        for sector in run.start..<run.end {
+    /// Ticks off a page that is referred to. What is wrong with that, nil if nothing is.
+    package mutating func add(_ page: UInt64, sectors count: UInt32) -> String? {
+        guard page < sectors, UInt64(count) <= sectors - page else { return "it lies outside of the file" }
+        var isFree = false
+        var isTwice = false
+        for sector in page..<page + UInt64(count) {
+            let word = Int(sector >> 6)
             let bit: UInt64 = 1 << (sector & 63)
-            if seen[Int(sector >> 6)] & bit != 0 {
-                report("\(what): sector \(sector) belongs to another page too")
-                isRight = false
-            }
-            seen[Int(sector >> 6)] |= bit
+            isTwice = isTwice || seen[word] & bit != 0
+            isFree = isFree || live.map { $0[word] & bit == 0 } ?? false
+            seen[word] |= bit
         }
-        return isRight
+        if isTwice { return "two places refer to it, or to a part of it" }
+        return isFree ? "it is referred to, but the space map has a part of it as free" : nil
     }
 
-    func finish(_ report: (String) -> Void) -> Bool {
-        var isRight = true
-        for word in seen.indices where space.live[word] & ~seen[word] != 0 {
-            let leaked = space.live[word] & ~seen[word]
-            report("\(leaked.nonzeroBitCount) sectors from \(word << 6) on are marked as in use, but nothing is there")
-            isRight = false
+    /// Once every page was added: what is marked as in use, but belongs to nobody.
+    package var leaks: [String] {
+        guard let live else { return [] }
+        return seen.indices.compactMap { (word) -> String? in
+            let leaked = live[word] & ~seen[word]
+            guard leaked != 0 else { return nil }
+            let first = word << 6 + leaked.trailingZeroBitCount
+            return "\(leaked.nonzeroBitCount) sectors from \(first) on are marked as in use, but belong to nothing"
         }
-        return isRight
     }
 }

@@ -10,8 +10,7 @@ struct TreeCheck {
     private let view: PageView
     /// What was found, in words.
     private(set) var problems: [String] = []
-    private var reachable: [(page: UInt64, sectors: UInt32)] = []
-    private var seen: Set<UInt64> = []
+    private var account: SpaceAccount
     /// Of the tree being walked.
     private var name = ""
     private var longValues: UInt64 = 0
@@ -24,14 +23,16 @@ struct TreeCheck {
     /// Of the walked tree; nil also if the program doesn't know it: then its values can't be checked.
     private var fold: ReductionFold?
 
-    init(pages: PageStore, view: PageView, reductions: Reductions) {
+    /// A check of `view`, whose space `account` tells of.
+    init(pages: PageStore, view: PageView, account: SpaceAccount, reductions: Reductions) {
         self.pages = pages
         self.reductions = reductions
         self.view = view
+        self.account = account
     }
 
-    /// Fills `problems`. Throws `.busy` if a commit came between, whatever was found.
-    mutating func run() throws(StorageError) {
+    /// Fills `problems`.
+    mutating func run() {
         let root = view.root
         let top = TreeRoot(page: root.page, birth: root.birth, count: root.count, level: Int(root.level))
         var records: [(name: [UInt8], value: [UInt8])] = []
@@ -41,10 +42,7 @@ struct TreeCheck {
         }
         for record in records { checkTree(record.name, record.value, nextTree: root.nextTree) }
         // Sectors can only be accounted for when all pages were found.
-        guard isSound else { return }
-        var leaks: [String] = []
-        _ = try pages.checkSpace(reachable: reachable, transaction: view.transaction) { leaks.append($0) }
-        problems += leaks
+        if isSound { problems += account.leaks }
     }
 
     private var isSound: Bool { problems.isEmpty }
@@ -69,8 +67,13 @@ struct TreeCheck {
 
     private mutating func problem(_ text: String) { problems.append(text) }
 
-    private mutating func problem(_ page: UInt64, _ reason: String) {
-        problem(Corruption(page: page, tree: name, reason: reason).description)
+    private mutating func problem(_ page: UInt64, _ reason: String, _ keys: KeyRange = KeyRange()) {
+        let number = PagePointer.number(page)
+        problem(Corruption(page: number, tree: name, keys: keys.description, reason: reason).description)
+    }
+
+    private mutating func problem(_ error: StorageError, _ keys: KeyRange) {
+        problem(error.inTree(name).withKeys(keys.description).description)
     }
 
     private mutating func walk(
@@ -83,26 +86,21 @@ struct TreeCheck {
         }
         guard !root.isEmpty else { return }
         let record = ChildRecord(page: root.page, birth: root.birth, count: root.count)
-        node(record, level: root.level, bounds: Bounds(), each: each)
+        node(record, level: root.level, bounds: KeyRange(), each: each)
         if isSound, longValues != expected {
             problem(root.page, "the tree has \(longValues) long values, the catalogue says \(expected)")
         }
     }
 
-    /// What the separators above a node say of its keys: low ≤ key < high.
-    private struct Bounds {
-        var low: [UInt8]?
-        var high: [UInt8]?
-    }
-
+    /// `bounds` is what the separators above the node say of its keys.
     private mutating func node(
-        _ record: ChildRecord, level: Int, bounds: Bounds, each: (NodeView, Int) -> Void
+        _ record: ChildRecord, level: Int, bounds: KeyRange, each: (NodeView, Int) -> Void
     ) {
         let stored = PagePointer.sectors(record.page)
         let sectors = stored > 0 ? stored : UInt32(view.pageSize / FileFormat.sectorSize)
         let mark = view.heldMark
         defer { view.letGo(to: mark) }
-        guard take(PagePointer.number(record.page), sectors) else { return }
+        guard take(PagePointer.number(record.page), sectors, bounds) else { return }
         let node: NodeView
         do throws(StorageError) {
             try pages.verifyWholePage(
@@ -110,81 +108,81 @@ struct TreeCheck {
                 level: UInt8(truncatingIfNeeded: level))
             node = try view.node(record.page, birth: record.birth, level: level)
         } catch {
-            return problem(error.inTree(name).description)
+            return problem(error, bounds)
         }
         let bytes = Bytes(start: node.base, count: node.size)
         if let reason = NodeValidation.problem(bytes, kind: level == 0 ? .leaf : .branch) {
-            return problem(record.page, reason)
+            return problem(record.page, reason, bounds)
         }
         if node.stamp != (level == 0 ? leafStamp : branchStamp) {
-            problem(record.page, "it is marked as a node of tree number \(node.stamp.tree), or as one of another kind")
+            let owner = "tree number \(node.stamp.tree)"
+            problem(record.page, "it is marked as a node of \(owner), or as one of another kind", bounds)
         }
         checkBounds(node, record.page, isBranch: level > 0, bounds)
         let count = level == 0 ? UInt64(node.count) : node.childEntries
         if count != record.count {
-            problem(record.page, "\(count) entries below it, its parent says \(record.count)")
+            problem(record.page, "\(count) entries below it, its parent says \(record.count)", bounds)
         }
         for index in 0..<node.count {
             if level == 0 {
                 each(node, index)
-                checkLongValue(node.cell(index))
+                checkLongValue(node.cell(index), of: node.keyBytes(index))
             } else {
-                let low = index == 0 ? bounds.low : node.keyBytes(index)
-                let high = index + 1 < node.count ? node.keyBytes(index + 1) : bounds.high
-                self.node(node.child(index), level: level - 1, bounds: Bounds(low: low, high: high), each: each)
-                checkReduction(node, index, record.page, level: level)
+                let keys = bounds.child(index, of: node)
+                self.node(node.child(index), level: level - 1, bounds: keys, each: each)
+                checkReduction(node, index, record.page, level: level, keys)
             }
         }
     }
 
     /// Whether the branch's reduced value of a child, which has been looked at, is what the child comes to.
-    private mutating func checkReduction(_ node: NodeView, _ index: Int, _ page: UInt64, level: Int) {
+    private mutating func checkReduction(
+        _ node: NodeView, _ index: Int, _ page: UInt64, level: Int, _ keys: KeyRange
+    ) {
         guard let fold, isSound else { return }
         do throws(StorageError) {
             let right = try fold.value(of: node.child(index), level: level - 1)
             let stored = Bytes(start: node.cell(index).value + NodeLayout.childSize, count: right.count)
             if !stored.elementsEqual(right) {
-                problem(page, "the reduced value of entry \(index) is not what the entries below it come to")
+                problem(page, "the reduced value of entry \(index) is not what the entries below it come to", keys)
             }
         } catch {
-            problem(error.inTree(name).description)
+            problem(error, keys)
         }
     }
 
-    /// Notes a page as reached; false, and a problem, if it was before.
-    private mutating func take(_ page: UInt64, _ sectors: UInt32) -> Bool {
-        guard seen.insert(page).inserted else {
-            problem(page, "two places refer to it")
-            return false
-        }
-        reachable.append((page, sectors))
-        return true
+    /// Notes a page as reached; false, and a problem, if it was before, or if it should not be in use.
+    private mutating func take(_ page: UInt64, _ sectors: UInt32, _ keys: KeyRange) -> Bool {
+        guard let reason = account.add(page, sectors: sectors) else { return true }
+        problem(page, reason, keys)
+        return false
     }
 
-    private mutating func checkBounds(_ node: NodeView, _ page: UInt64, isBranch: Bool, _ bounds: Bounds) {
+    private mutating func checkBounds(_ node: NodeView, _ page: UInt64, isBranch: Bool, _ bounds: KeyRange) {
         let first = isBranch ? 1 : 0
         guard first < node.count else { return }
         if let low = bounds.low, node.keyBytes(first).lexicographicallyPrecedes(low) {
-            problem(page, "its first key is less than the separator before it")
+            problem(page, "its first key is less than the separator before it", bounds)
         }
         if let high = bounds.high, !node.keyBytes(node.count - 1).lexicographicallyPrecedes(high) {
-            problem(page, "its last key is not less than the separator after it")
+            problem(page, "its last key is not less than the separator after it", bounds)
         }
     }
 
-    private mutating func checkLongValue(_ cell: CellView) {
+    private mutating func checkLongValue(_ cell: CellView, of key: @autoclosure () -> [UInt8]) {
         guard cell.isLong else { return }
         longValues += 1
         let long = LongReference(cell.value)
         let sectors = LongValue.sectors(long.size)
         let mark = view.heldMark
         defer { view.letGo(to: mark) }
-        guard take(long.page, sectors) else { return }
+        let keys = KeyRange(low: key(), high: key() + [0])
+        guard take(long.page, sectors, keys) else { return }
         do throws(StorageError) {
             try pages.verifyWholePage(long.page, birth: long.birth, kind: .longValue, level: 0, sectors: sectors)
             _ = try LongValue.read(long, in: view)
         } catch {
-            problem(error.inTree(name).description)
+            problem(error, keys)
         }
     }
 }

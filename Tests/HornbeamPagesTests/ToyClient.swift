@@ -164,13 +164,14 @@ enum Toy {
 
     /// Every sector accounted for, every page whole.
     static func expectSound(_ store: PageStore, _ place: SourceLocation = #_sourceLocation) throws {
-        let view = try store.beginRead()
+        var (view, account, problems) = try store.beginCheck()
         defer { store.endRead(view) }
-        var problems: [String] = []
-        let isRight = try store.checkSpace(reachable: read(view).pages, transaction: view.transaction) {
-            problems.append($0)
+        for page in try read(view).pages {
+            guard let problem = account.add(page.page, sectors: page.sectors) else { continue }
+            problems.append("\(page.page): \(problem)")
         }
-        #expect(isRight && problems.isEmpty, "\(problems)", sourceLocation: place)
+        problems += account.leaks
+        #expect(problems.isEmpty, "\(problems)", sourceLocation: place)
     }
 
     /// One change, one transaction.

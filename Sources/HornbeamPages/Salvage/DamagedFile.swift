@@ -70,12 +70,7 @@ package final class DamagedFile {
     // MARK: Pages
 
     /// The page's bytes if its checksum holds and it says of itself to be of this kind and size; nil for any other.
-    /// A compressed tree's leaf is given as it was before it was compressed.
     package func page(_ number: UInt64, kind: PageKind, sectors: UInt32) -> [UInt8]? {
-        let stored = PagePointer.sectors(number)
-        if kind == .leaf, stored > 0, stored <= CompressedPage.maximumSectors {
-            return page(PagePointer.number(number), kind: kind, sectors: stored).flatMap { Self.raw($0) }
-        }
         guard number >= FileFormat.reservedSectors, sectors > 0, sectors <= FileFormat.maximumPageSectors,
             number < sectorCount, UInt64(sectors) <= sectorCount - number,
             let bytes = read(number, Int(sectors)), Self.isWhole(bytes, number: number, kind: kind, sectors: sectors)
@@ -83,14 +78,29 @@ package final class DamagedFile {
         return bytes
     }
 
-    private static func raw(_ page: [UInt8]) -> [UInt8]? {
-        page.withUnsafeBytes { (stored) in
-            guard let start = stored.baseAddress, PageHeader(reading: start).flags != 0 else { return page }
+    /// A leaf's raw bytes, whether it is stored as it is or compressed; nil if it is not whole. `pointer` as its parent
+    /// has it.
+    package func leaf(_ pointer: UInt64) -> [UInt8]? {
+        let number = PagePointer.number(pointer)
+        let sectors = PagePointer.sectors(pointer)
+        guard sectors > 0 else { return page(number, kind: .leaf, sectors: pageSectors) }
+        guard sectors <= CompressedPage.maximumSectors, let stored = page(number, kind: .leaf, sectors: sectors) else {
+            return nil
+        }
+        return stored.withBytes { (stored) -> [UInt8]? in
+            guard let start = stored.baseAddress, PageHeader(reading: start).flags == PageLayout.compressed else {
+                return Array(stored)
+            }
             guard let size = CompressedPage.rawSize(of: stored) else { return nil }
             var raw = [UInt8](repeating: 0, count: size)
-            let problem = raw.withUnsafeMutableBytes { CompressedPage.decode(stored, into: $0) }
-            return problem == nil ? raw : nil
+            return raw.withUnsafeMutableBytes { CompressedPage.decode(stored, into: $0) } == nil ? raw : nil
         }
+    }
+
+    /// The same of a leaf, by its pointer.
+    package func standing(of pointer: UInt64) -> Standing {
+        let sectors = PagePointer.sectors(pointer)
+        return standing(of: PagePointer.number(pointer), sectors: sectors > 0 ? sectors : pageSectors)
     }
 
     package func standing(of page: UInt64, sectors: UInt32) -> Standing {
@@ -100,13 +110,16 @@ package final class DamagedFile {
         return space.isLive(SectorRun(start: page, count: sectors)) ? .current : .free
     }
 
-    /// Calls `visit` for every place that looks like a node page; whether it is one is for `page` to say.
-    package func scan(visit: (_ number: UInt64, _ kind: PageKind) -> Void) {
-        Self.scan(file, sectorCount, step: UInt64(pageSectors)) { (number, header) in
-            guard let kind = PageKind(rawValue: header.kind), header.sectors == self.pageSectors,
-                number >= FileFormat.reservedSectors
-            else { return }
-            visit(number, kind)
+    /// Calls `visit` with a pointer to every place that looks like a page of a tree; whether it is one is for `page`
+    /// and `leaf` to say.
+    package func scan(visit: (_ pointer: UInt64, _ kind: PageKind) -> Void) {
+        Self.scan(file, sectorCount) { (number, header) in
+            guard let kind = PageKind(rawValue: header.kind), number >= FileFormat.reservedSectors else { return }
+            if header.sectors == self.pageSectors, header.flags == 0, number % UInt64(header.sectors) == 0 {
+                visit(number, kind)
+            } else if kind == .leaf, header.sectors > 0, header.sectors <= CompressedPage.maximumSectors {
+                visit(PagePointer.make(number, sectors: header.sectors), kind)
+            }
         }
     }
 
@@ -138,9 +151,9 @@ package final class DamagedFile {
 
     // MARK: Scanning
 
-    /// Calls `visit` for the header of each `step`-th sector; sectors that can't be read are left out.
+    /// Calls `visit` for the header that each sector would be; sectors that can't be read are left out.
     private static func scan(
-        _ file: any StoreFile, _ sectorCount: UInt64, step: UInt64, visit: (UInt64, PageHeader) -> Void
+        _ file: any StoreFile, _ sectorCount: UInt64, visit: (UInt64, PageHeader) -> Void
     ) {
         var start: UInt64 = 0
         while start < sectorCount {
@@ -148,12 +161,12 @@ package final class DamagedFile {
             if let bytes = read(file, start, Int(count)) {
                 bytes.withUnsafeBytes { (bytes) in
                     guard let base = bytes.baseAddress else { return }
-                    for sector in stride(from: 0, to: count, by: Int(step)) {
+                    for sector in 0..<count {
                         visit(start + sector, PageHeader(reading: base + Int(sector) * FileFormat.sectorSize))
                     }
                 }
             } else {
-                for sector in stride(from: 0, to: count, by: Int(step)) {
+                for sector in 0..<count {
                     guard let bytes = read(file, start + sector, 1) else { continue }
                     bytes.withUnsafeBytes { (bytes) in
                         if let base = bytes.baseAddress { visit(start + sector, PageHeader(reading: base)) }
@@ -164,18 +177,18 @@ package final class DamagedFile {
         }
     }
 
-    /// The size that most whole nodes have.
+    /// The size that most whole nodes have; branches count for more, because leaves of compressed trees have others.
     private static func guessPageSize(_ file: any StoreFile, _ sectorCount: UInt64) -> Int? {
         var votes: [Int: Int] = [:]
-        scan(file, sectorCount, step: 1) { (number, header) in
+        scan(file, sectorCount) { (number, header) in
             let size = Int(header.sectors) * FileFormat.sectorSize
             guard let kind = PageKind(rawValue: header.kind), kind == .leaf || kind == .branch,
-                header.sectors <= 16, FileFormat.isValid(pageSize: size),
+                header.flags == 0, header.sectors <= 16, FileFormat.isValid(pageSize: size),
                 UInt64(header.sectors) <= sectorCount - number, number % UInt64(header.sectors) == 0,
                 let bytes = read(file, number, Int(header.sectors)),
                 isWhole(bytes, number: number, kind: kind, sectors: header.sectors)
             else { return }
-            votes[size, default: 0] += 1
+            votes[size, default: 0] += kind == .branch ? 1000 : 1
         }
         return votes.max { ($0.value, $0.key) < ($1.value, $1.key) }?.key
     }
@@ -239,7 +252,7 @@ package final class DamagedFile {
     /// about to be.
     private func findDirectory() -> (PageReference, UInt32, UInt64)? {
         var newest: (PageReference, UInt32, UInt64)?
-        Self.scan(file, sectorCount, step: 1) { (number, header) in
+        Self.scan(file, sectorCount) { (number, header) in
             guard header.kind == PageKind.spaceDirectory.code, header.birth > newest?.0.birth ?? 0,
                 let bytes = self.page(number, kind: .spaceDirectory, sectors: header.sectors)
             else { return }

@@ -120,7 +120,7 @@ struct SalvageSearch {
         var found: [UInt64] = []
         file.scan { (number, kind) in
             guard kind == .leaf, !visited.contains(number),
-                file.standing(of: number, sectors: file.pageSectors) == .current,
+                file.standing(of: number) == .current,
                 let stamp = stamp(of: number), stamp.tree == 0
             else { return }
             found.append(number)
@@ -164,12 +164,13 @@ struct SalvageSearch {
     /// Notes the leaves below the node, or its keys as lost.
     private mutating func walk(_ record: ChildRecord, _ level: Int, _ keys: KeyRange, _ tree: inout SalvagedTree) {
         let kind = level == 0 ? PageKind.leaf : PageKind.branch
-        guard level < NodeLayout.maximumLevels, !visited.contains(record.page), let bytes = node(record.page, kind),
+        guard level < NodeLayout.maximumLevels, !visited.contains(PagePointer.number(record.page)),
+            let bytes = node(record.page, kind),
             Self.isRight(bytes, record, level, tree.number)
         else {
             return tree.lost.append((keys, record.count))
         }
-        visited.insert(record.page)
+        visited.insert(PagePointer.number(record.page))
         guard level > 0 else { return tree.leaves.append(record.page) }
         bytes.withBytes { (bytes) in
             guard let base = bytes.baseAddress else { return }
@@ -190,9 +191,10 @@ struct SalvageSearch {
         }
     }
 
-    /// The page's bytes if it is a whole, well-formed node.
-    private func node(_ page: UInt64, _ kind: PageKind) -> [UInt8]? {
-        guard let bytes = file.page(page, kind: kind, sectors: file.pageSectors),
+    /// The raw bytes of a page if it is a whole, well-formed node.
+    private func node(_ pointer: UInt64, _ kind: PageKind) -> [UInt8]? {
+        let found = kind == .leaf ? file.leaf(pointer) : file.page(pointer, kind: kind, sectors: file.pageSectors)
+        guard let bytes = found,
             bytes.withBytes({ NodeValidation.problem($0, kind: kind) }) == nil
         else { return nil }
         return bytes
@@ -220,8 +222,10 @@ struct SalvageSearch {
     /// that may be of a former state.
     private mutating func findOrphans() {
         var orphans: [Orphan] = []
-        file.scan { (number, kind) in
-            guard kind == .leaf, !visited.contains(number), let orphan = orphan(number) else { return }
+        file.scan { (pointer, kind) in
+            guard kind == .leaf, !visited.contains(PagePointer.number(pointer)), let orphan = orphan(pointer) else {
+                return
+            }
             orphans.append(orphan)
         }
         orphans.sort { ($0.tree, $0.birth) < ($1.tree, $1.birth) }
@@ -230,7 +234,7 @@ struct SalvageSearch {
     }
 
     private func orphan(_ page: UInt64) -> Orphan? {
-        let standing = file.standing(of: page, sectors: file.pageSectors)
+        let standing = file.standing(of: page)
         guard standing != .free, let bytes = node(page, .leaf) else { return nil }
         return bytes.withBytes { (bytes) in
             guard let base = bytes.baseAddress else { return nil }

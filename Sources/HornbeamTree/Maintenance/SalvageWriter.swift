@@ -22,14 +22,15 @@ struct SalvageWriter {
 
     /// Writes the entries of a tree.
     mutating func add(_ tree: SalvagedTree, _ store: TreeStore, _ progress: (UInt64) -> Void) throws(StorageError) {
-        guard let id = try transaction.tree(tree.name, create: true) else { return }
+        let options = TreeOptions(isCompressed: tree.options.isCompressed)
+        guard let id = try transaction.tree(tree.name, create: true, options: options) else { return }
         var entry = SalvageReport.Tree(name: tree.name)
         entry.isDoubtful = tree.isDoubtful
         entry.lost = tree.lost.map(\.keys)
         entry.lostEntries = tree.lost.reduce(0) { $0 &+ ($1.entries ?? 0) }
         if !tree.isDoubtful { trees[tree.number] = tree.name }
         for page in tree.leaves {
-            guard let bytes = file.page(page, kind: .leaf, sectors: file.pageSectors) else { continue }
+            guard let bytes = file.leaf(page) else { continue }
             entry.lostValues += try bytes.withBytes { (bytes) throws(StorageError) in try addLeaf(bytes, to: id) }
             guard pendingBytes >= Self.batchBytes else { continue }
             try transaction.commit()

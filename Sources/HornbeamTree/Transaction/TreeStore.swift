@@ -8,7 +8,7 @@ import Synchronization
 /// Named trees in one file or in memory. Any thread may use it.
 package final class TreeStore: Sendable {
     let pages: PageStore
-    private let names: TreeNames
+    let names: TreeNames
     private let durability: Durability
     /// For whoever holds the write transaction; made by the first one.
     private let memory: Mutex<WriterMemory?>
@@ -92,27 +92,16 @@ package final class TreeStore: Sendable {
     /// Checkpoints and releases the file. `.busy` while transactions are open.
     package func close() throws(StorageError) { try pages.close() }
 
-    /// Verifies everything; calls `report` for each problem. True if there was none. Reads every page. Starts over when
-    /// a commit comes between, and throws `.busy` if one always does.
+    /// Verifies everything; calls `report` for each problem. True if there was none. Reads every page, of the state
+    /// that is the newest when it begins; commits go on beside it.
     package func check(report: (String) -> Void) throws(StorageError) -> Bool {
-        var attempt = 0
-        while true {
-            attempt += 1
-            let view = try pages.beginRead()
-            defer { pages.endRead(view) }
-            var check = TreeCheck(pages: pages, view: view, reductions: names.reductions)
-            do throws(StorageError) {
-                try check.run()
-            } catch {
-                guard case .busy = error, attempt < Self.checkAttempts else { throw error }
-                continue
-            }
-            for problem in check.problems { report(problem) }
-            return check.problems.isEmpty
-        }
+        let (view, account, problems) = try pages.beginCheck()
+        defer { pages.endRead(view) }
+        var check = TreeCheck(pages: pages, view: view, account: account, reductions: names.reductions)
+        check.run()
+        for problem in problems + check.problems { report(problem) }
+        return problems.isEmpty && check.problems.isEmpty
     }
-
-    private static let checkAttempts = 5
 
     package var statistics: StoreStatistics { StoreStatistics(pages.statistics) }
 

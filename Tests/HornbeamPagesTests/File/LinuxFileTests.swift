@@ -47,6 +47,7 @@ struct LinuxFileTests {
             for value in 1...20 {
                 try Toy.commit(ToyChange(cell: value % 9, value: UInt64(value)), to: store, .process)
             }
+            store.endThread()
         }
         let again = try open()
         #expect(again.statistics.transaction == 20)

@@ -216,12 +216,24 @@ struct DatabaseTests {
         try writeNow()
         #expect(try survivors("1") == ["default"])
         func writeNoneNow() throws { try database.write(durability: .none, save("none")) }
-        try writeNoneNow()
-        #expect(try survivors("2") == ["default"])
-        try await database.write(durability: .none, save("none later"))
-        #expect(try survivors("3") == ["default"])
+        // A checkpoint in the background, when nothing happens for a second, makes it durable after all: on a machine
+        // too busy to look before that, look again.
+        var isLost = false
+        for attempt in 0..<20 where !isLost {
+            try writeNoneNow()
+            isLost = try survivors("now \(attempt)") == ["default"]
+            func undo() throws { try database.write { context in try User.delete(id: "none", from: &context) } }
+            try undo()
+        }
+        #expect(isLost)
+        isLost = false
+        for attempt in 0..<20 where !isLost {
+            try await database.write(durability: .none, save("none later"))
+            isLost = try !survivors("later \(attempt)").contains("none later")
+        }
+        #expect(isLost)
         try await database.write(save("later"))
-        #expect(try survivors("4") == ["default", "later", "none", "none later"])
+        #expect(try survivors("all") == ["default", "later", "none later"])
         try database.close()
     }
 

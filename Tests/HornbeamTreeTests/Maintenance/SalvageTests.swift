@@ -205,6 +205,29 @@ struct SalvageTests {
         }
     }
 
+    @Test("finds the leaves of compressed trees, with their branches and without")
+    func compressed() throws {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: SparseStore.options)
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t", create: true, options: TreeOptions(isCompressed: true)))
+        var model = ModelTree()
+        for number in 0..<3000 {
+            let entry = (key: Array("key-\(number)".utf8), value: Array("a line of text, number \(number)".utf8))
+            try write.put(tree, entry.key, entry.value)
+            model.put(entry.key, entry.value)
+        }
+        try write.commit()
+        try store.close()
+        let image = try #require(disk.killedImage())
+        let branches = try pages(image, kind: .branch).values.flatMap { $0 }
+        #expect(!branches.isEmpty)
+        for image in [image, without(branches, image)] {
+            let (report, trees) = try salvage(image)
+            #expect(trees == ["t": model] && report.isWhole)
+        }
+    }
+
     @Test("survives pages forged under valid checksums", .seeded)
     func forged() throws {
         let (closed, _, _) = try makeImages()

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Space after churn: what is deleted makes room for what is inserted, however often.
+
+import HornbeamPages
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamTree
+
+@Suite("Churn")
+struct ChurnTests {
+    private static let entries = 4000
+    private static let batch = 200
+
+    @Test("Ten rounds of deleting half and inserting half leave a file of at most 1.3 times a fresh load", .seeded)
+    func rounds() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        var options = SparseStore.options
+        options.durability = .process
+        let store = try TreeStore.open(at: folder.path("store"), options: options)
+        let creation = try store.beginWrite()
+        let tree = try #require(try creation.tree("t", create: true))
+        try creation.commit()
+
+        var random = SeededGenerator()
+        var keys: [[UInt8]] = []
+        func insert(_ count: Int) throws {
+            for _ in 0..<count / Self.batch {
+                let write = try store.beginWrite()
+                for _ in 0..<Self.batch {
+                    let key = random.bytes(16)
+                    let short = 20 + random.below(random.oneIn(6) ? 1000 : 200)
+                    let size = random.oneIn(80) ? 3000 + random.below(30_000) : short
+                    try write.put(tree, key, [UInt8](repeating: 1, count: size))
+                    keys.append(key)
+                }
+                try write.commit()
+            }
+        }
+        try insert(Self.entries)
+        try store.checkpoint()
+        let fresh = store.statistics.fileBytes
+        for round in 0..<10 {
+            keys.shuffle(using: &random)
+            for _ in 0..<Self.entries / 2 / Self.batch {
+                let write = try store.beginWrite()
+                for _ in 0..<Self.batch { #expect(try write.delete(tree, keys.removeLast())) }
+                try write.commit()
+            }
+            try insert(Self.entries / 2)
+            try store.checkpoint()
+            #expect(store.statistics.fileBytes <= fresh * 13 / 10, "round \(round)")
+        }
+        #expect(try store.check { Issue.record("\($0)") })
+        // What is in use is no more than it was, so that a compaction gives the rest back.
+        try store.compact()
+        #expect(store.statistics.fileBytes <= fresh)
+        try store.close()
+    }
+}
