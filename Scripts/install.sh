@@ -21,6 +21,20 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 target=${DESTDIR:-}$prefix
 configuration=${CONFIGURATION:-release}
 
+# Libraries of the system are linked in, too, so that a C program needs nothing but Hornbeam: where their archives are
+# installed, pkg-config leads the linker to a folder that has those alone.
+static=$root/.build/c-interface/static
+mkdir -p "$static"
+for name in xxhash lz4; do
+    archive=$(${CC:-cc} -print-file-name=lib$name.a)
+    [ -f "$archive" ] || continue
+    ln -sf "$archive" "$static/lib$name.a"
+    printf 'Name: %s\nDescription: its archive\nVersion: %s\nLibs: -L%s -l%s\n' "$name" \
+        "$(pkg-config --modversion "lib$name" 2>/dev/null || echo 1)" "$static" "$name" > "$static/lib$name.pc"
+done
+PKG_CONFIG_PATH=$static${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
+export PKG_CONFIG_PATH
+
 # A build folder of its own: other flags than the programs have, and neither build should throw away the other's.
 set -- --package-path "$root" --scratch-path "$root/.build/c-interface" -c "$configuration" -Xswiftc -static-stdlib \
     -Xlinker -soname=libhornbeam.so.0

@@ -34,12 +34,12 @@ exports_the_header() {
     sed -n 's/^\(int\|void\|const char\) .*\(hb_[a-z_]*\)(.*/\2/p; s/^const char \*\(hb_[a-z_]*\)(.*/\1/p' \
         "$prefix/include/hornbeam.h" | sort -u > "$work/declared"
     nm -D --defined-only "$library" | sed -n 's/.* T \([^@]*\).*/\1/p' | sort -u > "$work/exported"
-    [ "$(wc -l < "$work/declared")" -eq 32 ] && diff "$work/declared" "$work/exported"
+    [ "$(wc -l < "$work/declared")" -ge 32 ] && diff "$work/declared" "$work/exported"
 }
 
 needs_little() {
     ! readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
-        grep -vE '^(libc|libm|libstdc\+\+|libgcc_s|libxxhash|liblz4|ld-linux-x86-64|ld-linux-aarch64)\.so'
+        grep -vE '^(libc|libm|libstdc\+\+|libgcc_s|ld-linux-x86-64|ld-linux-aarch64)\.so'
 }
 
 has_its_soname() {
@@ -49,7 +49,7 @@ has_its_soname() {
 
 compiles() { # compiles COMPILER STANDARD LANGUAGE
     printf '#include "hornbeam.h"\nint main(void) { hb_slice s = {0, 0}; return hb_version() == 0 || s.size; }\n' |
-        "$1" "-std=$2" -x "$3" -Wall -Wextra -Wpedantic -Werror -I "$prefix/include" - -o "$work/header" \
+        "$1" "-std=$2" -x "$3" -Wall -Wextra -pedantic -Werror -I "$prefix/include" - -o "$work/header" \
             "-L$prefix/lib" -lhornbeam "-Wl,-rpath,$prefix/lib" &&
         "$work/header"
 }
@@ -60,32 +60,40 @@ words_of_pkg_config() {
     grep -q "^prefix=$prefix\$" "$prefix/lib/pkgconfig/hornbeam.pc" &&
         grep -q "^Version: $(sed -n 's/^#define HB_VERSION "\(.*\)"$/\1/p' "$prefix/include/hornbeam.h")\$" \
             "$prefix/lib/pkgconfig/hornbeam.pc" &&
-        # Words to be split, as a shell does with the output of pkg-config.
-        ${CC:-cc} -std=c11 -O1 -g -Wall -Wextra -Wno-missing-field-initializers -Werror \
-            "$root/Tests/CAPITests/capi_test.c" -o "$work/capi_test" $words -lpthread "-Wl,-rpath,$prefix/lib"
+        for program in capi_test contract_test; do
+            # Words to be split, as a shell does with the output of pkg-config.
+            ${CC:-cc} -std=c11 -O1 -g -Wall -Wextra -Wno-missing-field-initializers -Werror \
+                "$root/Tests/CAPITests/$program.c" -o "$work/$program" $words -lpthread "-Wl,-rpath,$prefix/lib" ||
+                return 1
+        done
 }
 
-check "the header is C99" compiles "${CC:-cc}" c99 c
-check "the header is C++" compiles "${CXX:-c++}" c++11 c++
-check "the library exports what the header declares, and nothing else" exports_the_header
-check "the library needs libc, libm, libstdc++, libgcc and libxxhash alone" needs_little
-check "the library has its name" has_its_soname
-check "the C program compiles with the words of hornbeam.pc" words_of_pkg_config
-check "the Python example runs" \
-    env HORNBEAM_LIBRARY="$library" python3 "$root/Examples/python/hornbeam_example.py"
-
-# The C program counts its own tests.
-mkdir "$work/stores"
-if [ -x "$work/capi_test" ]; then
-    "$work/capi_test" "$work/stores" > "$work/output" || true
+# Runs a C program, which counts its own tests.
+count_tests_of() {
+    mkdir "$work/stores-$1"
+    [ -x "$work/$1" ] || return 0
+    "$work/$1" "$work/stores-$1" > "$work/output" || true
     summary=$(tail -n 1 "$work/output" | sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p')
     if [ -n "$summary" ]; then
         passed=$((passed + ${summary% *}))
         failed=$((failed + ${summary#* }))
     else
-        echo "FAILED: the C program did not come to its end"
+        echo "FAILED: $1 did not come to its end"
         failed=$((failed + 1))
     fi
-fi
+}
+
+check "the header is C99" compiles "${CC:-cc}" c99 c
+check "the header is C++11" compiles "${CXX:-c++}" c++11 c++
+check "the header is C++17" compiles "${CXX:-c++}" c++17 c++
+check "the library exports what the header declares, and nothing else" exports_the_header
+check "the library needs libc, libm, libstdc++ and libgcc alone" needs_little
+check "the library has its name" has_its_soname
+check "the C programs compile with the words of hornbeam.pc" words_of_pkg_config
+check "the Python example runs" \
+    env HORNBEAM_LIBRARY="$library" python3 "$root/Examples/python/hornbeam_example.py"
+
+count_tests_of capi_test
+count_tests_of contract_test
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -54,9 +54,9 @@ final class CursorHandle: HandleObject {
 
     /// The key and value at the cursor; nil if it stands on no entry.
     @inline(__always)
-    func entry(_ place: UnsafeMutablePointer<Cursor>) -> (key: hb_slice, value: hb_slice)? {
-        guard place.pointee.isValid else { return nil }
-        return owner._withUnsafeGuaranteedRef { ($0.lend(place.pointee.key), $0.lend(place.pointee.value)) }
+    func entry(_ place: UnsafeMutablePointer<Cursor>) throws(StorageError) -> (key: hb_slice, value: hb_slice)? {
+        guard let entry = try place.pointee.entry() else { return nil }
+        return owner._withUnsafeGuaranteedRef { ($0.lend(entry.key), $0.lend(entry.value)) }
     }
 }
 
@@ -139,7 +139,7 @@ public func hb_cursor_entry(
     value?.pointee = .none
     guard let key, let value else { return Failure.invalid("hb_cursor_entry needs places for key and value") }
     return inCursor(cursor) { (cursor, place) throws(StorageError) in
-        guard let entry = cursor.entry(place) else { return false }
+        guard let entry = try cursor.entry(place) else { return false }
         key.pointee = entry.key
         value.pointee = entry.value
         return true

@@ -13,57 +13,64 @@ final class StoreHandle: HandleObject {
     static var kind: HandleKind { .store }
 
     let trees: TreeStore
-    let writer = WriterTurn()
+    /// In whose hands the open write transaction is.
+    let writer = WriterHands()
     /// What a tree's number is mixed with on its way out and in, so that numbers of two stores differ: a tree of
     /// another store comes in as a number that this store never gave out. The low 20 bits stay as they are.
     let treeSalt: UInt32
+    /// What trees may keep, by name.
+    let reductions: [String: Reduction]
 
     private static let opened = Atomic<UInt32>(0)
 
-    init(_ trees: TreeStore) {
+    init(_ trees: TreeStore, reductions: [String: Reduction]) {
         self.trees = trees
+        self.reductions = reductions
         treeSalt = (Self.opened.add(1, ordering: .relaxed).oldValue % 0xFFF + 1) << 20
     }
 }
 
-/// Whose turn it is to write. The engine's own turn can be waited for only; this one can also be tried, and may end on
-/// another thread than it began on.
-final class WriterTurn {
-    private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
-    /// The thread that took the turn, 0 if nobody has it.
-    private let holder = Atomic<UInt>(0)
+/// In whose hands the open write transaction is. The engine refuses to wait on the thread that began one; a transaction
+/// that was handed to another thread may be waited for all the same. This is what tells the two apart.
+final class WriterHands: Sendable {
+    /// The thread that used it last; 0 if none is open.
+    private let thread = Atomic<UInt>(0)
+    /// The process that opened the store: a child's threads look like its own.
+    private let process = getpid()
+    /// For how long a thread that holds the write transaction waits for it to be handed on.
+    private static let patienceMilliseconds = 1000
 
-    init() { sem_init(semaphore, 0, 1) }
+    /// The calling thread begins, or uses, the write transaction.
+    @inline(__always)
+    func hold() { thread.store(pthread_self(), ordering: .relaxed) }
 
-    deinit {
-        sem_destroy(semaphore)
-        semaphore.deallocate()
+    /// The write transaction of the calling thread has ended. Another thread may have begun the next one already.
+    func letGo() {
+        _ = thread.compareExchange(expected: pthread_self(), desired: 0, ordering: .relaxed)
     }
 
-    func take() {
-        while sem_wait(semaphore) != 0 && errno == EINTR {}
-        holder.store(pthread_self(), ordering: .relaxed)
-    }
+    private var isMine: Bool { thread.load(ordering: .relaxed) == pthread_self() }
 
-    func tryTake() -> Bool {
-        guard sem_trywait(semaphore) == 0 else { return false }
-        holder.store(pthread_self(), ordering: .relaxed)
-        return true
-    }
-
-    func end() {
-        holder.store(0, ordering: .relaxed)
-        sem_post(semaphore)
-    }
-
-    /// Takes the turn for the length of `body`; `.busy` instead of waiting for oneself.
-    func during<Value>(_ what: String, _ body: () throws(StorageError) -> Value) throws(StorageError) -> Value {
-        if holder.load(ordering: .relaxed) == pthread_self() {
-            throw .busy("\(what) waits for the write transaction that this thread holds: end that first")
+    /// Runs `body`, which waits for the writer's turn, again and again while the engine takes this thread for the
+    /// holder of that turn. Throws `own` once it is clear that nobody else has it.
+    func waiting<Value>(
+        orThrow own: StorageError, _ body: () throws(StorageError) -> Value
+    ) throws(StorageError) -> Value {
+        var waited = 0
+        var attempts = 0
+        while true {
+            do throws(StorageError) {
+                return try body()
+            } catch {
+                guard case .invalid = error, process == getpid() else { throw error }
+                guard !isMine || waited < Self.patienceMilliseconds else { throw own }
+                // Nobody has it: it ended this very moment, or something else is invalid.
+                if thread.load(ordering: .relaxed) == 0 { attempts += 1 }
+                guard attempts < 3 else { throw error }
+            }
+            usleep(1000)
+            waited += 1
         }
-        take()
-        defer { end() }
-        return try body()
     }
 }
 
@@ -98,16 +105,34 @@ public func hb_open(
     _ path: UnsafePointer<CChar>?, _ options_or_null: UnsafePointer<hb_options>?,
     _ store: UnsafeMutablePointer<OpaquePointer?>?
 ) -> Int32 {
-    guard let store else { return Failure.invalid("hb_open needs a place for the store") }
+    open(path, options_or_null, nil, store)
+}
+
+@c @implementation
+public func hb_open_with(
+    _ path: UnsafePointer<CChar>?, _ options_or_null: UnsafePointer<hb_options>?,
+    _ more: UnsafePointer<hb_more_options>?, _ store: UnsafeMutablePointer<OpaquePointer?>?
+) -> Int32 {
+    open(path, options_or_null, more, store)
+}
+
+private func open(
+    _ path: UnsafePointer<CChar>?, _ given: UnsafePointer<hb_options>?, _ more: UnsafePointer<hb_more_options>?,
+    _ store: UnsafeMutablePointer<OpaquePointer?>?
+) -> Int32 {
+    guard let store else { return Failure.invalid("opening a store needs a place for it") }
     store.pointee = nil
     do throws(StorageError) {
-        let given = try copyOptions(options_or_null)
-        let options = try storeOptions(given)
+        let given = try copyOptions(given, of: "hb_options", hb_options())
+        let more = try copyOptions(more, of: "hb_more_options", hb_more_options())
+        var options = try storeOptions(given)
+        if more.unmapped != 0 { options.access = .read }
+        let known = try reductions(more.reductions, count: Int(more.reduction_count))
         let trees =
             given.in_memory != 0
-            ? try TreeStore.inMemory(options: options)
-            : try TreeStore.open(at: try text(path, "the path"), options: options)
-        store.pointee = try HandleTable.insert(StoreHandle(trees))
+            ? try TreeStore.inMemory(options: options, reductions: Array(known.values))
+            : try TreeStore.open(at: try text(path, "the path"), options: options, reductions: Array(known.values))
+        store.pointee = try HandleTable.insert(StoreHandle(trees, reductions: known))
         return Result.ok
     } catch {
         return Failure.report(error)
@@ -115,19 +140,22 @@ public func hb_open(
 }
 
 /// The options with every field that the caller's struct lacks as zero.
-private func copyOptions(_ options: UnsafePointer<hb_options>?) throws(StorageError) -> hb_options {
-    var copy = hb_options()
+/// `none`: all zero.
+private func copyOptions<Options: BitwiseCopyable>(
+    _ options: UnsafePointer<Options>?, of name: String, _ none: Options
+) throws(StorageError) -> Options {
+    var copy = none
     guard let options else { return copy }
-    let known = MemoryLayout<hb_options>.stride
+    let known = MemoryLayout<Options>.stride
     let bytes = UnsafeRawPointer(options)
     // The field of the size alone is sure to be there.
     let claimed = bytes.loadUnaligned(as: Int.self)
     let size = claimed == 0 ? known : claimed
     guard size >= MemoryLayout<Int>.size, size <= 4096 else {
-        throw .invalid("hb_options.struct_size is \(UInt(bitPattern: claimed)): set it to sizeof(hb_options)")
+        throw .invalid("\(name).struct_size is \(UInt(bitPattern: claimed)): set it to sizeof(\(name))")
     }
     if size > known, (known..<size).contains(where: { bytes.load(fromByteOffset: $0, as: UInt8.self) != 0 }) {
-        throw .unsupported("hb_options has fields set that this library doesn't know: use a newer Hornbeam")
+        throw .unsupported("\(name) has fields set that this library doesn't know: use a newer Hornbeam")
     }
     withUnsafeMutableBytes(of: &copy) { $0.copyMemory(from: Bytes(start: bytes, count: min(size, known))) }
     return copy
@@ -149,6 +177,7 @@ private func storeOptions(_ given: hb_options) throws(StorageError) -> StoreOpti
     options.createIfMissing = !options.readOnly
     options.lockWaitMilliseconds = Int(given.lock_wait_ms)
     options.checkpointBytes = Int(clamping: given.checkpoint_bytes)
+    if given.cache_bytes != 0 { options.cacheBytes = Int(min(given.cache_bytes, 1 << 40)) }
     if options.readOnly, given.in_memory != 0 {
         throw .invalid("hb_options.read_only and in_memory exclude each other: a new store has nothing to read")
     }
@@ -174,10 +203,16 @@ public func hb_close(_ store: OpaquePointer?) -> Int32 {
     }
 }
 
+private func ownWriter(_ what: String) -> StorageError {
+    .busy("\(what) waits for the write transaction that this thread holds: end that first")
+}
+
 @c @implementation
 public func hb_checkpoint(_ store: OpaquePointer?) -> Int32 {
     inStore(store) { (store) throws(StorageError) in
-        try store.writer.during("a checkpoint") { () throws(StorageError) in try store.trees.checkpoint() }
+        try store.writer.waiting(orThrow: ownWriter("a checkpoint")) { () throws(StorageError) in
+            try store.trees.checkpoint()
+        }
         return (Result.ok, staysInside: false)
     }
 }
@@ -191,7 +226,7 @@ public func hb_check(
     inStore(store) { (store) throws(StorageError) in
         var problems = 0
         var firstProblem = ""
-        let isSound = try store.writer.during("a check") { () throws(StorageError) in
+        let isSound = try store.writer.waiting(orThrow: ownWriter("a check")) { () throws(StorageError) in
             try store.trees.check { problem in
                 if problems == 0 { firstProblem = problem }
                 problems += 1
@@ -215,9 +250,9 @@ public func hb_backup(_ store: OpaquePointer?, _ path: UnsafePointer<CChar>?) ->
 @c @implementation
 public func hb_compact(_ store: OpaquePointer?) -> Int32 {
     inStore(store) { (store) throws(StorageError) in
-        // Not for as long as it takes: other writers have their turns between its steps.
-        try store.writer.during("a compaction") { () throws(StorageError) in }
-        try store.trees.compact()
+        _ = try store.writer.waiting(orThrow: ownWriter("a compaction")) { () throws(StorageError) in
+            try store.trees.compact()
+        }
         return (Result.ok, staysInside: false)
     }
 }

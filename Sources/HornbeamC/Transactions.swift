@@ -34,19 +34,21 @@ final class TransactionHandle: HandleObject {
     @inline(__always)
     func change(_ body: (Transaction) throws(StorageError) -> Int32) throws(StorageError) -> Int32 {
         guard isWritable else { throw .readOnly("a change in a read transaction: begin it with HB_WRITE") }
+        store.writer.hold()
         return try body(transaction)
     }
 
     /// Ends the transaction; its handle must be gone from the table already.
     func end(committing: Bool) -> Int32 {
         endCursors()
+        if isWritable { store.writer.hold() }
         var result = Result.ok
         do throws(StorageError) {
             if committing && isWritable { try transaction.commit() } else { transaction.abort() }
         } catch {
             result = Failure.report(error)
         }
-        if isWritable { store.writer.end() }
+        if isWritable { store.writer.letGo() }
         HandleTable.leave(entered)
         return result
     }
@@ -88,7 +90,7 @@ public func hb_begin(
             txn.pointee = try HandleTable.insert(TransactionHandle(transaction, of: store, entered: entered))
         } catch {
             transaction.abort()
-            if transaction.isWritable { store.writer.end() }
+            store.writer.letGo()
             throw error
         }
         return (Result.ok, staysInside: true)
@@ -96,17 +98,14 @@ public func hb_begin(
 }
 
 private func beginWrite(_ store: StoreHandle, waits: Bool) throws(StorageError) -> Transaction {
-    if waits {
-        store.writer.take()
-    } else if !store.writer.tryTake() {
-        throw .busy("another write transaction is open")
-    }
-    do throws(StorageError) {
-        return try store.trees.beginWrite()
-    } catch {
-        store.writer.end()
-        throw error
-    }
+    let own = StorageError.invalid(
+        "this thread holds the open write transaction and would wait for itself: commit or abort that first")
+    let transaction =
+        waits
+        ? try store.writer.waiting(orThrow: own) { () throws(StorageError) in try store.trees.beginWrite() }
+        : try store.trees.beginWrite(waiting: false)
+    store.writer.hold()
+    return transaction
 }
 
 @c @implementation

@@ -80,18 +80,27 @@ private func withStable(
 public func hb_tree_open(
     _ txn: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ flags: UInt32, _ tree: UnsafeMutablePointer<hb_tree>?
 ) -> Int32 {
-    guard let tree else { return Failure.invalid("hb_tree_open needs a place for the tree") }
+    openTree(txn, name, flags, tree) { (_, _) throws(StorageError) in }
+}
+
+/// Opens a tree, or makes it with the options that `choose` sets.
+func openTree(
+    _ txn: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ flags: UInt32, _ tree: UnsafeMutablePointer<hb_tree>?,
+    choose: (TransactionHandle, inout TreeOptions) throws(StorageError) -> Void
+) -> Int32 {
+    guard let tree else { return Failure.invalid("opening a tree needs a place for it") }
     tree.pointee = 0
     return inTransaction(txn) { (handle) throws(StorageError) in
         let name = try text(name, "the tree's name")
         guard flags <= UInt32(HB_TREE_CREATE | HB_TREE_LZ4) else { throw .invalid("the flags \(flags) of a tree") }
+        var options = TreeOptions(isCompressed: flags & UInt32(HB_TREE_LZ4) != 0)
+        try choose(handle, &options)
         if let found = try handle.transaction.tree(name) {
             tree.pointee = handle.number(found)
             return Result.ok
         }
         guard flags & UInt32(HB_TREE_CREATE) != 0 else { return Failure.notFound("a tree called “\(name)”") }
         return try handle.change { (transaction) throws(StorageError) in
-            let options = TreeOptions(isCompressed: flags & UInt32(HB_TREE_LZ4) != 0)
             guard let made = try transaction.tree(name, create: true, options: options) else {
                 return Failure.notFound("the new tree “\(name)”")
             }
@@ -160,9 +169,11 @@ public func hb_get_many(
     values.update(repeating: .none)
     let result = inTransaction(txn) { (handle) throws(StorageError) in
         let tree = handle.treeID(tree)
-        for index in keys.indices {
-            guard let found = try handle.transaction.get(tree, try keys[index].key) else { continue }
-            values[index] = handle.lend(found)
+        var wanted: [Bytes] = []
+        wanted.reserveCapacity(keys.count)
+        for key in keys { wanted.append(try key.key) }
+        for (index, found) in try handle.transaction.getMany(tree, wanted).enumerated() {
+            if let found { values[index] = handle.lend(found) }
         }
         return Result.ok
     }

@@ -44,6 +44,8 @@ final class CommitPipeline: @unchecked Sendable {
     // Sendable: everything variable is guarded by `monitor`.
     private let file: any StoreFile
     private let monitor = Monitor()
+    /// Used by whoever flushes.
+    private let witness = WitnessWriter()
     /// Nil in memory, read-only, and until recovery is done.
     private var journal: JournalWriter?
     private var pending: [PendingCommit] = []
@@ -147,11 +149,16 @@ final class CommitPipeline: @unchecked Sendable {
         let isFull = journal?.isFull ?? false
         let batch = journal?.take(isFull ? .full : asked)
         var error: StorageError?
-        if let batch, let ring = journal?.ring, let published = journal?.published {
+        if let batch, let ring = journal?.ring, let generation = journal?.generation, let published = journal?.published
+        {
             var isOpen = false
             monitor.unlock()
             do throws(StorageError) {
                 try batch.write(in: ring, to: file)
+                if batch.isThrough {
+                    let newest = batch.end.transaction
+                    witness.note(JournalWitness(generation: generation, transaction: newest), in: file)
+                }
             } catch let cause {
                 error = cause
                 if batch.end.position > published.position {

@@ -27,6 +27,35 @@ extension PageStore {
                 sectors: sectors ?? UInt32(pageSize / FileFormat.sectorSize)), body)
     }
 
+    /// Bytes of the largest node.
+    package static var largestNode: Int { FileFormat.maximumPageSize }
+
+    /// Copies a leaf of a compressed tree to `buffer`, which has room for the largest node, as the tree sees it: raw.
+    /// Checked as on its first touch. Its size.
+    package func copyWholeLeaf(
+        _ pointer: UInt64, birth: UInt64, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(StorageError) -> Int {
+        let sectors = PagePointer.sectors(pointer)
+        let expected = Verification.Expectation(
+            number: PagePointer.number(pointer), birth: birth, kind: .leaf, level: 0, sectors: sectors,
+            isCompressible: sectors <= CompressedPage.maximumSectors)
+        return try verification.withWhole(expected) { (stored) throws(StorageError) in
+            guard let start = stored.baseAddress, PageHeader(reading: start).flags == PageLayout.compressed else {
+                guard stored.count <= buffer.count else {
+                    throw .corrupt(Corruption(page: expected.number, reason: "it is larger than any node"))
+                }
+                buffer.copyMemory(from: stored)
+                return stored.count
+            }
+            let size = CompressedPage.rawSize(of: stored) ?? 0
+            guard size <= buffer.count else {
+                throw .corrupt(Corruption(page: expected.number, reason: "it is larger than any node"))
+            }
+            try verification.decode(stored, expected, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<size]))
+            return size
+        }
+    }
+
     /// Checks that every sector in use belongs to exactly one page of `reachable` (all that the state `transaction`
     /// reaches) or to the store itself, and reports what does not. Throws `.busy` if a commit has come between; nil
     /// means that the caller knows there was none. Waits for the writer's turn.
@@ -35,7 +64,7 @@ extension PageStore {
     ) throws(StorageError) -> Bool {
         // Beside a writer in another process the space map isn't known.
         if let follower, !follower.describes(side.header) { return true }
-        turn.take()
+        try takeTurn()
         defer { turn.give() }
         // The map may name places of a checkpoint whose outcome is unknown.
         do throws(StorageError) { try clearWay() } catch { return true }

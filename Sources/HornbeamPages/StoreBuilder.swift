@@ -57,6 +57,22 @@ package final class StoreBuilder {
         return run.start
     }
 
+    /// Adds a leaf of a compressed tree, given raw; its pointer.
+    package func addLeaf(_ page: Bytes) throws(StorageError) -> UInt64 {
+        let target = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: page.count, alignment: FileFormat.sectorSize)
+        defer { target.deallocate() }
+        let compressed = CompressedPage.make(page, into: target)
+        if compressed == nil { target.copyMemory(from: page) }
+        let sectors = compressed ?? UInt32(page.count / FileFormat.sectorSize)
+        let run = SectorRun(start: try takePlace(Int(sectors)), count: sectors)
+        let stored = UnsafeMutableRawBufferPointer(rebasing: target[..<run.byteCount])
+        PageHeader.seal(stored, number: run.start)
+        space.take(run)
+        try file.write(Bytes(stored), at: run.byteOffset)
+        return PagePointer.make(run.start, sectors: sectors)
+    }
+
     /// Adds a long value's page: all its bytes, verified. They are copied as they are but for the checksums, which a
     /// page's place is a part of.
     package func addLong(_ page: Bytes) throws(StorageError) -> UInt64 {

@@ -596,6 +596,149 @@ static void a_failed_open_leaves_nothing(void) {
     RESULT(hb_open(path_of("loop"), NULL, &store), HB_IO);
 }
 
+// ---- More than the least
+
+static void figures(void) {
+    hb_store *store = file_store("figures.hornbeam");
+    hb_tree tree = letters(store, "abc");
+    hb_figures figures = {.struct_size = sizeof figures};
+    OK(hb_figures_of(store, &figures));
+    CHECK(figures.file_bytes >= 1 << 20 && figures.file_bytes % 4096 == 0);
+    CHECK(figures.used_bytes > 0 && figures.used_bytes <= figures.file_bytes);
+    CHECK(figures.journal_bytes > 0 && figures.journal_bytes <= figures.journal_capacity_bytes);
+    CHECK(figures.page_size >= 4096 && figures.transaction == 1 && figures.checkpoint >= 1);
+    hb_txn *reader = begin(store, HB_READ), *txn = begin(store, HB_WRITE);
+    OK(hb_put(txn, tree, S("d"), S("d")));
+    OK(hb_commit(txn));
+    OK(hb_checkpoint(store));
+    OK(hb_figures_of(store, &figures));
+    CHECK(figures.transaction == 2 && figures.older_snapshots == 1);
+    hb_abort(reader);
+    // An older caller's struct, and a newer one's.
+    struct {
+        hb_figures known;
+        uint64_t unknown[2];
+    } other;
+    memset(&other, 0xAA, sizeof other);
+    other.known.struct_size = sizeof other;
+    OK(hb_figures_of(store, &other.known));
+    CHECK(other.unknown[0] == 0 && other.unknown[1] == 0 && other.known.transaction == 2);
+    memset(&other, 0xAA, sizeof other);
+    other.known.struct_size = offsetof(hb_figures, retired_bytes);
+    OK(hb_figures_of(store, &other.known));
+    CHECK(other.known.file_bytes == figures.file_bytes && other.known.retired_bytes == 0xAAAAAAAAAAAAAAAA);
+    const size_t sizes[] = {0, 7, 4097, SIZE_MAX};
+    for (int i = 0; i < 4; i++) {
+        other.known.struct_size = sizes[i];
+        RESULT(hb_figures_of(store, &other.known), HB_INVALID);
+    }
+    RESULT(hb_figures_of(store, NULL), HB_INVALID);
+    OK(hb_close(store));
+    other.known.struct_size = sizeof other;
+    RESULT(hb_figures_of(store, &other.known), HB_INVALID);
+}
+
+static void a_store_without_a_mapping(void) {
+    hb_store *store;
+    hb_options options = {.struct_size = sizeof options, .cache_bytes = 1 << 20};
+    hb_more_options more = {.struct_size = sizeof more, .unmapped = 1};
+    OK(hb_open_with(path_of("unmapped.hornbeam"), &options, &more, &store));
+    hb_txn *txn = begin(store, HB_WRITE);
+    hb_tree tree = tree_of(txn, "t");
+    static char value[30000];
+    for (uint32_t i = 0; i < 3000; i++) {
+        memset(value, (int)i, 100);
+        OK(hb_put(txn, tree, (hb_slice){&i, sizeof i}, (hb_slice){value, i % 100 ? i % 100 : sizeof value}));
+    }
+    OK(hb_commit(txn));
+    OK(hb_close(store));
+    OK(hb_open_with(path_of("unmapped.hornbeam"), &options, &more, &store));
+    txn = begin(store, HB_READ);
+    OK(hb_tree_open(txn, "t", 0, &tree));
+    // A slice lives as long as the transaction, whatever the cache does meanwhile.
+    uint32_t zero = 0;
+    hb_slice held, found;
+    OK(hb_get(txn, tree, (hb_slice){&zero, sizeof zero}, &held));
+    for (uint32_t i = 0; i < 3000; i++) {
+        OK(hb_get(txn, tree, (hb_slice){&i, sizeof i}, &found));
+        CHECK(found.size == (i % 100 ? i % 100 : sizeof value));
+    }
+    CHECK(held.size == sizeof value && memcmp(held.data, (char[100]){0}, 100) == 0);
+    hb_figures figures = {.struct_size = sizeof figures};
+    OK(hb_figures_of(store, &figures));
+    CHECK(figures.cache_misses > 0 && figures.cache_resident_bytes <= figures.cache_budget_bytes);
+    hb_abort(txn);
+    OK(hb_check(store, NULL, NULL));
+    OK(hb_close(store));
+}
+
+static void add_value(void *context, hb_slice key, hb_slice value, void *target) {
+    (void)context, (void)key;
+    memcpy(target, value.data, 8);
+}
+
+static void add_sums(void *context, void *target, const void *next) {
+    uint64_t left, right;
+    memcpy(&left, target, 8);
+    memcpy(&right, next, 8);
+    left += right;
+    memcpy(target, &left, 8);
+    (*(_Atomic int *)context)++;
+}
+
+static void reductions_in_c(void) {
+    static _Atomic int combined;
+    uint64_t zero = 0, sum, number;
+    hb_reduction sums = {"sum of values", 8, &zero, add_value, add_sums, &combined};
+    hb_more_options more = {.struct_size = sizeof more, .reduction_count = 1, .reductions = &sums};
+    hb_store *store;
+    hb_tree tree, plain;
+    OK(hb_open_with(path_of("sums.hornbeam"), NULL, &more, &store));
+    hb_txn *txn = begin(store, HB_WRITE);
+    OK(hb_tree_open_reduced(txn, "numbers", HB_TREE_CREATE, "sum of values", &tree));
+    RESULT(hb_tree_open_reduced(txn, "others", HB_TREE_CREATE, "no such", &plain), HB_INVALID);
+    plain = tree_of(txn, "plain");
+    char key[16];
+    for (number = 0; number < 20000; number++) {
+        snprintf(key, sizeof key, "%08llu", (unsigned long long)(number * 7919 % 20000));
+        uint64_t value = number * 7919 % 20000;
+        OK(hb_put(txn, tree, S(key), (hb_slice){&value, 8}));
+    }
+    OK(hb_commit(txn));
+    txn = begin(store, HB_READ);
+    OK(hb_reduce(txn, tree, OPEN, OPEN, &sum, 8));
+    CHECK(sum == 19999ull * 10000);
+    combined = 0;
+    OK(hb_reduce(txn, tree, S("00005000"), S("00015000"), &sum, 8));
+    CHECK(sum == (5000ull + 14999) * 5000 && combined < 1000);
+    OK(hb_reduce(txn, tree, S("5"), S("4"), &sum, 8));
+    CHECK(sum == 0);
+    RESULT(hb_reduce(txn, tree, OPEN, OPEN, &sum, 4), HB_INVALID);
+    RESULT(hb_reduce(txn, tree, OPEN, OPEN, NULL, 8), HB_INVALID);
+    RESULT(hb_reduce(txn, plain, OPEN, OPEN, &sum, 8), HB_INVALID);
+    hb_abort(txn);
+    OK(hb_check(store, NULL, NULL));
+    OK(hb_close(store));
+    // Without the functions the tree can be read, not changed.
+    OK(hb_open(path_of("sums.hornbeam"), NULL, &store));
+    txn = begin(store, HB_WRITE);
+    OK(hb_tree_open(txn, "numbers", 0, &tree));
+    CHECK(count_of(txn, tree) == 20000);
+    RESULT(hb_put(txn, tree, S("x"), (hb_slice){&zero, 8}), HB_UNSUPPORTED);
+    hb_abort(txn);
+    OK(hb_close(store));
+    hb_reduction bad[] = {{NULL, 8, &zero, add_value, add_sums, NULL},  {"n", 0, &zero, add_value, add_sums, NULL},
+                          {"n", 65, &zero, add_value, add_sums, NULL},  {"n", 8, NULL, add_value, add_sums, NULL},
+                          {"n", 8, &zero, NULL, add_sums, NULL},        {"n", 8, &zero, add_value, NULL, NULL},
+                          {"n", SIZE_MAX, &zero, add_value, add_sums, NULL}};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        more.reductions = &bad[i];
+        RESULT(hb_open_with(path_of("sums.hornbeam"), NULL, &more, &store), HB_INVALID);
+    }
+    more.reductions = NULL;
+    RESULT(hb_open_with(path_of("sums.hornbeam"), NULL, &more, &store), HB_INVALID);
+}
+
 // ---- All of them
 
 static const struct test tests[] = {
@@ -621,6 +764,9 @@ static const struct test tests[] = {
     TEST(check_and_backup_beside_a_writer),
     TEST(backups_that_cannot_be),
     TEST(a_failed_open_leaves_nothing),
+    TEST(figures),
+    TEST(a_store_without_a_mapping),
+    TEST(reductions_in_c),
 };
 
 int main(int count, char **arguments) {

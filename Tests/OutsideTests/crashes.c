@@ -79,8 +79,9 @@ static bool may_hold(const struct history *history, int64_t oldest, uint64_t dig
 // Opens the store at `path` and compares; `digest` gets what it holds.
 static bool opens_with(const struct history *history, int64_t oldest, const char *path, bool goes_on, uint64_t *digest) {
     hb_store *store;
+    hb_more_options more = {.struct_size = sizeof more, .unmapped = goes_on};
     int problems = 0, result;
-    if ((result = hb_open(path, NULL, &store)) != HB_OK) return say_problem("hb_open gave %d", result), false;
+    if ((result = hb_open_with(path, NULL, &more, &store)) != HB_OK) return say_problem("hb_open gave %d", result), false;
     bool is_right = false;
     if ((result = digest_of(store, digest)) != HB_OK) {
         say_problem("reading all gave %d", result);
@@ -262,7 +263,6 @@ struct recording {
     struct event_log *log;
     struct fault fault;
     uint64_t seed;
-    bool is_strict;
     struct tally *tally; // counts[]: calls that were made
 };
 
@@ -274,7 +274,6 @@ static int record_life(void *context) {
     snprintf(copy, sizeof copy, "%s/copy", recording->folder);
     life = (struct life){.shape = recording->shape, .path = path, .copy_path = copy, .random = mix(recording->seed)};
     life.fails_are_fine = recording->fault.first != 0;
-    life.empty_is_durable = recording->is_strict;
     outside_watch(recording->folder);
     outside_record(recording->log);
     outside_arm(&recording->fault);
@@ -313,7 +312,7 @@ int test_crashes(const struct settings *settings) {
                                   .image_folder = images};
     trial->start.durable = trial->start.in_process = -1;
     trial->start.copied = -1;
-    struct recording recording = {.log = trial->log, .tally = trial->tally, .is_strict = settings->is_strict};
+    struct recording recording = {.log = trial->log, .tally = trial->tally};
     for (uint64_t round = 0; trial->tally->done < states && failed < 10; round++) {
         recording.shape = &shapes[round % shape_count];
         recording.seed = trial->seed = settings->seed * 1000003 + round;

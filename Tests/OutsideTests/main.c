@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests of Hornbeam from the outside: through hornbeam.h alone, and by standing between the library and the system.
-//     outside_test crashes|faults|damage FOLDER [--seed N] [--size N] [--only NAME] [--verbose]
+//     outside_test crashes|faults|damage|calls FOLDER [--seed N] [--size N] [--only NAME] [--verbose]
 // needs outside_preload.so beside it. Prints what failed with its seed, then "N passed, M failed".
 
 #define _GNU_SOURCE
@@ -98,7 +98,7 @@ int main(int count, char **arguments) {
     if (!outside_watch && !getenv("LD_PRELOAD")) preload_myself(arguments);
     if (!outside_watch) return fputs("outside_preload.so could not be loaded\n", stderr), 2;
     if (count < 3) {
-        fprintf(stderr, "usage: %s crashes|faults|damage FOLDER [--seed N] [--size N] [--only NAME] [--verbose]\n",
+        fprintf(stderr, "usage: %s crashes|faults|damage|calls FOLDER [--seed N] [--size N] [--only NAME] [--verbose]\n",
                 arguments[0]);
         return 2;
     }
@@ -109,10 +109,10 @@ int main(int count, char **arguments) {
         if (strcmp(arguments[i], "--size") == 0) settings.size = (uint32_t)strtoul(value, NULL, 10);
         if (strcmp(arguments[i], "--only") == 0) settings.only = value;
         if (strcmp(arguments[i], "--verbose") == 0) settings.is_verbose = true;
-        if (strcmp(arguments[i], "--strict") == 0) settings.is_strict = true;
     }
     if (strcmp(arguments[1], "crashes") == 0) return test_crashes(&settings);
     if (strcmp(arguments[1], "faults") == 0) return test_faults(&settings);
     if (strcmp(arguments[1], "damage") == 0) return test_damage(&settings);
+    if (strcmp(arguments[1], "calls") == 0) return test_calls(&settings);
     return 2;
 }

@@ -131,6 +131,10 @@ static const struct fault *fault_of(enum call call) {
         }                                                            \
     } while (0)
 
+static _Atomic uint32_t slow_milliseconds;
+
+EXPORT void outside_slow(uint32_t milliseconds) { slow_milliseconds = milliseconds; }
+
 // ---- Opening and closing
 
 // Remembers what a new descriptor is.
@@ -304,6 +308,7 @@ static ssize_t watched_write(int descriptor, const void *bytes, size_t count, of
     // The log alone says what a power loss leaves; the real medium need not be waited for.
     if (event_log) flags &= ~(RWF_DSYNC | RWF_SYNC);
     ssize_t written = plain_write(descriptor, bytes, wanted, offset, flags);
+    if (through && slow_milliseconds) usleep(slow_milliseconds * 1000);
     if (fault && fault->mode != FAULT_SHORT) {
         errno = fault->error;
         end(index, -1, true);

@@ -69,4 +69,5 @@ WEAK void outside_record(struct event_log *log);         // NULL ends it
 WEAK void outside_arm(const struct fault *fault);        // NULL: none
 WEAK uint32_t outside_calls(uint32_t call);              // how often it was made since `outside_arm`
 WEAK uint32_t outside_faults(void);                      // how many calls failed since `outside_arm`
+WEAK void outside_slow(uint32_t milliseconds);           // each write-through takes as long from now on
 WEAK void outside_mark(uint64_t mark, uint64_t first, uint64_t second, uint64_t third);

@@ -12,7 +12,6 @@ struct settings {
     uint32_t size;      // how much to do: states, faults or files
     const char *only;   // a shape or kind, or NULL
     bool is_verbose;
-    bool is_strict; // holds the engine to what it doesn't promise yet
 };
 
 // What parent and children share.
@@ -38,3 +37,4 @@ const char *path_in(const char *folder, const char *name);
 int test_crashes(const struct settings *settings);
 int test_faults(const struct settings *settings);
 int test_damage(const struct settings *settings);
+int test_calls(const struct settings *settings);

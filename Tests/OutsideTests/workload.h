@@ -58,7 +58,6 @@ struct life {
     bool fails_are_fine;     // a fault is armed: an error code is an answer
     bool never_fails;        // the fault must not show at all
     bool goes_on;            // after it the same handle must go on
-    bool empty_is_durable;   // an empty commit with full durability makes all before it durable
     bool has_failed;         // a call has failed since the store was opened
     bool is_uncertain;       // a commit ended with HB_FAILED: the state after it is past[commits + 1]
     uint32_t problems;

@@ -23,7 +23,8 @@
  *  - A long-lived read transaction keeps the space of everything it can see from being used again: the file grows.
  *  - A store may be used from all threads. A transaction, with its cursors, belongs to one thread at a time; it may be
  *    handed to another thread.
- *  - A thread that holds the write transaction and asks for another one waits for itself, forever.
+ *  - A thread that holds the write transaction and asks for another one would wait for itself: HB_INVALID, after a
+ *    second in which it might have handed the first one to another thread.
  *  - Don't use a store on both sides of a fork(): open it in the process that uses it.
  *  - One process at a time has a store open for writing, once. A second opener gets HB_BUSY.
  *  - When a change fails with HB_CORRUPT, HB_IO or HB_FULL, its transaction can only be aborted: hb_commit then aborts
@@ -109,7 +110,7 @@ typedef struct {
     size_t struct_size;
     uint32_t durability;       /* HB_DURABLE_…: of transactions that don't choose their own */
     uint32_t page_size;        /* of a new store: a power of two, 4,096 to 65,536; default 8,192 */
-    uint64_t cache_bytes;      /* memory for a writer's changed pages: a hint */
+    uint64_t cache_bytes;      /* memory for changed pages, decoded ones, and what hb_open_unmapped reads */
     uint64_t checkpoint_bytes; /* checkpoint once the journal holds as much; default: half of the journal */
     uint32_t read_only;        /* not 0: never write; the file must be there */
     uint32_t in_memory;        /* not 0: no file, all gone when it is closed; `path` is ignored and may be NULL */
@@ -239,6 +240,65 @@ const char *hb_error(void);
 
 /* The version of the library, as "1.2.3". */
 const char *hb_version(void);
+
+/* ---- More than the least that a program needs ---- */
+
+/* What a tree keeps of the entries below each branch, so that hb_reduce of any range takes O(log n) pages: sums,
+ * extremes, anything that can be combined. The file has only the name and the size; the functions are the program's.
+ * They must give the same bytes for the same input for ever (a changed function needs another name), may be called
+ * from any thread that uses the store, and must not call the library. */
+typedef struct {
+    const char *name;     /* 1 to 64 bytes of UTF-8 */
+    size_t size;          /* of a reduced value: 1 to 64 bytes */
+    const void *identity; /* what no entries come to: neutral in combine */
+    void (*map)(void *context, hb_slice key, hb_slice value, void *target); /* writes what one entry comes to */
+    void (*combine)(void *context, void *target, const void *next); /* adds later entries to earlier ones; associative */
+    void *context;
+} hb_reduction;
+
+/* Set struct_size to sizeof(hb_more_options). All zero: hb_open. */
+typedef struct {
+    size_t struct_size;
+    uint32_t unmapped;        /* not 0: pages are read by system calls into the cache of cache_bytes, the file isn't
+                                 mapped: for media whose read errors must be results, and little address space */
+    uint32_t reduction_count;
+    const hb_reduction *reductions; /* of all trees that will be changed: copied, but for what context points to */
+} hb_more_options;
+
+int hb_open_with(const char *path, const hb_options *options_or_null, const hb_more_options *more, hb_store **store);
+
+/* hb_tree_open; a tree that is made keeps the reduction of that name, one that is there keeps what it has. A tree whose
+ * reduction the store was opened without can be read, but not changed: HB_UNSUPPORTED. */
+int hb_tree_open_reduced(hb_txn *txn, const char *name, uint32_t flags, const char *reduction, hb_tree *tree);
+
+/* What the entries from `from` to before `to` come to; an empty slice is an open end. HB_INVALID: the tree keeps no
+ * reduction, or one of another size. */
+int hb_reduce(hb_txn *txn, hb_tree tree, hb_slice from, hb_slice to, void *target, size_t size);
+
+/* Figures of a store, as of its newest commit or checkpoint; sizes in bytes. Set struct_size to sizeof(hb_figures). */
+typedef struct {
+    size_t struct_size;
+    uint64_t file_bytes;             /* the file */
+    uint64_t used_bytes;             /* of it: what the newest state holds, and the store's own */
+    uint64_t retired_bytes;          /* of it: what only older snapshots or the last checkpoint hold */
+    uint64_t journal_bytes;          /* commits since the last checkpoint */
+    uint64_t journal_capacity_bytes; /* the journal's place in the file */
+    uint64_t page_size;
+    uint64_t transaction;            /* number of the newest committed write transaction */
+    uint64_t checkpoint;             /* number of the last checkpoint */
+    uint64_t older_snapshots;        /* states older than the newest that read transactions hold */
+    uint64_t cache_budget_bytes;     /* the page cache: what it may take, and takes */
+    uint64_t cache_resident_bytes;
+    uint64_t cache_hits;
+    uint64_t cache_misses;
+    uint64_t cache_evictions;
+    uint64_t writer_bytes;           /* of the budget: the open write transaction's pages */
+    uint64_t pinned_bytes;           /* pages that open transactions keep in the cache, */
+    uint64_t copied_bytes;           /* copies of values that they handed out, */
+    uint64_t private_bytes;          /* and their memory beside the budget */
+} hb_figures;
+
+int hb_figures_of(hb_store *store, hb_figures *figures);
 
 #ifdef __cplusplus
 }

@@ -39,7 +39,9 @@ enum CompressedPage {
     /// Writes the compressed form of `page` to `target`, which has the same size. The sectors it takes, sealed but for
     /// the checksum; nil if it saves none.
     static func make(_ page: Bytes, into target: UnsafeMutableRawBufferPointer) -> UInt32? {
-        guard let source = page.baseAddress, let start = target.baseAddress else { return nil }
+        guard let source = page.baseAddress, let start = target.baseAddress,
+            page.count > FileFormat.sectorSize + block
+        else { return nil }
         let content = Bytes(rebasing: page[PageLayout.headerSize...])
         let room = UnsafeMutableRawBufferPointer(rebasing: target[block..<page.count - FileFormat.sectorSize])
         guard let size = LZ4.compress(content, into: room) else { return nil }

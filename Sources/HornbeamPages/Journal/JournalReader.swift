@@ -45,10 +45,11 @@ struct JournalReader {
 
     /// Looks through the rest of the ring. Records up to the chain's last transaction are of an earlier time round it.
     /// One journal write is in flight at a time, and each record says which transaction was durable when it was
-    /// written: a valid record that knew one after the chain's last as durable proves damage.
+    /// written: a valid record that knew one after the chain's last as durable proves damage. So does the witness.
     func tail(after chain: [Entry]) throws(StorageError) -> Tail {
         var used = chain.reduce(0) { $0 + $1.record.sectors }
         let newest = chain.last?.record.transaction ?? header.transaction
+        if let witness = try witness(), witness.transaction > newest { return .damaged(after: newest) }
         // Records don't overlap, so valid ones add up to the ring at most; more is a hostile file's claim.
         var hashBudget = ring.count
         var tail = Tail.clean
@@ -64,6 +65,14 @@ struct JournalReader {
             used += 1
         }
         return tail
+    }
+
+    /// Which transaction of this generation was durable, as far as the file says so.
+    private func witness() throws(StorageError) -> JournalWitness? {
+        guard let sector = try file.bytes(at: JournalWitness.offset, count: FileFormat.sectorSize).baseAddress,
+            let witness = JournalWitness(reading: sector), witness.generation == header.generation
+        else { return nil }
+        return witness
     }
 
     private func record(at position: UInt64, limit: UInt64) throws(StorageError) -> JournalRecord? {

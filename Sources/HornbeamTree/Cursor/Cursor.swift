@@ -79,6 +79,23 @@ package struct Cursor: ~Copyable {
         return (found ?? nil) ?? Bytes(start: nil, count: 0)
     }
 
+    /// The entry it stands on, as the transaction has it now; nil when it stands on none, or that was deleted since.
+    @inline(__always)
+    package func entry() throws(StorageError) -> (key: Bytes, value: Bytes)? {
+        guard state == .on else { return nil }
+        if keepsKey, tree.pointee.changes != seen { return try entryNow() }
+        return (key, valueBytes)
+    }
+
+    private func entryNow() throws(StorageError) -> (key: Bytes, value: Bytes)? {
+        do throws(StorageError) {
+            guard let value = try tree.pointee.root.get(key, in: transaction.view) else { return nil }
+            return (key, value)
+        } catch {
+            throw transaction.named(error, tree)
+        }
+    }
+
     // MARK: - Moving
 
     /// To the first entry >= key.

@@ -72,7 +72,10 @@ private struct BackupCopy {
     }
 
     /// Bytes of the buffers that a copy needs.
-    static func bufferSize(pageSize: Int) -> Int { 2 * NodeLayout.maximumLevels * pageSize }
+    static func bufferSize(pageSize: Int) -> Int { nodeBuffers(pageSize) + PageStore.largestNode }
+
+    /// Of them, those of nodes of the store's page size. Behind them a leaf of a compressed tree has its place.
+    private static func nodeBuffers(_ pageSize: Int) -> Int { 2 * NodeLayout.maximumLevels * pageSize }
 
     mutating func run(_ report: Report) throws(StorageError) -> Bool {
         let root = view.root
@@ -122,8 +125,11 @@ private struct BackupCopy {
                 try copyLong(index, of: node, source, report)
             }
         }
-        let page = try target.addNode(UnsafeRawPointer(node.base))
-        try note(view.pageSize, report)
+        let page =
+            Self.isCompressed(record, level, source)
+            ? try target.addLeaf(Bytes(start: node.base, count: node.view.size))
+            : try target.addNode(UnsafeRawPointer(node.base))
+        try note(node.view.size, report)
         return page
     }
 
@@ -131,12 +137,9 @@ private struct BackupCopy {
     private func read(
         _ record: ChildRecord, _ level: Int, _ source: Source
     ) throws(StorageError) -> NodeEditor {
-        let kind = level == 0 ? PageKind.leaf : PageKind.branch
-        let place = level + (source.isCatalogue ? NodeLayout.maximumLevels : 0)
-        let node = NodeEditor(buffers + place * view.pageSize, size: view.pageSize)
-        try pages.withWholePage(
-            record.page, birth: record.birth, kind: kind, level: UInt8(truncatingIfNeeded: level)
-        ) { (page) throws(StorageError) in node.base.copy(page) }
+        let node =
+            Self.isCompressed(record, level, source)
+            ? try readLeaf(record) : try readNode(record, level, isCatalogue: source.isCatalogue)
         guard node.view.stamp == (level == 0 ? source.leafStamp : source.branchStamp) else {
             throw .corrupt(
                 Corruption(page: record.page, reason: "it is marked as a node of tree number \(node.view.stamp.tree)"))
@@ -148,6 +151,31 @@ private struct BackupCopy {
                 Corruption(page: record.page, reason: "\(count) entries below it, its parent says \(record.count)"))
         }
         return node
+    }
+
+    /// Whether it is a leaf of a compressed tree: its pointer says in how many sectors it is stored.
+    private static func isCompressed(_ record: ChildRecord, _ level: Int, _ source: Source) -> Bool {
+        level == 0 && !source.isCatalogue && PagePointer.sectors(record.page) > 0
+    }
+
+    private func readNode(
+        _ record: ChildRecord, _ level: Int, isCatalogue: Bool
+    ) throws(StorageError) -> NodeEditor {
+        let place = level + (isCatalogue ? NodeLayout.maximumLevels : 0)
+        let node = NodeEditor(buffers + place * view.pageSize, size: view.pageSize)
+        try pages.withWholePage(
+            record.page, birth: record.birth, kind: level == 0 ? PageKind.leaf : PageKind.branch,
+            level: UInt8(truncatingIfNeeded: level)
+        ) { (page) throws(StorageError) in node.base.copy(page) }
+        return node
+    }
+
+    /// There is one leaf on its way at a time.
+    private func readLeaf(_ record: ChildRecord) throws(StorageError) -> NodeEditor {
+        let place = buffers + Self.nodeBuffers(view.pageSize)
+        let buffer = UnsafeMutableRawBufferPointer(start: place, count: PageStore.largestNode)
+        let size = try pages.copyWholeLeaf(record.page, birth: record.birth, into: buffer)
+        return NodeEditor(place, size: size)
     }
 
     /// Copies the tree of a catalogue entry, and has the entry say where it is now.

@@ -69,9 +69,10 @@ package final class TreeStore: Sendable {
         Transaction(store: pages, view: try pages.beginRead(), writer: nil, names: names)
     }
 
-    /// The one write transaction; waits its turn.
-    package func beginWrite() throws(StorageError) -> Transaction {
-        let writer = try pages.beginWrite()
+    /// The one write transaction: waits its turn, or throws `.busy` if it need not wait. `.invalid` if it would wait
+    /// for a transaction begun by this thread.
+    package func beginWrite(waiting: Bool = true) throws(StorageError) -> Transaction {
+        let writer = try pages.beginWrite(waiting: waiting)
         let memory = memory.withLock { (held) in
             let memory = held ?? WriterMemory(pageSize: writer.view.pageSize)
             held = memory
@@ -112,6 +113,9 @@ package final class TreeStore: Sendable {
     private static let checkAttempts = 5
 
     package var statistics: StoreStatistics { StoreStatistics(pages.statistics) }
+
+    /// The figures of the page layer, with those of its cache.
+    package var pageStatistics: PageStatistics { pages.statistics }
 }
 
 /// Figures of a store. Sizes in bytes.

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The witness, sector 3: the newest transaction whose record is durable. It is written plainly after each write-through
+// of the journal, and never synced: when the process dies it is there, and some time later also when power fails. A
+// journal whose last record was damaged since would look like one whose last write was cut; the witness tells them
+// apart. Must never name a transaction before its record is durable: it would accuse a torn write of damage.
+//
+//   offset size
+//        0    8  the bytes "HBWITNES"
+//        8    8  XXH3-64 of bytes 16 ..< 32, seed 0
+//       16    8  generation of the journal
+//       24    8  transaction
+//       32       zero
+
+struct JournalWitness: Equatable {
+    var generation: UInt64
+    var transaction: UInt64
+
+    static var offset: UInt64 { 3 << FileFormat.sectorShift }
+    private static var magic: UInt64 { 0x5345_4E54_4957_4248 }
+
+    init(generation: UInt64, transaction: UInt64) {
+        self.generation = generation
+        self.transaction = transaction
+    }
+
+    /// Nil if the sector holds none, or one that isn't whole.
+    init?(reading sector: UnsafeRawPointer) {
+        guard sector.u64(0) == Self.magic, sector.u64(8) == Self.checksum(sector) else { return nil }
+        self.init(generation: sector.u64(16), transaction: sector.u64(24))
+    }
+
+    /// Fills in a sector that is zero but for an earlier witness.
+    func write(to sector: UnsafeMutableRawPointer) {
+        sector.set(Self.magic, at: 0)
+        sector.set(generation, at: 16)
+        sector.set(transaction, at: 24)
+        sector.set(Self.checksum(UnsafeRawPointer(sector)), at: 8)
+    }
+
+    private static func checksum(_ sector: UnsafeRawPointer) -> UInt64 {
+        Checksum.of(Bytes(start: sector + 16, count: 16), seed: 0)
+    }
+}
+
+/// Writes the witness. One call at a time.
+final class WitnessWriter {
+    private let sector: UnsafeMutableRawPointer
+
+    init() {
+        sector = .allocate(byteCount: FileFormat.sectorSize, alignment: 8)
+        sector.initializeMemory(as: UInt8.self, repeating: 0, count: FileFormat.sectorSize)
+    }
+
+    deinit { sector.deallocate() }
+
+    /// A failure is no failure of the commit: damage to its record would be taken for a write that was cut, no more.
+    func note(_ witness: JournalWitness, in file: any StoreFile) {
+        witness.write(to: sector)
+        do throws(StorageError) {
+            try file.write(Bytes(start: sector, count: FileFormat.sectorSize), at: JournalWitness.offset)
+        } catch {
+            return
+        }
+    }
+}
