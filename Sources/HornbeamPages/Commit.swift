@@ -83,6 +83,8 @@ extension PageStore {
         side.older.append(side.tip)
         side.tip = next
         show(next)
+        // By the checkpoint's end already, unless that waits for its second header slot.
+        tellNewest()
         side.collectPins()
         noteStatistics()
     }

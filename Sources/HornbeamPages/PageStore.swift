@@ -70,10 +70,7 @@ package final class PageStore: @unchecked Sendable {
         verification.noteFileSize(sectors: side.space.sectorCount)
     }
 
-    deinit {
-        worker.stop()
-        file.close()
-    }
+    deinit { file.close() }
 
     // MARK: Reading
 
@@ -203,7 +200,10 @@ package final class PageStore: @unchecked Sendable {
 
     /// Ends the thread that checkpoints, and waits for it: whoever lets go of a store without closing it calls this
     /// first, so that its file is free at once. From here on commits checkpoint.
-    package func endThread() { worker.stop() }
+    package func endThread() {
+        // A forked child has no such thread.
+        if isHere { worker.stop() }
+    }
 
     /// Whether a view of this process has the state.
     private func isRead(_ state: PublishedState) -> Bool {
