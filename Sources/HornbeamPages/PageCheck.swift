@@ -62,7 +62,8 @@ extension PageStore {
     package func beginCheck() throws(StorageError) -> (view: PageView, account: SpaceAccount, problems: [String]) {
         // Beside a writer in another process the space map isn't known.
         if let follower, !follower.describes(side.header) {
-            return (try beginRead(), SpaceAccount(sectors: side.space.sectorCount, live: nil, own: []), [])
+            let view = try beginRead()
+            return (view, SpaceAccount(sectors: verification.sectorCount, live: nil, own: []), [])
         }
         try takeTurn()
         defer { turn.give() }
