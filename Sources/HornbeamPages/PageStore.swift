@@ -198,8 +198,8 @@ package final class PageStore: @unchecked Sendable {
         try checkpointIfNeeded()
     }
 
-    /// Ends the thread that checkpoints, and waits for it: whoever lets go of a store without closing it calls this
-    /// first, so that its file is free at once. From here on commits checkpoint.
+    /// Ends the thread that checkpoints, and waits for it. The thread keeps the store: whoever lets go of one that was
+    /// opened by its path, closed or not, calls this first. From here on commits checkpoint.
     package func endThread() {
         // A forked child has no such thread.
         if isHere { worker.stop() }

@@ -5,7 +5,7 @@
 import Glibc
 import Synchronization
 
-/// Keeps its store alive while it runs: whoever opened the store ends it, by `close` or `endThread`.
+/// Keeps its store alive while it runs: whoever opened the store ends the thread by `PageStore.endThread`.
 final class CheckpointWorker: @unchecked Sendable {
     // Sendable: everything variable but the atomic is guarded by `monitor`.
     private let monitor = Monitor()
