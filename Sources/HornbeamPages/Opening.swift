@@ -15,7 +15,9 @@ extension PageStore {
                 if !file.isNew, try file.size() == 0 {
                     throw .notAStore(path: path, reason: "the file is empty; remove it to create a store there")
                 }
-                if options.readOnly { return try follow(file, options, structure, replay) }
+                if options.readOnly {
+                    return try follow(file: file, options: options, structure: structure, replay: replay)
+                }
                 let store = try open(file: file, options: options, structure: structure, replay: replay)
                 store.worker.start(for: store)
                 return store
@@ -90,8 +92,8 @@ extension PageStore {
     // MARK: Following
 
     /// Opens the file for reading beside whoever may be writing it.
-    private static func follow(
-        _ file: LinuxFile, _ options: StoreOptions, _ structure: @escaping StructureCheck, _ replay: @escaping Replay
+    package static func follow(
+        file: any SharedFile, options: StoreOptions, structure: @escaping StructureCheck, replay: @escaping Replay
     ) throws(StorageError) -> PageStore {
         // Before anything else, so that a file that is none of ours is told as such.
         let header = try headerBesideWriter(file)
@@ -115,7 +117,7 @@ extension PageStore {
 
     /// Reads the header while a checkpoint may be writing it: each slot for itself may be found half written, and a
     /// slow reader can meet both writes.
-    private static func headerBesideWriter(_ file: LinuxFile) throws(StorageError) -> HeaderSlot {
+    private static func headerBesideWriter(_ file: any SharedFile) throws(StorageError) -> HeaderSlot {
         let reader = FileReader(file, mapping: file.mapping)
         for _ in 0..<3 {
             do throws(StorageError) {
@@ -129,7 +131,7 @@ extension PageStore {
 
     /// Recovers a file whose writer died, and leaves it closed. Another process may come first: then it does it.
     private static func recover(
-        _ file: LinuxFile, _ options: StoreOptions, _ structure: @escaping StructureCheck, _ replay: Replay
+        _ file: any SharedFile, _ options: StoreOptions, _ structure: @escaping StructureCheck, _ replay: Replay
     ) throws(StorageError) {
         var writing = options
         writing.readOnly = false

@@ -220,7 +220,7 @@ private final class SlowFile: StoreFile {
     func write(_ bytes: Bytes, at offset: UInt64) throws(StorageError) { try disk.write(bytes, at: offset) }
     func writeThrough(_ bytes: Bytes, at offset: UInt64) throws(StorageError) {
         writeThroughs.add(1, ordering: .relaxed)
-        if isSlow.load(ordering: .relaxed) { usleep(2000) }
+        if isSlow.load(ordering: .relaxed) { usleep(10_000) }
         try disk.writeThrough(bytes, at: offset)
     }
     func startWriteBack(at offset: UInt64, count: UInt64) {}

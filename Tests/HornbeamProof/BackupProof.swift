@@ -30,7 +30,7 @@ enum BackupProof {
             throw ProofFailure("a backup without a name")
         }
         for image in cuts.images + [whole] {
-            let copy = try TreeStore.open(file: try SimulatedDisk(image))
+            let copy = try Workload.open(try SimulatedDisk(image))
             try expect(try copy.digest() == digest, "a backup differs from what it copies")
             var problems: [String] = []
             let isSound = try copy.check { problems.append($0) }
@@ -46,7 +46,7 @@ enum BackupProof {
         do {
             _ = try store.backup(to: try StoreBuilder(file: target, pageSize: 4096))
             // A second attempt succeeded where one call failed, as at a header slot: then the copy is whole.
-            let copy = try TreeStore.open(file: try SimulatedDisk(target.imageAfterKill()))
+            let copy = try Workload.open(try SimulatedDisk(target.imageAfterKill()))
             try expect(try copy.digest() == digest, "a backup that hides an error")
         } catch let error as StorageError {
             if case .failed = error {

@@ -17,6 +17,8 @@ package final class CrashProof: @unchecked Sendable {
     package private(set) var lives = 0
     /// Lost neighbours are not survived always; so often the store said so.
     package private(set) var refusals = 0
+    /// States that were salvaged as well.
+    package private(set) var salvages = 0
     package var total: Int { states.reduce(0, +) }
 
     private let seed: UInt64
@@ -54,7 +56,7 @@ package final class CrashProof: @unchecked Sendable {
         options = Workload.options(seed: own)
         workload = Workload(seed: own)
         var disk = try SimulatedDisk()
-        var store = try watch(disk) { try TreeStore.open(file: disk, options: options) }
+        var store = try watch(disk) { try Workload.open(disk, options) }
         for _ in 0..<Self.stepsOfALife where total < wanted {
             self.store = store
             try watch(disk) { try workload.step(store) }
@@ -104,12 +106,17 @@ package final class CrashProof: @unchecked Sendable {
         let isCut = depth < Self.deepest && random.oneIn([8, 20, 30][depth])
         let collected = Cuts()
         if isCut { collectCuts(of: disk, in: collected) }
-        let store = try TreeStore.open(file: disk, options: options)
+        let store = try Workload.open(disk, options)
         disk.whenCalled = nil
         cuts = collected.images
         let found = try stateIndex(store, allowed)
         try expectSound(store)
         for cut in cuts { try verify(cut, found...found, depth: depth + 1) }
+        if let image, random.oneIn(30) {
+            try SalvageProof.run(image, digest: workload.digests[found])
+            try SalvageProof.runDamaged(image, states: workload.models, seed: random.next())
+            salvages += 1
+        }
         if random.oneIn(12) { try expectLife(disk, store) }
     }
 
@@ -139,6 +146,7 @@ package final class CrashProof: @unchecked Sendable {
         var problems: [String] = []
         let isSound = try store.check { problems.append($0) }
         try expect(isSound && problems.isEmpty, "check: \(problems.joined(separator: "; "))")
+        try Workload.expectReduced(store)
     }
 
     /// The recovered store is of use: it commits, loses power, and is what it was.
@@ -146,7 +154,9 @@ package final class CrashProof: @unchecked Sendable {
         for round in 0..<3 {
             let write = try store.beginWrite()
             for name in Workload.treeNames {
-                guard let tree = try write.tree(name, create: true) else { continue }
+                guard let tree = try write.tree(name, create: true, options: workload.options(of: name)) else {
+                    continue
+                }
                 try write.put(tree, [200, UInt8(round)], random.bytes(random.below(3000)))
             }
             try write.commit()
@@ -154,7 +164,7 @@ package final class CrashProof: @unchecked Sendable {
         let digest = try store.digest()
         if random.oneIn(2) { try store.close() }
         let image = disk.image(after: PowerLoss(seed: random.next()))
-        let again = try TreeStore.open(file: try SimulatedDisk(image), options: options)
+        let again = try Workload.open(try SimulatedDisk(image), options)
         try expect(try again.digest() == digest, "commits after a recovery were lost")
         try expectSound(again)
     }
@@ -165,7 +175,7 @@ package final class CrashProof: @unchecked Sendable {
         let image = disk.image(after: PowerLoss(seed: random.next(), losesNeighbour: true))
         states[0] += 1
         do {
-            let store = try TreeStore.open(file: try SimulatedDisk(image), options: options)
+            let store = try Workload.open(try SimulatedDisk(image), options)
             let digest = try store.digest()
             let isKnown = workload.digests[max(0, workload.durable - 1)...].contains(digest)
             try expect(isKnown, "a lost neighbour gave a wrong answer in silence")
@@ -180,7 +190,7 @@ package final class CrashProof: @unchecked Sendable {
         let image =
             isKilled ? disk.imageAfterKill() : disk.image(after: PowerLoss(seed: random.next(), hasGarbage: true))
         let next = try SimulatedDisk(image?.flattened())
-        let store = try TreeStore.open(file: next, options: options)
+        let store = try Workload.open(next, options)
         let least = isKilled ? max(workload.written, workload.durable) : workload.durable
         try workload.resume(at: try stateIndex(store, least...workload.committed), store)
         return (next, store)

@@ -61,7 +61,7 @@ package final class FaultProof {
         options = Workload.options(seed: own)
         workload = Workload(seed: own)
         disk = try SimulatedDisk()
-        store = try TreeStore.open(file: disk, options: options)
+        store = try Workload.open(disk, options)
         for _ in 0..<Self.stepsOfALife where total < wanted {
             if armed == nil, random.oneIn(2) { arm() }
             try step()
@@ -148,7 +148,7 @@ package final class FaultProof {
             (disk.imageAfterKill(), max(workload.durable, workload.written)),
         ]
         for (image, least) in images {
-            let again = try TreeStore.open(file: try SimulatedDisk(image), options: options)
+            let again = try Workload.open(try SimulatedDisk(image), options)
             let digest = try again.digest()
             try expect(
                 workload.digests[least...newest].contains(digest), "after a crash: not the state of commit \(least)…")
@@ -168,7 +168,7 @@ package final class FaultProof {
             let plan = SimulatedDisk.Plan(call: disk.calls + 1 + random.below(12), fault: .error(EIO))
             disk.plan = random.oneIn(3) ? plan : nil
             do throws(StorageError) {
-                store = try TreeStore.open(file: disk, options: options)
+                store = try Workload.open(disk, options)
             } catch {
                 try expect(!disk.struck.isEmpty, "an opening failed without a fault: \(error)")
                 if case .failed = error { throw ProofFailure("an opening that fails with .failed: \(error)") }
@@ -194,7 +194,7 @@ package final class FaultProof {
         do { try store.close() } catch { isClosed = false }
         // What is known to be failed closes without another word.
         if !disk.struck.isEmpty { isClosed = false }
-        let again = try TreeStore.open(file: try SimulatedDisk(disk.imageAfterKill()), options: options)
+        let again = try Workload.open(try SimulatedDisk(disk.imageAfterKill()), options)
         let least = max(workload.durable, workload.written)
         let found = try again.digest()
         let isRight = isClosed ? found == digest : workload.digests[least...].contains(found)

@@ -42,7 +42,7 @@ package struct FileParts: Sendable {
         let disk = try SimulatedDisk()
         var options = StoreOptions()
         options.pageSize = 4096
-        let store = try TreeStore.open(file: disk, options: options)
+        let store = try Workload.open(disk, options)
         let workload = Workload(seed: seed)
         for _ in 0..<60 { try workload.step(store) }
         try workload.finish()

@@ -68,7 +68,7 @@ package struct HostileProof {
         do {
             let disk = try SimulatedDisk(image)
             guard image.sectorCount > 0 else { return }
-            let store = try TreeStore.open(file: disk)
+            let store = try Workload.open(disk)
             let digest = try store.digest()
             try expect(file.digests.contains(digest), "a wrong answer in silence")
             if mutations % 4 == 0 { try expectLife(disk, store) }
@@ -85,7 +85,7 @@ package struct HostileProof {
         try write.commit()
         let digest = try store.digest()
         try store.close()
-        let again = try TreeStore.open(file: try SimulatedDisk(disk.imageAfterKill()))
+        let again = try Workload.open(try SimulatedDisk(disk.imageAfterKill()))
         try expect(try again.digest() == digest, "what was written to a damaged file was lost")
     }
 
@@ -94,14 +94,14 @@ package struct HostileProof {
     /// Opens a file and does everything with it that can be done with a store.
     package static func use(_ image: DiskImage, _ random: inout SeededGenerator) throws {
         let disk = try SimulatedDisk(image)
-        let store = try TreeStore.open(file: disk)
+        let store = try Workload.open(disk)
         try tolerate { try readAll(store, &random) }
         try tolerate { _ = try store.check { _ in } }
         for _ in 0..<2 { try tolerate { try change(store, &random) } }
         try tolerate { try store.checkpoint() }
         try tolerate { try readAll(store, &random) }
         try store.close()
-        let again = try TreeStore.open(file: try SimulatedDisk(disk.imageAfterKill()))
+        let again = try Workload.open(try SimulatedDisk(disk.imageAfterKill()))
         try tolerate { try readAll(again, &random) }
     }
 

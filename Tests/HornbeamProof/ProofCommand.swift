@@ -19,6 +19,7 @@ package enum ProofCommand {
             case "crash": try crash(amount, seed)
             case "hostile": try hostile(amount, seed)
             case "faults": try faults(amount, seed)
+            case "readers": try readers(amount, seed)
             case "soak": try soak(minutes: amount, seed)
             case "threads": try threads(rounds: amount, seed)
             default: return usage()
@@ -38,7 +39,7 @@ package enum ProofCommand {
 
     private static func usage() -> Int32 {
         say(
-            "usage: hornbeam-proof crash|hostile|faults|threads|soak HOW-MANY-OR-MINUTES [SEED]"
+            "usage: hornbeam-proof crash|hostile|faults|readers|threads|soak HOW-MANY-OR-MINUTES [SEED]"
         )
         return 64
     }
@@ -51,7 +52,18 @@ package enum ProofCommand {
             shown = proof.total
             say("seed \(seed): \(proof.total) of \(states) crash states, \(proof.lives) lives")
         }
-        say("seed \(seed): \(proof.total) crash states \(proof.states) of \(proof.lives) lives, none wrong")
+        say(
+            "seed \(seed): \(proof.total) crash states \(proof.states) of \(proof.lives) lives, \(proof.salvages) "
+                + "salvaged, none wrong")
+    }
+
+    private static func readers(_ snapshots: Int, _ seed: UInt64) throws {
+        let proof = try ReaderProof(seed: seed)
+        try proof.run(snapshots: snapshots) { _ in alarm(60) }
+        alarm(0)
+        say(
+            "seed \(seed): \(proof.snapshots) snapshots of other processes, \(proof.heldAgain) looks at held ones, "
+                + "\(proof.deaths) dead writers, \(proof.lives) lives, none wrong")
     }
 
     private static func faults(_ faults: Int, _ seed: UInt64) throws {

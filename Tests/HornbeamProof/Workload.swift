@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A random but repeatable life of a store, with a model beside it: single puts, batches, long values, large
-// transactions, range deletes, trees made and dropped, aborts, checkpoints, snapshots held for a while. It keeps what
-// each commit made and how far commits were acknowledged.
+// A random but repeatable life of a store, with a model beside it: single puts, batches, appends, long values at once
+// and in parts, large transactions, nested savepoints, range deletes, trees made and dropped, aborts, checkpoints,
+// compactions with commits between their steps, backups, snapshots held for a while. It keeps what each commit made and
+// how far commits were acknowledged.
 
 package import HornbeamPages
 import HornbeamTestSupport
@@ -13,6 +14,8 @@ package final class Workload: @unchecked Sendable {
 
     /// Digest of the store after commit 0, 1, 2 …, the one under way included.
     package private(set) var digests: [UInt64]
+    /// The same states in full.
+    private(set) var models: [ModelStore]
     /// Commits that must survive a power failure, and those that must survive the end of the process.
     package private(set) var durable = 0
     package private(set) var written = 0
@@ -24,16 +27,21 @@ package final class Workload: @unchecked Sendable {
     private var coming = ModelStore()
     /// Whether the leaves of one tree are compressed.
     private let compresses: Bool
+    private let reducesDeep: Bool
     private var random: SeededGenerator
+    /// Of the newest key that was appended; never used twice.
+    private var appended: UInt32 = 0
     private var held: [(read: Transaction, digest: UInt64)] = []
 
-    static let treeNames = ["deep", "short", "long"]
+    static let treeNames = ["deep", "short", "long", "log"]
     private static let counterTree = "counter"
 
     package init(seed: UInt64) {
         random = SeededGenerator(seed: seed)
         compresses = seed / 32 % 2 == 0
+        reducesDeep = seed / 64 % 2 == 0
         digests = [model.digest]
+        models = [model]
     }
 
     /// How a store is opened whose life this is: small pages, often checkpoints soon, sometimes without a mapping and
@@ -59,6 +67,7 @@ package final class Workload: @unchecked Sendable {
     package func resume(at index: Int, _ store: TreeStore) throws {
         held.removeAll()
         digests.removeLast(digests.count - 1 - index)
+        models.removeLast(models.count - 1 - index)
         // The model of an earlier state is read back: it was just found equal to what it should be.
         model = try Self.model(of: store)
         try expect(model.digest == digests[index], "a digest of the model differs from that of the store")
@@ -75,34 +84,37 @@ package final class Workload: @unchecked Sendable {
     /// One step. Throws what the store throws; then nothing of the step counts unless the outcome is unknown.
     package func step(_ store: TreeStore) throws {
         steps += 1
-        switch random.below(40) {
+        switch random.below(48) {
         case 0..<12: try transaction(store, "put", changes: 1)
-        case 12..<23: try transaction(store, "batch", changes: 2 + random.below(12))
-        case 23: try transaction(store, "large", changes: 6, isLarge: true)
-        case 24..<27: try dropOrRange(store)
-        case 27..<29:
+        case 12..<22: try transaction(store, "batch", changes: 2 + random.below(12))
+        case 22: try transaction(store, "large", changes: 6, isLarge: true)
+        case 23..<26: try dropOrRange(store)
+        case 26..<31: try nest(store)
+        case 31..<34: try append(store)
+        case 34: try stream(store)
+        case 35..<37:
             lastStep = "abort"
             let transaction = try store.beginWrite()
             defer { transaction.abort() }
             coming = model
             for _ in 0...random.below(10) { try change(transaction) }
-        case 29..<31:
-            try checkpoint(store)
-        case 31..<34:
+        case 37..<39: try checkpoint(store)
+        case 39..<42:
             lastStep = "begin a snapshot"
             if held.count < 3 { held.append((try store.beginRead(), model.digest)) }
-        case 34..<36:
+        case 42..<44:
             lastStep = "end a snapshot"
             if !held.isEmpty { try check(held.remove(at: random.below(held.count))) }
-        case 36:
-            lastStep = "compact"
-            try store.compact(stepPages: 4)
-        case 38 where random.oneIn(3) && !compresses:
+        case 44..<46: try compact(store)
+        case 46 where random.oneIn(3):
             lastStep = "back up"
             try BackupProof.run(store, digest: model.digest, seed: random.next())
         default: try transaction(store, "put", changes: 1)
         }
     }
+
+    /// One put.
+    package func put(_ store: TreeStore) throws { try transaction(store, "put", changes: 1) }
 
     /// One put that is durable.
     package func putDurably(_ store: TreeStore) throws {
@@ -140,10 +152,37 @@ package final class Workload: @unchecked Sendable {
         try expect(try snapshot.read.digest() == snapshot.digest, "a snapshot changed while it was held")
     }
 
+    // MARK: Compaction
+
+    /// Others commit between its steps; now and then it is stopped.
+    private func compact(_ store: TreeStore) throws {
+        lastStep = "compact"
+        var failure: (any Error)?
+        try store.compact(stepPages: 1 + random.below(6)) { _ in
+            guard random.oneIn(2) else { return !random.oneIn(10) }
+            do { try transaction(store, "put beside a compaction", changes: 1 + random.below(4)) } catch {
+                failure = error
+            }
+            lastStep = "compact"
+            return failure == nil
+        }
+        if let failure { throw failure }
+    }
+
     // MARK: Transactions
 
     private func transaction(
-        _ store: TreeStore, _ what: String, changes: Int, isLarge: Bool = false, durability given: Durability? = nil
+        _ store: TreeStore, _ what: String, changes: Int, isLarge: Bool = false, durability: Durability? = nil
+    ) throws {
+        try write(store, what, durability) { transaction in
+            for _ in 0..<changes { try change(transaction, isLarge: isLarge) }
+            return true
+        }
+    }
+
+    /// Commits what `body` does, unless it returns false.
+    private func write(
+        _ store: TreeStore, _ what: String, _ given: Durability? = nil, _ body: (Transaction) throws -> Bool
     ) throws {
         let durability = given ?? [.full, .full, .full, .process, .none][random.below(5)]
         lastStep = "\(what) \(durability)"
@@ -151,28 +190,94 @@ package final class Workload: @unchecked Sendable {
         defer { transaction.abort() }
         transaction.durability = durability
         coming = model
-        for _ in 0..<changes { try change(transaction, isLarge: isLarge) }
-        try commit(transaction, store)
+        if try body(transaction) { try commit(transaction, store) }
+    }
+
+    /// Savepoints in savepoints, gone back to or released; pages spill where memory is short.
+    private func nest(_ store: TreeStore) throws {
+        try write(store, "savepoints") { transaction in
+            var stack: [(savepoint: Savepoint, state: ModelStore)] = []
+            for _ in 0..<8 + random.below(30) {
+                switch random.below(10) {
+                case 0...1 where stack.count < 4: stack.append((try transaction.savepoint(), coming))
+                case 2 where !stack.isEmpty:
+                    let depth = random.below(stack.count)
+                    try transaction.rollback(to: stack[depth].savepoint)
+                    coming = stack[depth].state
+                    stack.removeSubrange((depth + 1)...)
+                case 3 where !stack.isEmpty:
+                    let depth = random.below(stack.count)
+                    try transaction.release(stack[depth].savepoint)
+                    stack.removeSubrange(depth...)
+                case 4 where random.oneIn(4):
+                    let name = Self.treeNames[random.below(Self.treeNames.count)]
+                    let was = coming.trees.removeValue(forKey: name) != nil
+                    try expect(try transaction.dropTree(name) == was, "dropping a tree")
+                default: try change(transaction)
+                }
+            }
+            if random.oneIn(3) {
+                try expect(try transaction.digest() == coming.digest, "what a transaction sees of itself")
+            }
+            return !random.oneIn(5)
+        }
+    }
+
+    private func append(_ store: TreeStore) throws {
+        try write(store, "append") { transaction in
+            guard let tree = try transaction.tree("log", create: true, options: options(of: "log")) else {
+                return false
+            }
+            var entries = coming.trees["log"] ?? [:]
+            for _ in 0...random.below(60) {
+                appended += 1
+                let (key, value) = (Self.logKey(appended), value("log", isLarge: false))
+                try transaction.append(tree, key, value)
+                entries[key] = value
+            }
+            coming.trees["log"] = entries
+            return true
+        }
+    }
+
+    /// A long value in parts, with other changes between them.
+    private func stream(_ store: TreeStore) throws {
+        try write(store, "stream a value") { transaction in
+            guard let tree = try transaction.tree("long", create: true) else { return false }
+            if coming.trees["long"] == nil { coming.trees["long"] = [:] }
+            let (key, value) = (key("long"), random.bytes(60_000 + random.below(60_000)))
+            let writer = try transaction.valueWriter(tree, key, size: UInt64(value.count))
+            let isGivenUp = random.oneIn(5)
+            for start in stride(from: 0, to: isGivenUp ? value.count / 2 : value.count, by: 25_000) {
+                try value[start..<min(start + 25_000, value.count)].withUnsafeBytes { try writer.append($0) }
+                if random.oneIn(2) { try change(transaction, "short") }
+            }
+            if isGivenUp {
+                writer.cancel()
+            } else {
+                try writer.finish()
+                coming.trees["long", default: [:]][key] = value
+            }
+            return true
+        }
     }
 
     private func dropOrRange(_ store: TreeStore) throws {
-        lastStep = "drop or delete a range"
-        let transaction = try store.beginWrite()
-        defer { transaction.abort() }
-        coming = model
-        let name = Self.treeNames[random.below(Self.treeNames.count)]
-        if random.oneIn(3) {
-            let was = coming.trees.removeValue(forKey: name) != nil
-            try expect(try transaction.dropTree(name) == was, "dropping a tree")
-        } else if let tree = try transaction.tree(name) {
-            let (from, to) = (key(name), key(name))
-            let all = coming.trees[name] ?? [:]
-            let rest = all.filter { !Self.isIn($0.key, from, to) }
-            coming.trees[name] = rest
-            let deleted = try transaction.deleteRange(tree, from: from, to: to)
-            try expect(deleted == UInt64(all.count - rest.count), "the number of entries in a range")
+        try write(store, "drop or delete a range") { transaction in
+            let name = Self.treeNames[random.below(Self.treeNames.count)]
+            if random.oneIn(4) {
+                let was = coming.trees.removeValue(forKey: name) != nil
+                try expect(try transaction.dropTree(name) == was, "dropping a tree")
+            } else if let tree = try transaction.tree(name) {
+                let (from, to) = (key(name), key(name))
+                let all = coming.trees[name] ?? [:]
+                let rest = all.filter { !Self.isIn($0.key, from, to) }
+                coming.trees[name] = rest
+                let deleted = try transaction.deleteRange(tree, from: from, to: to)
+                try expect(deleted == UInt64(all.count - rest.count), "the number of entries in a range")
+            }
+            return true
         }
-        try commit(transaction, store)
     }
 
     private static func isIn(_ key: [UInt8], _ from: [UInt8], _ to: [UInt8]) -> Bool {
@@ -189,11 +294,16 @@ package final class Workload: @unchecked Sendable {
         coming.trees[Self.counterTree] = [[1]: number]
         let durability = transaction.durability
         digests.append(coming.digest)
+        models.append(coming)
         do throws(StorageError) {
             try transaction.commit()
         } catch {
             // The outcome of `.failed` is open until the store was opened again; any other error leaves no trace.
-            if case .failed = error {} else { digests.removeLast() }
+            if case .failed = error {
+            } else {
+                digests.removeLast()
+                models.removeLast()
+            }
             throw error
         }
         model = coming
@@ -201,13 +311,9 @@ package final class Workload: @unchecked Sendable {
         if durability != .none { written = committed }
     }
 
-    private func change(_ transaction: Transaction, isLarge: Bool = false) throws {
-        let name = Self.treeNames[isLarge ? 2 : random.below(Self.treeNames.count)]
-        let isCompressed = compresses && name == "deep"
-        guard let tree = try transaction.tree(name, create: true, options: TreeOptions(isCompressed: isCompressed))
-        else {
-            return
-        }
+    private func change(_ transaction: Transaction, _ given: String? = nil, isLarge: Bool = false) throws {
+        let name = given ?? (isLarge ? "long" : Self.treeNames[random.below(Self.treeNames.count)])
+        guard let tree = try transaction.tree(name, create: true, options: options(of: name)) else { return }
         var entries = coming.trees[name] ?? [:]
         let key = key(name)
         if !isLarge, random.oneIn(4) {
@@ -221,9 +327,21 @@ package final class Workload: @unchecked Sendable {
         coming.trees[name] = entries
     }
 
+    /// What the workload's trees are created with.
+    func options(of tree: String) -> TreeOptions {
+        TreeOptions(
+            reduction: tree == "long" || tree == "deep" && !reducesDeep ? nil : Self.composition,
+            isCompressed: compresses && tree == "deep")
+    }
+
     private func key(_ tree: String) -> [UInt8] {
+        if tree == "log" { return Self.logKey(UInt32(random.below(Int(appended) + 1))) }
         let number = UInt8(random.below(tree == "long" ? 6 : 24))
         return tree == "deep" ? [UInt8](repeating: number % 3, count: 200) + [number] : [number]
+    }
+
+    private static func logKey(_ number: UInt32) -> [UInt8] {
+        withUnsafeBytes(of: number.bigEndian) { Array($0) }
     }
 
     private func value(_ tree: String, isLarge: Bool) -> [UInt8] {
@@ -233,6 +351,7 @@ package final class Workload: @unchecked Sendable {
         case "long": size = 1500 + random.below(9000)
         case "deep" where compresses: return [UInt8](repeating: UInt8(random.below(256)), count: random.below(900))
         case "deep": size = random.below(600)
+        case "log": size = random.below(90)
         default: size = random.below(30)
         }
         return random.bytes(size)

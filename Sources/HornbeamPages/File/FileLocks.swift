@@ -19,14 +19,14 @@ import Glibc
 
 /// The system's calls, so that tests can put others in their place. Both answer 0 or an errno. A count of 0 in `set`
 /// means: to the greatest offset.
-struct LockCalls: Sendable {
-    enum Mode: Int32, Sendable { case none, shared, exclusive }
+package struct LockCalls: Sendable {
+    package enum Mode: Int32, Sendable { case none, shared, exclusive }
 
-    var set: @Sendable (_ descriptor: Int32, Mode, _ start: UInt64, _ count: UInt64) -> Int32
+    package var set: @Sendable (_ descriptor: Int32, Mode, _ start: UInt64, _ count: UInt64) -> Int32
     /// One lock of somebody else's in the range; count 0: there is none.
-    var find: @Sendable (_ descriptor: Int32, Range<UInt64>) -> (code: Int32, start: UInt64, count: UInt64)
+    package var find: @Sendable (_ descriptor: Int32, Range<UInt64>) -> (code: Int32, start: UInt64, count: UInt64)
 
-    static let system = LockCalls(
+    package static let system = LockCalls(
         set: { descriptor, mode, start, count in
             hbs_lock(descriptor, mode.rawValue, Int64(start), Int64(count))
         },
@@ -40,7 +40,7 @@ struct LockCalls: Sendable {
 }
 
 /// One store's locks on its file. Any thread; nothing is done in a forked child.
-final class FileLocks: Neighbours {
+package final class FileLocks: Neighbours {
     private let descriptor: Int32
     private let path: String
     let calls: LockCalls
@@ -52,7 +52,7 @@ final class FileLocks: Neighbours {
     static var lives: UInt64 { 1 << 60 }
     private static var firstLife: UInt64 { gate + lives }
     /// The first reader's byte: that of transaction 0.
-    static var readers: UInt64 { 1 << 62 }
+    package static var readers: UInt64 { 1 << 62 }
 
     /// Takes a second open file description of the file behind `descriptor`.
     init(of descriptor: Int32, path: String, canWrite: Bool, calls: LockCalls) throws(StorageError) {
@@ -88,21 +88,30 @@ final class FileLocks: Neighbours {
         close(descriptor)
     }
 
+    /// The locks of a store on the file behind `descriptor`. For one that is to write: with the writer's lock and the
+    /// gate, or `.busy`.
+    package convenience init(
+        on descriptor: Int32, path: String, options: StoreOptions, calls: LockCalls
+    ) throws(StorageError) {
+        try self.init(of: descriptor, path: path, canWrite: !options.readOnly, calls: calls)
+        if !options.readOnly { _ = try Claim(locks: self, path: path, options: options) }
+    }
+
     /// Gives up all locks; they can be taken again.
-    func releaseAll() { change(.none, 0, 0) }
+    package func releaseAll() { change(.none, 0, 0) }
 
     // MARK: Gate and writer
 
     /// Whether it could be had; nobody holds it for long.
     func tryGate(_ mode: LockCalls.Mode) throws(StorageError) -> Bool { try take(mode, Self.gate) }
 
-    func begin(life: UInt64) throws(StorageError) {
+    package func begin(life: UInt64) throws(StorageError) {
         guard try take(.exclusive, Self.firstLife + life) else {
             throw .io(operation: "lock", path: path, errno: EAGAIN)
         }
     }
 
-    func hasBegun() { openGate() }
+    package func hasBegun() { openGate() }
 
     /// The life of the writer that has the file in another process; nil if there is none, or it has not begun.
     func life() throws(StorageError) -> UInt64? {
@@ -133,7 +142,7 @@ final class FileLocks: Neighbours {
     func unpin(_ transaction: UInt64) { change(.none, Self.readers + transaction, 1) }
 
     /// The transactions that readers in other processes have snapshots of, in no order.
-    func pins() throws(StorageError) -> [Range<UInt64>] {
+    package func pins() throws(StorageError) -> [Range<UInt64>] {
         var pinned: [Range<UInt64>] = []
         // The system names any one lock of a range: the rest of the range is asked again, on both sides of it.
         var ranges = [Self.readers..<Self.readers + FileFormat.maximumNumber]

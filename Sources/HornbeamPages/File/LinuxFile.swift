@@ -7,14 +7,14 @@ import Glibc
 import Synchronization
 
 /// A file of the file system, locked against other openers for as long as it is open.
-package final class LinuxFile: StoreFile {
+package final class LinuxFile: SharedFile {
     package let path: String
     package let isDurable = true
     package let mapping: Mapping?
     package var maximumBytes: Int { mapping?.capacity ?? FileFormat.maximumFileBytes }
     private let descriptor: Int32
     private let pendingName: PendingName?
-    let locks: FileLocks
+    package let locks: FileLocks
     private let place: OpenFile?
     private let canWrite: Bool
     /// While set, `giveName` waits for a later call: a store that is being filled has no name yet.
@@ -92,7 +92,7 @@ extension LinuxFile {
 
     /// The same file once more, for writing; this store keeps its place in the register. Throws `.readOnly` if this
     /// process may not write to it.
-    func reopenForWriting(_ options: StoreOptions) throws(StorageError) -> LinuxFile {
+    package func reopenForWriting(_ options: StoreOptions) throws(StorageError) -> any StoreFile {
         let descriptor = hbs_reopen(descriptor, O_RDWR)
         guard descriptor >= 0 else {
             throw .readOnly("\(path) was not closed: open it once where it may be written to, to recover it")

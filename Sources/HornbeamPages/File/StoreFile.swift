@@ -51,3 +51,11 @@ package protocol Neighbours: Sendable {
     /// The writer knows who was there before: others may come again.
     func hasBegun()
 }
+
+/// A file that other processes may have open as well, with what a store needs to follow its writer.
+package protocol SharedFile: StoreFile {
+    var locks: FileLocks { get }
+    /// The same file once more, for writing, as the writer that it has none of now. `.readOnly` if this process may not
+    /// write to it, `.busy` if another one does.
+    func reopenForWriting(_ options: StoreOptions) throws(StorageError) -> any StoreFile
+}

@@ -15,7 +15,7 @@ import Synchronization
 
 /// The reading store's knowledge of the newest state. Any thread.
 final class Follower: Sendable {
-    private let file: LinuxFile
+    private let file: any SharedFile
     private let verification: Verification
     /// Opens the file for writing and closes it again.
     private let recover: @Sendable () throws(StorageError) -> Void
@@ -47,7 +47,7 @@ final class Follower: Sendable {
     private static var attempts: Int { 10_000 }
 
     init(
-        file: LinuxFile, verification: Verification, recover: @escaping @Sendable () throws(StorageError) -> Void
+        file: any SharedFile, verification: Verification, recover: @escaping @Sendable () throws(StorageError) -> Void
     ) {
         self.file = file
         self.verification = verification

@@ -56,6 +56,15 @@ package final class TreeStore: Sendable {
         }
     }
 
+    /// Opens the store in `file` for reading, beside whoever writes it.
+    package static func follow(
+        _ file: any SharedFile, options: StoreOptions, reductions: [Reduction] = []
+    ) throws(StorageError) -> TreeStore {
+        try TreeStore(options: options, reductions: reductions) { (structure, replay) throws(StorageError) in
+            try PageStore.follow(file: file, options: options, structure: structure, replay: replay)
+        }
+    }
+
     /// A store without a file.
     package static func inMemory(
         options: StoreOptions = StoreOptions(), reductions: [Reduction] = []

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that read beside one that writes. Before and in the middle of each of the writer's calls, and while a
+// reader takes hold of a state, the others look at the file: a new snapshot must be of a state that no power failure can
+// undo, at least the newest one that was acknowledged as so durable, and whole; one that is held must stay what it was,
+// through the death of its writer, its recovery by a reader or the next writer, and that writer's life.
+
+import HornbeamPages
+import HornbeamTestSupport
+import HornbeamTree
+
+/// Lives of a writer and its readers until there were enough looks.
+package final class ReaderProof: @unchecked Sendable {
+    // Sendable: all runs in the one thread that drives the workload.
+
+    /// New snapshots that were compared, and held ones that were compared again.
+    package private(set) var snapshots = 0
+    package private(set) var heldAgain = 0
+    /// Writers that died with snapshots of their states held.
+    package private(set) var deaths = 0
+    package private(set) var lives = 0
+
+    private final class Reader {
+        let process: SimulatedProcess
+        let store: TreeStore
+        var held: [(read: Transaction, digest: UInt64)] = []
+        /// Of the newest state that it saw.
+        var newest = 0
+
+        init(_ disk: SimulatedDisk, _ shared: SimulatedProcess.Shared, _ options: StoreOptions) throws {
+            var options = options
+            options.readOnly = true
+            process = try SimulatedProcess(on: disk, shared, options: options)
+            store = try TreeStore.follow(process, options: options, reductions: [Workload.composition])
+        }
+    }
+
+    private let seed: UInt64
+    private var random: SeededGenerator
+    private var workload: Workload
+    private var options: StoreOptions
+    private var disk: SimulatedDisk
+    private var shared = SimulatedProcess.Shared()
+    private var writer: SimulatedProcess?
+    private var store: TreeStore?
+    private var readers: [Reader] = []
+    /// While a writer opens the file readers wait for it; in one thread they would wait for ever.
+    private var isOpening = false
+    private var isLooking = false
+    private var isWriting = false
+    private var isWriterIdle = false
+    /// Calls until the writer dies.
+    private var callsLeft: Int?
+    private var failure: (any Error)?
+    private static let stepsOfALife = 40
+
+    package init(seed: UInt64) throws {
+        self.seed = seed
+        random = SeededGenerator(seed: seed)
+        workload = Workload(seed: seed)
+        options = Workload.options(seed: seed)
+        disk = try SimulatedDisk()
+    }
+
+    /// Lives until `wanted` snapshots were compared.
+    package func run(snapshots wanted: Int, progress: (ReaderProof) -> Void = { _ in }) throws {
+        while snapshots + heldAgain < wanted {
+            lives += 1
+            do {
+                try live(until: wanted)
+            } catch {
+                throw ProofFailure(
+                    "seed \(seed), life \(lives), step \(workload.steps) (\(workload.lastStep)): \(error)")
+            }
+            progress(self)
+        }
+    }
+
+    private func live(until wanted: Int) throws {
+        let own = random.next()
+        options = Workload.options(seed: own)
+        options.lockWaitMilliseconds = 0
+        workload = Workload(seed: own)
+        disk = try SimulatedDisk()
+        shared = SimulatedProcess.Shared()
+        try openWriter()
+        readers = try (0..<2).map { _ in try newReader() }
+        watch()
+        for _ in 0..<Self.stepsOfALife where snapshots + heldAgain < wanted {
+            if random.oneIn(8) { callsLeft = 1 + random.below(20) }
+            try step()
+            isWriterIdle = true
+            try look(chance: 2)
+            isWriterIdle = false
+            if let failure { throw failure }
+            if random.oneIn(12) { try replaceReader() }
+        }
+        try end()
+    }
+
+    private func step() throws {
+        guard let store else { return }
+        do {
+            try workload.step(store)
+        } catch let error as StorageError {
+            guard callsLeft == 0 else { throw error }
+        }
+        if let failure { throw failure }
+        guard callsLeft == 0 else {
+            callsLeft = nil
+            return
+        }
+        callsLeft = nil
+        try succeed()
+    }
+
+    /// All snapshots end; the file is sound, and nothing in it is kept for those who have gone.
+    private func end() throws {
+        for reader in readers { for snapshot in reader.held { snapshot.read.abort() } }
+        readers.removeAll()
+        try workload.finish()
+        if let store {
+            for _ in 0..<2 { try workload.putDurably(store) }
+            try expectSound(store)
+            try store.close()
+        }
+        unwatch()
+        (store, writer) = (nil, nil)
+    }
+
+    private func expectSound(_ store: TreeStore) throws {
+        var problems: [String] = []
+        let isSound = try store.check { problems.append($0) }
+        try expect(isSound && problems.isEmpty, "check: \(problems.joined(separator: "; "))")
+    }
+
+    // MARK: Watching
+
+    private func watch() {
+        shared.beforeCall = { [unowned self] in call(isBefore: true) }
+        shared.aroundPin = { [unowned self] in writeMeanwhile() }
+        disk.whenCalled = { [unowned self] _ in call(isBefore: false) }
+    }
+
+    private func unwatch() {
+        shared.beforeCall = nil
+        shared.aroundPin = nil
+        disk.whenCalled = nil
+    }
+
+    /// The writer is about to call the file, or in the middle of a call.
+    private func call(isBefore: Bool) {
+        guard failure == nil, !isLooking else { return }
+        do { try look(chance: 12) } catch {
+            failure = ProofFailure(
+                "\(isBefore ? "before call \(disk.calls + 1)" : "at call \(disk.calls)"): \(error)")
+        }
+        if !isBefore, let left = callsLeft, left > 0 {
+            callsLeft = left - 1
+            if left == 1 { writer?.kill() }
+        }
+    }
+
+    /// A reader has chosen its state and pins it: the writer goes on just then.
+    private func writeMeanwhile() {
+        guard failure == nil, isWriterIdle, !isWriting, random.oneIn(3), let store else { return }
+        isWriting = true
+        defer { isWriting = false }
+        do { for _ in 0..<1 + random.below(3) { try workload.put(store) } } catch { failure = error }
+    }
+
+    // MARK: Looking
+
+    private func look(chance: Int) throws {
+        isLooking = true
+        defer { isLooking = false }
+        for reader in readers {
+            if !reader.held.isEmpty, random.oneIn(chance) {
+                let snapshot = reader.held[random.below(reader.held.count)]
+                try expect(
+                    try snapshot.read.digest() == snapshot.digest, "a snapshot of another process changed")
+                heldAgain += 1
+            }
+            if !isOpening, random.oneIn(chance) { try begin(reader) }
+        }
+    }
+
+    private func begin(_ reader: Reader) throws {
+        let least = workload.durable
+        let read = try reader.store.beginRead()
+        let digest = try read.digest()
+        guard let found = workload.digests.lastIndex(of: digest) else {
+            throw ProofFailure("a reader in another process sees a state that is none")
+        }
+        try expect(found >= least, "a reader in another process sees commit \(found), \(least) was durable before")
+        try expect(found >= reader.newest, "a reader goes back from commit \(reader.newest) to \(found)")
+        reader.newest = found
+        snapshots += 1
+        if random.oneIn(4) { try expectDurable(found) }
+        if reader.held.count < 3, random.oneIn(3) {
+            reader.held.append((read, digest))
+        } else {
+            read.abort()
+            if !reader.held.isEmpty, random.oneIn(3) {
+                reader.held.remove(at: random.below(reader.held.count)).read.abort()
+            }
+        }
+    }
+
+    /// Whatever a power failure leaves has the state that a reader saw.
+    private func expectDurable(_ index: Int) throws {
+        let image = disk.image(after: PowerLoss(seed: random.next(), hasGarbage: true))
+        let recovered = try Workload.open(try SimulatedDisk(image), options)
+        let digest = try recovered.digest()
+        let isThere = workload.digests[index...].contains(digest)
+        try expect(isThere, "a reader in another process saw commit \(index), which a power failure undid")
+    }
+
+    // MARK: Deaths
+
+    /// The writer is dead. A reader that looks now recovers the file, or the next writer does.
+    private func succeed() throws {
+        store = nil
+        writer = nil
+        workload.letGo()
+        if readers.contains(where: { !$0.held.isEmpty }) { deaths += 1 }
+        // Readers that die with it leave what the others hold.
+        if random.oneIn(6) { readers.removeAll { _ in random.oneIn(2) } }
+        if let first = readers.first, random.oneIn(2) {
+            isOpening = true
+            try begin(first)
+        }
+        try openWriter()
+        while readers.count < 2 { readers.append(try newReader()) }
+    }
+
+    private func openWriter() throws {
+        isOpening = true
+        defer { isOpening = false }
+        let process = try SimulatedProcess(on: disk, shared, options: options)
+        writer = process
+        let opened = try Workload.open(process, options)
+        if let failure { throw failure }
+        store = opened
+        let digest = try opened.digest()
+        let least = max(workload.written, workload.durable)
+        guard let found = (least...workload.committed).first(where: { workload.digests[$0] == digest }) else {
+            throw ProofFailure("the next writer does not find commit \(least)…\(workload.committed)")
+        }
+        try workload.resume(at: found, opened)
+        for reader in readers {
+            try expect(reader.newest <= found, "a reader saw commit \(reader.newest), the next writer finds \(found)")
+        }
+        try expectSound(opened)
+    }
+
+    private func newReader() throws -> Reader { try Reader(disk, shared, options) }
+
+    /// A reader's process ends, whatever it holds.
+    private func replaceReader() throws {
+        let old = readers.remove(at: random.below(readers.count))
+        old.process.kill()
+        readers.append(try newReader())
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Salvage of files that a crash left. One that nothing else has happened to gives what recovery gives, and calls it
+// whole. One that was damaged besides gives no entry that was never there, and calls itself whole only if it is.
+
+import HornbeamPages
+import HornbeamTestSupport
+import HornbeamTree
+
+enum SalvageProof {
+    /// `digest`: of the state that recovery finds.
+    static func run(_ image: DiskImage, digest: UInt64) throws {
+        let (report, store) = try salvage(image)
+        try expect(report.isWhole, "salvage misses something of a file that is whole: \(report.losses)")
+        try expect(try store.digest() == digest, "salvage of a crash image differs from its recovery")
+    }
+
+    /// With one sector of the image destroyed. `states`: all that the store ever was in.
+    static func runDamaged(_ image: DiskImage, states: [ModelStore], seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        var image = image
+        let sector = random.oneIn(2) ? random.below(image.sectorCount) : random.below(600)
+        guard sector < image.sectorCount else { return }
+        image[UInt64(sector)] = random.oneIn(2) ? DiskImage.zeros : random.bytes(DiskImage.sectorSize)
+        do {
+            let (report, store) = try salvage(image)
+            let found = try Workload.model(of: store)
+            if report.isWhole, states.contains(found) { return }
+            try expect(!report.isWhole, "salvage of sector \(sector) damaged calls a state whole that never was")
+            for (name, entries) in found.trees where !name.hasPrefix("recovered-") {
+                for (key, value) in entries {
+                    let wasThere = states.contains { $0.trees[name]?[key] == value }
+                    try expect(wasThere, "salvage of sector \(sector) damaged gives \(name) an entry that never was")
+                }
+            }
+        } catch StorageError.notAStore {
+            // Both header slots can't be gone by one sector.
+            throw ProofFailure("salvage finds no store with sector \(sector) damaged")
+        }
+    }
+
+    private static func salvage(_ image: DiskImage) throws -> (SalvageReport, TreeStore) {
+        let target = try SimulatedDisk()
+        let file = try DamagedFile(file: try SimulatedDisk(image))
+        let report = try Salvage.run(file, to: target) { () throws(StorageError) in try target.giveName() }
+        let store = try Workload.open(try SimulatedDisk(target.imageAfterKill()))
+        var problems: [String] = []
+        let isSound = try store.check { problems.append($0) }
+        try expect(isSound, "check of what was salvaged: \(problems.joined(separator: "; "))")
+        return (report, store)
+    }
+}

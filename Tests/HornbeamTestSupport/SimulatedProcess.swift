@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that have the file on a simulated disk open: one that writes and any number that read. All see the same
+// content, as through one kernel; each has locks of its own, which are real ones, on a file without content. One can be
+// killed at any call: from then on none of its calls reaches the file, and its locks are gone.
+
+import CHornbeamShims
+import Glibc
+package import HornbeamPages
+import Synchronization
+
+/// The file as one process has it open.
+package final class SimulatedProcess: SharedFile {
+    package let path = "simulated disk"
+    package let isDurable = true
+    package let mapping: Mapping?
+    package let locks: FileLocks
+    private let disk: SimulatedDisk
+    private let canWrite: Bool
+    private let shared: Shared
+    private let isDead = Atomic<Bool>(false)
+
+    /// What all processes have in common.
+    package final class Shared: Sendable {
+        /// Only its locks count.
+        fileprivate let descriptor: Int32
+        private let hooks = Mutex(Hooks())
+
+        private struct Hooks {
+            var beforeCall: (@Sendable () -> Void)?
+            var aroundPin: (@Sendable () -> Void)?
+        }
+
+        package init() {
+            descriptor = hbs_open_unnamed("/tmp", 0o600)
+            precondition(descriptor >= 0, "no file for locks")
+        }
+
+        deinit { Glibc.close(descriptor) }
+
+        /// Called before each call of a process that changes or syncs something.
+        package var beforeCall: (@Sendable () -> Void)? {
+            get { hooks.withLock { $0.beforeCall } }
+            set { hooks.withLock { $0.beforeCall = newValue } }
+        }
+
+        /// Called before and after a reader takes hold of a state.
+        package var aroundPin: (@Sendable () -> Void)? {
+            get { hooks.withLock { $0.aroundPin } }
+            set { hooks.withLock { $0.aroundPin = newValue } }
+        }
+
+        fileprivate var lockCalls: LockCalls {
+            var calls = LockCalls.system
+            calls.set = { [self] (descriptor, mode, start, count) in
+                guard mode == .shared, start >= FileLocks.readers else {
+                    return LockCalls.system.set(descriptor, mode, start, count)
+                }
+                aroundPin?()
+                defer { aroundPin?() }
+                return LockCalls.system.set(descriptor, mode, start, count)
+            }
+            return calls
+        }
+    }
+
+    /// A process that opens the disk's file. `.busy` if it is to write and another one does.
+    package init(on disk: SimulatedDisk, _ shared: Shared, options: StoreOptions) throws(StorageError) {
+        self.disk = disk
+        self.shared = shared
+        canWrite = !options.readOnly
+        mapping = options.access == .mapped ? disk.mapping : nil
+        locks = try FileLocks(on: shared.descriptor, path: path, options: options, calls: shared.lockCalls)
+    }
+
+    package func reopenForWriting(_ options: StoreOptions) throws(StorageError) -> any StoreFile {
+        try SimulatedProcess(on: disk, shared, options: options)
+    }
+
+    /// Ends the process. A call of its that is under way may still be seen by others.
+    package func kill() {
+        isDead.store(true, ordering: .relaxed)
+        locks.releaseAll()
+    }
+
+    package var neighbours: (any Neighbours)? { canWrite ? locks : nil }
+    package var maximumBytes: Int { disk.maximumBytes }
+    package func size() -> UInt64 { disk.size() }
+    package func startWriteBack(at offset: UInt64, count: UInt64) {}
+    package func close() { locks.releaseAll() }
+
+    package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) {
+        try disk.read(into: buffer, at: offset)
+    }
+
+    /// A process that reads must not change the file; a dead one can't.
+    private func begin(_ operation: String) throws(StorageError) {
+        precondition(canWrite, "a reader changes the file")
+        if !isDead.load(ordering: .relaxed) { shared.beforeCall?() }
+        if isDead.load(ordering: .relaxed) { throw .io(operation: operation, path: path, errno: EIO) }
+    }
+
+    package func write(_ bytes: Bytes, at offset: UInt64) throws(StorageError) {
+        try begin("write")
+        try disk.write(bytes, at: offset)
+    }
+
+    package func writeThrough(_ bytes: Bytes, at offset: UInt64) throws(StorageError) {
+        try begin("writeThrough")
+        try disk.writeThrough(bytes, at: offset)
+    }
+
+    package func sync() throws(StorageError) {
+        try begin("sync")
+        try disk.sync()
+    }
+
+    package func grow(to size: UInt64) throws(StorageError) {
+        try begin("grow")
+        try disk.grow(to: size)
+    }
+
+    package func shrink(to size: UInt64) throws(StorageError) {
+        try begin("shrink")
+        try disk.shrink(to: size)
+    }
+
+    package func giveName() throws(StorageError) {
+        try begin("giveName")
+        try disk.giveName()
+    }
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that read beside one that writes and dies. `make readers` runs the same at length.
+
+import HornbeamProof
+import HornbeamTestSupport
+import Testing
+
+@Suite("Readers in other processes")
+struct ReaderProofTests {
+    @Test(
+        "see durable states alone and keep their snapshots at any call of the writer, its death and the next one's life",
+        arguments: SeededGenerator.seeds(2))
+    func everyCall(seed: UInt64) throws {
+        let proof = try ReaderProof(seed: seed)
+        try proof.run(snapshots: 600)
+        #expect(proof.snapshots > 200 && proof.heldAgain > 200 && proof.deaths > 3)
+    }
+}
