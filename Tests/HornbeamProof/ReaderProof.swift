@@ -50,6 +50,8 @@ package final class ReaderProof: @unchecked Sendable {
     private var isWriterIdle = false
     /// Calls until the writer dies.
     private var callsLeft: Int?
+    /// What a writer that was killed had acknowledged as durable until then.
+    private var durableAtDeath: Int?
     private var failure: (any Error)?
     private static let stepsOfALife = 40
 
@@ -156,7 +158,7 @@ package final class ReaderProof: @unchecked Sendable {
         }
         if !isBefore, let left = callsLeft, left > 0 {
             callsLeft = left - 1
-            if left == 1 { writer?.kill() }
+            if left == 1 { kill() }
         }
     }
 
@@ -185,7 +187,7 @@ package final class ReaderProof: @unchecked Sendable {
     }
 
     private func begin(_ reader: Reader) throws {
-        let least = workload.durable
+        let least = durableAtDeath ?? workload.durable
         let read = try reader.store.beginRead()
         let digest = try read.digest()
         guard let found = workload.digests.lastIndex(of: digest) else {
@@ -217,6 +219,12 @@ package final class ReaderProof: @unchecked Sendable {
 
     // MARK: Deaths
 
+    /// Nothing that the writer returns from here on is heard by anyone.
+    private func kill() {
+        durableAtDeath = workload.durable
+        writer?.kill()
+    }
+
     /// The writer is dead. A reader that looks now recovers the file, or the next writer does.
     private func succeed() throws {
         store = nil
@@ -247,6 +255,7 @@ package final class ReaderProof: @unchecked Sendable {
             throw ProofFailure("the next writer does not find commit \(least)…\(workload.committed)")
         }
         try workload.resume(at: found, opened)
+        durableAtDeath = nil
         for reader in readers {
             try expect(reader.newest <= found, "a reader saw commit \(reader.newest), the next writer finds \(found)")
         }
