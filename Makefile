@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 STRICT = -Xswiftc -warnings-as-errors
 SOURCES = Package.swift Sources Tests Examples Benchmarks/Package.swift Benchmarks/Sources fuzz/Package.swift fuzz/Sources
 
-.PHONY: demo test build deps lint format bench crash hostile outside fuzz install clean
+.PHONY: demo test build deps lint format bench crash hostile faults readers soak tsan asan outside fuzz install clean
 
 demo: deps
 	Scripts/make-demo-data.sh data/debian
@@ -20,6 +20,7 @@ test: deps lint
 	Scripts/run-proof.sh .build/debug crash 20000
 	Scripts/run-proof.sh .build/debug hostile 50000
 	Scripts/run-proof.sh .build/debug faults 4000
+	Scripts/run-proof.sh .build/debug readers 10000
 	Scripts/install.sh .build/c-interface/prefix
 	PREFIX=$(CURDIR)/.build/c-interface/prefix Scripts/test-c-interface.sh
 	PREFIX=$(CURDIR)/.build/c-interface/prefix Scripts/test-outside.sh
@@ -60,22 +61,31 @@ hostile: deps
 faults: deps
 	$(PROOF) faults $(or $(FAULTS),100000) $(SEED)
 
+# Processes that read beside one that writes and dies.
+readers: deps
+	$(PROOF) readers $(or $(SNAPSHOTS),1000000) $(SEED)
+
 # Threads at work in a process that is killed again and again.
 soak: deps
 	$(PROOF) soak $(or $(MINUTES),10) $(SEED)
 
-# Readers and writers under the thread sanitizer.
+# Readers and writers under the thread sanitizer. It has to be told of what Swift's Mutex does: Scripts/tsan-mutex.c.
+TSAN = TSAN_OPTIONS=halt_on_error=1 LD_PRELOAD=$(CURDIR)/.build/tsan/tsan-mutex.so
 tsan: deps
 	$(SWIFT) build --sanitize=thread --scratch-path .build/tsan --product hornbeam-proof
-	TSAN_OPTIONS=halt_on_error=1 .build/tsan/debug/hornbeam-proof threads 4 $(SEED)
+	clang -shared -fPIC -O1 -Wall -Wextra -Werror -o .build/tsan/tsan-mutex.so Scripts/tsan-mutex.c
+	$(TSAN) .build/tsan/debug/hornbeam-proof threads 4 $(SEED)
 	$(SWIFT) build --build-tests --sanitize=thread --scratch-path .build/tsan
-	TSAN_OPTIONS=halt_on_error=1 $(SWIFT) test --skip-build --sanitize=thread --scratch-path .build/tsan \
-	    --filter 'ConcurrencyProofTests|PageStoreTests|GroupCommit|BackgroundCheckpoint|PageCache|DatabaseTests'
+	$(TSAN) .build/tsan/debug/hornbeamPackageTests.xctest --testing-library swift-testing \
+	    --filter 'ConcurrencyProofTests|PageStoreTests|GroupCommit|CheckpointWorker|PageCache|DatabaseTests'
 
-# Damaged and forged files under the address sanitizer.
+# Damaged and forged files, and some of the other proofs, under the address sanitizer.
 asan: deps
 	$(SWIFT) build --sanitize=address --scratch-path .build/asan --product hornbeam-proof
 	Scripts/run-proof.sh .build/asan/debug hostile $(or $(MUTATIONS),20000) $(SEED)
+	Scripts/run-proof.sh .build/asan/debug crash 2000 $(SEED)
+	Scripts/run-proof.sh .build/asan/debug faults 400 $(SEED)
+	Scripts/run-proof.sh .build/asan/debug readers 2000 $(SEED)
 
 # Each fuzz target, or TARGET alone, for SECONDS.
 fuzz: deps

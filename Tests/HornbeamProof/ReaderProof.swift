@@ -88,7 +88,7 @@ package final class ReaderProof: @unchecked Sendable {
         readers = try (0..<2).map { _ in try newReader() }
         watch()
         for _ in 0..<Self.stepsOfALife where snapshots + heldAgain < wanted {
-            if random.oneIn(8) { callsLeft = 1 + random.below(20) }
+            if random.oneIn(4) { callsLeft = 1 + random.below(20) }
             try step()
             isWriterIdle = true
             try look(chance: 2)
