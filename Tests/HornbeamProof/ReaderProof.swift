@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that read beside one that writes. Before and in the middle of each of the writer's calls, and while a
-// reader takes hold of a state, the others look at the file: a new snapshot must be of a state that no power failure can
-// undo, at least the newest one that was acknowledged as so durable, and whole; one that is held must stay what it was,
-// through the death of its writer, its recovery by a reader or the next writer, and that writer's life.
+// Processes that read beside one that writes. Before and in the middle of each of the writer's calls the others look
+// at the file, and the writer commits while a reader takes hold of a state. A new snapshot must be of a state that no
+// power failure can undo, at least the newest one that was acknowledged as so durable, and whole. One that is held must
+// stay what it was, through its writer's death, the recovery by a reader or the next writer, and that writer's life.
 
 import HornbeamPages
 import HornbeamTestSupport

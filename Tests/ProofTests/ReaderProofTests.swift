@@ -8,11 +8,11 @@ import Testing
 @Suite("Readers in other processes")
 struct ReaderProofTests {
     @Test(
-        "see durable states alone and keep their snapshots at any call of the writer, its death and the next one's life",
+        "see durable states alone and keep their snapshots at each call of a writer, its death and the next's life",
         arguments: SeededGenerator.seeds(2))
     func everyCall(seed: UInt64) throws {
         let proof = try ReaderProof(seed: seed)
-        try proof.run(snapshots: 600)
+        try proof.run(snapshots: 1000)
         #expect(proof.snapshots > 200 && proof.heldAgain > 200 && proof.deaths > 3)
     }
 }
