@@ -77,7 +77,8 @@ package final class FaultProof {
         let operations: [Set<SimulatedDisk.Operation>?] = [nil, [.write], [.writeThrough], [.sync], [.grow]]
         armed = SimulatedDisk.Plan(
             call: disk.calls + 1 + random.below(6), fault: .error(Self.codes[random.below(Self.codes.count)]),
-            isLasting: random.oneIn(4), operations: operations[random.below(operations.count)])
+            isLasting: random.oneIn(4), operations: operations[random.below(operations.count)],
+            part: [0, 0.5, 1][random.below(3)])
         disk.plan = armed
     }
 

@@ -11,7 +11,7 @@
 //   lost neighbour      only if asked for: a write under way destroys the sector beside it (to be told, not survived)
 //   lost size           growth or shrinking that was never synced may be undone
 //   lost name           a new file's name is durable only once its directory was synced
-//   failed call         EIO, ENOSPC …: a write may have happened in part
+//   failed call         EIO, ENOSPC …: a write may have happened in part, or as a whole
 //   failed sync         what was to be synced counts as clean and is never tried again, though the process still sees
 //                       it; a failed write-through does that to its own bytes and to any others that were waiting
 //   failed read         of chosen sectors
@@ -45,12 +45,17 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
         package var isLasting: Bool
         /// Only calls of these kinds fail; nil: any.
         package var operations: Set<Operation>?
+        /// How much of a failing write the process sees afterwards: 0, nothing; 1, all of it.
+        package var part: Double
 
-        package init(call: Int, fault: Fault, isLasting: Bool = false, operations: Set<Operation>? = nil) {
+        package init(
+            call: Int, fault: Fault, isLasting: Bool = false, operations: Set<Operation>? = nil, part: Double = 0.5
+        ) {
             self.call = call
             self.fault = fault
             self.isLasting = isLasting
             self.operations = operations
+            self.part = part
         }
     }
 
@@ -171,7 +176,8 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
                 act(&state, 1)
                 state.hasCrashed = true
             case .error?:
-                act(&state, 0.5)
+                let isWrite = operation == .write || operation == .writeThrough
+                act(&state, isWrite ? state.plan?.part ?? 0.5 : 0.5)
                 if operation == .sync || operation == .writeThrough { state.abandon() }
             }
             return (state.operations.count, fault, fault == nil ? state.whenCalled : nil)

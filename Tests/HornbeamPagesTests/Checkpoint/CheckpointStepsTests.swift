@@ -191,6 +191,53 @@ struct CheckpointStepsTests {
         #expect(offset > 3)
     }
 
+    @Test(
+        "is given up when a write-through fails while it syncs, which may have been told of its pages",
+        arguments: 1...6 as ClosedRange<UInt64>)
+    func faultWhileSyncing(seed: UInt64) throws {
+        let disk = try SimulatedDisk()
+        let store = try Toy.open(disk)
+        for value: UInt64 in 1...6 { try commit(value, store) }
+        let run = try begin(store)
+        disk.whenCalled = { disk in
+            guard disk.operations.last == .sync else { return }
+            disk.whenCalled = nil
+            failCommit(7, store, disk)
+        }
+        run.write(to: disk, store.pipeline)
+        #expect(conclude(store) != nil)
+        try expectState(disk.powerLossImage(seed: seed), of: 6, "given up")
+        try store.checkpoint()
+        try expectState(disk.powerLossImage(seed: seed), of: 6, "the next one")
+    }
+
+    @Test(
+        "writes again what commits wrote beside the former one, if a write-through failed after them",
+        arguments: 1...6 as ClosedRange<UInt64>)
+    func faultAfterSync(seed: UInt64) throws {
+        let disk = try SimulatedDisk()
+        let store = try Toy.open(disk)
+        for value: UInt64 in 1...6 { try commit(value, store) }
+        let run = try begin(store)
+        disk.whenCalled = { disk in
+            guard disk.operations.last == .writeThrough else { return }
+            disk.whenCalled = nil
+            #expect(throws: Never.self) { try commit(7, store) }
+            failCommit(8, store, disk)
+        }
+        run.write(to: disk, store.pipeline)
+        #expect(conclude(store) == nil)
+        try store.checkpoint()
+        try expectState(disk.powerLossImage(seed: seed), of: 7, "seed \(seed)")
+    }
+
+    /// The next write-through fails, and takes with it all that is on its way to the medium.
+    private func failCommit(_ value: UInt64, _ store: PageStore, _ disk: SimulatedDisk) {
+        disk.plan = SimulatedDisk.Plan(call: disk.calls + 1, fault: .error(EIO), operations: [.writeThrough])
+        #expect(throws: StorageError.self) { try commit(value, store) }
+        disk.plan = nil
+    }
+
     @Test("that reached one slot alone frees nothing until it has the other too")
     func half() throws {
         let disk = try SimulatedDisk()

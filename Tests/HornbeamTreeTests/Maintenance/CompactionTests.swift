@@ -208,4 +208,29 @@ struct CompactionTests {
             call += 1
         }
     }
+
+    @Test("cuts nothing off that a header slot still names, when the other one could not be written", .seeded)
+    func halfCut() throws {
+        let (first, store, model) = try sparse(count: 250, kept: 5)
+        try store.close()
+        let image = first.killedImage()
+        var call = 1
+        while true {
+            let disk = try SimulatedDisk(image: image)
+            let store = try TreeStore.open(file: disk, options: SparseStore.options)
+            let opened = disk.calls
+            disk.plan = SimulatedDisk.Plan(
+                call: opened + call, fault: .error(EIO), isLasting: true, operations: [.writeThrough])
+            do throws(StorageError) { try store.compact(stepPages: 40) } catch {}
+            for slot in 0..<2 {
+                var left = try #require(disk.killedImage())
+                left[slot * 4096 + 60] ^= 1
+                let again = try TreeStore.open(file: try SimulatedDisk(image: left), options: SparseStore.options)
+                try model.expect(again, "call \(call), without slot \(slot)")
+            }
+            if disk.calls < opened + call { break }
+            call += 1
+        }
+        #expect(call > 8)
+    }
 }
