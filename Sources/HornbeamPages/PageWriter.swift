@@ -103,6 +103,7 @@ package final class PageWriter {
 
     /// After it has taken memory for a page.
     func noteMemory() {
+        side.noteFrames(memoryBytes)
         if memoryBytes > lentBytes + Self.unlentBytes { lend() }
     }
 
@@ -219,6 +220,7 @@ package final class PageWriter {
         side.usedNumber = Swift.max(side.usedNumber, birth)
         try store.writePages()
         side.frames.dropSpilled()
+        side.noteFrames(memoryBytes)
     }
 
     /// Publishes the transaction and returns once it is as durable as asked. `redo` nil: a large transaction, which
@@ -310,6 +312,7 @@ package final class PageWriter {
         side.frames.removeAll()
         if lentBytes > 0 { store.cache.lend(-lentBytes) }
         side.unplaced.removeAll()
+        side.noteFrames(0)
         freed.removeAll()
         savepoints.removeAll()
         isOpen = false

@@ -35,8 +35,11 @@ final class WriterSide {
     var run: CheckpointRun?
     /// `CommitPipeline.faultCount` when the last durable checkpoint began to write.
     var knownFaults = 0
-    /// Bytes of pages that commits have written since the newest checkpoint began.
-    var dirtyBytes = 0
+    /// Bytes of pages that were written and that no durable checkpoint has: the medium may lack them. Any thread reads
+    /// it.
+    let dirtyBytes = Atomic<Int>(0)
+    /// Bytes of memory that the open transaction's pages take. Any thread reads it.
+    let frameBytes = Atomic<Int>(0)
     /// Checkpoints in a row that found the journal nearly empty, and the ring's size, in sectors, that came of it.
     var quietCheckpoints = 0
     var wantedRing: UInt64?
@@ -52,6 +55,26 @@ final class WriterSide {
         tip = state
         usedNumber = state.transaction
     }
+}
+
+// MARK: Figures
+
+extension WriterSide {
+    /// The open transaction's pages take so many bytes of memory.
+    func noteFrames(_ bytes: Int) { frameBytes.store(bytes, ordering: .relaxed) }
+
+    /// So many bytes of pages went to the file. One in memory has no medium.
+    func noteWritten(_ bytes: Int) {
+        if file.isDurable { dirtyBytes.add(bytes, ordering: .relaxed) }
+    }
+
+    /// Of the retired pages those that the last durable checkpoint holds and no newer snapshot.
+    var checkpointRetiredSectors: UInt64 {
+        header.checkpoint > 0 ? retired.sectors(heldBy: header.transaction) : 0
+    }
+
+    /// Of the dirty bytes those that the checkpoint under way, if there is one, will not have.
+    var newDirtyBytes: Int { dirtyBytes.load(ordering: .relaxed) - (run?.dirtyBytes ?? 0) }
 }
 
 // MARK: Pins
