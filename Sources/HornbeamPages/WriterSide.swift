@@ -38,6 +38,8 @@ final class WriterSide {
     /// Bytes of pages that were written and that no durable checkpoint has: the medium may lack them. Any thread reads
     /// it.
     let dirtyBytes = Atomic<Int>(0)
+    /// What the page cache has less because of the frames, those kept for the next transaction too.
+    var lentBytes = 0
     /// Bytes of memory that the open transaction's pages take. Any thread reads it.
     let frameBytes = Atomic<Int>(0)
     /// Checkpoints in a row that found the journal nearly empty, and the ring's size, in sectors, that came of it.
