@@ -23,10 +23,15 @@ extension hb_figures {
         cache_hits = figures.cache.hits
         cache_misses = figures.cache.misses
         cache_evictions = figures.cache.evictions
-        writer_bytes = figures.cache.lentBytes
+        writer_bytes = figures.writerBytes
         pinned_bytes = figures.cache.readers.pinnedBytes + figures.cache.writers.pinnedBytes
         copied_bytes = figures.cache.readers.copiedBytes + figures.cache.writers.copiedBytes
         private_bytes = figures.cache.readers.privateBytes + figures.cache.writers.privateBytes
+        dirty_bytes = figures.dirtyBytes
+        checkpoint_retired_bytes = figures.checkpointRetiredBytes
+        reader_pinned_bytes = figures.cache.readers.pinnedBytes
+        reader_copied_bytes = figures.cache.readers.copiedBytes
+        reader_private_bytes = figures.cache.readers.privateBytes
     }
 }
 
@@ -42,7 +47,7 @@ public func hb_figures_of(_ store: OpaquePointer?, _ figures: UnsafeMutablePoint
     let rest = size - MemoryLayout<Int>.size
     (target + MemoryLayout<Int>.size).initializeMemory(as: UInt8.self, repeating: 0, count: rest)
     return inStore(store) { (store) throws(StorageError) in
-        var ours = hb_figures(store.trees.pageStatistics)
+        var ours = hb_figures(store.trees.statistics)
         ours.struct_size = size
         withUnsafeBytes(of: &ours) { bytes in
             UnsafeMutableRawBufferPointer(start: target, count: size)

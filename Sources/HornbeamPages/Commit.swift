@@ -152,7 +152,7 @@ extension PageStore {
                 index += 1
             }
             try file.write(Bytes(start: first.bytes, count: bytes), at: first.run.byteOffset)
-            side.dirtyBytes += bytes
+            side.noteWritten(bytes)
         }
         // These bytes were made and sealed here: readers need not verify them again.
         for frame in frames where PageHeader(reading: UnsafeRawPointer(frame.bytes)).flags == 0 {

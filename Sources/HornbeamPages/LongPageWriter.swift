@@ -98,6 +98,7 @@ package final class LongPageWriter {
     private func write(_ bytes: [UInt8], at offset: Int) throws(StorageError) {
         let place = run.byteOffset + UInt64(offset)
         try bytes.withBytes { (bytes) throws(StorageError) in try pages.side.file.write(bytes, at: place) }
+        pages.side.noteWritten(bytes.count)
     }
 
     /// Writes what is left, and the page's head. All of the value has been added.

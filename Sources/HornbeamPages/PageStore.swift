@@ -219,6 +219,8 @@ package final class PageStore: @unchecked Sendable {
             figures.transaction = newest.state.transaction
             return figures
         }
+        figures.dirtyBytes = UInt64(Swift.max(0, side.dirtyBytes.load(ordering: .relaxed)))
+        figures.writerBytes = UInt64(Swift.max(0, side.frameBytes.load(ordering: .relaxed)))
         figures.cache = cache.figures
         if let follower {
             figures.pageSize = pageSize
@@ -237,6 +239,7 @@ package final class PageStore: @unchecked Sendable {
         figures.usedBytes = UInt64(side.space.liveSectors) << FileFormat.sectorShift
         let free = UInt64(side.space.freeSectors) << FileFormat.sectorShift
         figures.retiredBytes = figures.fileBytes - free - figures.usedBytes
+        figures.checkpointRetiredBytes = side.checkpointRetiredSectors << FileFormat.sectorShift
         let journal = pipeline.journalUse
         figures.journalBytes = journal.used << FileFormat.sectorShift
         figures.journalCapacityBytes = file.isDurable ? UInt64(side.header.journal.byteCount) : 0

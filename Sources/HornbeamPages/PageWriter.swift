@@ -26,8 +26,6 @@ package final class PageWriter {
     var savepoints: [PageSavepoint] = []
     /// Memory that frames may take before they are spilled.
     private let frameBudget: Int
-    /// What the page cache has less because of them.
-    private var lentBytes = 0
     /// Sectors that this transaction must leave free, so that a checkpoint can always be written.
     private let reserve: SpaceReserve
     private(set) var isOpen = true
@@ -103,16 +101,17 @@ package final class PageWriter {
 
     /// After it has taken memory for a page.
     func noteMemory() {
-        if memoryBytes > lentBytes + Self.unlentBytes { lend() }
+        side.noteFrames(memoryBytes)
+        if memoryBytes > side.lentBytes + Self.unlentBytes { lend(memoryBytes) }
     }
 
     /// So much memory is nobody else's.
     private static var unlentBytes: Int { 1 << 20 }
 
-    private func lend() {
-        let wanted = memoryBytes
-        store.cache.lend(wanted - lentBytes)
-        lentBytes = wanted
+    private func lend(_ wanted: Int) {
+        guard wanted != side.lentBytes else { return }
+        store.cache.lend(wanted - side.lentBytes)
+        side.lentBytes = wanted
     }
 
     /// The frame of a page of this transaction; nil for any other page, and for one that was spilled.
@@ -219,6 +218,7 @@ package final class PageWriter {
         side.usedNumber = Swift.max(side.usedNumber, birth)
         try store.writePages()
         side.frames.dropSpilled()
+        side.noteFrames(memoryBytes)
     }
 
     /// Publishes the transaction and returns once it is as durable as asked. `redo` nil: a large transaction, which
@@ -308,8 +308,11 @@ package final class PageWriter {
     private func end() {
         releaseUnused()
         side.frames.removeAll()
-        if lentBytes > 0 { store.cache.lend(-lentBytes) }
         side.unplaced.removeAll()
+        // Memory that the next transaction finds again still counts.
+        let kept = side.frames.keptBytes + side.unplaced.keptBytes
+        lend(kept > Self.unlentBytes ? kept : 0)
+        side.noteFrames(0)
         freed.removeAll()
         savepoints.removeAll()
         isOpen = false

@@ -24,13 +24,22 @@ struct Newest {
     var statistics = PageStatistics()
 }
 
-/// Figures of a store, as of its last commit or checkpoint.
+/// Figures of a store, in bytes where nothing else is said: those of the file as of its last commit or checkpoint,
+/// those of dirty pages and of the cache as of the moment they are asked for. All that shows figures takes them from
+/// here.
 package struct PageStatistics: Sendable, Equatable {
     package var fileBytes: UInt64 = 0
     /// Pages of the newest state and the store's own sectors.
     package var usedBytes: UInt64 = 0
     /// Not in the newest state, but pinned by snapshots or the last checkpoint.
     package var retiredBytes: UInt64 = 0
+    /// Of it what no snapshot newer than the last checkpoint holds: the next checkpoint frees it, but for what older
+    /// snapshots hold too. The rest is held by snapshots.
+    package var checkpointRetiredBytes: UInt64 = 0
+    /// Pages that were written and that no durable checkpoint has: the medium may lack them.
+    package var dirtyBytes: UInt64 = 0
+    /// Memory of the open write transaction's pages, which are not written yet.
+    package var writerBytes: UInt64 = 0
     /// Records since the last checkpoint.
     package var journalBytes: UInt64 = 0
     package var journalCapacityBytes: UInt64 = 0

@@ -6,6 +6,7 @@ import Synchronization
 
 /// How much space an allocation must leave free. A checkpoint needs new places for changed space pages before it can
 /// free anything: transactions leave it that much, and recovery, which repeats transactions, has more than they had.
+/// What is left is counted in places of node pages: free sectors that lie scattered are no use to a checkpoint.
 enum SpaceReserve {
     case transaction, recovery, checkpoint
 }
@@ -34,8 +35,13 @@ final class WriterSide {
     var run: CheckpointRun?
     /// `CommitPipeline.faultCount` when the last durable checkpoint began to write.
     var knownFaults = 0
-    /// Bytes of pages that commits have written since the newest checkpoint began.
-    var dirtyBytes = 0
+    /// Bytes of pages that were written and that no durable checkpoint has: the medium may lack them. Any thread reads
+    /// it.
+    let dirtyBytes = Atomic<Int>(0)
+    /// What the page cache has less because of the frames, those kept for the next transaction too.
+    var lentBytes = 0
+    /// Bytes of memory that the open transaction's pages take. Any thread reads it.
+    let frameBytes = Atomic<Int>(0)
     /// Checkpoints in a row that found the journal nearly empty, and the ring's size, in sectors, that came of it.
     var quietCheckpoints = 0
     var wantedRing: UInt64?
@@ -51,6 +57,26 @@ final class WriterSide {
         tip = state
         usedNumber = state.transaction
     }
+}
+
+// MARK: Figures
+
+extension WriterSide {
+    /// The open transaction's pages take so many bytes of memory.
+    func noteFrames(_ bytes: Int) { frameBytes.store(bytes, ordering: .relaxed) }
+
+    /// So many bytes of pages went to the file. One in memory has no medium.
+    func noteWritten(_ bytes: Int) {
+        if file.isDurable { dirtyBytes.add(bytes, ordering: .relaxed) }
+    }
+
+    /// Of the retired pages those that the last durable checkpoint holds and no newer snapshot.
+    var checkpointRetiredSectors: UInt64 {
+        header.checkpoint > 0 ? retired.sectors(heldBy: header.transaction) : 0
+    }
+
+    /// Of the dirty bytes those that the checkpoint under way, if there is one, will not have.
+    var newDirtyBytes: Int { dirtyBytes.load(ordering: .relaxed) - (run?.dirtyBytes ?? 0) }
 }
 
 // MARK: Pins
@@ -100,17 +126,21 @@ extension WriterSide {
 
     private func findNode(keeping reserve: SpaceReserve) throws(StorageError) -> UInt64 {
         let wanted = space.pageSectors
-        if leaves(reserve, after: wanted), let page = space.takeNode(minimumFree: Self.worthwhileExtent) { return page }
+        if let page = space.takeNode(minimumFree: Self.worthwhileExtent), keeps(reserve, taking: node(page)) {
+            return page
+        }
         do throws(StorageError) {
             try grow(by: wanted + sectors(of: reserve))
         } catch .full(let path) {
-            guard leaves(reserve, after: wanted), let page = space.takeNode(minimumFree: wanted) else {
+            guard let page = space.takeNode(minimumFree: wanted), keeps(reserve, taking: node(page)) else {
                 throw .full(path: path)
             }
             return page
         }
         return try found(space.takeNode(minimumFree: wanted))
     }
+
+    private func node(_ page: UInt64) -> SectorRun { SectorRun(start: page, count: UInt32(space.pageSectors)) }
 
     func takeRun(_ count: UInt32, keeping reserve: SpaceReserve) throws(StorageError) -> UInt64 {
         let start = try findRun(count, keeping: reserve)
@@ -126,8 +156,18 @@ extension WriterSide {
     }
 
     private func findRun(_ count: UInt32, keeping reserve: SpaceReserve) throws(StorageError) -> UInt64 {
-        if leaves(reserve, after: Int(count)), let start = space.takeRun(count) { return start }
-        try grow(by: Int(count) + sectors(of: reserve))
+        if let start = space.takeRun(count), keeps(reserve, taking: SectorRun(start: start, count: count)) {
+            return start
+        }
+        do throws(StorageError) {
+            // A run may begin and end within places of node pages.
+            try grow(by: Int(count) + 2 * space.pageSectors + sectors(of: reserve))
+        } catch .full(let path) {
+            guard let start = space.takeRun(count, sparingNodes: true),
+                keeps(reserve, taking: SectorRun(start: start, count: count))
+            else { throw .full(path: path) }
+            return start
+        }
         return try found(space.takeRun(count))
     }
 
@@ -136,19 +176,35 @@ extension WriterSide {
         return number
     }
 
-    private func leaves(_ reserve: SpaceReserve, after wanted: Int) -> Bool {
-        space.freeSectors >= wanted + sectors(of: reserve)
+    /// Whether `run`, which was just taken, leaves the reserve; if not, it is free again.
+    private func keeps(_ reserve: SpaceReserve, taking run: SectorRun) -> Bool {
+        if space.freeNodes >= nodes(of: reserve), hasDirectoryPlace(reserve) { return true }
+        space.release(run)
+        return false
     }
 
-    private func sectors(of reserve: SpaceReserve) -> Int {
+    private func sectors(of reserve: SpaceReserve) -> Int { nodes(of: reserve) * space.pageSectors }
+
+    /// Places of node pages.
+    private func nodes(of reserve: SpaceReserve) -> Int {
         guard file.isDurable else { return 0 }
-        let maps = space.changedMaps.count
-        let checkpoint = maps * space.pageSectors + Int(SpaceDirectoryPage.sectors(maps: maps)) + 8
+        // All map pages, the directory, and one for a directory or map that grows.
+        let pageSectors = UInt32(space.pageSectors)
+        let checkpoint = space.changedMaps.count + Int((directorySectors + pageSectors - 1) / pageSectors) + 1
         return switch reserve {
         case .transaction: 2 * checkpoint
         case .recovery: checkpoint
         case .checkpoint: 0
         }
+    }
+
+    private var directorySectors: UInt32 { SpaceDirectoryPage.sectors(maps: space.changedMaps.count) }
+
+    /// The directory is one run: one that is longer than a node page (a file of a hundred gigabytes and more has it)
+    /// needs a place of its own.
+    private func hasDirectoryPlace(_ reserve: SpaceReserve) -> Bool {
+        guard file.isDurable, reserve != .checkpoint, directorySectors > space.pageSectors else { return true }
+        return space.hasRun(Int(directorySectors))
     }
 
     /// Grows the file by an eighth, at least by what is needed; if the disk has no room for that much, by the least.

@@ -607,11 +607,16 @@ static void figures(void) {
     CHECK(figures.used_bytes > 0 && figures.used_bytes <= figures.file_bytes);
     CHECK(figures.journal_bytes > 0 && figures.journal_bytes <= figures.journal_capacity_bytes);
     CHECK(figures.page_size >= 4096 && figures.transaction == 1 && figures.checkpoint >= 1);
+    CHECK(figures.dirty_bytes > 0 && figures.writer_bytes == 0);
     hb_txn *reader = begin(store, HB_READ), *txn = begin(store, HB_WRITE);
     OK(hb_put(txn, tree, S("d"), S("d")));
+    OK(hb_figures_of(store, &figures));
+    CHECK(figures.writer_bytes >= figures.page_size);
     OK(hb_commit(txn));
     OK(hb_checkpoint(store));
     OK(hb_figures_of(store, &figures));
+    CHECK(figures.dirty_bytes == 0 && figures.writer_bytes == 0);
+    CHECK(figures.retired_bytes > 0 && figures.checkpoint_retired_bytes == 0);
     CHECK(figures.transaction == 2 && figures.older_snapshots == 1);
     hb_abort(reader);
     // An older caller's struct, and a newer one's.
@@ -667,6 +672,8 @@ static void a_store_without_a_mapping(void) {
     hb_figures figures = {.struct_size = sizeof figures};
     OK(hb_figures_of(store, &figures));
     CHECK(figures.cache_misses > 0 && figures.cache_resident_bytes <= figures.cache_budget_bytes);
+    CHECK(figures.reader_copied_bytes + figures.reader_private_bytes >= sizeof value);
+    CHECK(figures.copied_bytes == figures.reader_copied_bytes && figures.pinned_bytes == figures.reader_pinned_bytes);
     hb_abort(txn);
     OK(hb_check(store, NULL, NULL));
     OK(hb_close(store));

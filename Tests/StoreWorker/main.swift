@@ -32,6 +32,7 @@ struct Worker {
         case "transfer": try transfer(count: Int(words[1]) ?? 0, durability: words[2])
         case "hammer": try hammer(seconds: Double(words[1]) ?? 1)
         case "grow": try grow(Int(words[1]) ?? 0)
+        case "load": return try load(words)
         case "exhaust": while dup(0) >= 0 {}
         case "fork": try forkAndUse()
         case "leave": return String(try fork { sleep(60) })

@@ -4,6 +4,8 @@
 //
 //     hornbeam-bench [--n ENTRIES] [--runs ROUNDS] [--seed SEED] [--folder FOLDER]
 //     hornbeam-bench --load MEBIBYTES [--cache MEBIBYTES] [--order sorted|random] [--seed SEED]
+//     hornbeam-bench --growth ENTRIES [--batch ENTRIES]
+//     hornbeam-bench --pause ROUNDS [--n ENTRIES] [--dirty MEBIBYTES]
 
 import Foundation
 
@@ -61,22 +63,30 @@ func median(_ values: [Double]) -> Double {
     values.isEmpty ? .nan : values.sorted()[values.count / 2]
 }
 
-/// One large transaction; the file goes away afterwards.
-func load(mebibytes: Int) throws {
-    let path = FileManager.default.currentDirectoryPath + "/load-\(getpid()).hornbeam"
+/// A case that measures Hornbeam alone, if one is asked for; its file goes away afterwards.
+func runAlone() throws -> Bool {
+    let path = FileManager.default.currentDirectoryPath + "/bench-\(getpid()).hornbeam"
     defer { try? FileManager.default.removeItem(atPath: path) }
-    let load = LargeLoad(
-        bytes: mebibytes << 20, cacheBytes: argument("--cache", 64) << 20,
-        isSorted: !CommandLine.arguments.contains("random"), seed: UInt64(argument("--seed", 1)))
-    try load.run(at: path)
+    if argument("--load", 0) > 0 {
+        let load = LargeLoad(
+            bytes: argument("--load", 0) << 20, cacheBytes: argument("--cache", 64) << 20,
+            isSorted: !CommandLine.arguments.contains("random"), seed: UInt64(argument("--seed", 1)))
+        try load.run(at: path)
+    } else if argument("--growth", 0) > 0 {
+        try Growth(count: argument("--growth", 0), batch: max(1, argument("--batch", 1000))).run(at: path)
+    } else if argument("--pause", 0) > 0 {
+        let pause = Pause(
+            rounds: argument("--pause", 0), count: max(1, argument("--n", 1_000_000)),
+            dirtyBytes: UInt64(argument("--dirty", 112)) << 20)
+        try pause.run(at: path)
+    } else {
+        return false
+    }
+    return true
 }
 
 do {
-    let mebibytes = argument("--load", 0)
-    if mebibytes > 0 {
-        try load(mebibytes: mebibytes)
-        exit(0)
-    }
+    if try runAlone() { exit(0) }
     let workloads = Workloads(count: argument("--n", 1_000_000), seed: UInt64(argument("--seed", 1)))
     try measure(workloads, rounds: argument("--runs", 3), engines: engines)
 } catch {

@@ -285,7 +285,7 @@ int hb_save(hb_txn *txn, hb_savepoint *savepoint);
 int hb_rollback(hb_txn *txn, hb_savepoint savepoint);
 int hb_release(hb_txn *txn, hb_savepoint savepoint);
 
-/* Figures of a store, as of its newest commit or checkpoint; sizes in bytes. Set struct_size to sizeof(hb_figures). */
+/* Figures of a store; sizes in bytes. Those of the file are as of its newest commit or checkpoint, the others of now. Set struct_size to sizeof(hb_figures). */
 typedef struct {
     size_t struct_size;
     uint64_t file_bytes;             /* the file */
@@ -302,10 +302,15 @@ typedef struct {
     uint64_t cache_hits;
     uint64_t cache_misses;
     uint64_t cache_evictions;
-    uint64_t writer_bytes;           /* of the budget: the open write transaction's pages */
+    uint64_t writer_bytes;           /* memory of the open write transaction's pages, out of the budget */
     uint64_t pinned_bytes;           /* pages that open transactions keep in the cache, */
     uint64_t copied_bytes;           /* copies of values that they handed out, */
     uint64_t private_bytes;          /* and their memory beside the budget */
+    uint64_t dirty_bytes;            /* pages written that no checkpoint has: the medium may lack them */
+    uint64_t checkpoint_retired_bytes; /* of retired_bytes: what the last checkpoint holds, and no newer snapshot */
+    uint64_t reader_pinned_bytes;    /* of pinned_bytes, copied_bytes and private_bytes: the share of read */
+    uint64_t reader_copied_bytes;    /* transactions; the rest is the write transaction's */
+    uint64_t reader_private_bytes;
 } hb_figures;
 
 int hb_figures_of(hb_store *store, hb_figures *figures);

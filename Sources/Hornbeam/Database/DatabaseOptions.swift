@@ -52,25 +52,59 @@ extension Database {
         }
     }
 
-    /// Figures of an open database. All sizes in bytes.
+    /// Figures of an open database. All sizes in bytes. Those of the file are as of its newest commit or checkpoint,
+    /// the others of the moment they were asked for.
     public struct Statistics: Sendable {
-        public let fileBytes: UInt64
-        /// The part of the file that holds data.
-        public let usedBytes: UInt64
-        public let journalBytes: UInt64
-        public let pageSize: Int
-        /// Number of the newest committed transaction.
-        public let transaction: UInt64
-        /// Number of the newest checkpoint.
-        public let checkpoint: UInt64
+        private let engine: PageStatistics
 
-        init(_ engine: StoreStatistics) {
-            fileBytes = engine.fileBytes
-            usedBytes = engine.usedBytes
-            journalBytes = engine.journalBytes
-            pageSize = engine.pageSize
-            transaction = engine.transaction
-            checkpoint = engine.checkpoint
-        }
+        public var fileBytes: UInt64 { engine.fileBytes }
+        /// The part of the file that holds data.
+        public var usedBytes: UInt64 { engine.usedBytes }
+        /// The part that only older snapshots or the last checkpoint hold: free once they let go.
+        public var retiredBytes: UInt64 { engine.retiredBytes }
+        public var journalBytes: UInt64 { engine.journalBytes }
+        public var pageSize: Int { engine.pageSize }
+        /// Number of the newest committed transaction.
+        public var transaction: UInt64 { engine.transaction }
+        /// Number of the newest checkpoint.
+        public var checkpoint: UInt64 { engine.checkpoint }
+        /// Pages that were written and that no checkpoint has: the medium may lack them, and the journal has what is
+        /// needed to make them again.
+        public var dirtyBytes: UInt64 { engine.dirtyBytes }
+        /// Memory of the open write transaction's pages.
+        public var writerBytes: UInt64 { engine.writerBytes }
+        public var cache: CacheStatistics { CacheStatistics(engine: engine.cache) }
+
+        init(_ engine: PageStatistics) { self.engine = engine }
+    }
+
+    /// Figures of a database's page cache, which serves what isn't read through the mapping. All sizes in bytes.
+    public struct CacheStatistics: Sendable {
+        fileprivate let engine: HornbeamPages.CacheStatistics
+
+        /// What the cache may take of memory, and what it takes.
+        public var budgetBytes: UInt64 { engine.budgetBytes }
+        public var residentBytes: UInt64 { engine.residentBytes }
+        public var hits: UInt64 { engine.hits }
+        public var misses: UInt64 { engine.misses }
+        public var evictions: UInt64 { engine.evictions }
+        /// What open read transactions hold together.
+        public var readers: CacheHolders { CacheHolders(engine: engine.readers) }
+        /// What the open write transaction holds.
+        public var writer: CacheHolders { CacheHolders(engine: engine.writers) }
+    }
+
+    /// What open transactions of one kind keep of the page cache. All sizes in bytes.
+    public struct CacheHolders: Sendable {
+        fileprivate let engine: HornbeamPages.CacheStatistics.Holders
+
+        /// Transactions that have used the cache.
+        public var transactions: Int { engine.views }
+        /// Pages that can't be evicted.
+        public var pinnedBytes: UInt64 { engine.pinnedBytes }
+        /// Copies of values that they were handed out.
+        public var copiedBytes: UInt64 { engine.copiedBytes }
+        /// Memory beside the cache's budget.
+        public var privateBytes: UInt64 { engine.privateBytes }
     }
 }

@@ -17,6 +17,9 @@ final class FrameMemory {
     /// Bytes handed out since the last `reset`.
     private(set) var takenBytes = 0
 
+    /// Bytes of the chunks, handed out or not.
+    var keptBytes: Int { chunks.count * Self.chunkSize }
+
     deinit {
         for chunk in chunks + large { chunk.deallocate() }
     }

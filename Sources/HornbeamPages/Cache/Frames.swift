@@ -46,6 +46,9 @@ final class FrameTable {
         return frames[index].isLive ? frames[index] : nil
     }
 
+    /// Bytes of memory that it keeps from one transaction to the next.
+    var keptBytes: Int { memory.keptBytes }
+
     /// A frame for a new page at `run`, its bytes undefined.
     func add(_ run: SectorRun) -> UnsafeMutableRawPointer {
         let bytes = memory.take(run.byteCount)

@@ -52,7 +52,7 @@ extension PageStore {
             return capacity < FileFormat.maximumJournalSectors ? .new(capacity * 2) : RingChange.keep
         }
         let asked = UInt64(Swift.max(0, options.checkpointBytes)) >> FileFormat.sectorShift
-        guard asked > 0 && used >= asked || side.dirtyBytes > options.checkpointDirtyBytes else { return nil }
+        guard asked > 0 && used >= asked || side.newDirtyBytes > options.checkpointDirtyBytes else { return nil }
         return side.wantedRing.map { .new($0) } ?? RingChange.keep
     }
 
@@ -115,8 +115,7 @@ extension PageStore {
             state: state, former: side.header,
             header: plan.header(of: state, after: side.header, fileSectors: side.space.sectorCount, mark: mark),
             plan: plan, images: plan.images(side.space), mark: mark, ringUse: pipeline.journalUse.used,
-            faults: faults, rewrites: faults != side.knownFaults)
-        side.dirtyBytes = 0
+            dirtyBytes: side.dirtyBytes.load(ordering: .relaxed), faults: faults, rewrites: faults != side.knownFaults)
         side.retired.pin(state.transaction)
         side.run = run
         return run
@@ -149,6 +148,7 @@ extension PageStore {
         side.header = run.header
         side.spaceMaps = run.plan.maps
         side.knownFaults = run.faults
+        side.dirtyBytes.subtract(run.dirtyBytes, ordering: .relaxed)
         for dropped in run.plan.dropped { side.release(dropped) }
         if run.former.checkpoint > 0 { side.unpin(run.former.transaction) }
         if run.header.generation == run.former.generation, let mark = run.mark {

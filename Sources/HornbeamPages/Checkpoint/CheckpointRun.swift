@@ -14,6 +14,8 @@ final class CheckpointRun: @unchecked Sendable {
     let mark: JournalMark?
     /// Sectors that the records before it take.
     let ringUse: UInt64
+    /// Bytes of pages that the medium may lack until it is durable.
+    let dirtyBytes: Int
     /// The pipeline's count when it began, and whether it was another when the former checkpoint did.
     let faults: Int
     let rewrites: Bool
@@ -35,8 +37,8 @@ final class CheckpointRun: @unchecked Sendable {
 
     init(
         state: PublishedState, former: HeaderSlot, header: HeaderSlot, plan: CheckpointPlan,
-        images: [SpacePageImage], mark: JournalMark?, ringUse: UInt64, faults: Int,
-        rewrites: Bool
+        images: [SpacePageImage], mark: JournalMark?, ringUse: UInt64, dirtyBytes: Int,
+        faults: Int, rewrites: Bool
     ) {
         self.state = state
         self.former = former
@@ -45,6 +47,7 @@ final class CheckpointRun: @unchecked Sendable {
         self.images = images
         self.mark = mark
         self.ringUse = ringUse
+        self.dirtyBytes = dirtyBytes
         self.faults = faults
         self.rewrites = rewrites
     }

@@ -17,6 +17,9 @@ final class UnplacedLeaves {
 
     private static let keptSpares = 64
 
+    /// Bytes of memory that it keeps from one transaction to the next.
+    var keptBytes: Int { spare.count * CompressedPage.leafSize }
+
     deinit {
         removeAll()
         for bytes in spare { bytes.deallocate() }

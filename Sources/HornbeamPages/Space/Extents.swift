@@ -72,7 +72,7 @@ extension SpaceMap {
     }
 
     /// Bits at multiples of `pageSectors` where that many free sectors begin.
-    private func freeGroups(_ word: Int) -> UInt64 {
+    func freeGroups(_ word: Int) -> UInt64 {
         var free = freeBits(word)
         var span: UInt64 = 1
         while span < UInt64(pageSectors) {
@@ -84,11 +84,29 @@ extension SpaceMap {
         return free & aligned
     }
 
+    /// The free sectors of 64 that lie in no free place of a node page, as bits.
+    private func freeBitsBesideNodes(_ word: Int) -> UInt64 {
+        freeBits(word) & ~(freeGroups(word) &* ((1 << UInt64(pageSectors)) - 1))
+    }
+
+    /// Whether `length` free sectors lie in a row somewhere. Looks first where it found them before.
+    mutating func hasRun(_ length: Int) -> Bool {
+        if firstRun(length, from: knownRun, to: min(knownRun + length, Int(sectorCount))) != nil { return true }
+        guard let start = firstRun(length, from: 0, to: Int(sectorCount)) else { return false }
+        knownRun = start
+        return true
+    }
+
     /// Takes `count` free sectors in a row, at any alignment: a short run beside the transaction's node pages if it
-    /// fits there.
-    mutating func takeRun(_ count: UInt32) -> UInt64? {
+    /// fits there. With `sparingNodes` the lowest that leaves all free places of node pages as they are.
+    mutating func takeRun(_ count: UInt32, sparingNodes: Bool = false) -> UInt64? {
         let length = Int(count)
         guard length <= freeSectors else { return nil }
+        if sparingNodes {
+            let start = firstRun(length, from: 0, to: Int(sectorCount), sparingNodes: true)
+            if let start { take(SectorRun(start: UInt64(start), count: count)) }
+            return start.map { UInt64($0) }
+        }
         if let start = runBelowLimit(length) {
             take(SectorRun(start: UInt64(start), count: count))
             return UInt64(start)
@@ -125,7 +143,7 @@ extension SpaceMap {
         return nodes
     }
 
-    private func firstRun(_ length: Int, from start: Int, to end: Int) -> Int? {
+    private func firstRun(_ length: Int, from start: Int, to end: Int, sparingNodes: Bool = false) -> Int? {
         var runStart = start
         var sector = start
         while sector < end {
@@ -135,13 +153,14 @@ extension SpaceMap {
                 runStart = sector
                 continue
             }
-            let used = ~freeBits(word) >> UInt64(sector & 63)
+            let free = sparingNodes ? freeBitsBesideNodes(word) : freeBits(word)
+            let used = ~free >> UInt64(sector & 63)
             let wordEnd = (word + 1) << 6
             let freeHere = min(used.trailingZeroBitCount, wordEnd - sector)
             sector += freeHere
             if sector - runStart >= length { return runStart }
             if sector < wordEnd {
-                let usedHere = (~(~freeBits(word) >> UInt64(sector & 63))).trailingZeroBitCount
+                let usedHere = (~(~free >> UInt64(sector & 63))).trailingZeroBitCount
                 sector = min(sector + usedHere, wordEnd)
                 runStart = sector
             }

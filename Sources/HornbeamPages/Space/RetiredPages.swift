@@ -13,12 +13,19 @@ struct RetiredPages {
 
     /// Ascending; a number may be pinned several times.
     private var pins: [(number: UInt64, count: Int)] = []
-    private var buckets: [UInt64: [Page]] = [:]
+    private var buckets: [UInt64: Bucket] = [:]
+
+    private struct Bucket {
+        var pages: [Page] = []
+        /// Of all of them.
+        var sectors: UInt64 = 0
+    }
 
     var oldestPin: UInt64? { pins.first?.number }
-    var sectorCount: Int {
-        buckets.values.reduce(0) { $0 + $1.reduce(0) { $0 + Int($1.run.count) } }
-    }
+    var sectorCount: Int { buckets.values.reduce(0) { $0 + Int($1.sectors) } }
+
+    /// Sectors of the pages that no pin newer than this one holds.
+    func sectors(heldBy number: UInt64) -> UInt64 { buckets[number]?.sectors ?? 0 }
 
     mutating func pin(_ number: UInt64) {
         let place = index(of: number)
@@ -36,8 +43,8 @@ struct RetiredPages {
         pins[place].count -= 1
         guard pins[place].count == 0 else { return }
         pins.remove(at: place)
-        guard let pages = buckets.removeValue(forKey: number) else { return }
-        for page in pages { settle(page, below: number, release: release) }
+        guard let bucket = buckets.removeValue(forKey: number) else { return }
+        for page in bucket.pages { settle(page, below: number, release: release) }
     }
 
     /// Records a page that the state `death` is the first not to have.
@@ -52,7 +59,9 @@ struct RetiredPages {
     private mutating func settle(_ page: Page, below death: UInt64, release: (SectorRun) -> Void) {
         let place = index(of: death)
         guard place > 0, pins[place - 1].number >= page.birth else { return release(page.run) }
-        buckets[pins[place - 1].number, default: []].append(page)
+        let holder = pins[place - 1].number
+        buckets[holder, default: Bucket()].pages.append(page)
+        buckets[holder, default: Bucket()].sectors += UInt64(page.run.count)
     }
 
     /// The first place whose pin is not below `number`.

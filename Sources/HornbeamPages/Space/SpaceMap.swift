@@ -23,6 +23,8 @@ struct SpaceMap {
     /// Free sectors of each extent, and their sum.
     private(set) var freeInExtent: [UInt16] = []
     private(set) var freeSectors = 0
+    /// Free places of node pages: aligned, and wholly free.
+    private(set) var freeNodes = 0
     private(set) var liveSectors = 0
     /// Space map pages whose `live` bits changed since they were last stored.
     var changedMaps: [Bool] = []
@@ -32,6 +34,8 @@ struct SpaceMap {
     var nodeExtentEnd = 0
     /// Where the search for the next run goes on.
     var runCursor = 0
+    /// Where `hasRun` found one.
+    var knownRun = 0
     /// While a compaction runs: the number of extents that it wants to leave. Everything is allocated in them if it can
     /// be.
     var limit: Int?
@@ -52,6 +56,7 @@ struct SpaceMap {
         held.append(contentsOf: repeatElement(0, count: added * Self.wordsPerExtent))
         freeInExtent.append(contentsOf: repeatElement(UInt16(FileFormat.extentSectors), count: added))
         freeSectors += added * Int(FileFormat.extentSectors)
+        freeNodes += added * Int(FileFormat.extentSectors) / pageSectors
         let maps = (extents + extentsPerMap - 1) / extentsPerMap
         changedMaps.append(contentsOf: repeatElement(true, count: maps - changedMaps.count))
     }
@@ -78,11 +83,13 @@ struct SpaceMap {
         held.removeLast(removed * Self.wordsPerExtent)
         freeInExtent.removeLast(removed)
         freeSectors -= removed * Int(FileFormat.extentSectors)
+        freeNodes -= removed * Int(FileFormat.extentSectors) / pageSectors
         changedMaps.removeLast(changedMaps.count - (extents + extentsPerMap - 1) / extentsPerMap)
         // A cursor beyond the end would look at words that are not there.
         nodeCursor = 0
         nodeExtentEnd = 0
         runCursor = 0
+        knownRun = 0
     }
 
     // MARK: Transitions
@@ -111,6 +118,7 @@ struct SpaceMap {
             let mask = Self.mask(low: low, count: count)
             let liveBefore = live[word]
             let usedBefore = liveBefore | held[word]
+            let nodesBefore = freeGroups(word).nonzeroBitCount
             live[word] = newLive ? liveBefore | mask : liveBefore & ~mask
             held[word] = newHeld ? held[word] | mask : held[word] & ~mask
             let freed = usedBefore.nonzeroBitCount - (live[word] | held[word]).nonzeroBitCount
@@ -118,6 +126,7 @@ struct SpaceMap {
             if freed != 0 {
                 freeInExtent[extent] = UInt16(Int(freeInExtent[extent]) + freed)
                 freeSectors += freed
+                freeNodes += freeGroups(word).nonzeroBitCount - nodesBefore
             }
             if live[word] != liveBefore {
                 liveSectors += live[word].nonzeroBitCount - liveBefore.nonzeroBitCount
@@ -169,7 +178,9 @@ struct SpaceMap {
             let word = words(offset)
             let extent = (first + offset) / Self.wordsPerExtent
             let delta = word.nonzeroBitCount - live[first + offset].nonzeroBitCount
+            freeNodes -= freeGroups(first + offset).nonzeroBitCount
             live[first + offset] = word
+            freeNodes += freeGroups(first + offset).nonzeroBitCount
             freeInExtent[extent] = UInt16(Int(freeInExtent[extent]) - delta)
             freeSectors -= delta
             liveSectors += delta
@@ -188,6 +199,8 @@ struct SpaceMap {
                 free += count
             }
             precondition(free == freeSectors, "free sectors")
+            let nodes = live.indices.reduce(0) { $0 + freeGroups($1).nonzeroBitCount }
+            precondition(nodes == freeNodes, "free places of node pages")
             precondition(liveSectors == live.reduce(0) { $0 + $1.nonzeroBitCount }, "live sectors")
         }
     #endif

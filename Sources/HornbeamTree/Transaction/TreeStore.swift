@@ -112,30 +112,6 @@ package final class TreeStore: Sendable {
         return problems.isEmpty && check.problems.isEmpty
     }
 
-    package var statistics: StoreStatistics { StoreStatistics(pages.statistics) }
-
-    /// The figures of the page layer, with those of its cache.
-    package var pageStatistics: PageStatistics { pages.statistics }
-}
-
-/// Figures of a store. Sizes in bytes.
-package struct StoreStatistics: Sendable {
-    package var fileBytes: UInt64 = 0
-    package var usedBytes: UInt64 = 0
-    package var journalBytes: UInt64 = 0
-    package var pageSize: Int = 8192
-    package var transaction: UInt64 = 0
-    package var checkpoint: UInt64 = 0
-    package var cache = CacheStatistics()
-    package init() {}
-
-    init(_ pages: PageStatistics) {
-        fileBytes = pages.fileBytes
-        usedBytes = pages.usedBytes
-        journalBytes = pages.journalBytes
-        pageSize = pages.pageSize
-        transaction = pages.transaction
-        checkpoint = pages.checkpoint
-        cache = pages.cache
-    }
+    /// The figures of the page layer: trees add none of their own.
+    package var statistics: PageStatistics { pages.statistics }
 }

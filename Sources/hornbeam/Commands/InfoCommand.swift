@@ -18,7 +18,7 @@ enum InfoCommand {
 
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {
         let summary = try OpenStore.reading(arguments.file) { store in
-            try store.reading { try StoreSummary(arguments.file, store.statistics, $0) }
+            try store.reading { try StoreSummary(arguments.file, $0) { store.statistics } }
         }
         if arguments.has("json") {
             let encoder = JSONEncoder()
@@ -51,6 +51,44 @@ struct StoreSummary: Encodable, Equatable {
         var entries: UInt64
     }
 
+    /// Of the page cache, for this command's own reading: each process has a cache of its own.
+    struct Cache: Encodable, Equatable {
+        struct Holders: Encodable, Equatable {
+            var transactions: Int
+            var pinnedSize: UInt64
+            var copiedSize: UInt64
+            var privateSize: UInt64
+
+            init(_ holders: CacheStatistics.Holders) {
+                transactions = holders.views
+                pinnedSize = holders.pinnedBytes
+                copiedSize = holders.copiedBytes
+                privateSize = holders.privateBytes
+            }
+
+            /// All that they hold.
+            var size: UInt64 { pinnedSize &+ copiedSize &+ privateSize }
+        }
+
+        var budgetSize: UInt64
+        var residentSize: UInt64
+        var hits: UInt64
+        var misses: UInt64
+        var evictions: UInt64
+        var readers: Holders
+        var writer: Holders
+
+        init(_ figures: CacheStatistics) {
+            budgetSize = figures.budgetBytes
+            residentSize = figures.residentBytes
+            hits = figures.hits
+            misses = figures.misses
+            evictions = figures.evictions
+            readers = Holders(figures.readers)
+            writer = Holders(figures.writers)
+        }
+    }
+
     var file: String
     var pageSize: Int
     var fileSize: UInt64
@@ -59,10 +97,14 @@ struct StoreSummary: Encodable, Equatable {
     var journalSize: UInt64
     var transaction: UInt64
     var checkpoint: UInt64
+    var dirtySize: UInt64
+    var cache: Cache
     var entityTypes: [EntityType]
     var trees: [Tree]
 
-    init(_ path: String, _ statistics: StoreStatistics, _ transaction: Transaction) throws {
+    /// Of the store that `transaction` reads; the cache's figures are those after it was read.
+    init(_ path: String, _ transaction: Transaction, figures: () -> PageStatistics) throws {
+        let statistics = figures()
         file = path
         pageSize = statistics.pageSize
         fileSize = statistics.fileBytes
@@ -71,6 +113,8 @@ struct StoreSummary: Encodable, Equatable {
         journalSize = statistics.journalBytes
         self.transaction = statistics.transaction
         checkpoint = statistics.checkpoint
+        dirtySize = statistics.dirtyBytes
+        cache = Cache(statistics.cache)
         trees = []
         var counts: [String: UInt64] = [:]
         for name in try transaction.treeNames() {
@@ -84,6 +128,7 @@ struct StoreSummary: Encodable, Equatable {
                 name: type.name, entities: counts["e:\(type.name)"] ?? 0,
                 indexes: try type.indexes.map { try Self.index($0, of: type.name, counts, transaction) })
         }
+        cache = Cache(figures().cache)
     }
 
     private static func index(
@@ -110,6 +155,17 @@ struct StoreSummary: Encodable, Equatable {
             ("journal", Spelling.bytes(journalSize)),
             ("page size", Spelling.grouped(pageSize)),
             ("transaction", "\(Spelling.grouped(transaction)), checkpoint \(Spelling.grouped(checkpoint))"),
+            (
+                "cache",
+                "\(Spelling.bytes(cache.residentSize)) of \(Spelling.bytes(cache.budgetSize)), "
+                    + "\(Spelling.counted(cache.hits, "hit")), \(Spelling.counted(cache.misses, "miss", "misses")), "
+                    + Spelling.counted(cache.evictions, "eviction")
+            ),
+            (
+                "pinned",
+                "\(Spelling.bytes(cache.readers.size)) by \(Spelling.counted(cache.readers.transactions, "reader")), "
+                    + "\(Spelling.bytes(cache.writer.size)) by the writer"
+            ),
             ("trees", "\(trees.count), with \(Spelling.counted(entries, "entry", "entries")) in all"),
         ] {
             try console.print(name + String(repeating: " ", count: 13 - name.count) + DisplayWidth.printable(value))

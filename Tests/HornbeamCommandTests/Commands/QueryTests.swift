@@ -114,6 +114,10 @@ struct QueryTests {
                 "  byYear             value           5  year, title",
                 "  search             text            5  title",
             ])
-        #expect(try library.lines("info", "--json").contains(#"  "pageSize" : 8192,"#))
+        #expect(lines.contains { $0.hasPrefix("cache ") && $0.contains(" hits, ") && $0.hasSuffix(" evictions") })
+        #expect(lines.contains { $0.hasPrefix("pinned ") && $0.hasSuffix(" by the writer") })
+        let json = try library.lines("info", "--json")
+        #expect(json.contains(#"  "pageSize" : 8192,"#))
+        #expect(json.contains(#"  "cache" : {"#) && json.contains(#"      "pinnedSize" : 0,"#))
     }
 }

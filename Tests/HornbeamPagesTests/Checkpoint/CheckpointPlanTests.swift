@@ -66,6 +66,76 @@ struct CheckpointPlanTests {
         try Toy.expectSound(store)
     }
 
+    /// A store whose disk can't grow and is full of single sectors, every other one of them free, but for `nodes` free
+    /// places of node pages. With the sectors that were taken for that.
+    private func fragmentedStore(pageSize: Int, nodes: Int) throws -> (PageStore, SimulatedDisk, [SectorRun]) {
+        var options = StoreOptions()
+        options.pageSize = pageSize
+        options.checkpointBytes = 1 << 30
+        let disk = try SimulatedDisk()
+        let store = try Toy.open(disk, options)
+        for cell in 0..<Toy.cells { try Toy.commit(ToyChange(cell: cell, value: 1), to: store) }
+        try store.checkpoint()
+        let side = store.side
+        var kept: [UInt64] = []
+        for _ in 0..<nodes { kept.append(try side.takeNode(keeping: .checkpoint)) }
+        disk.sizeLimit = disk.size()
+        var fill: [SectorRun] = []
+        while let start = side.space.takeRun(1) { fill.append(SectorRun(start: start, count: 1)) }
+        for run in fill where run.start % 2 == 1 { side.space.release(run) }
+        fill.removeAll { $0.start % 2 == 1 }
+        for page in kept { side.space.release(SectorRun(start: page, count: UInt32(side.space.pageSectors))) }
+        return (store, disk, fill)
+    }
+
+    @Test(
+        "always has its places on a full and fragmented disk: transactions leave them, recovery too",
+        arguments: [8192, 16_384, 65_536])
+    func fragmented(pageSize: Int) throws {
+        let (store, disk, fill) = try fragmentedStore(pageSize: pageSize, nodes: 12)
+        var generator = SeededGenerator()
+        var refused = 0
+        var done = 0
+        for value: UInt64 in 2...120 {
+            let change = ToyChange(
+                cell: generator.below(Toy.cells), value: value, longSectors: UInt32(generator.below(2)))
+            do {
+                try Toy.commit(change, to: store)
+                done += 1
+            } catch {
+                #expect(error == .full(path: store.file.path))
+                refused += 1
+            }
+            if refused > 0, generator.oneIn(3) { try store.checkpoint() }
+            guard value % 8 == 0 else { continue }
+            let again = try SimulatedDisk(image: disk.powerLossImage(seed: value))
+            again.sizeLimit = again.size()
+            #expect(try Toy.cells(of: Toy.open(again)) == Toy.cells(of: store))
+        }
+        #expect(refused > 0 && done > 20, "\(refused) refused, \(done) done")
+        try store.checkpoint()
+        for run in fill { store.side.space.release(run) }
+        try Toy.expectSound(store)
+    }
+
+    @Test("leaves free places of node pages to them while a short run fits between")
+    func sparing() {
+        var space = SpaceMap(pageSize: 16_384)
+        space.grow(to: 256)
+        space.take(SectorRun(start: 0, count: 256))
+        #expect(space.freeNodes == 0)
+        // A place of a node page, and behind it two sectors and three.
+        space.release(SectorRun(start: 8, count: 6))
+        space.release(SectorRun(start: 17, count: 3))
+        #expect(space.freeNodes == 1)
+        #expect(space.takeRun(3, sparingNodes: true) == 17)
+        #expect(space.takeRun(2, sparingNodes: true) == 12)
+        #expect(space.takeRun(1, sparingNodes: true) == nil)
+        #expect(space.freeNodes == 1)
+        #expect(space.takeRun(1) == 8)
+        #expect(space.freeNodes == 0)
+    }
+
     @Test("moves only the parts of the space map that changed")
     func onlyChanges() throws {
         var options = StoreOptions()

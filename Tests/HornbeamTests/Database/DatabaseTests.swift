@@ -187,8 +187,12 @@ struct DatabaseTests {
                 #expect(try User.query("9").resolve(in: context) == nil)
             }
             try database.write { context in try User(id: "3", name: "Cid").save(to: &context) }
+            #expect(database.statistics.dirtyBytes > 0)
             try database.checkpoint()
             #expect(database.statistics.fileBytes > 0)
+            #expect(database.statistics.dirtyBytes == 0 && database.statistics.writerBytes == 0)
+            #expect(database.statistics.cache.budgetBytes > 0)
+            #expect(database.statistics.cache.readers.pinnedBytes == 0)
             var problems: [String] = []
             #expect(try database.check { problems.append($0) })
             #expect(problems == [])

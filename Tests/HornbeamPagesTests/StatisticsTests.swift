@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a store says of itself: what the medium may lack, what the writer keeps in memory, and who holds retired pages.
+
+import Glibc
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamPages
+
+@Suite("A store's figures")
+struct StatisticsTests {
+    private let disk: SimulatedDisk
+    private let store: PageStore
+    /// Of one change: the root, a leaf, and a long value of three sectors.
+    private static let changeBytes: UInt64 = 2 * 8192 + 3 * 4096
+
+    init() throws {
+        disk = try SimulatedDisk()
+        store = try Toy.open(disk)
+    }
+
+    private func change(_ value: UInt64) throws {
+        try Toy.commit(ToyChange(cell: 0, value: value, longSectors: 3), to: store)
+    }
+
+    @Test("call pages dirty from their writing to the end of a checkpoint that has them")
+    func dirty() throws {
+        #expect(store.statistics.dirtyBytes == 0)
+        try change(1)
+        try change(2)
+        #expect(store.statistics.dirtyBytes == 2 * Self.changeBytes)
+        try store.checkpoint()
+        #expect(store.statistics.dirtyBytes == 0)
+    }
+
+    @Test("call pages of a checkpoint dirty while it is under way, and those of later commits after it")
+    func dirtyBesideCheckpoint() throws {
+        try change(1)
+        store.turn.take()
+        let run = try #require(try store.beginCheckpoint())
+        store.turn.give()
+        try change(2)
+        #expect(store.statistics.dirtyBytes == 2 * Self.changeBytes)
+        #expect(store.side.newDirtyBytes == Int(Self.changeBytes))
+        run.write(to: disk, store.pipeline)
+        store.turn.take()
+        let problem = store.concludeRun()
+        store.turn.give()
+        #expect(problem == nil)
+        #expect(store.statistics.dirtyBytes == Self.changeBytes)
+        try store.checkpoint()
+        #expect(store.statistics.dirtyBytes == 0)
+    }
+
+    @Test("call pages dirty still after a checkpoint that did not come to be")
+    func dirtyAfterFailure() throws {
+        try change(1)
+        disk.plan = SimulatedDisk.Plan(call: disk.calls, fault: .error(EIO))
+        #expect(throws: StorageError.self) { try store.checkpoint() }
+        #expect(store.statistics.dirtyBytes == Self.changeBytes)
+        disk.plan = nil
+        try store.checkpoint()
+        #expect(store.statistics.dirtyBytes == 0)
+    }
+
+    @Test("count a long value that is written in parts")
+    func dirtyLongValue() throws {
+        let writer = try store.beginWrite()
+        let size: UInt64 = 3 << 20
+        let long = try LongPageWriter(writer, size: size)
+        let part = [UInt8](repeating: 7, count: 1 << 20)
+        for _ in 0..<3 { try part.withBytes { (bytes) throws(StorageError) in try long.append(bytes) } }
+        try long.finish()
+        #expect(store.statistics.dirtyBytes == UInt64(LongPage.sectors(size)) * 4096)
+        writer.abort()
+    }
+
+    @Test("tell what the open transaction keeps in memory: until it is spilled, committed or aborted")
+    func writer() throws {
+        #expect(store.statistics.writerBytes == 0)
+        let writer = try store.beginWrite()
+        try Toy.apply(ToyChange(cell: 0, value: 1, longSectors: 3), writer)
+        #expect(store.statistics.writerBytes == Self.changeBytes)
+        try writer.spill()
+        #expect(store.statistics.writerBytes == 0)
+        #expect(store.statistics.dirtyBytes == Self.changeBytes)
+        try Toy.apply(ToyChange(cell: 1, value: 1), writer)
+        #expect(store.statistics.writerBytes > 0)
+        writer.abort()
+        #expect(store.statistics.writerBytes == 0)
+    }
+
+    @Test("tell retired pages that the checkpoint holds from those that snapshots hold")
+    func retired() throws {
+        try change(1)
+        try store.checkpoint()
+        try change(2)
+        #expect(store.statistics.retiredBytes >= Self.changeBytes)
+        #expect(store.statistics.checkpointRetiredBytes == Self.changeBytes)
+        let view = try store.beginRead()
+        try change(3)
+        let former = store.statistics
+        #expect(former.checkpointRetiredBytes == Self.changeBytes)
+        #expect(former.retiredBytes >= 2 * Self.changeBytes)
+        store.endRead(view)
+        try store.checkpoint()
+        try change(4)
+        #expect(store.statistics.checkpointRetiredBytes == Self.changeBytes)
+    }
+
+    @Test("in memory know no medium")
+    func inMemory() throws {
+        let store = try Toy.open(MemoryFile())
+        try Toy.commit(ToyChange(cell: 0, value: 1), to: store)
+        #expect(store.statistics.dirtyBytes == 0)
+        #expect(store.statistics.usedBytes > 0)
+    }
+}
