@@ -4,14 +4,17 @@
 //
 //     hornbeam-bench [--n ENTRIES] [--runs ROUNDS] [--seed SEED] [--folder FOLDER]
 //     hornbeam-bench --load MEBIBYTES [--cache MEBIBYTES] [--order sorted|random] [--seed SEED]
+//     hornbeam-bench --reliability commits|updates|recovery|open [--n ENTRIES] [--load MEBIBYTES]
 
 import Foundation
 
-func argument(_ name: String, _ standard: Int) -> Int {
+func word(after name: String) -> String? {
     let words = CommandLine.arguments
-    guard let index = words.firstIndex(of: name), index + 1 < words.count else { return standard }
-    return Int(words[index + 1]) ?? standard
+    guard let index = words.firstIndex(of: name), index + 1 < words.count else { return nil }
+    return words[index + 1]
 }
+
+func argument(_ name: String, _ standard: Int) -> Int { word(after: name).flatMap { Int($0) } ?? standard }
 
 /// Every engine that this build knows.
 let engines: [any Engine.Type] = {
@@ -71,7 +74,21 @@ func load(mebibytes: Int) throws {
     try load.run(at: path)
 }
 
+/// Runs one measurement in a folder of its own beneath the current one.
+func measureReliability(_ name: String) throws {
+    let folder = FileManager.default.currentDirectoryPath + "/bench-\(getpid())"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let program = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+    try Reliability(folder: folder, count: argument("--n", 1_000_000), program: program).run(name)
+}
+
 do {
+    if let path = word(after: "--fill-journal") { try Reliability.fillJournal(path: path) }
+    if let name = word(after: "--reliability") {
+        try measureReliability(name)
+        exit(0)
+    }
     let mebibytes = argument("--load", 0)
     if mebibytes > 0 {
         try load(mebibytes: mebibytes)

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// What safety costs: the figures of Docs/reliability.md.
+//
+//     hornbeam-bench --reliability commits [--n ENTRIES]     bytes and time of a durable commit of one key
+//     hornbeam-bench --reliability updates [--n ENTRIES]     bytes written for random updates
+//     hornbeam-bench --reliability recovery                  opening after the death of a process with a full journal
+//     hornbeam-bench --reliability open [--load MEBIBYTES]   opening a large file
+
+import CHornbeam
+import Foundation
+
+/// A store with one tree, for measurements that need more than `Engine` offers.
+final class MeasuredStore {
+    private var store: OpaquePointer?
+    private var tree: hb_tree = 0
+
+    /// `checkpointBytes`: 0 for the default.
+    init(path: String, checkpointBytes: UInt64 = 0) throws {
+        var options = hb_options()
+        options.struct_size = MemoryLayout<hb_options>.size
+        options.checkpoint_bytes = checkpointBytes
+        try Self.check(hb_open(path, &options, &store))
+        try write { transaction in
+            try Self.check(hb_tree_open(transaction, "bench", UInt32(HB_TREE_CREATE), &tree))
+        }
+    }
+
+    func write(durability: Int = Int(HB_DURABLE_FULL), _ body: (OpaquePointer?) throws -> Void) throws {
+        var transaction: OpaquePointer?
+        try Self.check(hb_begin(store, UInt32(HB_WRITE), &transaction))
+        try Self.check(hb_durability(transaction, UInt32(durability)))
+        do {
+            try body(transaction)
+        } catch {
+            hb_abort(transaction)
+            throw error
+        }
+        try Self.check(hb_commit(transaction))
+    }
+
+    /// Numbers from 0 up, spread over all keys; the value tells the version.
+    func put(_ number: Int, version: Int, _ transaction: OpaquePointer?) throws {
+        let size = Entries.keySize + Entries.valueSize
+        let code = withUnsafeTemporaryAllocation(byteCount: size, alignment: 8) { entry in
+            entry.initializeMemory(as: UInt8.self, repeating: UInt8(truncatingIfNeeded: version))
+            // Each number once: an odd factor permutes the 64-bit numbers.
+            let spread = UInt64(number) &* 0x9E37_79B9_7F4A_7C15
+            entry.storeBytes(of: spread.bigEndian, as: UInt64.self)
+            entry.storeBytes(of: spread, toByteOffset: 8, as: UInt64.self)
+            let value = entry.baseAddress.map { UnsafeRawPointer($0 + Entries.keySize) }
+            return hb_put(
+                transaction, tree, hb_slice(data: entry.baseAddress, size: Entries.keySize),
+                hb_slice(data: value, size: Entries.valueSize))
+        }
+        try Self.check(code)
+    }
+
+    /// Numbers in ascending order.
+    func append(_ number: Int, _ transaction: OpaquePointer?) throws {
+        let key = [UInt64(number).bigEndian, 0]
+        let code = key.withUnsafeBytes { key in
+            Self.value.withUnsafeBytes { value in
+                hb_put(
+                    transaction, tree, hb_slice(data: key.baseAddress, size: key.count),
+                    hb_slice(data: value.baseAddress, size: value.count))
+            }
+        }
+        try Self.check(code)
+    }
+
+    private static let value = [UInt8](repeating: 7, count: Entries.valueSize)
+
+    func load(_ count: Int) throws {
+        try write { transaction in
+            for number in 0..<count { try put(number, version: 0, transaction) }
+        }
+    }
+
+    func checkpoint() throws { try Self.check(hb_checkpoint(store)) }
+
+    var figures: hb_figures {
+        get throws {
+            var figures = hb_figures()
+            figures.struct_size = MemoryLayout<hb_figures>.size
+            try Self.check(hb_figures_of(store, &figures))
+            return figures
+        }
+    }
+
+    func close() throws { try Self.check(hb_close(store)) }
+
+    static func check(_ code: Int32) throws {
+        guard code == Int32(HB_OK) else {
+            throw EngineError("hornbeam: \(hb_error().map { String(cString: $0) } ?? "error \(code)")")
+        }
+    }
+}
+
+/// What this process has handed to calls that write, and how many such calls it made.
+struct Written {
+    var bytes = 0
+    var calls = 0
+
+    static var now: Written {
+        var written = Written()
+        let text = (try? String(contentsOfFile: "/proc/self/io", encoding: .utf8)) ?? ""
+        for line in text.split(separator: "\n") {
+            let words = line.split(separator: " ")
+            if words.first == "wchar:" { written.bytes = Int(words[1]) ?? 0 }
+            if words.first == "syscw:" { written.calls = Int(words[1]) ?? 0 }
+        }
+        return written
+    }
+
+    static func - (left: Written, right: Written) -> Written {
+        Written(bytes: left.bytes - right.bytes, calls: left.calls - right.calls)
+    }
+}
+
+struct Reliability {
+    /// A folder that goes away afterwards.
+    let folder: String
+    let count: Int
+    let program: String
+
+    private var path: String { folder + "/measured.hornbeam" }
+    private var entryBytes: Int { Entries.keySize + Entries.valueSize }
+
+    func run(_ name: String) throws {
+        switch name {
+        case "commits": try commits()
+        case "updates": try updates()
+        case "recovery": try recovery()
+        case "open": try open(mebibytes: argument("--load", 10_240))
+        default: throw EngineError("no measurement is called \(name): commits, updates, recovery, open")
+        }
+    }
+
+    // MARK: Commits
+
+    /// One-key commits among `count` entries, beside a bare write-through of 4 KiB in place.
+    private func commits() throws {
+        let rounds = 2_000
+        let store = try MeasuredStore(path: path)
+        try store.load(count)
+        let bare = try BareFile(path: folder + "/bare")
+        var ours = Latencies()
+        var disk = Latencies()
+        var written = Written()
+        for round in 0..<rounds {
+            let before = Written.now
+            try ours.time {
+                try store.write { try store.put(round &* 7_919 % count, version: 1, $0) }
+            }
+            let after = Written.now - before
+            written.bytes += after.bytes
+            written.calls += after.calls
+            try disk.time { try bare.writeThrough() }
+        }
+        try store.close()
+        print("durable commits of one key among \(count) entries: \(ours)")
+        print("bare write-through of 4 KiB beside them:           \(disk)")
+        print("per commit: \(written.bytes / rounds) bytes written in \(ratio(written.calls, rounds)) calls")
+    }
+
+    // MARK: Updates
+
+    private func updates() throws {
+        let batch = 1_000
+        let store = try MeasuredStore(path: path)
+        try store.load(count)
+        try store.checkpoint()
+        let changes = min(count, 200_000)
+        let before = Written.now
+        for start in stride(from: 0, to: changes, by: batch) {
+            try store.write { transaction in
+                for round in start..<start + batch {
+                    try store.put(round &* 7_919 % count, version: 1, transaction)
+                }
+            }
+        }
+        try store.checkpoint()
+        let written = Written.now - before
+        try store.close()
+        print(
+            "\(changes) random updates of \(count) entries, durable, \(batch) a batch, with the checkpoints: "
+                + "\(written.bytes >> 20) MiB written for \((changes * entryBytes) >> 20) MiB of entries "
+                + "(\(ratio(written.bytes, changes * entryBytes)) times)")
+    }
+
+    // MARK: Recovery
+
+    /// A child fills the journal and dies; the opening that follows is timed.
+    private func recovery() throws {
+        let child = Process()
+        child.executableURL = URL(fileURLWithPath: program)
+        child.arguments = ["--fill-journal", path]
+        let pipe = Pipe()
+        child.standardOutput = pipe
+        try child.run()
+        let said = pipe.fileHandleForReading.readDataToEndOfFile()
+        child.waitUntilExit()
+        guard child.terminationReason == .uncaughtSignal else { throw EngineError("the child did not die") }
+        let duration = try ContinuousClock().measure {
+            let store = try MeasuredStore(path: path)
+            try store.close()
+        }
+        print("the process died with " + String(decoding: said, as: UTF8.self), terminator: "")
+        print("opening, with recovery, and closing again: \(duration)")
+    }
+
+    /// Commits batches in ascending order, as fast as it can, until a journal of the largest size is half full, from
+    /// where on a checkpoint races with the commits; says how much is in it, and dies.
+    static func fillJournal(path: String) throws {
+        let store = try MeasuredStore(path: path, checkpointBytes: 64 << 20)
+        for batch in 0..<1_000_000 {
+            try store.write(durability: Int(HB_DURABLE_PROCESS)) { transaction in
+                for number in 0..<1_000 { try store.append(batch * 1_000 + number, transaction) }
+            }
+            let figures = try store.figures
+            guard figures.journal_capacity_bytes == 64 << 20, figures.journal_bytes > 33 << 20 else { continue }
+            print(
+                "\(figures.journal_bytes >> 20) of \(figures.journal_capacity_bytes >> 20) MiB in the journal, "
+                    + "\(batch + 1) thousand entries in the store")
+            fflush(nil)
+            kill(getpid(), SIGKILL)
+        }
+    }
+
+    // MARK: Opening
+
+    private func open(mebibytes: Int) throws {
+        let load = LargeLoad(bytes: mebibytes << 20, cacheBytes: 64 << 20, isSorted: true, seed: 1)
+        try load.run(at: path)
+        for round in 0..<3 {
+            // The medium, not memory: only root may ask for it.
+            let isCold = FileManager.default.isWritableFile(atPath: "/proc/sys/vm/drop_caches")
+            if isCold { try Data("3\n".utf8).write(to: URL(fileURLWithPath: "/proc/sys/vm/drop_caches")) }
+            let first = try openAndRead()
+            let second = try openAndRead()
+            print("opening and a first get, round \(round): \(first)\(isCold ? " cold" : ""), \(second) warm")
+        }
+    }
+
+    private func openAndRead() throws -> Duration {
+        var store: OpaquePointer?
+        var transaction: OpaquePointer?
+        let duration = try ContinuousClock().measure {
+            try MeasuredStore.check(hb_open(path, nil, &store))
+            try MeasuredStore.check(hb_begin(store, UInt32(HB_READ), &transaction))
+            var tree: hb_tree = 0
+            try MeasuredStore.check(hb_tree_open(transaction, "load", 0, &tree))
+            var cursor: OpaquePointer?
+            try MeasuredStore.check(hb_cursor_open(transaction, tree, &cursor))
+            try MeasuredStore.check(hb_cursor_at(cursor, 12_345))
+            hb_cursor_close(cursor)
+        }
+        hb_abort(transaction)
+        try MeasuredStore.check(hb_close(store))
+        return duration
+    }
+
+    private func ratio(_ part: Int, _ whole: Int) -> String { String(format: "%.2f", Double(part) / Double(whole)) }
+}
+
+/// Times of single operations.
+struct Latencies: CustomStringConvertible {
+    private var all: [Duration] = []
+
+    mutating func time(_ body: () throws -> Void) rethrows {
+        all.append(try ContinuousClock().measure(body))
+    }
+
+    var description: String {
+        let sorted = all.sorted()
+        func part(_ share: Double) -> String {
+            let value = sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))]
+            let (seconds, rest) = value.components
+            return String(format: "%.0f", Double(seconds) * 1e6 + Double(rest) * 1e-12)
+        }
+        return "p50 \(part(0.5)), p99 \(part(0.99)), p99.9 \(part(0.999)), at most \(part(1)) µs"
+    }
+}
+
+/// A file of 4 KiB that is overwritten in place.
+final class BareFile {
+    private let descriptor: Int32
+    private let page: [UInt8] = Array(repeating: 7, count: 4096)
+
+    init(path: String) throws {
+        descriptor = Glibc.open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw EngineError("\(path) can't be created") }
+        try writeThrough()
+    }
+
+    func writeThrough() throws {
+        guard pwrite(descriptor, page, page.count, 0) == page.count, fdatasync(descriptor) == 0 else {
+            throw EngineError("the bare file can't be written")
+        }
+    }
+
+    deinit { Glibc.close(descriptor) }
+}
