@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What safety costs: the figures of Docs/reliability.md.
 //
-//     hornbeam-bench --reliability commits [--n ENTRIES]     bytes and time of a durable commit of one key
-//     hornbeam-bench --reliability updates [--n ENTRIES]     bytes written for random updates
-//     hornbeam-bench --reliability recovery                  opening after the death of a process with a full journal
-//     hornbeam-bench --reliability open [--load MEBIBYTES]   opening a large file
+//     hornbeam-bench reliability commits [--n NUMBER]     bytes and time of a durable commit of one key
+//     hornbeam-bench reliability updates [--n NUMBER]     bytes written for random updates
+//     hornbeam-bench reliability recovery                  opening after the death of a process with a full journal
+//     hornbeam-bench reliability open [--load MEBIBYTES]   opening a large file
 
 import CHornbeam
 import Foundation
@@ -40,17 +40,17 @@ final class MeasuredStore {
 
     /// Numbers from 0 up, spread over all keys; the value tells the version.
     func put(_ number: Int, version: Int, _ transaction: OpaquePointer?) throws {
-        let size = Entries.keySize + Entries.valueSize
+        let size = LargeLoad.keySize + Self.valueSize
         let code = withUnsafeTemporaryAllocation(byteCount: size, alignment: 8) { entry in
             entry.initializeMemory(as: UInt8.self, repeating: UInt8(truncatingIfNeeded: version))
             // Each number once: an odd factor permutes the 64-bit numbers.
             let spread = UInt64(number) &* 0x9E37_79B9_7F4A_7C15
             entry.storeBytes(of: spread.bigEndian, as: UInt64.self)
             entry.storeBytes(of: spread, toByteOffset: 8, as: UInt64.self)
-            let value = entry.baseAddress.map { UnsafeRawPointer($0 + Entries.keySize) }
+            let value = entry.baseAddress.map { UnsafeRawPointer($0 + LargeLoad.keySize) }
             return hb_put(
-                transaction, tree, hb_slice(data: entry.baseAddress, size: Entries.keySize),
-                hb_slice(data: value, size: Entries.valueSize))
+                transaction, tree, hb_slice(data: entry.baseAddress, size: LargeLoad.keySize),
+                hb_slice(data: value, size: Self.valueSize))
         }
         try Self.check(code)
     }
@@ -68,7 +68,8 @@ final class MeasuredStore {
         try Self.check(code)
     }
 
-    private static let value = [UInt8](repeating: 7, count: Entries.valueSize)
+    static let valueSize = 100
+    private static let value = [UInt8](repeating: 7, count: valueSize)
 
     func load(_ count: Int) throws {
         try write { transaction in
@@ -96,43 +97,28 @@ final class MeasuredStore {
     }
 }
 
-/// What this process has handed to calls that write, and how many such calls it made.
-struct Written {
-    var bytes = 0
-    var calls = 0
-
-    static var now: Written {
-        var written = Written()
-        let text = (try? String(contentsOfFile: "/proc/self/io", encoding: .utf8)) ?? ""
-        for line in text.split(separator: "\n") {
-            let words = line.split(separator: " ")
-            if words.first == "wchar:" { written.bytes = Int(words[1]) ?? 0 }
-            if words.first == "syscw:" { written.calls = Int(words[1]) ?? 0 }
-        }
-        return written
-    }
-
-    static func - (left: Written, right: Written) -> Written {
-        Written(bytes: left.bytes - right.bytes, calls: left.calls - right.calls)
-    }
-}
-
 struct Reliability {
     /// A folder that goes away afterwards.
-    let folder: String
-    let count: Int
-    let program: String
+    private let folder: String
+    private let arguments: Arguments
+    private let count: Int
 
     private var path: String { folder + "/measured.hornbeam" }
-    private var entryBytes: Int { Entries.keySize + Entries.valueSize }
+    private var entryBytes: Int { LargeLoad.keySize + MeasuredStore.valueSize }
 
-    func run(_ name: String) throws {
-        switch name {
+    init(folder: String, _ arguments: [String]) throws {
+        self.folder = folder
+        self.arguments = try Arguments(arguments, options: ["n", "load"])
+        count = try self.arguments.number("n", 1_000_000)
+    }
+
+    func run() throws {
+        switch arguments.words.first {
         case "commits": try commits()
         case "updates": try updates()
         case "recovery": try recovery()
-        case "open": try open(mebibytes: argument("--load", 10_240))
-        default: throw EngineError("no measurement is called \(name): commits, updates, recovery, open")
+        case "open": try open(mebibytes: arguments.number("load", 10_240))
+        default: throw EngineError("reliability measures commits, updates, recovery or open")
         }
     }
 
@@ -146,20 +132,20 @@ struct Reliability {
         let bare = try BareFile(path: folder + "/bare")
         var ours = Latencies()
         var disk = Latencies()
-        var written = Written()
+        var written = (bytes: 0, calls: 0)
         for round in 0..<rounds {
-            let before = Written.now
+            let before = Machine.written
             try ours.time {
                 try store.write { try store.put(round &* 7_919 % count, version: 1, $0) }
             }
-            let after = Written.now - before
-            written.bytes += after.bytes
-            written.calls += after.calls
+            let after = Machine.written
+            written.bytes += after.bytes - before.bytes
+            written.calls += after.calls - before.calls
             try disk.time { try bare.writeThrough() }
         }
         try store.close()
-        print("durable commits of one key among \(count) entries: \(ours)")
-        print("bare write-through of 4 KiB beside them:           \(disk)")
+        print("durable commits of one key among \(count) entries: \(words(ours))")
+        print("bare write-through of 4 KiB beside them:           \(words(disk))")
         print("per commit: \(written.bytes / rounds) bytes written in \(ratio(written.calls, rounds)) calls")
     }
 
@@ -171,7 +157,7 @@ struct Reliability {
         try store.load(count)
         try store.checkpoint()
         let changes = min(count, 200_000)
-        let before = Written.now
+        let before = Machine.written
         for start in stride(from: 0, to: changes, by: batch) {
             try store.write { transaction in
                 for round in start..<start + batch {
@@ -180,12 +166,12 @@ struct Reliability {
             }
         }
         try store.checkpoint()
-        let written = Written.now - before
+        let written = Machine.written.bytes - before.bytes
         try store.close()
         print(
             "\(changes) random updates of \(count) entries, durable, \(batch) a batch, with the checkpoints: "
-                + "\(written.bytes >> 20) MiB written for \((changes * entryBytes) >> 20) MiB of entries "
-                + "(\(ratio(written.bytes, changes * entryBytes)) times)")
+                + "\(written >> 20) MiB written for \((changes * entryBytes) >> 20) MiB of entries "
+                + "(\(ratio(written, changes * entryBytes)) times)")
     }
 
     // MARK: Recovery
@@ -193,8 +179,8 @@ struct Reliability {
     /// A child fills the journal and dies; the opening that follows is timed.
     private func recovery() throws {
         let child = Process()
-        child.executableURL = URL(fileURLWithPath: program)
-        child.arguments = ["--fill-journal", path]
+        child.executableURL = URL(fileURLWithPath: Child.program)
+        child.arguments = ["fill-journal", path]
         let pipe = Pipe()
         child.standardOutput = pipe
         try child.run()
@@ -233,9 +219,7 @@ struct Reliability {
         let load = LargeLoad(bytes: mebibytes << 20, cacheBytes: 64 << 20, isSorted: true, seed: 1)
         try load.run(at: path)
         for round in 0..<3 {
-            // The medium, not memory: only root may ask for it.
-            let isCold = FileManager.default.isWritableFile(atPath: "/proc/sys/vm/drop_caches")
-            if isCold { try Data("3\n".utf8).write(to: URL(fileURLWithPath: "/proc/sys/vm/drop_caches")) }
+            let isCold = Machine.dropCaches()
             let first = try openAndRead()
             let second = try openAndRead()
             print("opening and a first get, round \(round): \(first)\(isCold ? " cold" : ""), \(second) warm")
@@ -260,26 +244,13 @@ struct Reliability {
         return duration
     }
 
+    private func words(_ latencies: Latencies) -> String {
+        guard let summary = latencies.summary else { return "–" }
+        let parts = [summary.p50, summary.p99, summary.p999, summary.most].map { "\($0 / 1_000)" }
+        return "p50 \(parts[0]), p99 \(parts[1]), p99.9 \(parts[2]), at most \(parts[3]) µs"
+    }
+
     private func ratio(_ part: Int, _ whole: Int) -> String { String(format: "%.2f", Double(part) / Double(whole)) }
-}
-
-/// Times of single operations.
-struct Latencies: CustomStringConvertible {
-    private var all: [Duration] = []
-
-    mutating func time(_ body: () throws -> Void) rethrows {
-        all.append(try ContinuousClock().measure(body))
-    }
-
-    var description: String {
-        let sorted = all.sorted()
-        func part(_ share: Double) -> String {
-            let value = sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))]
-            let (seconds, rest) = value.components
-            return String(format: "%.0f", Double(seconds) * 1e6 + Double(rest) * 1e-12)
-        }
-        return "p50 \(part(0.5)), p99 \(part(0.99)), p99.9 \(part(0.999)), at most \(part(1)) µs"
-    }
 }
 
 /// A file of 4 KiB that is overwritten in place.
