@@ -27,9 +27,16 @@ if isInstalled("sqlite3.h") {
     peers.append("CSQLite")
     settings.append(.define("PEER_SQLITE"))
 }
+if isInstalled("rocksdb/c.h") {
+    targets.append(.systemLibrary(name: "CRocksDB", providers: [.apt(["librocksdb-dev"])]))
+    peers.append("CRocksDB")
+    settings.append(.define("PEER_ROCKSDB"))
+}
+targets.append(.target(name: "CAllocations"))
 targets.append(
     .executableTarget(
-        name: "hornbeam-bench", dependencies: [.product(name: "HornbeamC", package: "hornbeam")] + peers,
+        name: "hornbeam-bench",
+        dependencies: ["CAllocations", .product(name: "HornbeamC", package: "hornbeam")] + peers,
         path: "Sources/HornbeamBench", swiftSettings: settings))
 
 let package = Package(

@@ -147,11 +147,13 @@ final class CommitPipeline: @unchecked Sendable {
         let count = pending.count
         let asked = pending.reduce(least) { $0.stronger($1.durability) }
         let isFull = journal?.isFull ?? false
-        let batch = journal?.take(isFull ? .full : asked)
         var error: StorageError?
-        if let batch, let ring = journal?.ring, let generation = journal?.generation, let published = journal?.published
+        var isDurable = false
+        if let (ring, generation, published) = journal.map({ ($0.ring, $0.generation, $0.published) }),
+            var batch = journal?.take(isFull ? .full : asked)
         {
             var isOpen = false
+            isDurable = batch.isThrough
             monitor.unlock()
             do throws(StorageError) {
                 try batch.write(in: ring, to: file)
@@ -173,13 +175,13 @@ final class CommitPipeline: @unchecked Sendable {
             if let error {
                 faults += 1
                 newestFault = error
-                journal?.putBack(batch)
+                journal?.putBack(&batch)
                 if isOpen { failLocked(error) } else { withdraw(error) }
             } else {
-                journal?.complete(batch)
+                journal?.complete(&batch)
             }
         }
-        if error == nil { publish(count, isDurable: batch?.isThrough ?? false, show) }
+        if error == nil { publish(count, isDurable: isDurable, show) }
         isFlushing = false
         monitor.broadcast()
         return error

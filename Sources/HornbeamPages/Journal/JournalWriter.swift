@@ -112,26 +112,26 @@ struct JournalWriter {
     }
 
     /// The batch is written: durable, or the kernel's.
-    mutating func complete(_ batch: consuming JournalBatch) {
+    mutating func complete(_ batch: inout JournalBatch) {
         writtenEnd = batch.end.position
-        guard batch.isThrough else { return giveBack(batch) }
+        guard batch.isThrough else { return giveBack(&batch) }
         durable = max(durable, batch.end.transaction)
         guard kept.isEmpty, batch.bytes.capacity <= 2 * Self.keptBound else { return }
-        kept = batch.bytes
+        swap(&kept, &batch.bytes)
         kept.removeAll(keepingCapacity: true)
     }
 
     /// The batch may be written in part or not at all: all of it is kept, to be written anew.
-    mutating func putBack(_ batch: consuming JournalBatch) {
+    mutating func putBack(_ batch: inout JournalBatch) {
         writtenEnd = batch.start
-        giveBack(batch)
+        giveBack(&batch)
     }
 
-    private mutating func giveBack(_ batch: consuming JournalBatch) {
+    /// Exchanges the two arrays, so that what may be a megabyte is not copied with each commit of `process` durability.
+    private mutating func giveBack(_ batch: inout JournalBatch) {
         keptStart = batch.start
-        var bytes = batch.bytes
-        bytes.append(contentsOf: kept)
-        kept = bytes
+        swap(&kept, &batch.bytes)
+        kept.append(contentsOf: batch.bytes)
     }
 
     /// Takes back the records of all pending commits.

@@ -2,7 +2,7 @@
 // How large a file becomes beside what it holds, and what is written for that, when entries are inserted at random in
 // durable batches.
 //
-//     hornbeam-bench --growth ENTRIES [--batch ENTRIES]
+//     hornbeam-bench reliability growth [--n NUMBER] [--batch NUMBER]
 
 import CHornbeam
 import Foundation
@@ -13,7 +13,7 @@ struct Growth {
 
     func run(at path: String) throws {
         let store = try BenchStore(path: path)
-        let before = BenchStore.writtenBytes
+        let before = Machine.written.bytes
         let start = ContinuousClock.now
         var most: UInt64 = 0
         for first in stride(from: 0, to: count, by: batch) {
@@ -22,7 +22,7 @@ struct Growth {
         }
         let time = ContinuousClock.now - start
         let figures = try store.figures
-        let written = BenchStore.writtenBytes - before
+        let written = Machine.written.bytes - before
         try store.close()
         let ratio = Double(figures.file_bytes) / Double(figures.used_bytes)
         print(

@@ -2,7 +2,7 @@
 // A load in one transaction, larger than the memory it may take: how much anonymous memory the process has at most, how
 // long it takes, and how large the file becomes.
 //
-//     hornbeam-bench --load MEBIBYTES [--cache MEBIBYTES] [--order sorted|random] [--seed SEED]
+//     hornbeam-bench load MEBIBYTES [--cache MEBIBYTES] [--order sorted|random] [--seed NUMBER]
 
 import CHornbeam
 import Foundation
@@ -17,6 +17,23 @@ struct LargeLoad {
     let isSorted: Bool
     let seed: UInt64
 
+    init(bytes: Int, cacheBytes: Int, isSorted: Bool, seed: UInt64) {
+        self.bytes = bytes
+        self.cacheBytes = cacheBytes
+        self.isSorted = isSorted
+        self.seed = seed
+    }
+
+    init(_ arguments: [String]) throws {
+        let arguments = try Arguments(arguments, options: ["cache", "order", "seed"])
+        guard let mebibytes = arguments.words.first.flatMap({ Int($0) }), mebibytes > 0 else {
+            throw EngineError("load needs a number of mebibytes")
+        }
+        self.init(
+            bytes: mebibytes << 20, cacheBytes: try arguments.number("cache", 64) << 20,
+            isSorted: arguments.text("order") != "random", seed: UInt64(try arguments.number("seed", 1)))
+    }
+
     func run(at path: String) throws {
         var options = hb_options()
         options.struct_size = MemoryLayout<hb_options>.size
@@ -27,17 +44,17 @@ struct LargeLoad {
         try check(hb_begin(store, UInt32(HB_WRITE), &transaction))
         var tree: hb_tree = 0
         try check(hb_tree_open(transaction, "load", UInt32(HB_TREE_CREATE), &tree))
-        let before = anonymousKiB()
+        let before = Machine.resident.anonymous >> 10
         var most = before
         let start = ContinuousClock.now
         let count = bytes / (Self.keySize + Self.valueSize)
         for index in 0..<count {
             try put(index, transaction, tree)
-            if index % 4096 == 0 { most = max(most, anonymousKiB()) }
+            if index % 4096 == 0 { most = max(most, Machine.resident.anonymous >> 10) }
         }
         let putting = ContinuousClock.now - start
         try check(hb_commit(transaction))
-        most = max(most, anonymousKiB())
+        most = max(most, Machine.resident.anonymous >> 10)
         let whole = ContinuousClock.now - start
         try check(hb_close(store))
         let size = (try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
@@ -67,13 +84,5 @@ struct LargeLoad {
         guard code == Int32(HB_OK) else {
             throw EngineError("hornbeam: \(hb_error().map { String(cString: $0) } ?? "error \(code)")")
         }
-    }
-
-    /// Memory of the process that no file backs.
-    private func anonymousKiB() -> Int {
-        guard let text = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8),
-            let line = text.split(separator: "\n").first(where: { $0.hasPrefix("RssAnon") })
-        else { return 0 }
-        return line.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
     }
 }

@@ -2,7 +2,7 @@
 // What a writer sees of a checkpoint: the time of durable commits of one key while checkpoints of many dirty pages run,
 // beside that of the same commits without one.
 //
-//     hornbeam-bench --pause ROUNDS [--n ENTRIES] [--dirty MEBIBYTES]
+//     hornbeam-bench reliability pause [--runs NUMBER] [--n NUMBER] [--dirty MEBIBYTES]
 
 import CHornbeam
 import Foundation

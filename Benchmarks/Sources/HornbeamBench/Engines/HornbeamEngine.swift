@@ -5,22 +5,61 @@ import CHornbeam
 
 final class HornbeamEngine: Engine {
     static let name = "hornbeam"
+    static let version = hb_version().map { String(cString: $0) } ?? ""
+    static let features: Set<Feature> = [.append, .getMany, .counts, .compression, .manyWriters]
 
-    private var store: OpaquePointer?
-    private var tree: hb_tree = 0
+    private let store: Store
+    private let tree: hb_tree
 
-    init(path: String) throws {
-        try Self.check(hb_open(path, nil, &store))
-        var transaction: OpaquePointer?
-        try Self.check(hb_begin(store, UInt32(HB_WRITE), &transaction))
-        try Self.check(hb_tree_open(transaction, "bench", UInt32(HB_TREE_CREATE), &tree))
-        try Self.check(hb_commit(transaction))
+    /// Handles may be used from any thread.
+    private struct Store: @unchecked Sendable {
+        let handle: OpaquePointer?
     }
 
-    private static func check(_ code: Int32) throws {
+    init(path: String, settings: StoreSettings) throws {
+        var options = hb_options()
+        options.struct_size = MemoryLayout<hb_options>.size
+        options.durability = UInt32(settings.durability == .full ? HB_DURABLE_FULL : HB_DURABLE_PROCESS)
+        var store: OpaquePointer?
+        try HornbeamSession.check(hb_open(path, &options, &store))
+        self.store = Store(handle: store)
+        var transaction: OpaquePointer?
+        var tree: hb_tree = 0
+        try HornbeamSession.check(hb_begin(store, UInt32(HB_READ), &transaction))
+        let found = hb_tree_open(transaction, "bench", 0, &tree)
+        hb_abort(transaction)
+        if found == Int32(HB_NOT_FOUND) {
+            let flags = HB_TREE_CREATE | (settings.isCompressed ? HB_TREE_LZ4 : 0)
+            try HornbeamSession.check(hb_begin(store, UInt32(HB_WRITE), &transaction))
+            try HornbeamSession.check(hb_tree_open(transaction, "bench", UInt32(flags), &tree))
+            try HornbeamSession.check(hb_commit(transaction))
+        }
+        self.tree = tree
+    }
+
+    func session() throws -> any Session { HornbeamSession(store: store.handle, tree: tree) }
+
+    func close() throws { try HornbeamSession.check(hb_close(store.handle)) }
+}
+
+final class HornbeamSession: Session {
+    private let store: OpaquePointer?
+    private let tree: hb_tree
+
+    init(store: OpaquePointer?, tree: hb_tree) {
+        self.store = store
+        self.tree = tree
+    }
+
+    static func check(_ code: Int32) throws {
         guard code == Int32(HB_OK) else {
             throw EngineError("hornbeam: \(hb_error().map { String(cString: $0) } ?? "error \(code)")")
         }
+    }
+
+    @inline(__always)
+    private func slice(_ bytes: UnsafeRawBufferPointer) -> hb_slice {
+        hb_slice(data: bytes.baseAddress, size: bytes.count)
     }
 
     private func reading<Result>(_ body: (OpaquePointer?) throws -> Result) throws -> Result {
@@ -30,72 +69,147 @@ final class HornbeamEngine: Engine {
         return try body(transaction)
     }
 
-    func write(_ entries: Entries, _ range: Range<Int>) throws {
+    private func writing(_ body: (OpaquePointer?) throws -> Void) throws {
         var transaction: OpaquePointer?
         try Self.check(hb_begin(store, UInt32(HB_WRITE), &transaction))
-        for index in range {
-            let code = entries.withKey(index) { key in
-                entries.withValue(index) { value in
-                    hb_put(
-                        transaction, tree, hb_slice(data: key.baseAddress, size: key.count),
-                        hb_slice(data: value.baseAddress, size: value.count))
-                }
-            }
-            try Self.check(code)
+        do {
+            try body(transaction)
+        } catch {
+            hb_abort(transaction)
+            throw error
         }
         try Self.check(hb_commit(transaction))
     }
 
-    func read(_ entries: Entries, _ order: [Int]) throws -> Int {
+    private func walking<Result>(_ body: (OpaquePointer?) throws -> Result) throws -> Result {
+        try reading { transaction in
+            var cursor: OpaquePointer?
+            try Self.check(hb_cursor_open(transaction, tree, &cursor))
+            defer { hb_cursor_close(cursor) }
+            return try body(cursor)
+        }
+    }
+
+    func put(_ entries: Entries, _ order: ArraySlice<Int>) throws {
+        try writing { transaction in
+            for index in order {
+                try Self.check(
+                    entries.withKey(index) { key in
+                        entries.withValue(index) { hb_put(transaction, tree, slice(key), slice($0)) }
+                    })
+            }
+        }
+    }
+
+    func append(_ entries: Entries, _ order: ArraySlice<Int>) throws {
+        try writing { transaction in
+            for index in order {
+                try Self.check(
+                    entries.withKey(index) { key in
+                        entries.withValue(index) { hb_append(transaction, tree, slice(key), slice($0)) }
+                    })
+            }
+        }
+    }
+
+    func delete(_ entries: Entries, _ order: ArraySlice<Int>) throws {
+        try writing { transaction in
+            for index in order {
+                try Self.check(entries.withKey(index) { hb_delete(transaction, tree, slice($0)) })
+            }
+        }
+    }
+
+    func get(_ entries: Entries, _ order: ArraySlice<Int>) throws -> Int {
         try reading { transaction in
             var sum = 0
             var value = hb_slice()
             for index in order {
-                let code = entries.withKey(index) {
-                    hb_get(transaction, tree, hb_slice(data: $0.baseAddress, size: $0.count), &value)
-                }
+                let code = entries.withKey(index) { hb_get(transaction, tree, slice($0), &value) }
                 if code == 0, let data = value.data { sum &+= Int(data.load(as: UInt8.self)) }
             }
             return sum
         }
     }
 
-    func scan() throws -> Int {
+    func getEach(_ entries: Entries, _ order: ArraySlice<Int>) throws -> Int {
+        var sum = 0
+        var value = hb_slice()
+        for index in order {
+            try reading { transaction in
+                let code = entries.withKey(index) { hb_get(transaction, tree, slice($0), &value) }
+                if code == 0, let data = value.data { sum &+= Int(data.load(as: UInt8.self)) }
+            }
+        }
+        return sum
+    }
+
+    func getMany(_ entries: Entries, _ order: ArraySlice<Int>, batch: Int) throws -> Int {
         try reading { transaction in
-            var cursor: OpaquePointer?
-            try Self.check(hb_cursor_open(transaction, tree, &cursor))
-            defer { hb_cursor_close(cursor) }
+            var sum = 0
+            try withUnsafeTemporaryAllocation(of: hb_slice.self, capacity: 2 * batch) { slices in
+                slices.initialize(repeating: hb_slice())
+                guard let keys = slices.baseAddress else { return }
+                let values = keys + batch
+                var start = order.startIndex
+                while start < order.endIndex {
+                    let count = min(batch, order.endIndex - start)
+                    for place in 0..<count { keys[place] = entries.withKey(order[start + place]) { slice($0) } }
+                    try Self.check(hb_get_many(transaction, tree, keys, values, count))
+                    for place in 0..<count {
+                        if let data = values[place].data { sum &+= Int(data.load(as: UInt8.self)) }
+                    }
+                    start += count
+                }
+            }
+            return sum
+        }
+    }
+
+    func copy(_ entries: Entries, _ order: ArraySlice<Int>) throws -> Int {
+        try reading { transaction in
+            var sum = 0
+            var value = hb_slice()
+            withUnsafeTemporaryAllocation(byteCount: entries.valueSize, alignment: 8) { buffer in
+                for index in order {
+                    let code = entries.withKey(index) { hb_get(transaction, tree, slice($0), &value) }
+                    guard code == 0, let data = value.data else { continue }
+                    buffer.copyMemory(from: UnsafeRawBufferPointer(start: data, count: min(value.size, buffer.count)))
+                    sum &+= Int(buffer[buffer.count - 1])
+                }
+            }
+            return sum
+        }
+    }
+
+    func scan(isReverse: Bool) throws -> Int {
+        try walking { cursor in
             var bytes = 0
             var key = hb_slice()
             var value = hb_slice()
-            var code = hb_cursor_first(cursor)
+            var code = isReverse ? hb_cursor_last(cursor) : hb_cursor_first(cursor)
             while code == 0 {
                 _ = hb_cursor_entry(cursor, &key, &value)
                 bytes += key.size + value.size
-                code = hb_cursor_next(cursor)
+                code = isReverse ? hb_cursor_prev(cursor) : hb_cursor_next(cursor)
             }
             return bytes
         }
     }
 
-    func scan(_ entries: Entries, from starts: [Int], length: Int) throws -> Int {
-        try reading { transaction in
-            var cursor: OpaquePointer?
-            try Self.check(hb_cursor_open(transaction, tree, &cursor))
-            defer { hb_cursor_close(cursor) }
+    func scan(_ entries: Entries, from starts: ArraySlice<Int>, length: Int) throws -> Int {
+        try walking { cursor in
             var bytes = 0
             var key = hb_slice()
             var value = hb_slice()
             for start in starts {
                 var left = length
-                var code = entries.withKey(start) {
-                    hb_cursor_seek(cursor, hb_slice(data: $0.baseAddress, size: $0.count))
-                }
+                var code = entries.withKey(start) { hb_cursor_seek(cursor, slice($0)) }
                 while code == 0, left > 0 {
                     _ = hb_cursor_entry(cursor, &key, &value)
                     bytes += key.size + value.size
                     left -= 1
-                    code = hb_cursor_next(cursor)
+                    if left > 0 { code = hb_cursor_next(cursor) }
                 }
             }
             return bytes
@@ -105,19 +219,21 @@ final class HornbeamEngine: Engine {
     func count(from: [UInt8], to: [UInt8]) throws -> Int {
         try reading { transaction in
             var count: UInt64 = 0
-            let code = from.withUnsafeBytes { lower in
-                to.withUnsafeBytes { upper in
-                    hb_count(
-                        transaction, tree, hb_slice(data: lower.baseAddress, size: lower.count),
-                        hb_slice(data: upper.baseAddress, size: upper.count), &count)
-                }
-            }
-            try Self.check(code)
+            try Self.check(
+                from.withUnsafeBytes { lower in
+                    to.withUnsafeBytes { hb_count(transaction, tree, slice(lower), slice($0), &count) }
+                })
             return Int(count)
         }
     }
 
-    func close() throws {
-        try Self.check(hb_close(store))
+    func entry(at index: Int) throws -> Int {
+        try walking { cursor in
+            try Self.check(hb_cursor_at(cursor, UInt64(index)))
+            var key = hb_slice()
+            var value = hb_slice()
+            try Self.check(hb_cursor_entry(cursor, &key, &value))
+            return key.size
+        }
     }
 }

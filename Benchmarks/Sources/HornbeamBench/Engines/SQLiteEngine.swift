@@ -1,28 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQLite as a key-value store: a WITHOUT ROWID table, prepared statements, WAL with synchronous=FULL.
+// SQLite as a key-value store: a WITHOUT ROWID table, prepared statements, a connection for each thread, WAL with
+// synchronous=FULL, or OFF where the end of the process is all that must be survived.
 
 #if PEER_SQLITE
     import CSQLite
 
     final class SQLiteEngine: Engine {
         static let name = "sqlite"
+        static let features: Set<Feature> = [.manyWriters]
 
+        private let path: String
+        private let settings: StoreSettings
+
+        init(path: String, settings: StoreSettings) throws {
+            self.path = path
+            self.settings = settings
+            let session = try SQLiteSession(path: path, settings: settings, isFirst: true)
+            withExtendedLifetime(session) {}
+        }
+
+        func session() throws -> any Session { try SQLiteSession(path: path, settings: settings, isFirst: false) }
+
+        /// The last connection to close has put the log into the file.
+        func close() throws {}
+    }
+
+    final class SQLiteSession: Session {
         private var connection: OpaquePointer?
+        private var statements: [OpaquePointer?] = []
         private var insert: OpaquePointer?
+        private var remove: OpaquePointer?
         private var select: OpaquePointer?
-        private var range: OpaquePointer?
+        private var ascending: OpaquePointer?
+        private var descending: OpaquePointer?
         private var counting: OpaquePointer?
+        private var placed: OpaquePointer?
 
-        init(path: String) throws {
+        init(path: String, settings: StoreSettings, isFirst: Bool) throws {
             try check(sqlite3_open(path, &connection))
+            try check(sqlite3_busy_timeout(connection, 60_000))
             try execute("PRAGMA journal_mode=WAL")
-            try execute("PRAGMA synchronous=FULL")
+            try execute("PRAGMA synchronous=\(settings.durability == .full ? "FULL" : "OFF")")
             try execute("PRAGMA mmap_size=8589934592")
-            try execute("CREATE TABLE entries (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID")
+            try execute("PRAGMA cache_size=-65536")
+            try execute("CREATE TABLE IF NOT EXISTS entries (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID")
+            guard !isFirst else { return }
             insert = try prepare("INSERT OR REPLACE INTO entries VALUES (?, ?)")
+            remove = try prepare("DELETE FROM entries WHERE key = ?")
             select = try prepare("SELECT value FROM entries WHERE key = ?")
-            range = try prepare("SELECT key, value FROM entries WHERE key >= ? ORDER BY key")
+            ascending = try prepare("SELECT key, value FROM entries WHERE key >= ? ORDER BY key")
+            descending = try prepare("SELECT key, value FROM entries ORDER BY key DESC")
             counting = try prepare("SELECT count(*) FROM entries WHERE key >= ? AND key < ?")
+            placed = try prepare("SELECT key FROM entries ORDER BY key LIMIT 1 OFFSET ?")
+        }
+
+        deinit {
+            for statement in statements { sqlite3_finalize(statement) }
+            sqlite3_close(connection)
         }
 
         private func check(_ code: Int32) throws {
@@ -31,72 +65,133 @@
             }
         }
 
-        private func execute(_ text: String) throws {
-            try check(sqlite3_exec(connection, text, nil, nil, nil))
-        }
+        private func execute(_ text: String) throws { try check(sqlite3_exec(connection, text, nil, nil, nil)) }
 
         private func prepare(_ text: String) throws -> OpaquePointer? {
             var statement: OpaquePointer?
             try check(sqlite3_prepare_v2(connection, text, -1, &statement, nil))
+            statements.append(statement)
             return statement
         }
 
+        @inline(__always)
         private func bind(_ statement: OpaquePointer?, _ column: Int32, _ bytes: UnsafeRawBufferPointer) {
             // A nil destructor means that the bytes outlive the step.
             sqlite3_bind_blob(statement, column, bytes.baseAddress, Int32(bytes.count), nil)
         }
 
-        func write(_ entries: Entries, _ range: Range<Int>) throws {
+        private func writing(_ body: () throws -> Void) throws {
             try execute("BEGIN IMMEDIATE")
-            for index in range {
-                let code = entries.withKey(index) { key in
-                    entries.withValue(index) { value in
-                        bind(insert, 1, key)
-                        bind(insert, 2, value)
-                        return sqlite3_step(insert)
-                    }
-                }
-                try check(code)
-                sqlite3_reset(insert)
+            do {
+                try body()
+            } catch {
+                try execute("ROLLBACK")
+                throw error
             }
             try execute("COMMIT")
         }
 
-        func read(_ entries: Entries, _ order: [Int]) throws -> Int {
+        private func reading<Result>(_ body: () throws -> Result) throws -> Result {
             try execute("BEGIN")
-            var sum = 0
-            for index in order {
-                entries.withKey(index) { key in
-                    bind(select, 1, key)
-                    if sqlite3_step(select) == SQLITE_ROW, let blob = sqlite3_column_blob(select, 0) {
-                        sum &+= Int(blob.load(as: UInt8.self))
-                    }
-                }
-                sqlite3_reset(select)
-            }
+            let result = try body()
             try execute("COMMIT")
+            return result
+        }
+
+        func put(_ entries: Entries, _ order: ArraySlice<Int>) throws {
+            try writing {
+                for index in order {
+                    let code = entries.withKey(index) { key in
+                        entries.withValue(index) { value in
+                            bind(insert, 1, key)
+                            bind(insert, 2, value)
+                            return sqlite3_step(insert)
+                        }
+                    }
+                    try check(code)
+                    sqlite3_reset(insert)
+                }
+            }
+        }
+
+        func delete(_ entries: Entries, _ order: ArraySlice<Int>) throws {
+            try writing {
+                for index in order {
+                    let code = entries.withKey(index) { key in
+                        bind(remove, 1, key)
+                        return sqlite3_step(remove)
+                    }
+                    try check(code)
+                    sqlite3_reset(remove)
+                }
+            }
+        }
+
+        @inline(__always)
+        private func find(_ entries: Entries, _ index: Int, _ body: (UnsafeRawBufferPointer) -> Void) {
+            entries.withKey(index) { key in
+                bind(select, 1, key)
+                if sqlite3_step(select) == SQLITE_ROW {
+                    let blob = sqlite3_column_blob(select, 0)
+                    body(UnsafeRawBufferPointer(start: blob, count: Int(sqlite3_column_bytes(select, 0))))
+                }
+            }
+            sqlite3_reset(select)
+        }
+
+        func get(_ entries: Entries, _ order: ArraySlice<Int>) throws -> Int {
+            try reading {
+                var sum = 0
+                for index in order { find(entries, index) { sum &+= Int($0[0]) } }
+                return sum
+            }
+        }
+
+        func getEach(_ entries: Entries, _ order: ArraySlice<Int>) throws -> Int {
+            var sum = 0
+            for index in order { find(entries, index) { sum &+= Int($0[0]) } }
             return sum
         }
 
-        func scan() throws -> Int {
-            try steps(from: UnsafeRawBufferPointer(start: nil, count: 0), limit: Int.max)
+        func copy(_ entries: Entries, _ order: ArraySlice<Int>) throws -> Int {
+            try reading {
+                var sum = 0
+                withUnsafeTemporaryAllocation(byteCount: entries.valueSize, alignment: 8) { buffer in
+                    for index in order {
+                        find(entries, index) {
+                            buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0.prefix(buffer.count)))
+                        }
+                        sum &+= Int(buffer[buffer.count - 1])
+                    }
+                }
+                return sum
+            }
         }
 
-        func scan(_ entries: Entries, from starts: [Int], length: Int) throws -> Int {
-            try execute("BEGIN")
-            var bytes = 0
-            for start in starts { bytes += try entries.withKey(start) { try steps(from: $0, limit: length) } }
-            try execute("COMMIT")
-            return bytes
+        func scan(isReverse: Bool) throws -> Int {
+            sqlite3_bind_zeroblob(ascending, 1, 0)
+            return steps(isReverse ? descending : ascending, limit: Int.max)
         }
 
-        private func steps(from key: UnsafeRawBufferPointer, limit: Int) throws -> Int {
-            if key.isEmpty { sqlite3_bind_zeroblob(range, 1, 0) } else { bind(range, 1, key) }
-            defer { sqlite3_reset(range) }
+        func scan(_ entries: Entries, from starts: ArraySlice<Int>, length: Int) throws -> Int {
+            try reading {
+                var bytes = 0
+                for start in starts {
+                    bytes += entries.withKey(start) { key in
+                        bind(ascending, 1, key)
+                        return steps(ascending, limit: length)
+                    }
+                }
+                return bytes
+            }
+        }
+
+        private func steps(_ statement: OpaquePointer?, limit: Int) -> Int {
+            defer { sqlite3_reset(statement) }
             var bytes = 0
             var left = limit
-            while left > 0, sqlite3_step(range) == SQLITE_ROW {
-                bytes += Int(sqlite3_column_bytes(range, 0)) + Int(sqlite3_column_bytes(range, 1))
+            while left > 0, sqlite3_step(statement) == SQLITE_ROW {
+                bytes += Int(sqlite3_column_bytes(statement, 0)) + Int(sqlite3_column_bytes(statement, 1))
                 left -= 1
             }
             return bytes
@@ -114,9 +209,11 @@
             }
         }
 
-        func close() throws {
-            for statement in [insert, select, range, counting] { sqlite3_finalize(statement) }
-            sqlite3_close(connection)
+        func entry(at index: Int) throws -> Int {
+            defer { sqlite3_reset(placed) }
+            sqlite3_bind_int64(placed, 1, Int64(index))
+            try check(sqlite3_step(placed))
+            return Int(sqlite3_column_bytes(placed, 0))
         }
     }
 #endif

@@ -8,11 +8,18 @@ import Foundation
 final class BenchStore {
     let store: OpaquePointer?
     private var tree: hb_tree = 0
-    private var value = [UInt8](repeating: 7, count: 100)
+    private var value = [UInt8](repeating: 7, count: BenchStore.entryBytes - 16)
 
-    init(path: String) throws {
+    /// Of a key and a value.
+    static let entryBytes = 116
+
+    /// `checkpointBytes`: 0 for the default.
+    init(path: String, checkpointBytes: UInt64 = 0) throws {
+        var options = hb_options()
+        options.struct_size = MemoryLayout<hb_options>.size
+        options.checkpoint_bytes = checkpointBytes
         var store: OpaquePointer?
-        try Self.check(hb_open(path, nil, &store))
+        try Self.check(hb_open(path, &options, &store))
         self.store = store
         var transaction: OpaquePointer?
         try Self.check(hb_begin(store, UInt32(HB_WRITE), &transaction))
@@ -27,14 +34,14 @@ final class BenchStore {
     }
 
     /// Puts 100 bytes under each of the numbers' keys, in one transaction. Numbers that follow each other lie far
-    /// apart.
-    func put(_ numbers: some Sequence<Int>, durability: Int = HB_DURABLE_FULL) throws {
+    /// apart, unless `inOrder`.
+    func put(_ numbers: some Sequence<Int>, durability: Int = HB_DURABLE_FULL, inOrder: Bool = false) throws {
         var transaction: OpaquePointer?
         try Self.check(hb_begin(store, UInt32(HB_WRITE), &transaction))
         try Self.check(hb_durability(transaction, UInt32(durability)))
         for number in numbers {
             var random = SplitMix(state: UInt64(number))
-            let key = (random.next().bigEndian, UInt64(number).bigEndian)
+            let key = (inOrder ? 0 : random.next().bigEndian, UInt64(number).bigEndian)
             let code = withUnsafeBytes(of: key) { key in
                 value.withUnsafeBytes { value in
                     hb_put(
@@ -57,11 +64,4 @@ final class BenchStore {
     }
 
     func close() throws { try Self.check(hb_close(store)) }
-
-    /// Bytes that the process has caused to be written to the medium, as the system counts.
-    static var writtenBytes: UInt64 {
-        let text = (try? String(contentsOfFile: "/proc/self/io", encoding: .utf8)) ?? ""
-        let line = text.split(separator: "\n").first { $0.hasPrefix("write_bytes") }
-        return line?.split(separator: " ").last.flatMap { UInt64($0) } ?? 0
-    }
 }

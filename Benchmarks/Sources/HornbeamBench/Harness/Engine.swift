@@ -1,30 +1,82 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every engine must do to take part. All of them run the same workloads on the same entries, at the same
-// durability: a committed transaction survives power loss.
+// durability. An engine is one file; threads use it through sessions of their own.
 
-/// An ordered store under test. One per file; used by one thread.
-protocol Engine: AnyObject {
+/// How safe a committed transaction is.
+enum Durability: String, Sendable {
+    /// It survives power loss.
+    case full
+    /// It survives the end of the process.
+    case process
+}
+
+/// What a store is opened for.
+struct StoreSettings: Sendable {
+    var durability = Durability.full
+    var isCompressed = false
+}
+
+/// What an engine has, where not all of them have it.
+enum Feature: Sendable {
+    case append, getMany, counts, compression, manyWriters
+}
+
+/// An ordered store under test.
+protocol Engine: AnyObject, Sendable {
     static var name: String { get }
+    static var features: Set<Feature> { get }
 
-    /// Creates an empty store in `path` (a file, or a folder where the engine wants one).
-    init(path: String) throws
+    /// Opens the store at `path`, or creates it (a file, or a folder where the engine wants one).
+    init(path: String, settings: StoreSettings) throws
 
-    /// Puts the entries in one durable transaction.
-    func write(_ entries: Entries, _ range: Range<Int>) throws
+    /// For one thread, until the engine is closed.
+    func session() throws -> any Session
 
-    /// Looks up the keys of `order` in one snapshot; the sum of the first bytes of the values found.
-    func read(_ entries: Entries, _ order: [Int]) throws -> Int
+    /// Leaves a store that opens at once. All sessions have been let go.
+    func close() throws
+}
 
-    /// Reads all entries in key order; the number of bytes seen.
-    func scan() throws -> Int
+/// A thread's access to a store. Entries are named by their numbers in `entries`; the sums that reading gives only keep
+/// the compiler from leaving the reading out, and show that all engines read the same.
+protocol Session: AnyObject {
+    /// Puts the entries in one transaction.
+    func put(_ entries: Entries, _ order: ArraySlice<Int>) throws
 
-    /// Reads up to `length` entries from each start key; the number of bytes seen.
-    func scan(_ entries: Entries, from starts: [Int], length: Int) throws -> Int
+    /// Like `put`, for keys behind all others, ascending.
+    func append(_ entries: Entries, _ order: ArraySlice<Int>) throws
 
-    /// The number of entries in a range of keys.
+    /// Deletes the entries in one transaction.
+    func delete(_ entries: Entries, _ order: ArraySlice<Int>) throws
+
+    /// Looks up the keys in one snapshot; the sum of the first bytes of the values.
+    func get(_ entries: Entries, _ order: ArraySlice<Int>) throws -> Int
+
+    /// The same, a transaction for each.
+    func getEach(_ entries: Entries, _ order: ArraySlice<Int>) throws -> Int
+
+    /// The same in one snapshot, `batch` keys at once.
+    func getMany(_ entries: Entries, _ order: ArraySlice<Int>, batch: Int) throws -> Int
+
+    /// Copies the values out, as a program that keeps them would; the sum of their last bytes.
+    func copy(_ entries: Entries, _ order: ArraySlice<Int>) throws -> Int
+
+    /// Reads all entries; the number of bytes seen.
+    func scan(isReverse: Bool) throws -> Int
+
+    /// Reads up to `length` entries from each start; the number of bytes seen.
+    func scan(_ entries: Entries, from starts: ArraySlice<Int>, length: Int) throws -> Int
+
+    /// The number of entries from one key up to, and without, another.
     func count(from: [UInt8], to: [UInt8]) throws -> Int
 
-    func close() throws
+    /// The size of the key of the entry with so many before it.
+    func entry(at index: Int) throws -> Int
+}
+
+extension Session {
+    func append(_ entries: Entries, _ order: ArraySlice<Int>) throws { try put(entries, order) }
+
+    func getMany(_ entries: Entries, _ order: ArraySlice<Int>, batch: Int) throws -> Int { try get(entries, order) }
 }
 
 struct EngineError: Error, CustomStringConvertible {

@@ -1,53 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries of a run: fixed-size keys and values in one flat buffer, so that making them costs nothing while an
-// engine is measured.
+// The entries of a run, made before any clock starts: keys in one flat buffer, values as pieces of another, so that
+// making them costs nothing while an engine is measured.
 
-/// `count` entries of 16-byte keys and 100-byte values, reproducible from a seed.
-struct Entries {
-    static let keySize = 16
-    static let valueSize = 100
+import Foundation
 
+/// What keys look like.
+enum KeyKind: Sendable {
+    /// 16 random bytes.
+    case random
+    /// 16 bytes, ascending with the entry's number.
+    case ascending
+    /// A random integer as 8 bytes, big-endian.
+    case integer
+
+    var size: Int { self == .integer ? 8 : 16 }
+}
+
+/// `count` entries, reproducible from a seed.
+struct Entries: Sendable {
     let count: Int
+    let keySize: Int
+    let valueSize: Int
     private let keys: [UInt8]
     private let values: [UInt8]
+    private let lastStart: Int
 
-    init(count: Int, sorted: Bool, seed: UInt64) {
+    /// `text`: what values are pieces of; nil for bytes that don't compress.
+    init(count: Int, keys kind: KeyKind, valueSize: Int, text: [UInt8]? = nil, seed: UInt64) {
         self.count = count
+        self.valueSize = valueSize
+        keySize = kind.size
         var random = SplitMix(state: seed)
-        var numbers = (0..<count).map { _ in random.next() }
-        if sorted { numbers.sort() }
         var keys = [UInt8]()
-        keys.reserveCapacity(count * Self.keySize)
-        for number in numbers {
-            for half in [number, number &* 0x9E37_79B9_7F4A_7C15] {
-                withUnsafeBytes(of: half.bigEndian) { keys.append(contentsOf: $0) }
+        keys.reserveCapacity(count * kind.size)
+        for index in 0..<count {
+            var number = random.next()
+            // Ascending, and with gaps that a later insert could fill.
+            if kind == .ascending { number = UInt64(index) << 20 | number >> 44 }
+            withUnsafeBytes(of: number.bigEndian) { keys.append(contentsOf: $0) }
+            if kind.size > 8 {
+                withUnsafeBytes(of: (number &* 0x9E37_79B9_7F4A_7C15).bigEndian) { keys.append(contentsOf: $0) }
             }
         }
         self.keys = keys
-        values = (0..<Self.valueSize + 4096).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        let wanted = valueSize + 65_536
+        if let text {
+            var repeated = text
+            while repeated.count < wanted { repeated += text }
+            values = repeated
+        } else {
+            values = (0..<(wanted + 7) / 8).flatMap { _ in withUnsafeBytes(of: random.next()) { Array($0) } }
+        }
+        lastStart = values.count - valueSize
     }
 
     @inline(__always)
     func withKey<Result>(_ index: Int, _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try keys.withUnsafeBytes { all in
-            try body(UnsafeRawBufferPointer(rebasing: all[index * Self.keySize..<(index + 1) * Self.keySize]))
+            try body(UnsafeRawBufferPointer(rebasing: all[index * keySize..<(index + 1) * keySize]))
         }
     }
 
     @inline(__always)
     func withValue<Result>(_ index: Int, _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try values.withUnsafeBytes { all in
-            let start = index & 4095
-            return try body(UnsafeRawBufferPointer(rebasing: all[start..<start + Self.valueSize]))
+            let start = (index &* 8_191) % (lastStart + 1)
+            return try body(UnsafeRawBufferPointer(rebasing: all[start..<start + valueSize]))
         }
     }
 
-    func key(_ index: Int) -> [UInt8] {
-        withKey(index) { Array($0) }
-    }
+    func key(_ index: Int) -> [UInt8] { withKey(index) { Array($0) } }
+
+    /// Bytes of all keys and values.
+    var bytes: Int { count * (keySize + valueSize) }
 }
 
-/// A small, fast, seeded generator.
+/// A small, fast, seeded generator (Steele, Lea and Flood's SplitMix64).
 struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 
@@ -57,5 +85,37 @@ struct SplitMix: RandomNumberGenerator {
         z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
         z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
         return z ^ (z >> 31)
+    }
+}
+
+/// Numbers below `count` with the skew of YCSB: number r's share is proportional to 1 / (r + 1)^0.99, spread over all
+/// numbers (Gray et al., "Quickly generating billion-record synthetic databases").
+struct Zipf {
+    private let count: Int
+    private let theta = 0.99
+    private let zeta: Double
+    private let eta: Double
+
+    init(count: Int) {
+        self.count = count
+        var zeta = 0.0
+        for rank in 1...max(1, count) { zeta += 1 / pow(Double(rank), theta) }
+        self.zeta = zeta
+        let two = 1 + 1 / pow(2, theta)
+        eta = (1 - pow(2.0 / Double(count), 1 - theta)) / (1 - two / zeta)
+    }
+
+    /// A rank, the most popular being 0.
+    func rank(_ random: inout SplitMix) -> Int {
+        let uniform = Double.random(in: 0..<1, using: &random)
+        let share = uniform * zeta
+        if share < 1 { return 0 }
+        if share < 1 + pow(0.5, theta) { return min(1, count - 1) }
+        return min(count - 1, Int(Double(count) * pow(eta * uniform - eta + 1, 1 / (1 - theta))))
+    }
+
+    /// The number of an entry; popular ones lie anywhere.
+    func next(_ random: inout SplitMix) -> Int {
+        Int(UInt64(rank(&random)) &* 0x9E37_79B9_7F4A_7C15 % UInt64(count))
     }
 }

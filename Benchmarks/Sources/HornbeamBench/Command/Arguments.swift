@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Options of the form `--name value`, `--name=value` or `--name`, and words without a name.
+struct Arguments {
+    private(set) var words: [String] = []
+    private var options: [String: String] = [:]
+
+    /// `flags` take no value. Refuses what is in neither list.
+    init(_ arguments: [String], options known: Set<String>, flags: Set<String> = []) throws {
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            guard argument.hasPrefix("--") else {
+                words.append(argument)
+                continue
+            }
+            let parts = argument.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let name = String(parts[0])
+            if flags.contains(name) {
+                options[name] = ""
+            } else if known.contains(name) {
+                guard let value = parts.count > 1 ? String(parts[1]) : rest.popFirst() else {
+                    throw EngineError("--\(name) needs a value")
+                }
+                options[name] = value
+            } else {
+                throw EngineError("there is no option --\(name): see hornbeam-bench help")
+            }
+        }
+    }
+
+    func has(_ flag: String) -> Bool { options[flag] != nil }
+
+    func text(_ name: String) -> String? { options[name] }
+
+    func number(_ name: String, _ standard: Int) throws -> Int {
+        guard let text = options[name] else { return standard }
+        guard let number = Int(text), number >= 0 else { throw EngineError("--\(name) needs a number, not \(text)") }
+        return number
+    }
+
+    /// A list with commas.
+    func list(_ name: String) -> [String] {
+        options[name]?.split(separator: ",").map(String.init) ?? []
+    }
+}

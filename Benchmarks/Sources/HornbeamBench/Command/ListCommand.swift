@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+enum ListCommand {
+    static func run() {
+        print("engines in this build: \(allEngines.map { $0.name }.joined(separator: ", "))\n")
+        for scenario in allScenarios {
+            print(scenario.name)
+            print(
+                aligned(scenario.workloads.map { ["  " + $0.name] }).split(separator: "\n").enumerated().map {
+                    index, name in
+                    "\(name)  \(scenario.workloads[index].summary)"
+                }.joined(separator: "\n"))
+        }
+    }
+}

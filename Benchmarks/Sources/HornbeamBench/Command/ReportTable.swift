@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+extension Report {
+    /// A line for each workload: Hornbeam's median, and how many times faster it is than each peer.
+    var table: String {
+        let peers = engines.filter { $0 != HornbeamEngine.name }
+        var rows: [[String]] = [
+            ["workload", "hornbeam/s", "±"] + peers.flatMap { ["\($0)/s", "×"] }
+                + ["p50", "p99", "p99.9", "disk", "written/op", "memory", "allocs/op"]
+        ]
+        for workload in workloads {
+            guard let ours = speed(workload, HornbeamEngine.name) else { continue }
+            var row = [workload, number(ours.median), percent(ours.spread)]
+            for peer in peers {
+                let theirs = speed(workload, peer)
+                row.append(theirs.map { number($0.median) } ?? "–")
+                row.append(theirs.map { String(format: "%.2f", ours.median / $0.median) } ?? "–")
+            }
+            row += details(figures(workload, HornbeamEngine.name).last)
+            rows.append(row)
+        }
+        return
+            "\(count) entries, seed \(seed), medians of \(rounds) rounds; ×: how many times faster Hornbeam is; "
+            + "from p50 on: Hornbeam's last round\n" + aligned(rows)
+    }
+
+    private func details(_ figure: Figure?) -> [String] {
+        guard let figure else { return [] }
+        let operations = Double(max(1, figure.operations))
+        return [
+            time(figure.latency?.p50), time(figure.latency?.p99), time(figure.latency?.p999), size(figure.diskBytes),
+            size(Int(Double(figure.writtenBytes) / operations)), size(figure.anonymousBytes),
+            String(format: "%.2f", Double(figure.allocations) / operations),
+        ]
+    }
+
+    private func number(_ value: Double) -> String {
+        switch value {
+        case 1e7...: String(format: "%.1fM", value / 1e6)
+        case 1e6...: String(format: "%.2fM", value / 1e6)
+        case 1e4...: String(format: "%.0fk", value / 1e3)
+        default: String(format: "%.0f", value)
+        }
+    }
+
+    private func percent(_ share: Double) -> String { String(format: "%.0f%%", share * 100) }
+
+    private func time(_ nanoseconds: UInt64?) -> String {
+        guard let nanoseconds else { return "–" }
+        return nanoseconds < 10_000
+            ? "\(nanoseconds) ns"
+            : nanoseconds < 10_000_000 ? "\(nanoseconds / 1_000) µs" : "\(nanoseconds / 1_000_000) ms"
+    }
+
+    private func size(_ bytes: Int) -> String {
+        bytes < 10_000 ? "\(bytes) B" : bytes < 10_000_000 ? "\(bytes / 1_000) kB" : "\(bytes / 1_000_000) MB"
+    }
+}
+
+/// Columns side by side, the first to the left, the others to the right.
+func aligned(_ rows: [[String]]) -> String {
+    let columns = rows.map(\.count).max() ?? 0
+    let widths = (0..<columns).map { column in rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0 }
+    return rows.map { row in
+        row.enumerated().map { column, cell in
+            let padding = String(repeating: " ", count: widths[column] - cell.count)
+            return column == 0 ? cell + padding : padding + cell
+        }.joined(separator: "  ")
+    }.joined(separator: "\n")
+}

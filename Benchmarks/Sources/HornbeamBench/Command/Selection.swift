@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a run measures.
+struct Selection {
+    let engines: [any Engine.Type]
+    let scenarios: [(scenario: Scenario, workloads: [Workload])]
+    let count: Int
+    let seed: UInt64
+    let rounds: Int
+
+    static let options: Set<String> = ["engine", "workload", "n", "seed", "runs"]
+
+    init(_ arguments: Arguments) throws {
+        let names = arguments.list("engine")
+        for name in names where !allEngines.contains(where: { $0.name == name }) {
+            throw EngineError("there is no engine \(name) in this build: \(allEngines.map { $0.name })")
+        }
+        engines = allEngines.filter { names.isEmpty || names.contains($0.name) }
+        let wanted = arguments.list("workload")
+        let known = allScenarios.flatMap { $0.workloads.map(\.name) }
+        for name in wanted where !known.contains(name) && !allScenarios.contains(where: { $0.name == name }) {
+            throw EngineError("there is no workload \(name): see hornbeam-bench list")
+        }
+        scenarios = allScenarios.compactMap { scenario in
+            let workloads = scenario.workloads.filter {
+                wanted.isEmpty || wanted.contains($0.name) || wanted.contains(scenario.name)
+            }
+            return workloads.isEmpty ? nil : (scenario, workloads)
+        }
+        count = max(100, try arguments.number("n", 1_000_000))
+        seed = UInt64(try arguments.number("seed", 1))
+        rounds = max(1, try arguments.number("runs", 3))
+    }
+}

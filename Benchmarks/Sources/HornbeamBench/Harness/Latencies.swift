@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Nanoseconds of the clock that neither jumps nor stops.
+@inline(__always)
+func nanoseconds() -> UInt64 {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+}
+
+/// Times of single operations.
+struct Latencies {
+    private(set) var all: [UInt64] = []
+
+    @inline(__always)
+    mutating func time(_ body: () throws -> Void) rethrows {
+        let start = nanoseconds()
+        try body()
+        all.append(nanoseconds() - start)
+    }
+
+    mutating func add(_ others: Latencies) { all += others.all }
+
+    /// Median, 99 % and 99.9 %; nil if nothing was timed.
+    var summary: LatencySummary? {
+        guard !all.isEmpty else { return nil }
+        let sorted = all.sorted()
+        func part(_ share: Double) -> UInt64 { sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))] }
+        return LatencySummary(p50: part(0.5), p99: part(0.99), p999: part(0.999), most: part(1))
+    }
+}
+
+/// In nanoseconds.
+struct LatencySummary: Codable, Sendable {
+    var p50: UInt64
+    var p99: UInt64
+    var p999: UInt64
+    var most: UInt64
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store that was loaded in order.
+
+func sortedScenario(_ run: Run) throws {
+    let entries = Entries(count: run.count, keys: .ascending, valueSize: 100, seed: run.seed)
+    let order = Array(0..<run.count)
+    let store = try run.open()
+    try withSession(of: store) { session in
+        try run.change("load-seq", run.count) { _ in try session.put(entries, order[...]) }
+        try run.look("scan-full", run.count) { _ in try expect(session.scan(isReverse: false), entries.bytes) }
+        try run.look("scan-reverse", run.count) { _ in try expect(session.scan(isReverse: true), entries.bytes) }
+        let lower = entries.key(run.count / 4)
+        let upper = entries.key(run.count / 4 * 3)
+        // Engines that keep no counts walk, and can't be asked often.
+        let rounds = run.has(.counts) ? 10_000 : 5
+        try run.look("count-half", rounds) { latencies in
+            for _ in 0..<rounds {
+                try latencies.time {
+                    try expect(session.count(from: lower, to: upper), run.count / 4 * 3 - run.count / 4)
+                }
+            }
+        }
+        try run.look("entry-at", rounds) { latencies in
+            for _ in 0..<rounds { try latencies.time { _ = try session.entry(at: run.count / 2) } }
+        }
+    }
+    try store.close()
+}
+
+func appendScenario(_ run: Run) throws {
+    let entries = Entries(count: run.count, keys: .ascending, valueSize: 100, seed: run.seed)
+    let order = Array(0..<run.count)
+    let store = try run.open()
+    try withSession(of: store) { session in
+        try run.change("append", run.count) { _ in
+            try inBatches(order, of: 10_000) { try session.append(entries, $0) }
+        }
+    }
+    try store.close()
+}
+
+/// A session that has gone when this returns: an engine can't be closed before.
+func withSession(of store: any Engine, _ body: (any Session) throws -> Void) throws {
+    let session = try store.session()
+    try body(session)
+}
+
+func inBatches(_ order: [Int], of size: Int, _ body: (ArraySlice<Int>) throws -> Void) rethrows {
+    for start in stride(from: 0, to: order.count, by: size) { try body(order[start..<min(start + size, order.count)]) }
+}
+
+/// An engine that reads something else than was written has no figures.
+func expect(_ found: Int, _ expected: Int) throws {
+    guard found == expected else { throw EngineError("read \(found), expected \(expected)") }
+}
