@@ -64,7 +64,7 @@ package final class Transaction {
     package func get(_ tree: TreeID, _ key: Bytes) throws(StorageError) -> Bytes? {
         let open = try opened(tree)
         do throws(StorageError) {
-            let value = try open.pointee.root.get(key, in: view)
+            let value = try open.pointee.root.get(key, of: open.pointee.number, in: view)
             try view.checkIsWhole()
             return value
         } catch {
@@ -80,7 +80,7 @@ package final class Transaction {
         values.reserveCapacity(keys.count)
         let open = try opened(tree)
         do throws(StorageError) {
-            try open.pointee.root.getMany(keys, in: view) { values.append($0) }
+            try open.pointee.root.getMany(keys, of: open.pointee.number, in: view) { values.append($0) }
         } catch {
             throw named(error, open)
         }
@@ -94,7 +94,7 @@ package final class Transaction {
     package func count(_ tree: TreeID, from: Bytes, to: Bytes) throws(StorageError) -> UInt64 {
         let open = try opened(tree)
         do throws(StorageError) {
-            return try open.pointee.root.count(from: from, to: to, in: view)
+            return try open.pointee.root.count(from: from, to: to, of: open.pointee.number, in: view)
         } catch {
             throw named(error, open)
         }
@@ -185,7 +185,7 @@ package final class Transaction {
         let catalogue = try catalogue()
         do throws(StorageError) {
             let found = try name.withBytes { (key) throws(StorageError) in
-                try catalogue.pointee.root.get(key, in: view)
+                try catalogue.pointee.root.get(key, of: 0, in: view)
             }
             guard let found else { return nil }
             return try CatalogueRecord(found, transaction: view.transaction)
