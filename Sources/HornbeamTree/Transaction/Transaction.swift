@@ -22,6 +22,8 @@ package final class Transaction {
     let names: TreeNames
     /// Longest key of this store, in bytes.
     let maximumKey: Int
+    /// Longest name of a tree, in bytes.
+    let maximumName: Int
     let trees = OpenTrees()
     /// Savepoints that can be gone back to, the oldest first.
     var savepoints: [SavedTransaction] = []
@@ -43,6 +45,7 @@ package final class Transaction {
         self.names = names
         self.durability = durability
         maximumKey = NodeLayout.maximumKey(pageSize: view.pageSize)
+        maximumName = CatalogueRecord.maximumName(pageSize: view.pageSize)
         nextTree = view.root.nextTree
     }
 
@@ -117,8 +120,8 @@ package final class Transaction {
     ) throws(StorageError) -> TreeID? {
         let bytes = Array(name.utf8)
         guard !bytes.isEmpty else { throw .invalid("a tree needs a name") }
-        guard bytes.count <= maximumKey else {
-            throw .tooLarge(what: "tree name", size: bytes.count, limit: maximumKey)
+        guard bytes.count <= maximumName else {
+            throw .tooLarge(what: "tree name", size: bytes.count, limit: maximumName)
         }
         if let record = try catalogueRecord(bytes) {
             let open = try open(record, bytes)
