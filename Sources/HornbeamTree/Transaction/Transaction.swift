@@ -252,9 +252,16 @@ package final class Transaction {
     }
 
     /// Durable as configured when it returns; ends the transaction, always.
-    package func commit() throws(StorageError) {
+    package func commit() throws(StorageError) { try beginCommit().wait() }
+
+    /// The first part of `commit`: ends the transaction, always, and lets the next one begin, which builds on this one.
+    /// Durable and visible once `wait` has returned.
+    package func beginCommit() throws(StorageError) -> CommitInFlight {
         try ensureOpen()
-        guard let writer else { return abort() }
+        guard let writer else {
+            abort()
+            return .done
+        }
         do throws(StorageError) {
             if let failure { throw failure }
             try storeRoots()
@@ -264,7 +271,7 @@ package final class Transaction {
         }
         let redo = writer.memory.redo.bytes
         close()
-        try writer.pages.commit(redo: redo, durability: durability)
+        return try writer.pages.beginCommit(redo: redo, durability: durability)
     }
 
     /// Ends a read, or discards a write. Without effect when the transaction has ended.
