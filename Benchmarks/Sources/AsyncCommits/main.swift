@@ -41,5 +41,6 @@ func measure(tasks: Int, seconds: Double) async throws -> Double {
 
 let seconds = CommandLine.arguments.count > 1 ? Double(CommandLine.arguments[1]) ?? 3 : 3
 for tasks in [1, 8, 64] {
-    print("\(tasks) tasks: \(Int(try await measure(tasks: tasks, seconds: seconds))) commits a second")
+    let rate = try await measure(tasks: tasks, seconds: seconds)
+    print("\(tasks) tasks: \(Int(rate)) commits a second")
 }

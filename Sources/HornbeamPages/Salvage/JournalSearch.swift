@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looks for the journal's records in a damaged file, wherever they lie: each names its ring, the generation and the
-// record before it, so that neither a header nor the ring's place is needed to tell what follows what. Trusts no byte: a
-// record counts only with its checksum.
+// record before it, so that neither a header nor the ring's place is needed to tell what follows what. Trusts no byte:
+// a record counts only with its checksum.
 
 /// What is whole of a file's journals, the present one's and former ones'.
 struct JournalSearch {

@@ -40,7 +40,8 @@ struct SalvageWriter {
         report.trees.append(entry)
     }
 
-    /// Makes a tree with all that can be kept of its options: of a reduction that is not built in only the name is known.
+    /// Makes a tree with all that can be kept of its options: of a reduction that is not built in only the name is
+    /// known.
     private func create(
         _ name: String, _ options: StoredOptions, _ entry: inout SalvageReport.Tree
     ) throws(StorageError) -> TreeID {

@@ -242,6 +242,32 @@ struct SalvageTests {
         #expect(isPart(trees, report, of: model, isComplete: false))
     }
 
+    @Test("follows the journal into a ring that is newer than the header", .seeded)
+    func newerRing() throws {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: SparseStore.options)
+        var model = SparseStore()
+        try model.fill(store, count: 40)
+        try store.checkpoint()
+        let older = try #require(disk.killedImage())
+        var commits = 0
+        let rings = { disk.operations.count { $0 == .sync } }
+        let syncs = rings()
+        // The checkpoint that comes of a journal that is half full takes a ring of twice the size.
+        while rings() == syncs {
+            try model.change(store)
+            commits += 1
+        }
+        for _ in 0..<2 { try model.change(store) }
+        #expect(store.pageStatistics.journalCapacityBytes == 2 << 20)
+        var image = try #require(disk.killedImage())
+        image.replaceSubrange(4096..<8192, with: older[4096..<8192])
+        image[300] ^= 1
+        let (report, trees) = try salvage(image)
+        #expect(report.commits == commits + 2)
+        #expect(isPart(trees, report, of: model, isComplete: false))
+    }
+
     @Test("keeps built-in reductions, and names those that it can't")
     func reductions() throws {
         let sum = Reduction.sum(of: Int64.self, at: 3)
