@@ -170,7 +170,8 @@ package final class PageStore: @unchecked Sendable {
     // MARK: Closing
 
     /// Checkpoints, ends the store's thread and releases the file. `.busy` while transactions are open; then nothing
-    /// has happened. After any other error the file is released all the same, and what is in the journal will be recovered.
+    /// has happened. After any other error the file is released all the same, and what is in the journal will be
+    /// recovered.
     package func close() throws(StorageError) {
         try checkProcess()
         if let follower, !follower.isIdle { throw .busy("read transactions are open") }
