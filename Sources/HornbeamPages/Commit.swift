@@ -5,6 +5,33 @@
 
 import Synchronization
 
+/// A commit that has given the writer's turn back and is not known to be durable yet. Any thread may wait for it, and
+/// somebody should: nobody else tells what became of it, and it may stay pending until the next commit.
+package struct CommitInFlight: Sendable {
+    enum Rest {
+        /// It is as durable as was asked, or there was nothing to do.
+        case nothing
+        case own(PendingCommit)
+        /// It changed nothing: earlier commits are to be this durable.
+        case earlier(Durability)
+    }
+
+    let store: PageStore?
+    let rest: Rest
+
+    /// The end of what changed nothing and asked for nothing.
+    package static var done: CommitInFlight { CommitInFlight(store: nil, rest: .nothing) }
+
+    /// Returns once the commit is as durable as was asked, and visible. Throws if it fell: then nothing of it is there.
+    package func wait() throws(StorageError) {
+        switch rest {
+        case .nothing: return
+        case .own(let commit): try store?.complete(commit)
+        case .earlier(let durability): try store?.makeDurable(durability)
+        }
+    }
+}
+
 extension PageStore {
     /// The part of a commit that needs the turn. After it the caller ends the writer, gives the turn and calls
     /// `complete`; nil: the commit is visible already. After an error the caller aborts: nothing has happened.

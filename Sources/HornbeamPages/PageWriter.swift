@@ -225,6 +225,12 @@ package final class PageWriter {
     /// commits by a checkpoint. One without changes makes earlier commits as durable. Ends the writer, always. When it
     /// throws, nothing of the transaction is visible; after `.failed` the outcome is known once the store was reopened.
     package func commit(redo: Bytes?, durability: Durability) throws(StorageError) {
+        try beginCommit(redo: redo, durability: durability).wait()
+    }
+
+    /// The first part of `commit`: ends the writer and gives the turn to the next one, which builds on this
+    /// transaction though it is neither durable nor visible before `wait` has returned.
+    package func beginCommit(redo: Bytes?, durability: Durability) throws(StorageError) -> CommitInFlight {
         guard isOpen else { throw .invalid("the transaction has ended") }
         do throws(StorageError) {
             try store.checkProcess()
@@ -235,9 +241,10 @@ package final class PageWriter {
         }
         guard hasChanges else {
             abort()
-            return try store.makeDurable(durability)
+            return CommitInFlight(store: store, rest: .earlier(durability))
         }
-        if let commit = try enter(redo: redo, durability: durability) { try store.complete(commit) }
+        let commit = try enter(redo: redo, durability: durability)
+        return CommitInFlight(store: store, rest: commit.map { .own($0) } ?? .nothing)
     }
 
     /// The part of a commit that needs the turn, which it gives to the next: the caller goes on with

@@ -38,6 +38,7 @@ struct TreeCheck {
         var records: [(name: [UInt8], value: [UInt8])] = []
         walk("catalogue", top, longValues: 0) { (leaf, index) in
             let cell = leaf.cell(index)
+            // Records are never so long: one that is a long value is told as one without bytes.
             records.append((leaf.keyBytes(index), cell.isLong ? [] : Array(cell.valueBytes)))
         }
         for record in records { checkTree(record.name, record.value, nextTree: root.nextTree) }

@@ -81,6 +81,50 @@ struct CorruptionTests {
         #expect(refused > 20)
     }
 
+    @Test("A leaf of another tree in its place is told at every look, also by who reads it second")
+    func foreignLeaf() throws {
+        let (_, image, _) = try makeStore()
+        let file = try DamagedFile(file: try SimulatedDisk(image: image))
+        let leaves = usedSectors(image).filter { sector in
+            image[sector * 4096 + PageLayout.kind] == PageKind.leaf.code && sector > 3
+                && file.standing(of: UInt64(sector), sectors: 1) == .current
+        }
+        func tree(_ leaf: Int) -> UInt8 { image[leaf * 4096 + NodeLayout.stamp] }
+        var damaged = image
+        // As if the place had been taken in turn by two trees of one transaction, and the second write was lost.
+        for leaf in leaves where tree(leaf) == 1 {
+            damaged[leaf * 4096 + NodeLayout.stamp] = 2
+            damaged[leaf * 4096..<leaf * 4096 + 4096].withUnsafeMutableBytes { page in
+                PageHeader.seal(page, number: UInt64(leaf))
+            }
+        }
+        let store = try TreeStore.open(file: try SimulatedDisk(image: damaged))
+        for _ in 0..<2 {
+            let read = try store.beginRead()
+            let tree = try #require(try read.tree(Self.names[0]))
+            let words = "it is marked as a node of tree number 2"
+            func isTold(_ error: any Error) -> Bool { "\(error)".contains(words) && "\(error)".contains("“one”") }
+            #expect(performing: { try read.get(tree, [5, 5, 5]) }, throws: isTold)
+            #expect(performing: { try read.valueReader(tree, [5]) }, throws: isTold)
+            #expect(performing: { try read.count(tree, from: [5], to: []) }, throws: isTold)
+            #expect(performing: { try [UInt8]([5]).withBytes { try read.getMany(tree, [$0]) } }, throws: isTold)
+            for move in 0..<4 {
+                var cursor = try read.cursor(tree)
+                #expect(
+                    performing: {
+                        switch move {
+                        case 0: _ = try cursor.next()
+                        case 1: _ = try cursor.seekLast([9])
+                        case 2: _ = try cursor.seek(index: 3)
+                        default: _ = try cursor.seek([5])
+                        }
+                    }, throws: isTold)
+            }
+            #expect(try read.contents(try #require(try read.tree(Self.names[1]))).count > 0)
+            read.abort()
+        }
+    }
+
     @Test("Pages forged under valid checksums are refused or harmless, to reads, changes and check", .seeded)
     func forged() throws {
         let (_, image, _) = try makeStore()

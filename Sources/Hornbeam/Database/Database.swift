@@ -14,6 +14,9 @@ public final class Database: Sendable {
     // Asynchronous transactions run here, so that a waiting writer never holds up a thread of the cooperative pool.
     private let readers = DispatchQueue(label: "hornbeam.readers", attributes: .concurrent)
     private let writer = DispatchQueue(label: "hornbeam.writer")
+    // Here the medium is waited for, commit by commit in their order, while `writer` runs the next closures: what has
+    // been committed by the time that one wait is over shares the next write-through.
+    private let commits = DispatchQueue(label: "hornbeam.commits")
 
     /// Opens the database in the file at `path`, and makes it if there is none.
     ///
@@ -40,7 +43,7 @@ public final class Database: Sendable {
         try Database(try ModelSet(models), isReadOnly: false) { () throws(StorageError) in try TreeStore.inMemory() }
     }
 
-    private init(
+    init(
         _ models: ModelSet, isReadOnly: Bool, open: () throws(StorageError) -> TreeStore
     ) throws {
         do {
@@ -122,6 +125,15 @@ public final class Database: Sendable {
     private func run<Result>(
         _ durability: Durability?, _ body: (inout Context) throws -> Result
     ) throws -> Result {
+        let (result, commit) = try begin(durability, body)
+        try engine { () throws(StorageError) in try commit.wait() }
+        return result
+    }
+
+    /// Runs `body` and commits, but for the wait until the commit is durable.
+    private func begin<Result>(
+        _ durability: Durability?, _ body: (inout Context) throws -> Result
+    ) throws -> (Result, CommitInFlight) {
         do {
             let transaction = try store.beginWrite()
             if let durability { transaction.durability = durability.engine }
@@ -131,8 +143,7 @@ public final class Database: Sendable {
             do {
                 var context = Context(session)
                 let result = try body(&context)
-                try entities.commit()
-                return result
+                return (result, try entities.beginCommit())
             } catch {
                 // Without effect if the commit itself failed: the transaction has ended then.
                 transaction.abort()
@@ -152,7 +163,8 @@ public final class Database: Sendable {
         }
     }
 
-    /// The same without blocking the caller's thread.
+    /// The same without blocking the caller's thread. Closures of concurrent calls run one after the other; those whose
+    /// commits are due at the same time share one write to the medium.
     public func write<Result: Sendable>(
         _ body: @escaping @Sendable (inout Context) throws -> Result
     ) async throws -> Result {
@@ -170,7 +182,20 @@ public final class Database: Sendable {
         _ durability: Durability?, _ body: @escaping @Sendable (inout Context) throws -> Result
     ) async throws -> Result {
         try await withCheckedThrowingContinuation { continuation in
-            writer.async { continuation.resume(with: Swift.Result { try self.run(durability, body) }) }
+            writer.async {
+                do {
+                    let (result, commit) = try self.begin(durability, body)
+                    self.commits.async {
+                        continuation.resume(
+                            with: Swift.Result {
+                                try self.engine { () throws(StorageError) in try commit.wait() }
+                                return result
+                            })
+                    }
+                } catch {
+                    continuation.resume(throwing: error)
+                }
+            }
         }
     }
 

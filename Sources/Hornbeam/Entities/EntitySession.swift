@@ -2,6 +2,7 @@
 // One transaction seen through the schema: the way from type names to stores and edges. Holds what a write transaction
 // gathers before its commit (counters of row ids, buffered postings); `flush` must come before the commit.
 
+import HornbeamPages
 package import HornbeamTree
 
 /// Belongs to one thread at a time, as its transaction does.
@@ -63,13 +64,16 @@ package final class EntitySession {
     }
 
     /// Flushes and commits. The transaction has ended afterwards, also after a failure.
-    package func commit() throws {
+    package func commit() throws { try beginCommit().wait() }
+
+    /// The same, up to where only the medium is to be waited for.
+    func beginCommit() throws -> CommitInFlight {
         do {
             try flush()
         } catch {
             transaction.abort()
             throw error
         }
-        try transaction.commit()
+        return try transaction.beginCommit()
     }
 }

@@ -78,7 +78,10 @@ struct JournalReader {
     private func record(at position: UInt64, limit: UInt64) throws(StorageError) -> JournalRecord? {
         let offset = (ring.first + position) << FileFormat.sectorShift
         guard let start = try file.bytes(at: offset, count: FileFormat.sectorSize).baseAddress else { return nil }
-        return JournalRecord(reading: start, generation: header.generation, limit: limit)
+        guard let record = JournalRecord(reading: start), record.generation == header.generation,
+            record.sectors <= limit
+        else { return nil }
+        return record
     }
 
     private func isWhole(_ record: JournalRecord, at position: UInt64) throws(StorageError) -> Bool {

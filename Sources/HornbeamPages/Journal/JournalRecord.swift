@@ -11,7 +11,8 @@
 //       32    8  newest transaction known durable when this was written
 //       40    8  checksum of the record before it; of the first record, the generation
 //       48    8  checksum: XXH3-64 of the payload, seeded with that of this header (this field taken as zero)
-//       56    8  zero
+//       56    4  first sector of the ring  } for whoever finds the record
+//       60    4  sectors of the ring       } without a header that tells
 //       64       payload
 
 struct JournalRecord: Equatable {
@@ -21,6 +22,8 @@ struct JournalRecord: Equatable {
     var durable: UInt64
     var previous: UInt64
     var checksum: UInt64 = 0
+    /// Where it lies. Not used where a header tells.
+    var ring: JournalRing
 
     static var headerSize: Int { 64 }
     static var magic: UInt32 { 0x524A_4248 }
@@ -57,6 +60,8 @@ struct JournalRecord: Equatable {
                 bytes.set(transaction, at: 24)
                 bytes.set(durable, at: 32)
                 bytes.set(previous, at: 40)
+                bytes.set(UInt32(truncatingIfNeeded: ring.first), at: 56)
+                bytes.set(UInt32(truncatingIfNeeded: ring.count), at: 60)
             }
             return body(buffer)
         }
@@ -74,17 +79,16 @@ struct JournalRecord: Equatable {
 }
 
 extension JournalRecord {
-    /// Reads a header (`headerSize` bytes); nil if it is none of this generation or its size is beyond `limit` sectors.
-    /// Says nothing of the payload: see `isWhole`.
-    init?(reading header: UnsafeRawPointer, generation: UInt64, limit: UInt64) {
-        guard header.u32(0) == Self.magic, header.u32(4) == Self.version, header.u64(16) == generation else {
-            return nil
-        }
+    /// Reads a header (`headerSize` bytes); nil if it is none. Says nothing of the payload: see `isWhole`.
+    init?(reading header: UnsafeRawPointer) {
         let size = header.u64(8)
-        guard size <= limit << FileFormat.sectorShift, Self.sectors(payload: Int(size)) <= limit else { return nil }
+        guard header.u32(0) == Self.magic, header.u32(4) == Self.version,
+            size < FileFormat.maximumJournalSectors << FileFormat.sectorShift,
+            header.u64(24) < FileFormat.maximumNumber
+        else { return nil }
         self.init(
-            payloadSize: Int(size), generation: generation, transaction: header.u64(24), durable: header.u64(32),
-            previous: header.u64(40), checksum: header.u64(48))
-        guard header.u64(56) == 0, transaction < FileFormat.maximumNumber else { return nil }
+            payloadSize: Int(size), generation: header.u64(16), transaction: header.u64(24), durable: header.u64(32),
+            previous: header.u64(40), checksum: header.u64(48),
+            ring: JournalRing(first: UInt64(header.u32(56)), count: UInt64(header.u32(60))))
     }
 }

@@ -81,7 +81,7 @@ struct JournalWriter {
         precondition(fits(payload: payload.count), "the record must fit in the ring")
         let record = JournalRecord(
             payloadSize: payload.count, generation: generation, transaction: transaction, durable: durable,
-            previous: end.previous)
+            previous: end.previous, ring: ring)
         end.previous = record.append(payload: payload, to: &kept)
         end.position += record.sectors
         end.transaction = transaction

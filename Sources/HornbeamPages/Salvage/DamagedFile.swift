@@ -22,7 +22,10 @@ package final class DamagedFile {
     package private(set) var notes: [String] = []
     private let file: any StoreFile
     private let header: HeaderSlot?
+    /// Whether both slots say the same: then the journal is where they say.
+    private let isHeaderSure: Bool
     private var space: SpaceMap
+    private lazy var commits = findCommits()
     /// Of each space map page, whether it could be read.
     private var isMapKnown: [Bool] = []
 
@@ -39,7 +42,10 @@ package final class DamagedFile {
         self.file = file
         path = file.path
         sectorCount = try file.size() >> FileFormat.sectorShift
-        header = try Self.readHeader(file, sectorCount)
+        let slots = try Self.readHeaders(file, sectorCount)
+        // The newest; its places are looked at when they are used.
+        header = slots.max { $0.checkpoint < $1.checkpoint }
+        isHeaderSure = slots.count == FileFormat.headerSlotCount && slots.allSatisfy { $0 == slots.first }
         if let header {
             pageSize = Int(header.pageSize)
         } else {
@@ -51,7 +57,7 @@ package final class DamagedFile {
         space = SpaceMap(pageSize: pageSize)
         let extent = FileFormat.extentSectors
         space.grow(to: (sectorCount + extent - 1) / extent * extent)
-        if header == nil { notes.append("both header slots are lost: commits since the last checkpoint are, too") }
+        if header == nil { notes.append("both header slots are lost: the newest commits may be, too") }
         if let header, header.fileSectors > sectorCount {
             notes.append("the file is cut short: \(header.fileSectors - sectorCount) sectors are missing at its end")
         }
@@ -113,7 +119,8 @@ package final class DamagedFile {
     /// Calls `visit` with a pointer to every place that looks like a page of a tree; whether it is one is for `page`
     /// and `leaf` to say.
     package func scan(visit: (_ pointer: UInt64, _ kind: PageKind) -> Void) {
-        Self.scan(file, sectorCount) { (number, header) in
+        Self.scan(file, 0..<sectorCount) { (number, bytes) in
+            let header = PageHeader(reading: bytes)
             guard let kind = PageKind(rawValue: header.kind), number >= FileFormat.reservedSectors else { return }
             if header.sectors == self.pageSectors, header.flags == 0, number % UInt64(header.sectors) == 0 {
                 visit(number, kind)
@@ -125,7 +132,8 @@ package final class DamagedFile {
 
     private func read(_ sector: UInt64, _ count: Int) -> [UInt8]? { Self.read(file, sector, count) }
 
-    private static func read(_ file: any StoreFile, _ sector: UInt64, _ count: Int) -> [UInt8]? {
+    /// Nil if a sector can't be read. All of them lie in the file.
+    static func read(_ file: any StoreFile, _ sector: UInt64, _ count: Int) -> [UInt8]? {
         let size = count * FileFormat.sectorSize
         let bytes = [UInt8](unsafeUninitializedCapacity: size) { (buffer, filled) in
             do throws(StorageError) {
@@ -151,25 +159,22 @@ package final class DamagedFile {
 
     // MARK: Scanning
 
-    /// Calls `visit` for the header that each sector would be; sectors that can't be read are left out.
-    private static func scan(
-        _ file: any StoreFile, _ sectorCount: UInt64, visit: (UInt64, PageHeader) -> Void
+    /// Calls `visit` with the bytes of each sector; sectors that can't be read are left out.
+    static func scan(
+        _ file: any StoreFile, _ sectors: Range<UInt64>, visit: (UInt64, UnsafeRawPointer) -> Void
     ) {
-        var start: UInt64 = 0
-        while start < sectorCount {
-            let count = Swift.min(FileFormat.extentSectors, sectorCount - start)
+        var start = sectors.lowerBound
+        while start < sectors.upperBound {
+            let count = Swift.min(FileFormat.extentSectors, sectors.upperBound - start)
             if let bytes = read(file, start, Int(count)) {
                 bytes.withUnsafeBytes { (bytes) in
                     guard let base = bytes.baseAddress else { return }
-                    for sector in 0..<count {
-                        visit(start + sector, PageHeader(reading: base + Int(sector) * FileFormat.sectorSize))
-                    }
+                    for sector in 0..<count { visit(start + sector, base + Int(sector) * FileFormat.sectorSize) }
                 }
             } else {
-                for sector in 0..<count {
-                    guard let bytes = read(file, start + sector, 1) else { continue }
-                    bytes.withUnsafeBytes { (bytes) in
-                        if let base = bytes.baseAddress { visit(start + sector, PageHeader(reading: base)) }
+                for sector in start..<start + count {
+                    read(file, sector, 1)?.withUnsafeBytes { (bytes) in
+                        if let base = bytes.baseAddress { visit(sector, base) }
                     }
                 }
             }
@@ -180,7 +185,8 @@ package final class DamagedFile {
     /// The size that most whole nodes have; branches count for more, because leaves of compressed trees have others.
     private static func guessPageSize(_ file: any StoreFile, _ sectorCount: UInt64) -> Int? {
         var votes: [Int: Int] = [:]
-        scan(file, sectorCount) { (number, header) in
+        scan(file, 0..<sectorCount) { (number, bytes) in
+            let header = PageHeader(reading: bytes)
             let size = Int(header.sectors) * FileFormat.sectorSize
             guard let kind = PageKind(rawValue: header.kind), kind == .leaf || kind == .branch,
                 header.flags == 0, header.sectors <= 16, FileFormat.isValid(pageSize: size),
@@ -195,9 +201,9 @@ package final class DamagedFile {
 
     // MARK: Header and space map
 
-    /// The newest slot that holds; its places are looked at when they are used.
-    private static func readHeader(_ file: any StoreFile, _ sectorCount: UInt64) throws(StorageError) -> HeaderSlot? {
-        var newest: HeaderSlot?
+    /// The slots that hold.
+    private static func readHeaders(_ file: any StoreFile, _ sectorCount: UInt64) throws(StorageError) -> [HeaderSlot] {
+        var whole: [HeaderSlot] = []
         for slot in 0..<Swift.min(FileFormat.headerSlotCount, sectorCount) {
             guard let bytes = read(file, slot, 1) else { continue }
             switch bytes.withUnsafeBytes({ HeaderSlot.read($0) }) {
@@ -205,9 +211,9 @@ package final class DamagedFile {
                 // As long as the file was: what is cut off is found missing page by page.
                 let bytes = Swift.max(header.fileSectors, sectorCount) << FileFormat.sectorShift
                 if header.fileSectors <= UInt64(FileFormat.maximumFileBytes) >> FileFormat.sectorShift,
-                    header.problem(fileBytes: bytes) == nil, header.checkpoint >= newest?.checkpoint ?? 0
+                    header.problem(fileBytes: bytes) == nil
                 {
-                    newest = header
+                    whole.append(header)
                 }
             case .newer(let version):
                 throw .newerFormat(path: file.path, version: version, supported: FileFormat.version)
@@ -215,7 +221,7 @@ package final class DamagedFile {
             case .absent, .damaged: continue
             }
         }
-        return newest
+        return whole
     }
 
     private func loadSpace() {
@@ -252,7 +258,8 @@ package final class DamagedFile {
     /// about to be.
     private func findDirectory() -> (PageReference, UInt32, UInt64)? {
         var newest: (PageReference, UInt32, UInt64)?
-        Self.scan(file, sectorCount) { (number, header) in
+        Self.scan(file, 0..<sectorCount) { (number, bytes) in
+            let header = PageHeader(reading: bytes)
             guard header.kind == PageKind.spaceDirectory.code, header.birth > newest?.0.birth ?? 0,
                 let bytes = self.page(number, kind: .spaceDirectory, sectors: header.sectors)
             else { return }
@@ -266,27 +273,47 @@ package final class DamagedFile {
 
     // MARK: Journal
 
-    /// The payloads of the commits since the checkpoint, oldest first, up to the first that is damaged.
-    package func journal(_ each: (Bytes) throws(StorageError) -> Void) throws(StorageError) {
-        guard let header else { return }
-        let ring = header.journal
-        guard ring.run.end <= sectorCount else {
-            return notes.append("the journal is lost: commits since the last checkpoint are, too")
+    /// The commits since the checkpoint, oldest first, up to the first that is damaged: those that the header tells of;
+    /// without one, those that follow the newest page of the state that the space map is of. Where the header may be a
+    /// former one, also those of later journals, if they follow.
+    private func findCommits() -> JournalSearch {
+        var sectors = 0..<sectorCount
+        if let ring = header?.journal.run {
+            if ring.end > sectorCount { notes.append("the journal is cut off: the newest commits may be lost") }
+            if isHeaderSure { sectors = sectors.clamped(to: ring.start..<ring.end) }
         }
-        // The reader wants a mapping; a sector that can't be read is as good as zeros.
-        let copy = try MemoryFile()
-        try copy.grow(to: ring.run.end << FileFormat.sectorShift)
-        for sector in ring.first..<ring.run.end {
-            guard let bytes = read(sector, 1) else { continue }
-            bytes.withUnsafeBytes { copy.write($0, at: sector << FileFormat.sectorShift) }
-        }
-        let reader = JournalReader(header: header, file: FileReader(copy, mapping: copy.mapping))
-        let chain = try reader.chain()
-        for entry in chain {
-            try reader.withPayload(of: entry) { (payload) throws(StorageError) in try each(payload) }
-        }
-        if case .damaged(let last) = try reader.tail(after: chain) {
+        var search = JournalSearch(file, sectors, sectorCount: sectorCount, header: header)
+        let last = search.follow(header, newestBirth: newestCurrentBirth)
+        if search.isDamaged(after: last) {
             notes.append("the journal is damaged: the commits after transaction \(last) are lost")
         }
+        return search
+    }
+
+    /// How many commits there are since the checkpoint.
+    package var commitCount: Int { commits.count }
+
+    /// Their payloads, oldest first, up to one that can't be read.
+    package func forEachCommit(_ each: (Bytes) throws(StorageError) -> Void) throws(StorageError) {
+        for index in 0..<commits.count {
+            guard let payload = commits.payload(index) else { return }
+            try payload.withBytes { (payload) throws(StorageError) in try each(payload) }
+        }
+    }
+
+    /// The newest birth among the pages that the space map has in use: the transaction of its state, for the last one
+    /// wrote a page of the catalogue at least. 0 if nothing of it is left.
+    private func newestCurrentBirth() -> UInt64 {
+        var newest: UInt64 = 0
+        scan { (pointer, kind) in
+            let sectors = PagePointer.sectors(pointer)
+            guard kind == .leaf || kind == .branch, standing(of: pointer) == .current,
+                let bytes = page(
+                    PagePointer.number(pointer), kind: kind, sectors: sectors > 0 ? sectors : pageSectors)
+            else { return }
+            let birth = bytes.withUnsafeBytes { $0.baseAddress.map { PageHeader(reading: $0).birth } ?? 0 }
+            if birth < FileFormat.maximumNumber { newest = Swift.max(newest, birth) }
+        }
+        return newest
     }
 }

@@ -75,7 +75,7 @@ package struct Cursor: ~Copyable {
 
     /// Slow path of `value`. A page that can't be read shows at the next move.
     private func valueNow() -> Bytes {
-        let found = try? tree.pointee.root.get(key, in: transaction.view)
+        let found = try? tree.pointee.root.get(key, of: tree.pointee.number, in: transaction.view)
         return (found ?? nil) ?? Bytes(start: nil, count: 0)
     }
 
@@ -89,7 +89,8 @@ package struct Cursor: ~Copyable {
 
     private func entryNow() throws(StorageError) -> (key: Bytes, value: Bytes)? {
         do throws(StorageError) {
-            guard let value = try tree.pointee.root.get(key, in: transaction.view) else { return nil }
+            let found = try tree.pointee.root.get(key, of: tree.pointee.number, in: transaction.view)
+            guard let value = found else { return nil }
             return (key, value)
         } catch {
             throw transaction.named(error, tree)
@@ -260,7 +261,7 @@ package struct Cursor: ~Copyable {
             record = push(level, node, node.childIndex(key))
             level -= 1
         }
-        let leaf = try view.node(record.page, birth: record.birth, level: 0)
+        let leaf = try view.leaf(record.page, birth: record.birth, of: tree.pointee.number)
         // The key may lie in the scratch memory that `enter` fills.
         let (place, found) = leaf.find(key)
         enter(leaf)
@@ -284,7 +285,7 @@ package struct Cursor: ~Copyable {
             record = push(level, node, place)
             level -= 1
         }
-        enter(try view.node(record.page, birth: record.birth, level: 0))
+        enter(try view.leaf(record.page, birth: record.birth, of: tree.pointee.number))
         guard rest < UInt64(leafCount) else {
             throw .corrupt(Corruption(page: record.page, reason: "the counts of entries above it are wrong"))
         }
@@ -306,7 +307,7 @@ package struct Cursor: ~Copyable {
             record = push(level, node, isLast ? node.count - 1 : 0)
             level -= 1
         }
-        enter(try view.node(record.page, birth: record.birth, level: 0))
+        enter(try view.leaf(record.page, birth: record.birth, of: tree.pointee.number))
         index = isLast ? leafCount - 1 : 0
     }
 

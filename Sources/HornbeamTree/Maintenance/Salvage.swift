@@ -33,16 +33,35 @@ package enum Salvage {
         var options = StoreOptions()
         options.pageSize = file.pageSize
         options.durability = .none
-        let store = try TreeStore.open(file: place, options: options)
+        let store = try TreeStore.open(
+            file: place, options: options, reductions: try reductions(of: search.trees, file))
         var writer = SalvageWriter(file: file, transaction: try store.beginWrite())
         for tree in search.trees { try writer.add(tree, store, progress) }
-        try file.journal { (payload) throws(StorageError) in try writer.replay(payload) }
+        try file.forEachCommit { (payload) throws(StorageError) in try writer.replay(payload) }
         var report = try writer.finish()
         report.notes = file.notes + search.notes
+        if report.commits < UInt64(file.commitCount) {
+            let read = "\(report.commits) of \(file.commitCount)"
+            report.notes.append("the journal can't be read any more: \(read) commits are saved")
+        }
         try store.checkpoint()
         try name()
         try store.close()
         return report
+    }
+
+    /// The built-in reductions of the trees that were found, and of those that the journal creates.
+    private static func reductions(
+        of trees: [SalvagedTree], _ file: DamagedFile
+    ) throws(StorageError) -> [Reduction] {
+        var names = Set(trees.map(\.options.reduction))
+        try file.forEachCommit { (payload) throws(StorageError) in
+            var reader = RedoReader(payload)
+            while let operation = try reader.next() {
+                if operation.kind == .create { names.insert(try StoredOptions(journal: operation.b).reduction) }
+            }
+        }
+        return names.compactMap { Reduction.builtIn(String(decoding: $0, as: UTF8.self)) }
     }
 }
 
@@ -69,6 +88,14 @@ struct SalvagedTree {
 
     /// The name for a tree of which only the number is known.
     static func name(of number: UInt32) -> String { "recovered-\(number)" }
+
+    /// The name that the catalogue or the journal has, if a tree can have it.
+    static func name(_ bytes: [UInt8], _ number: UInt32, pageSize: Int) -> String {
+        guard !bytes.isEmpty, bytes.count <= CatalogueRecord.maximumName(pageSize: pageSize),
+            let name = String(validating: bytes, as: UTF8.self)
+        else { return name(of: number) }
+        return name
+    }
 }
 
 /// Finds the leaves of all trees. Holds page numbers, no content.
@@ -87,7 +114,8 @@ struct SalvageSearch {
         for leaf in catalogueLeaves() { read(catalogueLeaf: leaf, &records) }
         var numbers: Set<UInt32> = []
         for entry in records where numbers.insert(entry.record.number).inserted {
-            walkTree(entry.record, String(decoding: entry.name, as: UTF8.self))
+            let name = SalvagedTree.name(entry.name, entry.record.number, pageSize: file.pageSize)
+            walkTree(entry.record, name)
         }
         if !isCatalogueWhole || trees.contains(where: { !$0.lost.isEmpty }) { findOrphans() }
         trees.sort { $0.name < $1.name }
@@ -257,6 +285,8 @@ struct SalvageSearch {
         let place = trees.firstIndex { $0.number == orphan.tree && $0.isDoubtful != orphan.isCurrent }
         guard let place else {
             var tree = SalvagedTree(number: orphan.tree, name: freeName(orphan.tree), leaves: [orphan.page])
+            // Nothing else says of a tree whose name is lost that it was compressed.
+            if PagePointer.sectors(orphan.page) > 0 { tree.options.flags = StoredOptions.compressed }
             tree.isDoubtful = !orphan.isCurrent
             if orphan.isCurrent { tree.lost = [(KeyRange(), nil)] }
             return trees.append(tree)

@@ -12,6 +12,8 @@ package struct SalvageReport: Sendable {
         package var lostEntries: UInt64 = 0
         /// Keys that are there but whose long values can't be read.
         package var lostValues: [String] = []
+        /// The name of its reduction, if it has none now: only the program that gave it knows it.
+        package var lostReduction: String?
         /// Whether its entries may be older than the newest state, and its deleted ones back.
         package var isDoubtful = false
 
@@ -21,11 +23,12 @@ package struct SalvageReport: Sendable {
             var words = lost.map { "\($0) are lost" }
             if lostEntries > 0 { words.append("\(lostEntries) entries are lost in all") }
             words += lostValues.map { "the value of \($0) is lost" }
+            if let lostReduction { words.append("its reduction “\(lostReduction)” is lost, its entries are not") }
             if isDoubtful { words.append("its entries may be out of date, or have been deleted since") }
             return words
         }
 
-        package var isWhole: Bool { lost.isEmpty && lostValues.isEmpty && !isDoubtful }
+        package var isWhole: Bool { lost.isEmpty && lostValues.isEmpty && lostReduction == nil && !isDoubtful }
     }
 
     package var trees: [Tree] = []

@@ -22,9 +22,8 @@ struct SalvageWriter {
 
     /// Writes the entries of a tree.
     mutating func add(_ tree: SalvagedTree, _ store: TreeStore, _ progress: (UInt64) -> Void) throws(StorageError) {
-        let options = TreeOptions(isCompressed: tree.options.isCompressed)
-        guard let id = try transaction.tree(tree.name, create: true, options: options) else { return }
         var entry = SalvageReport.Tree(name: tree.name)
+        let id = try create(tree.name, tree.options, &entry)
         entry.isDoubtful = tree.isDoubtful
         entry.lost = tree.lost.map(\.keys)
         entry.lostEntries = tree.lost.reduce(0) { $0 &+ ($1.entries ?? 0) }
@@ -39,6 +38,24 @@ struct SalvageWriter {
             progress(found)
         }
         report.trees.append(entry)
+    }
+
+    /// Makes a tree with all that can be kept of its options: of a reduction that is not built in only the name is
+    /// known.
+    private func create(
+        _ name: String, _ options: StoredOptions, _ entry: inout SalvageReport.Tree
+    ) throws(StorageError) -> TreeID {
+        if let tree = try transaction.tree(name) { return tree }
+        let reduction = String(decoding: options.reduction, as: UTF8.self)
+        let builtIn = Reduction.builtIn(reduction)
+        // A program may have one of its own under such a name.
+        let kept = builtIn?.size == options.reductionSize ? builtIn : nil
+        if options.reductionSize > 0, kept == nil { entry.lostReduction = reduction }
+        let kind = TreeOptions(reduction: kept, isCompressed: options.isCompressed)
+        guard let tree = try transaction.tree(name, create: true, options: kind) else {
+            throw .invalid("a tree that was created is not there")
+        }
+        return tree
     }
 
     /// The keys of values that can't be read.
@@ -94,10 +111,11 @@ struct SalvageWriter {
     private mutating func apply(_ operation: RedoOperation) throws(StorageError) {
         switch operation.kind {
         case .create:
-            let name = String(decoding: operation.a, as: UTF8.self)
-            _ = try transaction.tree(name, create: true)
+            let name = SalvagedTree.name(Array(operation.a), operation.tree, pageSize: file.pageSize)
+            var entry = SalvageReport.Tree(name: name)
+            _ = try create(name, try StoredOptions(journal: operation.b), &entry)
             trees[operation.tree] = name
-            report.trees.append(SalvageReport.Tree(name: name))
+            if !report.trees.contains(where: { $0.name == name }) { report.trees.append(entry) }
         case .drop:
             guard let name = trees.removeValue(forKey: operation.tree) else { return }
             _ = try transaction.dropTree(name)

@@ -107,6 +107,36 @@ package struct ReducedStatistics<Number: ReducedNumber>: Equatable {
 }
 
 extension Reduction {
+    /// The built-in reduction of this name; nil if it is not one's.
+    package static func builtIn(_ name: String) -> Reduction? {
+        // <kind>.<number>@<offset>
+        let dot = name.firstIndex(of: ".") ?? name.endIndex
+        let at = name.lastIndex(of: "@") ?? name.endIndex
+        guard dot < at, at < name.endIndex, let offset = Int(name[name.index(after: at)...]), offset >= 0 else {
+            return nil
+        }
+        let number = numbers.first { $0.reductionName == name[name.index(after: dot)..<at] }
+        let reduction = number.flatMap { builtIn(name[..<dot], of: $0, at: offset) }
+        // Another way to write the number is another name.
+        return reduction?.name == name ? reduction : nil
+    }
+
+    private static var numbers: [any ReducedNumber.Type] {
+        [Int32.self, Int64.self, UInt32.self, UInt64.self, Double.self]
+    }
+
+    private static func builtIn<Number: ReducedNumber>(
+        _ kind: Substring, of type: Number.Type, at offset: Int
+    ) -> Reduction? {
+        switch kind {
+        case "statistics": statistics(of: type, at: offset)
+        case "sum": sum(of: type, at: offset)
+        case "minimum": minimum(of: type, at: offset)
+        case "maximum": maximum(of: type, at: offset)
+        default: nil
+        }
+    }
+
     /// Statistics of the numbers at `offset` of the values; decode with `ReducedStatistics`.
     package static func statistics<Number: ReducedNumber>(of: Number.Type, at offset: Int = 0) -> Reduction {
         typealias Statistics = ReducedStatistics<Number>

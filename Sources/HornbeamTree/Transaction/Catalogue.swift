@@ -11,6 +11,13 @@ struct CatalogueRecord: Equatable {
     static let fixedSize = 48
     static let maximumSize = fixedSize + StoredOptions.maximumName
 
+    /// Longest name of a tree: with it any record stays in its leaf. No record is ever a long value.
+    static func maximumName(pageSize: Int) -> Int {
+        min(
+            NodeLayout.maximumKey(pageSize: pageSize),
+            NodeLayout.inlineLimit(pageSize: pageSize) - NodeLayout.cellHeader - maximumSize)
+    }
+
     var number: UInt32
     var options: StoredOptions
     var root: TreeRoot

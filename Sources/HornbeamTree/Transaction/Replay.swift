@@ -37,7 +37,7 @@ extension Transaction {
 
     private func createAgain(_ number: UInt32, _ name: [UInt8], _ options: Bytes) throws(StorageError) {
         let options = try StoredOptions(journal: options)
-        guard number > 0, number < .max, number >= nextTree, !name.isEmpty, name.count <= maximumKey,
+        guard number > 0, number < .max, number >= nextTree, !name.isEmpty, name.count <= maximumName,
             try catalogueRecord(name) == nil
         else { throw .corrupt(Corruption(reason: "a journal record creates a tree that can't be created")) }
         try createTree(name, options: options, number: number)

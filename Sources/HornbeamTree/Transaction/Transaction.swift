@@ -22,6 +22,8 @@ package final class Transaction {
     let names: TreeNames
     /// Longest key of this store, in bytes.
     let maximumKey: Int
+    /// Longest name of a tree, in bytes.
+    let maximumName: Int
     let trees = OpenTrees()
     /// Savepoints that can be gone back to, the oldest first.
     var savepoints: [SavedTransaction] = []
@@ -43,6 +45,7 @@ package final class Transaction {
         self.names = names
         self.durability = durability
         maximumKey = NodeLayout.maximumKey(pageSize: view.pageSize)
+        maximumName = CatalogueRecord.maximumName(pageSize: view.pageSize)
         nextTree = view.root.nextTree
     }
 
@@ -64,7 +67,7 @@ package final class Transaction {
     package func get(_ tree: TreeID, _ key: Bytes) throws(StorageError) -> Bytes? {
         let open = try opened(tree)
         do throws(StorageError) {
-            let value = try open.pointee.root.get(key, in: view)
+            let value = try open.pointee.root.get(key, of: open.pointee.number, in: view)
             try view.checkIsWhole()
             return value
         } catch {
@@ -80,7 +83,7 @@ package final class Transaction {
         values.reserveCapacity(keys.count)
         let open = try opened(tree)
         do throws(StorageError) {
-            try open.pointee.root.getMany(keys, in: view) { values.append($0) }
+            try open.pointee.root.getMany(keys, of: open.pointee.number, in: view) { values.append($0) }
         } catch {
             throw named(error, open)
         }
@@ -94,7 +97,7 @@ package final class Transaction {
     package func count(_ tree: TreeID, from: Bytes, to: Bytes) throws(StorageError) -> UInt64 {
         let open = try opened(tree)
         do throws(StorageError) {
-            return try open.pointee.root.count(from: from, to: to, in: view)
+            return try open.pointee.root.count(from: from, to: to, of: open.pointee.number, in: view)
         } catch {
             throw named(error, open)
         }
@@ -117,8 +120,8 @@ package final class Transaction {
     ) throws(StorageError) -> TreeID? {
         let bytes = Array(name.utf8)
         guard !bytes.isEmpty else { throw .invalid("a tree needs a name") }
-        guard bytes.count <= maximumKey else {
-            throw .tooLarge(what: "tree name", size: bytes.count, limit: maximumKey)
+        guard bytes.count <= maximumName else {
+            throw .tooLarge(what: "tree name", size: bytes.count, limit: maximumName)
         }
         if let record = try catalogueRecord(bytes) {
             let open = try open(record, bytes)
@@ -185,7 +188,7 @@ package final class Transaction {
         let catalogue = try catalogue()
         do throws(StorageError) {
             let found = try name.withBytes { (key) throws(StorageError) in
-                try catalogue.pointee.root.get(key, in: view)
+                try catalogue.pointee.root.get(key, of: 0, in: view)
             }
             guard let found else { return nil }
             return try CatalogueRecord(found, transaction: view.transaction)
@@ -249,9 +252,16 @@ package final class Transaction {
     }
 
     /// Durable as configured when it returns; ends the transaction, always.
-    package func commit() throws(StorageError) {
+    package func commit() throws(StorageError) { try beginCommit().wait() }
+
+    /// The first part of `commit`: ends the transaction, always, and lets the next one begin, which builds on this one.
+    /// Durable and visible once `wait` has returned.
+    package func beginCommit() throws(StorageError) -> CommitInFlight {
         try ensureOpen()
-        guard let writer else { return abort() }
+        guard let writer else {
+            abort()
+            return .done
+        }
         do throws(StorageError) {
             if let failure { throw failure }
             try storeRoots()
@@ -261,7 +271,7 @@ package final class Transaction {
         }
         let redo = writer.memory.redo.bytes
         close()
-        try writer.pages.commit(redo: redo, durability: durability)
+        return try writer.pages.beginCommit(redo: redo, durability: durability)
     }
 
     /// Ends a read, or discards a write. Without effect when the transaction has ended.

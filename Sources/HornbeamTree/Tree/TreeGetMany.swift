@@ -12,11 +12,11 @@ extension TreeRoot {
 
     /// Calls `body` with the place of each key, in their order, and its value, nil if it isn't there.
     func getMany(
-        _ keys: [Bytes], in view: PageView, _ body: (Bytes?) -> Void
+        _ keys: [Bytes], of tree: UInt32, in view: PageView, _ body: (Bytes?) -> Void
     ) throws(StorageError) {
         // What is read into a cache comes from the disk, not from memory: nothing to interleave.
         guard !isEmpty, view.isMapped else {
-            for key in keys { body(try get(key, in: view)) }
+            for key in keys { body(try get(key, of: tree, in: view)) }
             return
         }
         var group = InlineArray<16, ChildRecord>(repeating: ChildRecord(page: page, birth: birth, count: count))
@@ -35,7 +35,7 @@ extension TreeRoot {
                 level -= 1
             }
             for index in 0..<size {
-                let leaf = try view.node(group[index].page, birth: group[index].birth, level: 0)
+                let leaf = try view.leaf(group[index].page, birth: group[index].birth, of: tree)
                 let (place, found) = leaf.find(keys[start + index])
                 guard found else {
                     view.letGo()

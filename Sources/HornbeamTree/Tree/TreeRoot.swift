@@ -24,14 +24,31 @@ extension PageView {
         let bytes = try self.page(page, birth: birth, kind: kind, level: UInt8(truncatingIfNeeded: level))
         return level == 0 ? NodeView(leaf: bytes) : NodeView(bytes, size: pageSize)
     }
+
+    /// A leaf of that tree, verified. Every descent ends in one, so branches of another tree that something took it
+    /// through show here too.
+    @inline(__always)
+    func leaf(_ page: UInt64, birth: UInt64, of tree: UInt32) throws(StorageError) -> NodeView {
+        let leaf = try node(page, birth: birth, level: 0)
+        if leaf.stamp.tree != tree { throw foreign(page, leaf) }
+        return leaf
+    }
+
+    /// The error of a node that is another tree's.
+    @inline(never)
+    func foreign(_ page: UInt64, _ node: NodeView) -> StorageError {
+        let reason = "it is marked as a node of tree number \(node.stamp.tree)"
+        return .corrupt(Corruption(page: PagePointer.number(page), reason: reason))
+    }
 }
 
 extension TreeRoot {
-    /// The value of `key`: bytes in the mapping, in the writer's frame, or in memory of the view.
+    /// The value of `key` in the tree of this number: bytes in the mapping, in the writer's frame, or in memory of the
+    /// view.
     @inline(__always)
-    func get(_ key: Bytes, in view: PageView) throws(StorageError) -> Bytes? {
+    func get(_ key: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> Bytes? {
         guard !isEmpty else { return nil }
-        let leaf = try leaf(for: key, in: view)
+        let leaf = try leaf(for: key, of: tree, in: view)
         let (index, found) = leaf.find(key)
         guard found else {
             view.letGo()
@@ -44,7 +61,7 @@ extension TreeRoot {
 
     /// The leaf whose range holds `key`. Not of an empty tree.
     @inline(__always)
-    func leaf(for key: Bytes, in view: PageView) throws(StorageError) -> NodeView {
+    func leaf(for key: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> NodeView {
         var page = page
         var birth = birth
         var level = level
@@ -55,11 +72,11 @@ extension TreeRoot {
             birth = child.birth
             level &-= 1
         }
-        return try view.node(page, birth: birth, level: 0)
+        return try view.leaf(page, birth: birth, of: tree)
     }
 
     /// How many entries have keys less than `key`.
-    func rank(_ key: Bytes, in view: PageView) throws(StorageError) -> UInt64 {
+    func rank(_ key: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> UInt64 {
         guard !isEmpty else { return 0 }
         var rank: UInt64 = 0
         var page = page
@@ -74,16 +91,16 @@ extension TreeRoot {
             birth = child.birth
             level -= 1
         }
-        let leaf = try view.node(page, birth: birth, level: 0)
+        let leaf = try view.leaf(page, birth: birth, of: tree)
         rank &+= UInt64(leaf.find(key).index)
         view.letGo()
         return rank
     }
 
     /// Entries in [from, to); an empty bound is an open end.
-    func count(from: Bytes, to: Bytes, in view: PageView) throws(StorageError) -> UInt64 {
-        let start = from.isEmpty ? 0 : try rank(from, in: view)
-        let end = to.isEmpty ? count : try rank(to, in: view)
+    func count(from: Bytes, to: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> UInt64 {
+        let start = from.isEmpty ? 0 : try rank(from, of: tree, in: view)
+        let end = to.isEmpty ? count : try rank(to, of: tree, in: view)
         return end > start ? end - start : 0
     }
 }

@@ -96,12 +96,8 @@ final class TreeWriter {
         _ tree: OpenTreePointer, _ page: UInt64, birth: UInt64, level: Int
     ) throws(StorageError) -> NodeView {
         let node = try view.node(page, birth: birth, level: level)
-        if node.stamp != tree.pointee.stamp(level: level) { throw foreign(page, node) }
+        if node.stamp != tree.pointee.stamp(level: level) { throw view.foreign(page, node) }
         return node
-    }
-
-    private func foreign(_ page: UInt64, _ node: NodeView) -> StorageError {
-        .corrupt(Corruption(page: page, reason: "it is marked as a node of tree number \(node.stamp.tree)"))
     }
 
     /// A node of the tree that may be changed where it is: in its frame, for which it may have to be brought back.
@@ -109,7 +105,7 @@ final class TreeWriter {
         let bytes = try pages.ownPage(
             page, birth: birth, kind: level == 0 ? .leaf : .branch, level: UInt8(truncatingIfNeeded: level))
         let node = NodeView(UnsafeRawPointer(bytes), size: pageSize)
-        if node.stamp != tree.pointee.stamp(level: level) { throw foreign(page, node) }
+        if node.stamp != tree.pointee.stamp(level: level) { throw view.foreign(page, node) }
         return node
     }
 

@@ -57,7 +57,7 @@ extension Transaction {
     package func valueReader(_ tree: TreeID, _ key: Bytes) throws(StorageError) -> ValueReader? {
         let open = try opened(tree)
         do throws(StorageError) {
-            guard let found = try open.pointee.root.find(key, in: view) else { return nil }
+            guard let found = try open.pointee.root.find(key, of: open.pointee.number, in: view) else { return nil }
             switch found {
             case .long(let reference): return try ValueReader(self, open, long: reference)
             case .short(let bytes): return ValueReader(self, open, short: bytes)
@@ -79,10 +79,10 @@ private enum FoundValue {
 }
 
 extension TreeRoot {
-    fileprivate func find(_ key: Bytes, in view: PageView) throws(StorageError) -> FoundValue? {
+    fileprivate func find(_ key: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> FoundValue? {
         guard !isEmpty else { return nil }
         defer { view.letGo() }
-        let leaf = try leaf(for: key, in: view)
+        let leaf = try leaf(for: key, of: tree, in: view)
         let (index, found) = leaf.find(key)
         guard found else { return nil }
         let cell = leaf.cell(index)

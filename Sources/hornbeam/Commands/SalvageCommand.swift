@@ -23,7 +23,10 @@ enum SalvageCommand {
         for loss in report.losses { try console.print(DisplayWidth.printable(loss)) }
         let trees = Spelling.counted(report.trees.count, "tree")
         let entries = Spelling.counted(report.found, "entry", "entries")
-        try console.print("\(trees) with \(entries) saved" + (report.isWhole ? ", nothing is lost" : ""))
+        let commits = Spelling.counted(report.commits, "commit")
+        try console.print(
+            "\(trees) with \(entries) saved" + (report.commits > 0 ? ", \(commits) of the journal with them" : "")
+                + (report.isWhole ? ", nothing is lost" : ""))
         return report.isWhole ? .ok : .failure
     }
 }

@@ -2,6 +2,7 @@
 // Beneath the entities: trees, checks, and the manners of output in pipes, on terminals and full disks.
 
 import Foundation
+import HornbeamPages
 import HornbeamTestSupport
 import HornbeamTree
 import Testing
@@ -174,5 +175,42 @@ struct StoreTests {
             #expect(run.code == 1 && run.output.isEmpty, "\(words)")
             #expect(run.errors.hasPrefix("hornbeam: ") && run.errors.contains(words.last ?? ""), "\(run.errors)")
         }
+    }
+
+    /// A library whose newest commit is in its journal alone, as a crash would leave it.
+    private func crashedLibrary() throws -> (Library, [UInt8]) {
+        let library = try Library()
+        var options = StoreOptions()
+        options.idleMilliseconds = 0
+        let store = try TreeStore.open(at: library.file, options: options)
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("notes", create: true))
+        try write.put(tree, [1], Array("written last".utf8))
+        try write.commit()
+        let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: library.file)))
+        try store.close()
+        return (library, bytes)
+    }
+
+    @Test("salvage saves the journal's commits too, with a header and without")
+    func salvage() throws {
+        let (library, image) = try crashedLibrary()
+        defer { library.folder.keep() }
+        let crashed = try library.folder.write("crashed.hornbeam", image)
+        let whole = try CommandRun("salvage", crashed, library.folder.path("whole.hornbeam"))
+        #expect(whole.code == 0, "\(whole)")
+        #expect(whole.output.hasSuffix(" saved, 1 commit of the journal with them, nothing is lost\n"), "\(whole)")
+
+        let headless = try library.folder.write(
+            "headless.hornbeam", [UInt8](repeating: 0, count: 8192) + image[8192...])
+        #expect(try CommandRun("check", headless).code == 1)
+        let new = library.folder.path("saved.hornbeam")
+        let run = try CommandRun("salvage", headless, new)
+        #expect(run.code == 1, "\(run)")
+        #expect(run.output.contains("both header slots are lost"), "\(run)")
+        #expect(run.output.hasSuffix(" saved, 1 commit of the journal with them\n"), "\(run)")
+        #expect(try CommandRun("check", new).code == 0)
+        #expect(try CommandRun("tree", "scan", new, "notes").output.contains("written last"))
+        #expect(try CommandRun("query", new, "Book", "--count").output == "5\n")
     }
 }

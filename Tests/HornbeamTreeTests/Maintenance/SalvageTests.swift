@@ -175,14 +175,137 @@ struct SalvageTests {
         for model in states[0].trees.values { #expect(trees.values.contains(model)) }
     }
 
-    @Test("finds everything that was checkpointed when both header slots are lost", .seeded)
+    @Test("finds everything when both header slots are lost, the journal's commits too", .seeded)
     func headers() throws {
         let (closed, open, states) = try makeImages()
-        for image in [closed, open] {
+        for (image, state, commits) in [(closed, states[0], 0), (open, states[3], 3)] {
             let (report, trees) = try salvage([UInt8](repeating: 0, count: 8192) + image[8192...])
-            #expect(!report.isWhole && report.losses.count == 2)
-            #expect(trees == states[0].trees)
+            #expect(!report.isWhole && report.losses.count == 2 && report.commits == commits)
+            #expect(trees == state.trees)
         }
+    }
+
+    /// A journal that has gone round its ring many times, so that a record lies on both sides of the ring's end, with
+    /// commits that no record has; and how many commits follow the last checkpoint.
+    private func lappedImage() throws -> (image: [UInt8], model: SparseStore, commits: Int) {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: SparseStore.options)
+        var model = SparseStore()
+        try model.fill(store, count: 60)
+        var commits = 0
+        var round = 0
+        while round < 70 || commits < 5 {
+            round += 1
+            let checkpoint = store.statistics.checkpoint
+            if round % 20 == 19 { try model.fill(store, count: 1500, longOneIn: 8) } else { try model.change(store) }
+            commits = store.statistics.checkpoint == checkpoint ? commits + 1 : 0
+        }
+        return (try #require(disk.killedImage()), model, commits)
+    }
+
+    @Test("follows the journal from record to record without a header, and stops before one that is missing", .seeded)
+    func chain() throws {
+        let (image, model, commits) = try lappedImage()
+        let headless = [UInt8](repeating: 0, count: 8192) + image[8192...]
+        let whole = try salvage(headless)
+        #expect(whole.report.commits == commits && commits > 2)
+        #expect(whole.trees == model.trees)
+        // The first record after the checkpoint: those behind it must not be applied without it.
+        let file = try DamagedFile(file: try SimulatedDisk(image: image))
+        let header = try #require(try HeaderSlot.whole(image))
+        let first = Int(header.journal.first + header.journalPosition) * 4096
+        var damaged = headless
+        damaged[first + 80] ^= 1
+        let (report, trees) = try salvage(damaged)
+        #expect(file.commitCount == commits && report.commits == 0)
+        #expect(report.notes.contains { $0.contains("the journal is damaged") }, "\(report.losses)")
+        #expect(trees != model.trees)
+    }
+
+    @Test("finds the journal's commits by an older header too, where the newest is lost", .seeded)
+    func olderHeader() throws {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: SparseStore.options)
+        var model = SparseStore()
+        try model.fill(store, count: 40)
+        try store.checkpoint()
+        let older = try #require(disk.killedImage())
+        for _ in 0..<3 { try model.change(store) }
+        try store.checkpoint()
+        for _ in 0..<2 { try model.change(store) }
+        var image = try #require(disk.killedImage())
+        // Slot 1 never reached the medium, slot 0 is damaged.
+        image.replaceSubrange(4096..<8192, with: older[4096..<8192])
+        image[300] ^= 1
+        let (report, trees) = try salvage(image)
+        #expect(report.commits == 5)
+        #expect(isPart(trees, report, of: model, isComplete: false))
+    }
+
+    @Test("follows the journal into a ring that is newer than the header", .seeded)
+    func newerRing() throws {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: SparseStore.options)
+        var model = SparseStore()
+        try model.fill(store, count: 40)
+        try store.checkpoint()
+        let older = try #require(disk.killedImage())
+        var commits = 0
+        let rings = { disk.operations.count { $0 == .sync } }
+        let syncs = rings()
+        // The checkpoint that comes of a journal that is half full takes a ring of twice the size.
+        while rings() == syncs {
+            try model.change(store)
+            commits += 1
+        }
+        for _ in 0..<2 { try model.change(store) }
+        #expect(store.pageStatistics.journalCapacityBytes == 2 << 20)
+        var image = try #require(disk.killedImage())
+        image.replaceSubrange(4096..<8192, with: older[4096..<8192])
+        image[300] ^= 1
+        let (report, trees) = try salvage(image)
+        #expect(report.commits == commits + 2)
+        #expect(isPart(trees, report, of: model, isComplete: false))
+    }
+
+    @Test("keeps built-in reductions, and names those that it can't")
+    func reductions() throws {
+        let sum = Reduction.sum(of: Int64.self, at: 3)
+        let own = Reduction(
+            name: "own", identity: [0], map: { _, _, target in target.storeBytes(of: 1, as: UInt8.self) },
+            combine: { target, next in
+                let both = target.load(as: UInt8.self) | next.load(as: UInt8.self)
+                target.storeBytes(of: both, as: UInt8.self)
+            })
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: SparseStore.options, reductions: [sum, own])
+        for name in ["checkpointed", "journal"] {
+            let write = try store.beginWrite()
+            for (name, reduction) in [(name, sum), ("\(name)-own", own)] {
+                let options = TreeOptions(reduction: reduction)
+                let tree = try #require(try write.tree(name, create: true, options: options))
+                for number in UInt8(0)..<200 { try write.put(tree, [number], [0, 0, 0, number, 0, 0, 0, 0, 0, 0, 0]) }
+            }
+            try write.commit()
+            if name == "checkpointed" { try store.checkpoint() }
+        }
+        let target = try SimulatedDisk()
+        let file = try DamagedFile(file: try SimulatedDisk(image: disk.killedImage()))
+        let report = try Salvage.run(file, to: target) {}
+        let new = try TreeStore.open(file: target, options: SparseStore.options, reductions: [sum])
+        let read = try new.beginRead()
+        for name in ["checkpointed", "journal"] {
+            let tree = try #require(try read.tree(name))
+            let total = try read.reduce(tree).withUnsafeBytes { $0.loadUnaligned(as: Int128.self) }
+            #expect(total == 199 * 100)
+            #expect(try read.count(try #require(try read.tree("\(name)-own"))) == 200)
+        }
+        read.abort()
+        #expect(!report.isWhole && report.losses.count == 2)
+        for (loss, name) in zip(report.losses, ["checkpointed-own", "journal-own"]) {
+            #expect(loss == "tree “\(name)”: its reduction “own” is lost, its entries are not")
+        }
+        #expect(try new.check { Issue.record("\($0)") })
     }
 
     @Test("keeps what may be outdated apart when the space map is lost with the branches", .seeded)
@@ -228,6 +351,26 @@ struct SalvageTests {
         }
     }
 
+    @Test("finds compressed trees again when the catalogue is lost, compressed as they were")
+    func compressedOrphans() throws {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: SparseStore.options)
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t", create: true, options: TreeOptions(isCompressed: true)))
+        for number in 0..<3000 { try write.put(tree, Array("key-\(number)".utf8), Array("a line of text".utf8)) }
+        try write.commit()
+        try store.close()
+        let image = try #require(disk.killedImage())
+        let catalogue = try #require(try pages(image, kind: .leaf)[0])
+        let target = try SimulatedDisk()
+        let file = try DamagedFile(file: try SimulatedDisk(image: without(catalogue, image)))
+        #expect(try Salvage.run(file, to: target) {}.found == 3000)
+        let new = try TreeStore.open(file: target, options: SparseStore.options)
+        let read = try new.beginRead()
+        let found = try #require(try read.tree("recovered-1"))
+        #expect(try read.opened(found).pointee.isCompressed)
+    }
+
     @Test("survives pages forged under valid checksums", .seeded)
     func forged() throws {
         let (closed, _, _) = try makeImages()
@@ -267,5 +410,13 @@ struct SalvageTests {
         let store = try TreeStore.open(at: folder.path("new"))
         try states[0].expect(store)
         try store.close()
+    }
+}
+
+extension HeaderSlot {
+    /// The one that an image's first sector holds.
+    fileprivate static func whole(_ image: [UInt8]) throws -> HeaderSlot? {
+        guard case .valid(let header) = image[..<4096].withUnsafeBytes({ read($0) }) else { return nil }
+        return header
     }
 }

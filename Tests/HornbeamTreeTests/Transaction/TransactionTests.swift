@@ -137,8 +137,8 @@ struct TransactionTests {
         #expect(throws: StorageError.tooLarge(what: "key", size: 2049, limit: 2048)) {
             try write.put(tree, longest + [1], [1])
         }
-        #expect(throws: StorageError.tooLarge(what: "tree name", size: 3000, limit: 2048)) {
-            try write.tree(String(repeating: "x", count: 3000), create: true)
+        #expect(throws: StorageError.tooLarge(what: "tree name", size: 1923, limit: 1922)) {
+            try write.tree(String(repeating: "x", count: 1923), create: true)
         }
         #expect(throws: StorageError.invalid("a tree needs a name")) { try write.tree("", create: true) }
         try write.put(tree, longest, [7])
@@ -148,6 +148,41 @@ struct TransactionTests {
         #expect(try write.value(tree, []) == nil)
         try write.commit()
         #expect(try store.beginRead().count(tree) == 1)
+    }
+
+    @Test("The longest name, with the longest reduction's, is like any other", arguments: [4096, 8192, 16384])
+    func longestName(pageSize: Int) throws {
+        var options = StoreOptions()
+        options.pageSize = pageSize
+        let limit = CatalogueRecord.maximumName(pageSize: pageSize)
+        let named = String(repeating: "r", count: StoredOptions.maximumName)
+        let reduction = Reduction(
+            name: named, identity: [0], map: { _, _, target in target.storeBytes(of: 0, as: UInt8.self) },
+            combine: { _, _ in })
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: options, reductions: [reduction])
+        for number in 0..<6 {
+            let write = try store.beginWrite()
+            let name = String(repeating: "x", count: limit - 1) + "\(number)"
+            let kind = TreeOptions(reduction: reduction)
+            let tree = try #require(try write.tree(name, create: true, options: kind))
+            try write.put(tree, [1], [2])
+            if number == 5 { #expect(try write.dropTree(name)) }
+            try write.commit()
+        }
+        #expect(try store.check { Issue.record("\($0)") })
+        let read = try store.beginRead()
+        #expect(try read.catalogue().pointee.longValues == 0)
+        #expect(try read.treeNames().count == 5)
+        read.abort()
+        // The journal repeats it.
+        let image = try #require(disk.killedImage())
+        let again = try TreeStore.open(file: try SimulatedDisk(image: image), reductions: [reduction])
+        #expect(try again.check { Issue.record("\($0)") })
+        let target = try SimulatedDisk()
+        let builder = try StoreBuilder(file: target, pageSize: pageSize)
+        #expect(try store.backup(to: builder))
+        #expect(try TreeStore.open(file: target).check { Issue.record("\($0)") })
     }
 
     @Test("A value of more than 32 bits of size is refused before it is read")

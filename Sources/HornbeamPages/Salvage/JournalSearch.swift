@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks for the journal's records in a damaged file, wherever they lie: each names its ring, the generation and the
+// record before it, so that neither a header nor the ring's place is needed to tell what follows what. Trusts no byte:
+// a record counts only with its checksum.
+
+/// What is whole of a file's journals, the present one's and former ones'.
+struct JournalSearch {
+    /// A whole record and where it begins.
+    private struct Found {
+        var record: JournalRecord
+        var ring: JournalRing
+        var position: UInt64
+    }
+
+    /// How far the commits are known: what the next record has to follow.
+    private struct End {
+        var generation: UInt64
+        var previous: UInt64
+        var transaction: UInt64
+    }
+
+    private let file: any StoreFile
+    /// In the order of their transactions.
+    private var records: [Found] = []
+    private var witness: JournalWitness?
+    /// Those that follow the state, oldest first.
+    private var commits: [Found] = []
+
+    /// Searches `sectors` of the file, whose checkpoint `header` describes if there is one.
+    init(_ file: any StoreFile, _ sectors: Range<UInt64>, sectorCount: UInt64, header: HeaderSlot?) {
+        self.file = file
+        let place = JournalWitness.offset >> FileFormat.sectorShift
+        let sector = place < sectorCount ? DamagedFile.read(file, place, 1) : nil
+        witness = sector?.withBytes { $0.baseAddress.flatMap { JournalWitness(reading: $0) } }
+        if let header, witness?.generation != header.generation { witness = nil }
+        // Whole records don't overlap: together they are no larger than the file, whatever it claims.
+        var budget = sectorCount
+        var found: [Found] = []
+        DamagedFile.scan(file, sectors) { (sector, bytes) in
+            guard let place = Self.place(of: bytes, sector, sectorCount, header), place.record.sectors <= budget else {
+                return
+            }
+            budget -= place.record.sectors
+            if Self.payload(of: place, file).map({ payload in payload.withBytes { place.record.isWhole(payload: $0) } })
+                == true
+            {
+                found.append(place)
+            }
+        }
+        records = found.sorted { $0.record.transaction < $1.record.transaction }
+    }
+
+    /// A record's header, and the ring that it lies in.
+    private static func place(
+        of bytes: UnsafeRawPointer, _ sector: UInt64, _ sectorCount: UInt64, _ header: HeaderSlot?
+    ) -> Found? {
+        guard let record = JournalRecord(reading: bytes) else { return nil }
+        let ring = record.generation == header?.generation ? header?.journal ?? record.ring : record.ring
+        guard ring.first >= FileFormat.reservedSectors, ring.count <= FileFormat.maximumJournalSectors,
+            sector >= ring.first, sector < ring.run.end, ring.run.end <= sectorCount, record.sectors <= ring.count
+        else { return nil }
+        return Found(record: record, ring: ring, position: sector - ring.first)
+    }
+
+    /// The bytes of the record's payload; nil if they can't be read.
+    private static func payload(of found: Found, _ file: any StoreFile) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        for piece in found.ring.pieces(from: found.position, sectors: found.record.sectors) {
+            let first = piece.offset >> FileFormat.sectorShift
+            guard let part = DamagedFile.read(file, first, piece.count / FileFormat.sectorSize) else { return nil }
+            bytes += part
+        }
+        return Array(bytes[JournalRecord.headerSize..<JournalRecord.headerSize + found.record.payloadSize])
+    }
+
+    // MARK: Following
+
+    /// How many commits follow the state.
+    var count: Int { commits.count }
+
+    /// The payload of one of them; nil if it can't be read any more.
+    func payload(_ index: Int) -> [UInt8]? { Self.payload(of: commits[index], file) }
+
+    /// Finds the commits that follow the header's state; without one, the state with this newest birth. The newest
+    /// transaction that is known then.
+    mutating func follow(_ header: HeaderSlot?, newestBirth: () -> UInt64) -> UInt64 {
+        let base = header?.transaction ?? newestBirth()
+        var end = header.map {
+            End(generation: $0.generation, previous: $0.journalPrevious, transaction: $0.transaction)
+        }
+        if end == nil { end = start(after: base) }
+        var rest = records[...]
+        while let known = end, let place = Self.next(after: known, in: rest) {
+            commits.append(rest[place])
+            let record = rest[place].record
+            rest = rest[(place + 1)...]
+            end = End(generation: record.generation, previous: record.checksum, transaction: record.transaction)
+        }
+        return end?.transaction ?? base
+    }
+
+    /// Where commits go on that a state of this transaction lacks, if that can be told: no commit between may be
+    /// missing. Nil: there is no later record, or it does not follow the state.
+    private func start(after transaction: UInt64) -> End? {
+        guard let first = records.first(where: { $0.record.transaction > transaction })?.record else { return nil }
+        let follows =
+            first.transaction == transaction + 1 || first.previous == first.generation
+            || records.contains { $0.record.generation == first.generation && $0.record.checksum == first.previous }
+        guard follows else { return nil }
+        return End(generation: first.generation, previous: first.previous, transaction: transaction)
+    }
+
+    /// The record that follows: the next of its journal, or the first of another one, if its number is the next.
+    private static func next(after end: End, in rest: ArraySlice<Found>) -> Int? {
+        let later = rest.drop { $0.record.transaction <= end.transaction }
+        return later.firstIndex { $0.record.generation == end.generation && $0.record.previous == end.previous }
+            ?? later.firstIndex {
+                $0.record.previous == $0.record.generation && $0.record.transaction == end.transaction + 1
+            }
+    }
+
+    /// Whether a commit after this transaction was durable once.
+    func isDamaged(after transaction: UInt64) -> Bool {
+        witness.map { $0.transaction > transaction } ?? false || records.contains { $0.record.durable > transaction }
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asynchronous writes at the same time: they share write-throughs, are acknowledged only when durable, and each learns
+// its own outcome. The medium is held up until a known number of closures has run, so that the order is known.
+
+import Foundation
+import HornbeamPages
+import HornbeamTestSupport
+import HornbeamTree
+import Synchronization
+import Testing
+
+@testable import Hornbeam
+
+@EntityModel
+struct AsyncNote {
+    let id: Int
+    var text: String
+}
+
+@Suite("Asynchronous writes")
+struct AsyncWriteTests {
+    private struct Refused: Error {}
+
+    /// A database on a disk whose next write-through waits.
+    private final class HeldDisk: Sendable {
+        let disk: SimulatedDisk
+        let database: Database
+        private let gate = DispatchSemaphore(value: 0)
+        private let isHeld = Atomic<Bool>(true)
+        /// Closures that have run.
+        let ran = Atomic<Int>(0)
+        /// Writes that have returned, and those that failed by the disk.
+        let returned = Atomic<Int>(0)
+        let failed = Atomic<Int>(0)
+
+        init() throws {
+            disk = try SimulatedDisk()
+            let disk = disk
+            database = try Database(try ModelSet([AsyncNote.self]), isReadOnly: false) { () throws(StorageError) in
+                try TreeStore.open(file: disk)
+            }
+            disk.whenCalled = { [self] disk in
+                if disk.operations.last == .writeThrough, isHeld.exchange(false, ordering: .relaxed) { gate.wait() }
+            }
+        }
+
+        var writeThroughs: Int { disk.operations.count { $0 == .writeThrough } }
+
+        func save(_ number: Int) async throws {
+            try await database.write { [self] context in
+                ran.add(1, ordering: .relaxed)
+                if number == 13 { throw Refused() }
+                try AsyncNote(id: number, text: "note \(number)").save(to: &context)
+            }
+        }
+
+        /// Lets the medium go on once all closures have run, though none is durable.
+        func release(after count: Int, _ look: () -> Void = {}) async throws {
+            for _ in 0..<10_000 where ran.load(ordering: .relaxed) < count {
+                try await Task.sleep(for: .milliseconds(1))
+            }
+            #expect(ran.load(ordering: .relaxed) == count)
+            // The last one enters after its closure.
+            try await Task.sleep(for: .milliseconds(20))
+            look()
+            gate.signal()
+        }
+
+        /// Who is there after a power failure now.
+        func survivors(seed: UInt64) throws -> [Int] {
+            let disk = try SimulatedDisk(image: disk.powerLossImage(seed: seed))
+            let database = try Database(try ModelSet([AsyncNote.self]), isReadOnly: false) { () throws(StorageError) in
+                try TreeStore.open(file: disk)
+            }
+            return try database.read { context in try context.ids(AsyncNote.self) }
+        }
+    }
+
+    @Test("share write-throughs, run on while the medium is busy, and return only when they are durable")
+    func together() async throws {
+        let held = try HeldDisk()
+        let before = held.writeThroughs
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 100..<164 {
+                group.addTask {
+                    try await held.save(number)
+                    held.returned.add(1, ordering: .relaxed)
+                    if number % 8 == 0 { #expect(try held.survivors(seed: 1).contains(number)) }
+                }
+            }
+            group.addTask {
+                try await held.release(after: 64) { #expect(held.returned.load(ordering: .relaxed) == 0) }
+            }
+            try await group.waitForAll()
+        }
+        #expect(held.returned.load(ordering: .relaxed) == 64)
+        #expect(held.writeThroughs - before <= 3)
+        #expect(try held.survivors(seed: 2).count == 64)
+        #expect(try held.database.check { Issue.record("\($0)") })
+    }
+
+    @Test("tell an error of a closure to its caller alone")
+    func refused() async throws {
+        let held = try HeldDisk()
+        let outcomes = try await withThrowingTaskGroup(of: (Int, Bool).self) { group in
+            for number in 10..<20 {
+                group.addTask {
+                    do {
+                        try await held.save(number)
+                        return (number, true)
+                    } catch is Refused {
+                        return (number, false)
+                    }
+                }
+            }
+            group.addTask {
+                try await held.release(after: 10)
+                return (0, true)
+            }
+            return try await group.reduce(into: [Int: Bool]()) { $0[$1.0] = $1.1 }
+        }
+        #expect(outcomes.filter { !$0.value }.keys.sorted() == [13])
+        #expect(try held.survivors(seed: 1) == (10..<20).filter { $0 != 13 })
+    }
+
+    @Test("that wait for a write-through which fails all fail with its error, and later ones go on")
+    func failure() async throws {
+        let held = try HeldDisk()
+        // The first one's write-through is held up, so the others wait for the second.
+        let first = Task { try await held.save(100) }
+        for _ in 0..<10_000 where held.ran.load(ordering: .relaxed) == 0 { try await Task.sleep(for: .milliseconds(1)) }
+        try await Task.sleep(for: .milliseconds(20))
+        held.disk.plan = SimulatedDisk.Plan(call: 0, fault: .error(EIO), operations: [.writeThrough])
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 101..<120 {
+                group.addTask {
+                    let error = await #expect(throws: HornbeamError.self) { try await held.save(number) }
+                    if error?.code == .io { held.failed.add(1, ordering: .relaxed) }
+                }
+            }
+            group.addTask { try await held.release(after: 20) }
+            try await group.waitForAll()
+        }
+        try await first.value
+        #expect(held.failed.load(ordering: .relaxed) == 19)
+        #expect(try held.survivors(seed: 1) == [100])
+        try await held.save(200)
+        #expect(try held.survivors(seed: 2) == [100, 200])
+        #expect(try held.database.check { Issue.record("\($0)") })
+    }
+}
