@@ -98,7 +98,7 @@ extension Transaction {
         writer.memory.redo.giveUp()
         do throws(StorageError) {
             try writer.put(open, key, long: reference)
-            try spillIfNeeded(writer)
+            try finishChange(writer)
         } catch {
             throw broken(error, open)
         }
