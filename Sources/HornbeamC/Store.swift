@@ -178,7 +178,6 @@ private func storeOptions(_ given: hb_options) throws(StorageError) -> StoreOpti
     options.createIfMissing = !options.readOnly
     options.lockWaitMilliseconds = Int(given.lock_wait_ms)
     options.checkpointBytes = Int(clamping: given.checkpoint_bytes)
-    if given.cache_bytes != 0 { options.cacheBytes = Int(min(given.cache_bytes, 1 << 40)) }
     if options.readOnly, given.in_memory != 0 {
         throw .invalid("hb_options.read_only and in_memory exclude each other: a new store has nothing to read")
     }

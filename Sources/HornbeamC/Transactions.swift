@@ -90,7 +90,8 @@ public func hb_begin(
             txn.pointee = try HandleTable.insert(TransactionHandle(transaction, of: store, entered: entered))
         } catch {
             transaction.abort()
-            store.writer.letGo()
+            // A read's end is nothing to the write transaction that this thread may hold beside it.
+            if transaction.isWritable { store.writer.letGo() }
             throw error
         }
         return (Result.ok, staysInside: true)

@@ -9,16 +9,24 @@ import HornbeamTree
 extension TransactionHandle {
     /// The number of a tree as C code knows it, and back. A number of another store comes back as one that no tree has.
     @inline(__always)
-    func treeID(_ tree: hb_tree) -> TreeID { TreeID(rawValue: tree ^ store.treeSalt) }
+    func treeID(_ tree: hb_tree) -> TreeID { TreeID(rawValue: TreeNumber.mix(tree, salt: store.treeSalt)) }
 
     @inline(__always)
-    func number(_ tree: TreeID) -> hb_tree { tree.rawValue ^ store.treeSalt }
+    func number(_ tree: TreeID) -> hb_tree { TreeNumber.mix(tree.rawValue, salt: store.treeSalt) }
 
     /// Hands out bytes of the engine.
     @inline(__always)
     func lend(_ bytes: Bytes) -> hb_slice {
         if isWritable { hasLent = true }
         return hb_slice(lending: bytes)
+    }
+}
+
+/// How numbers of trees are mixed with a store's salt: its own inverse, and 0 stays what no tree has.
+enum TreeNumber {
+    @inline(__always)
+    static func mix(_ number: UInt32, salt: UInt32) -> UInt32 {
+        number == 0 || number == salt ? number : number ^ salt
     }
 }
 
@@ -224,11 +232,16 @@ public func hb_delete_range(
     deleted_or_null?.pointee = 0
     return inTransaction(txn) { (handle) throws(StorageError) in
         try handle.change { (transaction) throws(StorageError) in
-            try withStable(try from.bytes, try to.bytes, of: handle) { (from, to) throws(StorageError) in
-                let deleted = try transaction.deleteRange(handle.treeID(tree), from: from, to: to)
-                deleted_or_null?.pointee = deleted
+            let hadLent = handle.hasLent
+            var deleted: UInt64 = 0
+            let result = try withStable(try from.bytes, try to.bytes, of: handle) { (from, to) throws(StorageError) in
+                deleted = try transaction.deleteRange(handle.treeID(tree), from: from, to: to)
                 return Result.ok
             }
+            deleted_or_null?.pointee = deleted
+            // Nothing was changed: what went out before lives on.
+            handle.hasLent = handle.hasLent || hadLent && deleted == 0
+            return result
         }
     }
 }

@@ -86,23 +86,6 @@ package enum LongPage {
         return isRight ? nil : blockProblem(block)
     }
 
-    /// The first sectors of a copy at `number`: header and checksums for that place, and the data beside them. The rest
-    /// of the page is the same everywhere. Nil if the page's own word of its size is impossible.
-    static func head(of page: Bytes, number: UInt64) -> [UInt8]? {
-        guard let size = valueSize(page) else { return nil }
-        let sectors = FileFormat.sectors(bytes: dataOffset(size))
-        var head = Array(page[..<Swift.min(page.count, sectors * FileFormat.sectorSize)])
-        head.withUnsafeMutableBytes { (bytes) in
-            guard let start = bytes.baseAddress else { return }
-            for block in 0..<blocks(size) {
-                start.set(checksum(of: block, page, size: size, number: number), at: table + 8 * block)
-            }
-            let checked = Bytes(rebasing: bytes[PageLayout.birth..<dataOffset(size)])
-            start.set(Checksum.of(checked, seed: number), at: PageLayout.checksum)
-        }
-        return head
-    }
-
     static func blockProblem(_ block: Int) -> String { "the checksum of block \(block) of its value does not match" }
 
     private static func checksum(of block: Int, _ page: Bytes, size: UInt64, number: UInt64) -> UInt64 {

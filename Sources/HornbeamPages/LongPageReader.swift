@@ -17,8 +17,12 @@ package final class LongPageReader {
     private var block: [UInt8] = []
     private var loaded: Int?
 
-    /// The value of the page that a reference names.
-    package init(_ view: PageView, number: UInt64, birth: UInt64, size: UInt64) throws(StorageError) {
+    /// The value of the page that a reference names. `copies`: every block is copied from the file before it is
+    /// verified, so that what it is used for is what was verified whatever happens to the file; else it may lie in the
+    /// mapping.
+    package init(
+        _ view: PageView, number: UInt64, birth: UInt64, size: UInt64, copies: Bool = false
+    ) throws(StorageError) {
         self.view = view
         self.number = number
         self.size = size
@@ -30,7 +34,7 @@ package final class LongPageReader {
             isVerified = [Bool](repeating: true, count: LongPage.blocks(size))
             return
         }
-        if let mapping = verification.mapping {
+        if !copies, let mapping = verification.mapping {
             page = try verification.unread(expected, in: mapping)
         } else {
             page = nil
@@ -38,7 +42,7 @@ package final class LongPageReader {
         let head = try readHead(expected)
         isVerified = [Bool](repeating: false, count: LongPage.blocks(size))
         checksums = try head.withBytes { (head) throws(StorageError) in
-            try verification.checkHead(head, size: size, expected, newestBirth: view.transaction)
+            try verification.checkHead(head, size: size, expected, newestBirth: view.newestBirth(of: expected))
             return LongPage.checksums(head, size: size)
         }
     }
@@ -79,15 +83,20 @@ package final class LongPageReader {
         return count
     }
 
+    /// Hands out all of the value's bytes in their order, at most a block at a time.
+    package func forEachBlock(_ body: (Bytes) throws(StorageError) -> Void) throws(StorageError) {
+        for index in 0..<LongPage.blocks(size) { try withBlock(index, body) }
+    }
+
     /// A block's bytes, verified.
-    private func withBlock(_ index: Int, _ body: (Bytes) -> Void) throws(StorageError) {
+    private func withBlock(_ index: Int, _ body: (Bytes) throws(StorageError) -> Void) throws(StorageError) {
         let first = LongPage.dataOffset(size) + index * LongPage.blockSize
         let count = min(LongPage.blockSize, Int(size) - index * LongPage.blockSize)
         if let page {
             let bytes = Bytes(rebasing: page[first..<first + count])
             if !isVerified[index] { try verify(bytes, index) }
             isVerified[index] = true
-            return body(bytes)
+            return try body(bytes)
         }
         if loaded != index {
             loaded = nil
@@ -95,7 +104,7 @@ package final class LongPageReader {
             try block.withBytes { (bytes) throws(StorageError) in try verify(bytes, index) }
             loaded = index
         }
-        block.withUnsafeBytes { body($0) }
+        try block.withBytes { (bytes) throws(StorageError) in try body(bytes) }
     }
 
     private func verify(_ bytes: Bytes, _ index: Int) throws(StorageError) {

@@ -1,27 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing a long value's page piece by piece to its place in the file, of which memory holds a megabyte and the
-// checksums. Nothing leads to the place before the transaction commits. The page's first sectors, with the header and
-// the checksums of all blocks, come last.
+// Writing a long value's page piece by piece to its place in the file. Nothing leads to the place before the
+// transaction commits.
+//
+//   open ──finish──▶ the transaction's, like any page of it
+//     └──cancel, a failed write, a rollback to before it, the transaction's end──▶ given up, its place free
 
-/// Belongs to one write transaction. A page that isn't finished is the transaction's all the same, until it is freed.
+/// The places of one transaction's long values that are on their way, each by a number that no other ever has: the
+/// writer of one that was given up must not take what lies at its place since for its own.
+struct OpenLongPages {
+    private struct Place {
+        var run: SectorRun
+        var birth: UInt64
+    }
+
+    private var places: [UInt64: Place] = [:]
+    private var next: UInt64 = 0
+
+    /// Notes a place that is taken in a transaction whose pages have `birth`; its number.
+    mutating func add(_ run: SectorRun, birth: UInt64) -> UInt64 {
+        defer { next += 1 }
+        places[next] = Place(run: run, birth: birth)
+        return next
+    }
+
+    func contains(_ number: UInt64) -> Bool { places[number] != nil }
+
+    /// The place, which nobody owns now; nil if it was given up before.
+    mutating func remove(_ number: UInt64) -> SectorRun? { places.removeValue(forKey: number)?.run }
+
+    /// Removes those that were taken at this birth or later; the places, which nobody owns now.
+    mutating func removeAll(from birth: UInt64 = 0) -> [SectorRun] {
+        let gone = places.filter { $0.value.birth >= birth }
+        for number in gone.keys { places.removeValue(forKey: number) }
+        return gone.values.map(\.run)
+    }
+}
+
+/// Belongs to one write transaction, whose end it may outlive. One that goes unfinished is given up.
 package final class LongPageWriter {
     /// Of the value, in bytes.
     package let size: UInt64
-    package let birth: UInt64
+    /// Of the page, once it is finished.
+    package private(set) var birth: UInt64
     private let pages: PageWriter
-    private let run: SectorRun
-    /// The sectors that hold header and checksums, and the value's first bytes behind them.
-    private var head: [UInt8]
-    /// What follows, whole sectors but for the last.
-    private var piece: [UInt8] = []
-    /// Where the piece lies in the page.
-    private var pieceStart: Int
-    private var checksum: RunningChecksum
-    /// Bytes of the value so far.
-    package private(set) var count: UInt64 = 0
-
-    /// Written at once.
-    private static let pieceSize = 1 << 20
+    private let number: UInt64
+    private var page: LongPageBuilder
 
     /// Takes the place of a value of `size` bytes. Throws `.full` when no space is left.
     package init(_ pages: PageWriter, size: UInt64) throws(StorageError) {
@@ -30,97 +53,60 @@ package final class LongPageWriter {
         self.size = size
         birth = pages.birth
         let sectors = LongPage.sectors(size)
-        run = SectorRun(start: try pages.takeRun(sectors), count: sectors)
-        pages.side.frames.addSpilled(run)
-        head = [UInt8](
-            repeating: 0, count: FileFormat.sectors(bytes: LongPage.dataOffset(size)) * FileFormat.sectorSize)
-        pieceStart = head.count
-        checksum = RunningChecksum(seed: run.start)
-        piece.reserveCapacity(Self.pieceSize)
+        let run = SectorRun(start: try pages.takeRun(sectors), count: sectors)
+        number = pages.openLongPages.add(run, birth: birth)
+        page = LongPageBuilder(run: run, size: size)
     }
+
+    deinit { cancel() }
 
     /// The page's number. Only a finished page may be referred to.
-    package var number: UInt64 { run.start }
+    package var pageNumber: UInt64 { page.run.start }
 
-    /// Whether the page is still the transaction's: rolling back to an earlier savepoint takes it away.
-    package var isAlive: Bool { pages.isOpen && pages.side.frames.isSpilled(run) }
-
-    /// Adds the value's next bytes.
-    package func append(_ bytes: Bytes) throws(StorageError) {
-        guard isAlive else {
-            throw .invalid("the value's place was given up by a rollback, or the transaction has ended")
+    private func ensureOpen() throws(StorageError) {
+        guard pages.isOpen, pages.openLongPages.contains(number) else {
+            throw .invalid("the value is finished or was given up, by a rollback perhaps, or the transaction has ended")
         }
-        guard UInt64(bytes.count) <= size - count else {
+    }
+
+    /// Adds the value's next bytes. A write that fails gives the value up.
+    package func append(_ bytes: Bytes) throws(StorageError) {
+        try ensureOpen()
+        guard UInt64(bytes.count) <= size - page.count else {
             throw .invalid("more bytes than the \(size) that the value was to have")
         }
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let inBlock = Int(count % UInt64(LongPage.blockSize))
-            let part = rest.prefix(LongPage.blockSize - inBlock)
-            checksum.add(Bytes(rebasing: part))
-            try place(part)
-            count += UInt64(part.count)
-            rest = rest.dropFirst(part.count)
-            if inBlock + part.count == LongPage.blockSize { endBlock() }
+        do throws(StorageError) {
+            try page.append(bytes, to: pages.side.file)
+            pages.side.noteWritten(bytes.count)
+        } catch {
+            cancel()
+            throw error
         }
     }
 
-    /// Notes the checksum of the block that ends with the last byte added.
-    private func endBlock() {
-        let block = Int((count - 1) / UInt64(LongPage.blockSize))
-        let digest = checksum.finish()
-        head.withUnsafeMutableBytes { if let start = $0.baseAddress { LongPage.setChecksum(digest, block, of: start) } }
-    }
-
-    /// Puts bytes where they belong: behind the checksums, then into pieces.
-    private func place(_ bytes: Slice<Bytes>) throws(StorageError) {
-        let offset = LongPage.dataOffset(size) + Int(count)
-        var rest = bytes
-        if offset < head.count {
-            let first = rest.prefix(head.count - offset)
-            head.replaceSubrange(offset..<offset + first.count, with: first)
-            rest = rest.dropFirst(first.count)
-        }
-        while !rest.isEmpty {
-            let part = rest.prefix(Self.pieceSize - piece.count)
-            piece.append(contentsOf: part)
-            rest = rest.dropFirst(part.count)
-            if piece.count == Self.pieceSize { try writePiece() }
-        }
-    }
-
-    private func writePiece() throws(StorageError) {
-        try write(piece, at: pieceStart)
-        pieceStart += piece.count
-        piece.removeAll(keepingCapacity: true)
-    }
-
-    private func write(_ bytes: [UInt8], at offset: Int) throws(StorageError) {
-        let place = run.byteOffset + UInt64(offset)
-        try bytes.withBytes { (bytes) throws(StorageError) in try pages.side.file.write(bytes, at: place) }
-        pages.side.noteWritten(bytes.count)
-    }
-
-    /// Writes what is left, and the page's head. All of the value has been added.
+    /// Writes the rest. From then on the page is the transaction's, which must refer to it or free it. All of the value
+    /// has been added (`.invalid` if not, and it may go on); a write that fails gives the value up.
     package func finish() throws(StorageError) {
-        guard count == size else { throw .invalid("the value was to have \(size) bytes, and has \(count)") }
-        guard isAlive else {
-            throw .invalid("the value's place was given up by a rollback, or the transaction has ended")
+        try ensureOpen()
+        guard page.count == size else {
+            throw .invalid("the value was to have \(size) bytes, and has \(page.count)")
         }
-        if count % UInt64(LongPage.blockSize) != 0 { endBlock() }
-        if !piece.isEmpty {
-            let sectors = FileFormat.sectors(bytes: piece.count)
-            piece += [UInt8](repeating: 0, count: sectors * FileFormat.sectorSize - piece.count)
-            try writePiece()
+        // A page of now, not of when it was begun: a savepoint made since does without it.
+        birth = pages.birth
+        do throws(StorageError) {
+            try page.finish(birth: birth, to: pages.side.file)
+        } catch {
+            cancel()
+            throw error
         }
-        head.withUnsafeMutableBytes { (head) in
-            guard let start = head.baseAddress else { return }
-            PageHeader.write(to: start, birth: birth, kind: .longValue, level: 0, sectors: run.count)
-            LongPage.setSize(size, of: start)
-            PageHeader.setChecksum(
-                Checksum.of(Bytes(rebasing: head[PageLayout.birth..<LongPage.dataOffset(size)]), seed: run.start),
-                of: start)
-        }
-        try write(head, at: 0)
+        guard let run = pages.openLongPages.remove(number) else { return }
+        pages.side.usedNumber = Swift.max(pages.side.usedNumber, birth)
+        pages.side.frames.addSpilled(run)
+    }
+
+    /// Gives the value up. Without effect once it is finished or given up.
+    package func cancel() {
+        guard pages.isOpen, let run = pages.openLongPages.remove(number) else { return }
+        pages.side.release(run)
     }
 }

@@ -16,22 +16,22 @@ extension PageStore {
         try verification.withWhole(expected) { (_) throws(StorageError) in }
     }
 
-    /// The page's bytes for the length of `body`, checked as on its first touch.
-    package func withWholePage<Result>(
-        _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8, sectors: UInt32? = nil,
-        _ body: (Bytes) throws(StorageError) -> Result
-    ) throws(StorageError) -> Result {
-        try verification.withWhole(
-            Verification.Expectation(
-                number: number, birth: birth, kind: kind, level: level,
-                sectors: sectors ?? UInt32(pageSize / FileFormat.sectorSize)), body)
+    /// Copies a node page to `buffer`, which has its size, and then checks the copy as on a page's first touch: what is
+    /// in the buffer is what was verified, whatever happens to the file.
+    package func copyWholePage(
+        _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(StorageError) {
+        let expected = Verification.Expectation(
+            number: number, birth: birth, kind: kind, level: level, sectors: UInt32(pageSize / FileFormat.sectorSize))
+        try verification.checkIsInFile(expected)
+        try verification.read(expected, into: buffer)
     }
 
     /// Bytes of the largest node.
     package static var largestNode: Int { FileFormat.maximumPageSize }
 
     /// Copies a leaf of a compressed tree to `buffer`, which has room for the largest node, as the tree sees it: raw.
-    /// Checked as on its first touch. Its size.
+    /// Checked like a node page. Its size.
     package func copyWholeLeaf(
         _ pointer: UInt64, birth: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(StorageError) -> Int {
@@ -39,21 +39,25 @@ extension PageStore {
         let expected = Verification.Expectation(
             number: PagePointer.number(pointer), birth: birth, kind: .leaf, level: 0, sectors: sectors,
             isCompressible: sectors <= CompressedPage.maximumSectors)
-        return try verification.withWhole(expected) { (stored) throws(StorageError) in
-            guard let start = stored.baseAddress, PageHeader(reading: start).flags == PageLayout.compressed else {
-                guard stored.count <= buffer.count else {
-                    throw .corrupt(Corruption(page: expected.number, reason: "it is larger than any node"))
-                }
-                buffer.copyMemory(from: stored)
-                return stored.count
-            }
-            let size = CompressedPage.rawSize(of: stored) ?? 0
-            guard size <= buffer.count else {
-                throw .corrupt(Corruption(page: expected.number, reason: "it is larger than any node"))
-            }
-            try verification.decode(stored, expected, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<size]))
-            return size
+        try verification.checkIsInFile(expected)
+        guard expected.byteCount <= buffer.count else {
+            throw .corrupt(Corruption(page: expected.number, reason: "it is larger than any node"))
         }
+        let stored = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: expected.byteCount, alignment: FileFormat.sectorSize)
+        defer { stored.deallocate() }
+        try verification.read(expected, into: stored)
+        guard let start = stored.baseAddress,
+            PageHeader(reading: UnsafeRawPointer(start)).flags == PageLayout.compressed
+        else {
+            buffer.copyMemory(from: Bytes(stored))
+            return stored.count
+        }
+        // Sizes of compressed pages were checked: no raw one is larger than the largest node.
+        let size = CompressedPage.rawSize(of: Bytes(stored)) ?? 0
+        try verification.decode(
+            Bytes(stored), expected, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<size]))
+        return size
     }
 
     /// What `check` begins with: a snapshot of the newest state, the account of its space, and what is wrong with the

@@ -44,6 +44,7 @@ extension PageWriter {
         for page in freed[savepoint.freedCount...] { side.space.unreserve(page.run) }
         freed.removeSubrange(savepoint.freedCount...)
         side.frames.rollBack(to: index) { side.release($0) }
+        releaseOpenLongPages(from: savepoint.lastBirth + 1)
         side.unplaced.removeAll()
         savepoints.removeSubrange((index + 1)...)
         ownBirth = savepoint.lastBirth + 1

@@ -176,8 +176,9 @@ package final class PageView {
 
     /// The open transaction's own page, if it lies in a frame.
     func ownPage(_ expected: Verification.Expectation) -> Bytes? {
-        guard expected.birth == frameBirth, let frame = frames?.find(expected.number),
-            frame.run.count == expected.sectors, PageHeader(reading: frame.bytes).kind == expected.kind.code
+        guard expected.birth >= frameBirth, let frame = frames?.find(expected.number),
+            frame.run.count == expected.sectors, PageHeader(reading: frame.bytes).kind == expected.kind.code,
+            frame.birth == expected.birth
         else { return nil }
         return Bytes(frame.buffer)
     }

@@ -58,12 +58,11 @@ extension PageView {
         return result
     }
 
-    /// A change begins: pages that were not let go are let go; values that were kept go after it.
-    package func beginChange() {
-        guard let hold else { return }
-        letGo(to: 0)
-        hold.expire()
-    }
+    /// A change begins: pages that were not let go are let go. It may still turn out to change nothing.
+    package func beginChange() { letGo() }
+
+    /// Something was changed: values that were kept before may go from now on.
+    package func endChange() { hold?.expire() }
 
     /// The view ends.
     func endHold() {

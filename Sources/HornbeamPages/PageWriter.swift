@@ -24,6 +24,8 @@ package final class PageWriter {
     var freed: [RetiredPages.Page] = []
     /// Those that can be gone back to, the oldest first.
     var savepoints: [PageSavepoint] = []
+    /// Long values on their way; no page of the transaction refers to them.
+    var openLongPages = OpenLongPages()
     /// Memory that frames may take before they are spilled.
     private let frameBudget: Int
     /// Sectors that this transaction must leave free, so that a checkpoint can always be written.
@@ -175,7 +177,9 @@ package final class PageWriter {
     package func free(_ number: UInt64, birth: UInt64, sectors: UInt32?) throws(StorageError) {
         guard isOpen else { throw .invalid("the transaction has ended") }
         if PagePointer.isUnplaced(number) {
-            guard side.unplaced.find(number) != nil else {
+            guard let leaf = side.unplaced.find(number)?.baseAddress,
+                PageHeader(reading: UnsafeRawPointer(leaf)).birth == birth
+            else {
                 throw .corrupt(Corruption(page: number, reason: "a tree refers to a leaf that is not in memory"))
             }
             return side.unplaced.free(number)
@@ -252,6 +256,7 @@ package final class PageWriter {
     func enter(redo: Bytes?, durability: Durability) throws(StorageError) -> PendingCommit? {
         if !savepoints.isEmpty { releaseSavepoints(from: 0) }
         // Before a checkpoint of this commit stores the map: these places would be in use for ever.
+        releaseOpenLongPages(from: 0)
         releaseUnused()
         let commit: PendingCommit?
         do throws(StorageError) {
@@ -304,7 +309,13 @@ package final class PageWriter {
         for page in freed { side.space.unreserve(page.run) }
         for frame in side.frames.inFileOrder() { side.space.release(frame.run) }
         side.frames.forEachSpilled { side.release($0) }
+        releaseOpenLongPages(from: 0)
         end()
+    }
+
+    /// Gives up the long values on their way that were begun at this birth or later.
+    func releaseOpenLongPages(from birth: UInt64) {
+        for run in openLongPages.removeAll(from: birth) { side.release(run) }
     }
 
     /// Frees the places that were kept for new pages.

@@ -73,19 +73,15 @@ package final class StoreBuilder {
         return PagePointer.make(run.start, sectors: sectors)
     }
 
-    /// Adds a long value's page: all its bytes, verified. They are copied as they are but for the checksums, which a
-    /// page's place is a part of.
-    package func addLong(_ page: Bytes) throws(StorageError) -> UInt64 {
-        let sectors = page.count / FileFormat.sectorSize
-        let run = SectorRun(start: try takePlace(sectors), count: UInt32(sectors))
-        guard let head = LongPage.head(of: page, number: run.start) else {
-            throw .corrupt(Corruption(reason: "a long value's page whose size doesn't fit it"))
-        }
+    /// Adds the value as a page with this birth, block by block, each verified before it gets the checksum of its new
+    /// place.
+    package func addLong(_ value: LongPageReader, birth: UInt64) throws(StorageError) -> UInt64 {
+        let sectors = LongPage.sectors(value.size)
+        let run = SectorRun(start: try takePlace(Int(sectors)), count: sectors)
         space.take(run)
-        try head.withBytes { (bytes) throws(StorageError) in try file.write(bytes, at: run.byteOffset) }
-        if head.count < page.count {
-            try file.write(Bytes(rebasing: page[head.count...]), at: run.byteOffset + UInt64(head.count))
-        }
+        var page = LongPageBuilder(run: run, size: value.size)
+        try value.forEachBlock { (block) throws(StorageError) in try page.append(block, to: file) }
+        try page.finish(birth: birth, to: file)
         return run.start
     }
 

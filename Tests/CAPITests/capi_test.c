@@ -437,6 +437,39 @@ static void slices_may_come_straight_back(void) {
     hb_cursor_close(c);
 }
 
+// A delete that found nothing counted as a change: the value that had gone out before was gone, and putting it again
+// stored other bytes.
+static void slices_outlive_what_changes_nothing(void) {
+    hb_store *store = memory_store();
+    hb_txn *txn = begin(store, HB_WRITE);
+    hb_tree tree;
+    OK(hb_tree_open(txn, "t", HB_TREE_CREATE | HB_TREE_LZ4, &tree));
+    char key[40], text[40];
+    for (int i = 0; i < 50; i++) {
+        snprintf(key, sizeof key, "key %03d", i);
+        snprintf(text, sizeof text, "the value of %03d", i);
+        OK(hb_put(txn, tree, S(key), S(text)));
+    }
+    OK(hb_commit(txn));
+    txn = begin(store, HB_WRITE);
+    OK(hb_tree_open(txn, "t", 0, &tree));
+    for (int round = 0; round < 3; round++) {
+        hb_slice value, other;
+        uint64_t deleted;
+        OK(hb_get(txn, tree, S("key 007"), &value));
+        if (round == 0) RESULT(hb_delete(txn, tree, S("no such key")), HB_NOT_FOUND);
+        if (round == 1) RESULT(hb_append(txn, tree, S("a key too low"), S("")), HB_INVALID);
+        if (round == 2) OK(hb_delete_range(txn, tree, S("x"), S("y"), &deleted));
+        OK(hb_get(txn, tree, S("key 009"), &other));
+        OK(hb_put(txn, tree, S("copy"), value));
+        CHECK(has(txn, tree, "copy", "the value of 007"));
+        // Until something is changed.
+        OK(hb_delete(txn, tree, S("copy")));
+    }
+    hb_abort(txn);
+    OK(hb_close(store));
+}
+
 // ---- Trees
 
 static void note_name(void *context, const char *name) {
@@ -1194,6 +1227,7 @@ static const struct test tests[] = {
     TEST(a_cursor_of_an_empty_tree),
     TEST(cursors_keep_their_place_while_writing),
     TEST(slices_may_come_straight_back),
+    TEST(slices_outlive_what_changes_nothing),
     TEST(trees_have_names),
     TEST(dropping_a_tree),
     TEST(trees_of_others_are_told),

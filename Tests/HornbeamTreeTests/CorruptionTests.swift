@@ -179,4 +179,59 @@ struct CorruptionTests {
         }
         try write.commit()
     }
+
+    // The order of keys was checked within a node, never across two. Leaves that a forged parent puts side by side were
+    // joined all the same: out of order, and where the first key of the one was the last of the other, in a loop
+    // without end.
+    @Test("Forged siblings whose keys overlap are refused when they would be joined, shared out or split")
+    func overlappingSiblings() throws {
+        var options = StoreOptions()
+        options.pageSize = 4096
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: options)
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t", create: true))
+        func key(_ number: Int) -> [UInt8] { Array("\(1000 + number)".utf8) }
+        for number in 0..<200 { try write.append(tree, key(number), [UInt8](repeating: 1, count: 100)) }
+        try write.commit()
+        try store.close()
+        let image = try #require(disk.killedImage())
+        // The leaves in the order of their keys.
+        let leaves = (1..<image.count / 4096).filter { sector in
+            image[sector * 4096 + PageLayout.kind] == 1 && image[(sector + 1) * 4096 - 1] == UInt8(ascii: "1")
+                && image[sector * 4096..<(sector + 1) * 4096].contains(UInt8(ascii: "9"))
+        }.sorted { image.firstKey($0).lexicographicallyPrecedes(image.firstKey($1)) }
+        #expect(leaves.count > 4)
+        for target in 1...2 {
+            var forged = image
+            // The second leaf has what the first has, or the third: below or above its parent's word.
+            let (from, to) = target == 1 ? (leaves[0], leaves[1]) : (leaves[3], leaves[1])
+            forged.replaceSubrange(
+                to * 4096 + 24..<(to + 1) * 4096, with: image[from * 4096 + 24..<(from + 1) * 4096])
+            forged[to * 4096..<(to + 1) * 4096].withUnsafeMutableBytes { PageHeader.seal($0, number: UInt64(to)) }
+            // Thinned out from the left, then from the right.
+            for isRight in [false, true] {
+                let hostile = try TreeStore.open(file: try SimulatedDisk(image: forged))
+                let write = try hostile.beginWrite()
+                let tree = try #require(try write.tree("t"))
+                #expect {
+                    for number in 0..<200 { _ = try write.delete(tree, key(isRight ? 199 - number : number)) }
+                    for number in 0..<200 { try write.put(tree, key(number) + [0], [UInt8](repeating: 1, count: 100)) }
+                } throws: { error in
+                    guard case .corrupt(let what)? = error as? StorageError else { return false }
+                    return what.reason.contains("its parent says")
+                }
+                write.abort()
+            }
+        }
+    }
+}
+
+extension [UInt8] {
+    /// The first key of a leaf of 4,096 bytes.
+    fileprivate func firstKey(_ sector: Int) -> [UInt8] {
+        self[sector * 4096..<(sector + 1) * 4096].withUnsafeBytes { page in
+            page.baseAddress.map { NodeView($0, size: 4096).keyBytes(0) } ?? []
+        }
+    }
 }

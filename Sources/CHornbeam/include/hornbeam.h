@@ -19,7 +19,9 @@
  *
  *  - A slice that the library hands out points into the store's own memory. It lives until its transaction ends, in a
  *    write transaction only until that transaction's next change. Copy what you want to keep. (Handing such a slice
- *    straight back, as the key or value of the next call, is fine.) Never write through it.
+ *    straight back, as the key or value of the next call, is fine.) Never write through it. hb_save, hb_rollback and
+ *    hb_release count as changes; a call that changes nothing (it returned HB_NOT_FOUND, HB_INVALID, HB_TOO_LARGE or
+ *    HB_READ_ONLY, or deleted no entry) is none.
  *  - A long-lived read transaction keeps the space of everything it can see from being used again: the file grows.
  *  - A store may be used from all threads. A transaction, with its cursors, belongs to one thread at a time; it may be
  *    handed to another thread.
@@ -110,7 +112,7 @@ typedef struct {
     size_t struct_size;
     uint32_t durability;       /* HB_DURABLE_…: of transactions that don't choose their own */
     uint32_t page_size;        /* of a new store: a power of two, 4,096 to 65,536; default 8,192 */
-    uint64_t cache_bytes;      /* memory for changed pages, decoded ones, and what hb_open_unmapped reads */
+    uint64_t cache_bytes;      /* memory for changed pages, decoded ones, and what an unmapped store reads */
     uint64_t checkpoint_bytes; /* checkpoint once the journal holds as much; default: half of the journal */
     uint32_t read_only;        /* not 0: never write; the file must be there */
     uint32_t in_memory;        /* not 0: no file, all gone when it is closed; `path` is ignored and may be NULL */
@@ -219,7 +221,7 @@ int hb_cursor_first(hb_cursor *cursor);
 int hb_cursor_last(hb_cursor *cursor);
 
 /* To the next or previous entry. A cursor that ran off an end stands beyond it: prev from beyond the last entry
- * gives the last, next from before the first gives the first. */
+ * gives the last, next from before the first gives the first. A move that fails leaves it beyond the last. */
 int hb_cursor_next(hb_cursor *cursor);
 int hb_cursor_prev(hb_cursor *cursor);
 

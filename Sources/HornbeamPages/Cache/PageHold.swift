@@ -5,7 +5,8 @@
 //          (`PageView.letGo`), a cursor takes over those of its path; what was forgotten goes at the next change or at
 //          the end of the view.
 //   kept   values that were handed out: copies of small ones, whole pages of long ones. They live until the view ends
-//          or, in a write transaction, until the first value after its next change.
+//          or, in a write transaction, until the first value after its next change. A delete that finds nothing, or an
+//          append that is refused, is none.
 
 import Synchronization
 
@@ -96,7 +97,8 @@ final class PageHold: @unchecked Sendable {
 
     // MARK: Kept values
 
-    /// What is kept may go once the change that begins now is made: until then its arguments may be among it.
+    /// What is kept goes when something is kept next. Called once a change is made: its arguments may be among it, and
+    /// what changes nothing leaves the values that were handed out as they are.
     func expire() { isExpired = true }
 
     /// Keeps the page itself.

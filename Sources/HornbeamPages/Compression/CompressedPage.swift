@@ -24,6 +24,12 @@ package enum PagePointer {
     /// Of a compressed tree's leaf that has its place; 0 for a node page.
     @inlinable package static func sectors(_ pointer: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: pointer >> shift) }
     @inlinable package static func isUnplaced(_ pointer: UInt64) -> Bool { pointer >> shift == unplaced }
+
+    /// Whether a page in the file may refer to a page by it; only a reference to a leaf may give a size. Pointers of
+    /// leaves without a place never leave memory.
+    package static func isStored(_ pointer: UInt64, isLeaf: Bool) -> Bool {
+        number(pointer) != 0 && sectors(pointer) <= (isLeaf ? CompressedPage.maximumSectors : 0)
+    }
 }
 
 enum CompressedPage {

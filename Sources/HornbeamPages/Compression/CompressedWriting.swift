@@ -35,6 +35,8 @@ extension PageWriter {
         let leaf = side.unplaced.add(Int(sectors) * FileFormat.sectorSize)
         noteMemory()
         leaf.bytes.copyMemory(from: source, byteCount: Int(sectors) * FileFormat.sectorSize)
+        // Zeros in place of a part that could not be read must not become a page.
+        try view.checkIsWhole()
         PageHeader.write(to: leaf.bytes, birth: self.birth, kind: .leaf, level: 0, sectors: sectors)
         try free(pointer, birth: birth, sectors: nil)
         return leaf

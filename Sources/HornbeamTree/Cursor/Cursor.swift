@@ -15,7 +15,8 @@ private struct CursorStep {
 }
 
 /// A place in a tree. Moves both ways; all moves return whether it now stands on an entry.
-/// Off the end: `previous` gives the last entry; before the start: `next` gives the first.
+/// Off the end: `previous` gives the last entry; before the start: `next` gives the first. A move that fails leaves it
+/// off the end.
 package struct Cursor: ~Copyable {
     private enum State {
         case before
@@ -202,6 +203,7 @@ package struct Cursor: ~Copyable {
         return try descend(Bytes(start: scratch, count: prefixSize + suffixSize))
     }
 
+    /// After a move that failed the cursor stands on no entry.
     private mutating func failed(_ error: StorageError) -> StorageError {
         state = .after
         return transaction.named(error, tree)
@@ -353,14 +355,16 @@ package struct Cursor: ~Copyable {
     private mutating func settle() throws(StorageError) -> Bool {
         guard let leaf, let slots else { return false }
         let cell = CellView(leaf + slots.read16(NodeLayout.slotSize &* index))
+        // First, because it may fail: a new key must never come with an old value.
+        valueBytes = cell.isLong ? try longValue(cell) : cell.valueBytes
         suffix = cell.start + NodeLayout.cellHeader
         suffixSize = cell.suffixSize
         state = .on
-        valueBytes = cell.isLong ? try longValue(cell) : cell.valueBytes
         if keepsKey, let scratch { (scratch + prefixSize).copy(cell.suffix) }
         return true
     }
 
+    /// The cell's value; if it can't be read, the move has failed.
     private mutating func longValue(_ cell: CellView) throws(StorageError) -> Bytes {
         let view = transaction.view
         do throws(StorageError) {
@@ -372,7 +376,7 @@ package struct Cursor: ~Copyable {
             }
             return value
         } catch {
-            throw transaction.named(error, tree)
+            throw failed(error)
         }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A consistent copy of a store, written beside its readers and its writer: the pages of one snapshot, each verified
-// from its bytes as it is copied, into a new store without gaps. Nodes stay as they are but for the places they refer
+// A consistent copy of a store, written beside its readers and its writer: the pages of one snapshot, each copied out
+// of the file by a system call and then verified, so that what goes into the new store, under a checksum of its own
+// there, is what was verified. The new store has no gaps. Nodes stay as they are but for the places they refer
 // to, so that reductions and counts need nobody who understands them. Never writes to the store it copies.
 
 package import HornbeamPages
@@ -163,10 +164,10 @@ private struct BackupCopy {
     ) throws(StorageError) -> NodeEditor {
         let place = level + (isCatalogue ? NodeLayout.maximumLevels : 0)
         let node = NodeEditor(buffers + place * view.pageSize, size: view.pageSize)
-        try pages.withWholePage(
+        try pages.copyWholePage(
             record.page, birth: record.birth, kind: level == 0 ? PageKind.leaf : PageKind.branch,
-            level: UInt8(truncatingIfNeeded: level)
-        ) { (page) throws(StorageError) in node.base.copy(page) }
+            level: UInt8(truncatingIfNeeded: level),
+            into: UnsafeMutableRawBufferPointer(start: node.base, count: node.size))
         return node
     }
 
@@ -205,14 +206,9 @@ private struct BackupCopy {
         var long = LongReference(node.view.cell(index).value)
         let sectors = LongValue.sectors(long.size)
         do throws(StorageError) {
-            long.page = try pages.withWholePage(
-                long.page, birth: long.birth, kind: .longValue, level: 0, sectors: sectors
-            ) { (page) throws(StorageError) in
-                guard LongPage.valueSize(page) == long.size else {
-                    throw .corrupt(Corruption(page: long.page, reason: "the value is not as long as its entry says"))
-                }
-                return try target.addLong(page)
-            }
+            let value = try LongPageReader(
+                view, number: long.page, birth: long.birth, size: long.size, copies: true)
+            long.page = try target.addLong(value, birth: long.birth)
         } catch {
             throw error.inTree(source.name).withKeys("the value of \(KeyRange.words(node.view.keyBytes(index)))")
         }

@@ -24,6 +24,9 @@ struct Relocation {
     /// Whether this step has done enough.
     var isSpent: Bool { budget <= 0 || reads <= 0 }
 
+    /// Values up to this size are moved by way of the transaction's memory, together with its other pages.
+    private static let wholeSize: UInt64 = 1 << 20
+
     private var nodeSectors: UInt32 { UInt32(writer.pageSize / FileFormat.sectorSize) }
 
     /// Does what it may in one tree, from `key` on (nil: from the start). Returns where the next step goes on, nil at
@@ -111,12 +114,26 @@ struct Relocation {
             let own = try writer.own(tree, place, level: 0)
             place = ChildRecord(page: own.page, birth: writer.birth, count: place.count)
             leaf = own.editor.view
-            let copy = try LongValue.write(LongValue.read(long, in: writer.view), with: writer.pages)
-            own.editor.setLongReference(index, copy)
+            own.editor.setLongReference(index, try copy(long))
             try LongValue.free(long, with: writer.pages)
             budget -= Swift.max(1, Int(sectors / nodeSectors))
             movedBytes += Int(sectors) * FileFormat.sectorSize
         }
         return place
+    }
+
+    /// The value in a page of this transaction. A large one goes to its new place block by block, as if it were spilled
+    /// there: nothing leads there before the next checkpoint, which syncs the file first.
+    private func copy(_ long: LongReference) throws(StorageError) -> LongReference {
+        guard long.size > Self.wholeSize else {
+            let mark = writer.view.heldMark
+            defer { writer.view.letGo(to: mark) }
+            return try LongValue.write(LongValue.read(long, in: writer.view), with: writer.pages)
+        }
+        let value = try LongPageReader(writer.view, number: long.page, birth: long.birth, size: long.size)
+        let page = try LongPageWriter(writer.pages, size: long.size)
+        try value.forEachBlock { (block) throws(StorageError) in try page.append(block) }
+        try page.finish()
+        return LongReference(page: page.pageNumber, size: long.size, birth: page.birth)
     }
 }

@@ -48,6 +48,13 @@ struct EntryReference {
         return size
     }
 
+    /// Whether the key is less than the other's.
+    func precedes(_ other: EntryReference) -> Bool {
+        let shared = commonPrefix(other)
+        guard shared < keySize, shared < other.keySize else { return keySize < other.keySize }
+        return rest(from: shared)[0] < other.rest(from: shared)[0]
+    }
+
     /// Writes the key's bytes from `offset` on.
     func copyKey(from offset: Int, to target: UnsafeMutableRawPointer, count: Int) {
         var done = 0

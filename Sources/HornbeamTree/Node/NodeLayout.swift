@@ -48,9 +48,6 @@ enum NodeLayout {
     /// Largest reduced value.
     static let maximumReduction = 64
 
-    /// The bits of a child's page number that hold the sectors of a compressed page; 0 for a node page.
-    static let compressedShift: UInt64 = 48
-
     /// Trees are lower than this; a file that claims more is damaged.
     static let maximumLevels = 24
 

@@ -100,7 +100,8 @@ private struct NodeExamination {
         }
         let child = ChildRecord(cell.value)
         let isStale = cell.value.read64(16) & ChildRecord.staleBit != 0
-        guard child.page != 0, child.count > 0, !isStale, child.birth <= birth else {
+        let isLeaf = node.base.load(fromByteOffset: PageLayout.level, as: UInt8.self) == 1
+        guard PagePointer.isStored(child.page, isLeaf: isLeaf), child.count > 0, !isStale, child.birth <= birth else {
             return "entry \(index) has an impossible child record"
         }
         return nil
@@ -110,7 +111,9 @@ private struct NodeExamination {
         let cell = node.cell(index)
         guard cell.isLong else { return nil }
         let long = LongReference(cell.value)
-        guard long.page != 0, long.size <= UInt64(NodeLayout.maximumValue), long.birth <= birth else {
+        guard PagePointer.isStored(long.page, isLeaf: false), long.size <= UInt64(NodeLayout.maximumValue),
+            long.birth <= birth
+        else {
             return "entry \(index) has an impossible reference to a long value"
         }
         return nil

@@ -12,6 +12,8 @@ package protocol ReducedNumber: Comparable, Sendable {
     /// What holds the sum: exact for integers.
     associatedtype Sum: BitwiseCopyable & Sendable & AdditiveArithmetic
     var asSum: Sum { get }
+    /// Any two: what the file holds may be no sum that any values have.
+    static func add(_ a: Sum, _ b: Sum) -> Sum
     /// Nil for what is no number.
     static func load(_ bytes: UnsafeRawPointer) -> Self?
     func store(to bytes: UnsafeMutableRawPointer)
@@ -20,6 +22,7 @@ package protocol ReducedNumber: Comparable, Sendable {
 extension ReducedNumber where Self: FixedWidthInteger & BitwiseCopyable {
     package static var storedSize: Int { bitWidth / 8 }
     package var asSum: Int128 { Int128(self) }
+    package static func add(_ a: Int128, _ b: Int128) -> Int128 { a &+ b }
     package static func load(_ bytes: UnsafeRawPointer) -> Self? {
         Self(littleEndian: bytes.loadUnaligned(as: Self.self))
     }
@@ -35,6 +38,7 @@ extension Double: ReducedNumber {
     package static var reductionName: String { "double" }
     package static var storedSize: Int { 8 }
     package var asSum: Double { self }
+    package static func add(_ a: Double, _ b: Double) -> Double { a + b }
     package static func load(_ bytes: UnsafeRawPointer) -> Double? {
         let number = Double(bitPattern: UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)))
         return number.isNaN ? nil : number
@@ -100,7 +104,7 @@ package struct ReducedStatistics<Number: ReducedNumber>: Equatable {
             return
         }
         count &+= other.count
-        sum += other.sum
+        sum = Number.add(sum, other.sum)
         if let theirs = other.minimum, let ours = minimum { minimum = Swift.min(ours, theirs) }
         if let theirs = other.maximum, let ours = maximum { maximum = Swift.max(ours, theirs) }
     }
@@ -164,7 +168,8 @@ extension Reduction {
                 target.storeBytes(of: sum, as: Number.Sum.self)
             },
             combine: { (target, next) in
-                let sum = target.loadUnaligned(as: Number.Sum.self) + next.loadUnaligned(as: Number.Sum.self)
+                let sum = Number.add(
+                    target.loadUnaligned(as: Number.Sum.self), next.loadUnaligned(as: Number.Sum.self))
                 target.storeBytes(of: sum, as: Number.Sum.self)
             })
     }

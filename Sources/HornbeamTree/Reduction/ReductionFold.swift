@@ -69,12 +69,15 @@ final class ReductionFold {
             return
         }
         key.copy(node.prefix)
+        let mark = view.heldMark
         for index in range {
             let cell = node.cell(index)
             (key + node.prefixSize).copy(cell.suffix)
             let value = cell.isLong ? try LongValue.read(LongReference(cell.value), in: view) : cell.valueBytes
             reduction.map(Bytes(start: key, count: node.prefixSize + cell.suffixSize), value, entry)
             reduction.combine(target, entry)
+            // A long value at a time, not all of the leaf's together.
+            view.letGo(to: mark)
         }
     }
 
@@ -180,8 +183,10 @@ extension Transaction {
             try fold.add(
                 ChildRecord(page: root.page, birth: root.birth, count: root.count), level: root.level,
                 from: from.isEmpty ? nil : from, to: to.isEmpty ? nil : to, to: target)
+            try view.checkIsWhole()
             return (Array(Bytes(start: target, count: reduction.size)), fold.nodesRead)
         } catch {
+            try view.checkIsWhole()
             throw named(error, open)
         }
     }

@@ -70,7 +70,8 @@ extension TreeRoot {
     func isPlausible(transaction: UInt64) -> Bool {
         isEmpty
             ? self == TreeRoot()
-            : count > 0 && birth <= transaction && level < NodeLayout.maximumLevels
+            : PagePointer.isStored(page, isLeaf: level == 0) && count > 0 && birth <= transaction
+                && level < NodeLayout.maximumLevels
     }
 }
 

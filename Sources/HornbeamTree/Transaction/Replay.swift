@@ -14,8 +14,24 @@ extension Transaction {
         let transaction = Transaction(store: nil, view: pages.view, writer: writer, names: names)
         defer { transaction.close() }
         var reader = RedoReader(record)
-        while let operation = try reader.next() { try transaction.apply(operation) }
+        while let operation = try reader.next() {
+            do throws(StorageError) {
+                try transaction.apply(operation)
+            } catch {
+                throw Self.asDamage(error)
+            }
+        }
         try transaction.storeRoots()
+    }
+
+    /// What no program could have done is no argument of this one's: the record is damaged. Everything else stays.
+    private static func asDamage(_ error: StorageError) -> StorageError {
+        switch error {
+        case .invalid(let what): .corrupt(Corruption(reason: "a journal record can't be applied: \(what)"))
+        case .tooLarge(let what, let size, let limit):
+            .corrupt(Corruption(reason: "a journal record has a \(what) of \(size) bytes; the limit is \(limit)"))
+        default: error
+        }
     }
 
     private func apply(_ operation: RedoOperation) throws(StorageError) {

@@ -86,6 +86,7 @@ extension Transaction {
         tree.pointee.root = tree.pointee.stored.root
         tree.pointee.longValues = tree.pointee.stored.longValues
         tree.pointee.isStale = false
+        tree.pointee.hasUnplacedLeaves = false
         if tree.pointee.number >= saved.nextTree {
             tree.pointee.root = TreeRoot()
             tree.pointee.close()

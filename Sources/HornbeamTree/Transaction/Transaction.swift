@@ -84,7 +84,9 @@ package final class Transaction {
         let open = try opened(tree)
         do throws(StorageError) {
             try open.pointee.root.getMany(keys, of: open.pointee.number, in: view) { values.append($0) }
+            try view.checkIsWhole()
         } catch {
+            try view.checkIsWhole()
             throw named(error, open)
         }
         return values
@@ -97,8 +99,11 @@ package final class Transaction {
     package func count(_ tree: TreeID, from: Bytes, to: Bytes) throws(StorageError) -> UInt64 {
         let open = try opened(tree)
         do throws(StorageError) {
-            return try open.pointee.root.count(from: from, to: to, of: open.pointee.number, in: view)
+            let count = try open.pointee.root.count(from: from, to: to, of: open.pointee.number, in: view)
+            try view.checkIsWhole()
+            return count
         } catch {
+            try view.checkIsWhole()
             throw named(error, open)
         }
     }
@@ -113,8 +118,8 @@ package final class Transaction {
 
     // MARK: - Trees
 
-    /// The tree called `name`, or nil if there is none and `create` is false. `options` are for one that is created; a
-    /// tree that was created with another reduction is refused.
+    /// The tree called `name` (not empty, without NUL), or nil if there is none and `create` is false. `options` are for
+    /// one that is created; a tree that was created with another reduction is refused.
     package func tree(
         _ name: String, create: Bool = false, options: TreeOptions = TreeOptions()
     ) throws(StorageError) -> TreeID? {
@@ -128,7 +133,10 @@ package final class Transaction {
             try checkReduction(open, options)
             return TreeID(rawValue: open.pointee.number)
         }
-        return create ? try createTree(bytes, options: options.stored) : nil
+        guard create else { return nil }
+        // C code could never name it.
+        guard !bytes.contains(0) else { throw .invalid("a tree's name can't contain the character NUL") }
+        return try createTree(bytes, options: options.stored)
     }
 
     private func checkReduction(_ tree: OpenTreePointer, _ wanted: TreeOptions) throws(StorageError) {

@@ -3,6 +3,8 @@
 // first because what is put may be a slice of a node that the change moves. A change that fails midway leaves the
 // transaction fit for nothing but aborting or going back to a savepoint; a refused argument leaves it as it was.
 // Each change ends by spilling the transaction's pages if they take too much memory: no address of a node outlives it.
+// What turns out to change nothing (a delete of what isn't there, an append that is refused) leaves pages, and slices
+// of them that were handed out, where they are.
 
 package import HornbeamPages
 
@@ -15,7 +17,7 @@ extension Transaction {
         writer.memory.redo.add(.put, tree: tree.rawValue, key, value)
         do throws(StorageError) {
             try writer.put(open, key, value)
-            try spillIfNeeded(writer)
+            try finishChange(writer)
         } catch {
             throw broken(error, open)
         }
@@ -31,7 +33,7 @@ extension Transaction {
         let isAppended: Bool
         do throws(StorageError) {
             isAppended = try writer.append(open, key, value)
-            try spillIfNeeded(writer)
+            if isAppended { try finishChange(writer) }
         } catch {
             throw broken(error, open)
         }
@@ -56,7 +58,7 @@ extension Transaction {
         let isDeleted: Bool
         do throws(StorageError) {
             isDeleted = try writer.delete(open, key)
-            try spillIfNeeded(writer)
+            if isDeleted { try finishChange(writer) }
         } catch {
             throw broken(error, open)
         }
@@ -73,7 +75,7 @@ extension Transaction {
         let deleted: UInt64
         do throws(StorageError) {
             deleted = try writer.deleteRange(open, from: from.isEmpty ? nil : from, to: to.isEmpty ? nil : to)
-            try spillIfNeeded(writer)
+            if deleted > 0 { try finishChange(writer) }
         } catch {
             throw broken(error, open)
         }
@@ -90,7 +92,7 @@ extension Transaction {
             try writer.drop(open)
             catalogue.pointee.changes &+= 1
             _ = try Array(name.utf8).withBytes { (key) throws(StorageError) in try writer.delete(catalogue, key) }
-            try spillIfNeeded(writer)
+            try finishChange(writer)
         } catch {
             throw broken(error, open)
         }
@@ -133,7 +135,7 @@ extension Transaction {
         guard let writer, let catalogue = catalogueIfOpen else { return }
         try settleReductions()
         for tree in changedTrees() {
-            if tree.pointee.isCompressed { try placeLeaves(of: tree, writer) }
+            try placeLeaves(of: tree, writer)
             try storeRecord(tree.pointee.record, tree.pointee.name, writer, catalogue)
             tree.pointee.stored = tree.pointee.record
         }
@@ -148,16 +150,19 @@ extension Transaction {
     }
 
     /// Computes and places what is left for the end of the transaction: before its pages leave memory, or must not be
-    /// changed any more.
+    /// changed any more. Cursors in what moves find their place again.
     func completePages() throws(StorageError) {
         guard let writer else { return }
         try settleReductions()
         try trees.forEach { (tree) throws(StorageError) in
-            if tree.pointee.place >= 0, tree.pointee.isCompressed { try placeLeaves(of: tree, writer) }
+            if tree.pointee.place >= 0 { try placeLeaves(of: tree, writer) }
         }
     }
 
+    /// A leaf's memory goes, or serves another leaf, as soon as it has its place.
     private func placeLeaves(of tree: OpenTreePointer, _ writer: TreeWriter) throws(StorageError) {
+        guard tree.pointee.hasUnplacedLeaves else { return }
+        tree.pointee.changes &+= 1
         do throws(StorageError) {
             try writer.placeLeaves(tree)
         } catch {
@@ -182,7 +187,7 @@ extension Transaction {
         }
     }
 
-    /// The writer and the tree to change, whose cursors and slices end here.
+    /// The writer and the tree to change, whose cursors look their places up again after this.
     @inline(__always)
     func prepare(
         _ tree: TreeID, isDropped: Bool = false
@@ -196,9 +201,16 @@ extension Transaction {
         return (writer, open)
     }
 
-    /// The end of a change.
+    /// The end of a change that was made: slices that were handed out before end here. What has changed nothing must
+    /// not come here.
     @inline(__always)
-    func spillIfNeeded(_ writer: TreeWriter) throws(StorageError) {
+    func finishChange(_ writer: TreeWriter) throws(StorageError) {
+        view.endChange()
+        try spillIfNeeded(writer)
+    }
+
+    @inline(__always)
+    private func spillIfNeeded(_ writer: TreeWriter) throws(StorageError) {
         if writer.pages.isOverBudget { try spill(writer) }
     }
 

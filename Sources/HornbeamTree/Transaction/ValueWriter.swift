@@ -4,8 +4,9 @@
 
 package import HornbeamPages
 
-/// The value of one key on its way. The entry is put by `finish`; a writer that is given up leaves none. The
-/// transaction may go on with other changes in the meantime.
+/// The value of one key on its way. The entry is put by `finish`; a writer that is given up leaves none, and so does
+/// one that isn't finished when the transaction commits or, if the value is too long for memory, goes back to a
+/// savepoint from before it. The transaction may go on with other changes in the meantime.
 package final class ValueWriter {
     /// Of the value, in bytes.
     package let size: UInt64
@@ -41,31 +42,25 @@ package final class ValueWriter {
         short += bytes
     }
 
-    /// Puts the entry: inserts or replaces. All of the value has been added (`.invalid` if not, and it may go on).
+    /// Puts the entry: inserts or replaces. All of the value has been added (`.invalid` if not, and it may go on). When
+    /// it throws there is no entry, and what was written of the value goes with this writer, or with the transaction.
     package func finish() throws(StorageError) {
         try ensureOpen()
-        guard let page else {
+        if let page {
+            try key.withBytes { (key) throws(StorageError) in try transaction.putLong(tree, key, page) }
+        } else {
             guard UInt64(short.count) == size else {
                 throw .invalid("the value was to have \(size) bytes, and has \(short.count)")
             }
             try transaction.put(tree, key, short)
-            isOpen = false
-            return
         }
-        try page.finish()
         isOpen = false
-        let reference = LongReference(page: page.number, size: size, birth: page.birth)
-        try key.withBytes { (key) throws(StorageError) in try transaction.putLong(tree, key, reference) }
     }
 
     /// Gives the value up. Without effect once it is finished.
     package func cancel() {
-        guard isOpen else { return }
         isOpen = false
-        guard let page, page.isAlive, let writer = transaction.writer else { return }
-        let reference = LongReference(page: page.number, size: size, birth: page.birth)
-        // If this fails the place stays taken until the transaction ends.
-        try? LongValue.free(reference, with: writer.pages)
+        page?.cancel()
     }
 
     private func ensureOpen() throws(StorageError) {
@@ -92,13 +87,16 @@ extension Transaction {
         try key.withBytes { (k) throws(StorageError) in try valueWriter(tree, k, size: size) }
     }
 
-    /// Inserts or replaces an entry whose value lies in its page already.
-    fileprivate func putLong(_ tree: TreeID, _ key: Bytes, _ reference: LongReference) throws(StorageError) {
+    /// Inserts or replaces an entry whose value lies in its page, finished but for this.
+    fileprivate func putLong(_ tree: TreeID, _ key: Bytes, _ page: LongPageWriter) throws(StorageError) {
+        // First: once it is finished the page must be referred to.
         let (writer, open) = try prepare(tree)
+        try page.finish()
         writer.memory.redo.giveUp()
         do throws(StorageError) {
+            let reference = LongReference(page: page.pageNumber, size: page.size, birth: page.birth)
             try writer.put(open, key, long: reference)
-            try spillIfNeeded(writer)
+            try finishChange(writer)
         } catch {
             throw broken(error, open)
         }

@@ -14,6 +14,7 @@ extension TreeWriter {
         } else if PagePointer.isUnplaced(root.page) {
             tree.pointee.root.page = try place(root.page, birth: root.birth)
         }
+        tree.pointee.hasUnplacedLeaves = false
     }
 
     private func placeLeaves(below page: UInt64, birth: UInt64, level: Int) throws(StorageError) {

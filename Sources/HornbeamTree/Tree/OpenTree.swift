@@ -21,6 +21,8 @@ struct OpenTree {
     let reduction: Reduction?
     /// Whether a branch may hold reduced values that its children's are not any more (`TreeWriter.settleReductions`).
     var isStale = false
+    /// Whether leaves of it may be in memory without a place (`TreeWriter.placeLeaves`); only if it is compressed.
+    var hasUnplacedLeaves = false
     private let leafStamp: NodeStamp
     private let branchStamp: NodeStamp
     /// Grows with each change of this tree by the transaction, and when that ends: how cursors notice.

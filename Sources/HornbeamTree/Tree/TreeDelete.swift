@@ -77,6 +77,8 @@ extension TreeWriter {
     func isThin(_ node: NodeView) -> Bool { node.usedSize < NodeLayout.capacity(pageSize: node.size) / 4 }
 
     /// The entries of a branch's children at `index` and after it, from copies of them: the children may be rewritten.
+    /// Refuses children that don't keep to the separator between them: a node was checked by itself when it was read,
+    /// and all that is done with the list goes by its order.
     private func entries(
         _ tree: OpenTreePointer, _ parent: NodeEditor, _ index: Int, level: Int
     ) throws(StorageError) -> EntryList? {
@@ -89,9 +91,13 @@ extension TreeWriter {
             guard list.hasRoom(for: node.count) else { return nil }
             let first = list.count
             list.append(node, 0..<node.count)
+            guard place == 1 else { continue }
+            let separator = EntryReference(parent.view, index + 1, hasPrefix: true)
             // What stood for minus infinity in the second begins at the separator.
-            if level > 0, place == 1 {
-                list.setKey(at: first, of: EntryReference(parent.view, index + 1, hasPrefix: true))
+            if level > 0 { list.setKey(at: first, of: separator) }
+            let isBehind = level == 0 || first + 1 == list.count || separator.precedes(list[first + 1])
+            guard first == 0 || list[first - 1].precedes(separator), isBehind, !list[first].precedes(separator) else {
+                throw .corrupt(Corruption(page: record.page, reason: "its keys are not those its parent says"))
             }
         }
         return list
@@ -118,6 +124,7 @@ extension TreeWriter {
         else { return false }
         let separator = memory.separators + (level & 1) * NodeLayout.longestKey
         let key = Bytes(start: separator, count: list.separator(at: cut, to: separator))
+        try checkSeparator(key, in: parent.view, after: index, before: index + 2)
         guard canTake(parent, key, valueSize: NodeLayout.childSize + tree.pointee.reductionSize, insteadOf: index + 1)
         else { return false }
 
@@ -130,6 +137,19 @@ extension TreeWriter {
         let record = ChildRecord(page: right.page, birth: birth, count: entries(right.editor.view, level))
         replaceChild(tree, parent, index + 1, key, childValue(tree, record), level: level + 1)
         return true
+    }
+
+    /// Refuses a separator that would put a branch's entries out of order, after the one at `index` and before that at
+    /// `end`: only a child with other keys than its parent says brings one about.
+    func checkSeparator(_ key: Bytes, in branch: NodeView, after index: Int, before end: Int) throws(StorageError) {
+        guard let start = key.baseAddress else { return }
+        let new = EntryReference(key: start, size: key.count, value: CellValue(bytes: key, isLong: false))
+        // The first entry stands for minus infinity.
+        let isBehind = index == 0 || EntryReference(branch, index, hasPrefix: true).precedes(new)
+        guard isBehind, end >= branch.count || new.precedes(EntryReference(branch, end, hasPrefix: true)) else {
+            throw .corrupt(
+                Corruption(page: branch.child(index).page, reason: "keys below it are not those its parent says"))
+        }
     }
 
     /// Whether a branch has room for a child under another separator; it may have to do without its prefix.

@@ -146,6 +146,10 @@ extension TreeWriter {
         }
         let separator = memory.separators + (level & 1) * NodeLayout.longestKey
         let key = Bytes(start: separator, count: list.separator(at: cut, to: separator))
+        if level < tree.pointee.root.level {
+            let place = path[level + 1].index
+            try checkSeparator(key, in: editor(level + 1).view, after: place, before: place + 1)
+        }
         let left = editor(level)
         if !keepsLeft { list.write(0..<cut, to: left.base, size: left.size) }
         list.write(cut..<list.count, to: right.editor.base, size: right.editor.size)

@@ -192,6 +192,7 @@ final class TreeWriter {
             if isOwn(tree, node.page, node.birth, 0) {
                 return (node.page, NodeEditor(UnsafeMutableRawPointer(mutating: leaf.base), size: leaf.size))
             }
+            tree.pointee.hasUnplacedLeaves = true
             let copy = try pages.copyLeaf(node.page, birth: node.birth)
             return (copy.number, NodeEditor(leaf: copy.bytes))
         }
@@ -210,6 +211,7 @@ final class TreeWriter {
         _ tree: OpenTreePointer, level: Int
     ) throws(StorageError) -> (page: UInt64, editor: NodeEditor) {
         if level == 0, tree.pointee.isCompressed {
+            tree.pointee.hasUnplacedLeaves = true
             let leaf = try pages.allocateLeaf()
             return (leaf.number, NodeEditor(leaf: leaf.bytes))
         }

@@ -40,8 +40,11 @@ package final class ValueReader {
         }
         if let long {
             do throws(StorageError) {
-                return try long.read(at: offset, into: target)
+                let count = try long.read(at: offset, into: target)
+                try transaction.checkIsWhole()
+                return count
             } catch {
+                try transaction.checkIsWhole()
                 throw transaction.named(error, tree)
             }
         }
@@ -57,12 +60,18 @@ extension Transaction {
     package func valueReader(_ tree: TreeID, _ key: Bytes) throws(StorageError) -> ValueReader? {
         let open = try opened(tree)
         do throws(StorageError) {
-            guard let found = try open.pointee.root.find(key, of: open.pointee.number, in: view) else { return nil }
+            guard let found = try open.pointee.root.find(key, of: open.pointee.number, in: view) else {
+                try view.checkIsWhole()
+                return nil
+            }
             switch found {
             case .long(let reference): return try ValueReader(self, open, long: reference)
-            case .short(let bytes): return ValueReader(self, open, short: bytes)
+            case .short(let bytes):
+                try view.checkIsWhole()
+                return ValueReader(self, open, short: bytes)
             }
         } catch {
+            try view.checkIsWhole()
             throw named(error, open)
         }
     }

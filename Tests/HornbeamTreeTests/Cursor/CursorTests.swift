@@ -210,4 +210,48 @@ struct CursorTests {
         #expect(met == model.count)
         #expect(try transaction.count(tree) == UInt64(model.count - (model.count + 2) / 3))
     }
+
+    // A move to an entry whose long value can't be read threw, and left the cursor on that entry's key with the value
+    // of the one before: whoever asked again got an entry that was never there.
+    @Test("After a move that failed a cursor stands on no entry", arguments: [PageAccess.mapped, .read])
+    func failedMove(access: PageAccess) throws {
+        let disk = try SimulatedDisk()
+        var options = StoreOptions()
+        options.access = access
+        let store = try TreeStore.open(file: disk, options: options)
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t", create: true))
+        try write.put(tree, [1], [11])
+        try write.put(tree, [2], [UInt8](repeating: 22, count: 100_000))
+        try write.put(tree, [3], [33])
+        try write.commit()
+        try store.close()
+        var image = try #require(disk.killedImage())
+        for sector in 0..<image.count / 4096 where (0..<4096).allSatisfy({ image[sector * 4096 + $0] == 22 }) {
+            image[sector * 4096 + 9] = 23
+        }
+        let damaged = try TreeStore.open(file: try SimulatedDisk(image: image), options: options)
+        for isWriting in [false, true] {
+            let transaction = isWriting ? try damaged.beginWrite() : try damaged.beginRead()
+            let tree = try #require(try transaction.tree("t"))
+            var cursor = try transaction.cursor(tree)
+            let moves: [(inout Cursor) throws -> Bool] = [
+                { try $0.next() }, { try $0.previous() }, { try $0.seek([2]) }, { try $0.seek(index: 1) },
+            ]
+            for (index, move) in moves.enumerated() {
+                #expect(try cursor.seek(index == 1 ? [3] : [1]))
+                var isRefused = false
+                do { _ = try move(&cursor) } catch is StorageError { isRefused = true }
+                let isValid = cursor.isValid
+                #expect(isRefused && !isValid, "move \(index)")
+                let hasEntry = try cursor.entry() != nil
+                #expect(!hasEntry)
+                #expect(cursor.key.isEmpty)
+                #expect(cursor.value.isEmpty)
+                #expect(try cursor.previous())
+                #expect(Array(cursor.value) == [33])
+            }
+            transaction.abort()
+        }
+    }
 }

@@ -151,4 +151,43 @@ struct NodeValidationTests {
                 == "entry 0 has an impossible child record")
         #expect(problem { $0.bytes.write16(0xFFFF, $0.view.slot(2) + 2) } == "entry 2 reaches beyond the heap")
     }
+
+    // The top bits of a page number say in how many sectors a compressed leaf is stored, and all ones that it is in
+    // memory only. Any value passed: a file could name leaves of the open transaction, which freed them.
+    @Test("A page number names a node page or, above a leaf, at most as many sectors as a node can have")
+    func pagePointers() {
+        func problem(_ page: UInt64, level: UInt8) -> String {
+            let node = TestNode(isBranch: true)
+            _ = node.build([([1], childRecord(page: 4)), ([2], childRecord(page: page))])
+            node.bytes.storeBytes(of: level, toByteOffset: PageLayout.level, as: UInt8.self)
+            return node.problem ?? "none"
+        }
+        let refusal = "entry 1 has an impossible child record"
+        #expect(problem(9, level: 1) == "none")
+        #expect(problem(16 << 48 | 9, level: 1) == "none")
+        #expect(problem(17 << 48 | 9, level: 1) == refusal)
+        #expect(problem(0xFFFF << 48 | 9, level: 1) == refusal)
+        #expect(problem(1 << 48, level: 1) == refusal)
+        #expect(problem(9, level: 2) == "none")
+        #expect(problem(1 << 48 | 9, level: 2) == refusal)
+        #expect(problem(0xFFFF << 48 | 9, level: 2) == refusal)
+
+        func root(_ page: UInt64, level: Int = 0) -> Bool {
+            TreeRoot(page: page, birth: 3, count: 1, level: level).isPlausible(transaction: 3)
+        }
+        #expect(root(9) && root(16 << 48 | 9) && root(9, level: 2))
+        #expect(!root(17 << 48 | 9) && !root(0xFFFF << 48) && !root(1 << 48 | 9, level: 1) && !root(1 << 48))
+
+        let leaf = TestNode()
+        var reference = [UInt8](repeating: 0, count: NodeLayout.referenceSize)
+        for (page, isRight) in [(UInt64(9), true), (1 << 48 | 9, false), (0xFFFF << 48 | 9, false)] {
+            reference.withUnsafeMutableBytes {
+                guard let start = $0.baseAddress else { return }
+                LongReference(page: page, size: 5000, birth: 7).write(to: start)
+            }
+            _ = leaf.build([([1], reference)])
+            leaf.bytes.write16(Int(NodeLayout.longMark), leaf.view.slot(0) + NodeLayout.cellValueSize)
+            #expect((leaf.problem == nil) == isRight, "page \(page)")
+        }
+    }
 }

@@ -87,4 +87,44 @@ struct FaultTests {
             try writing.commit()
         }
     }
+
+    // The calls that read many entries didn't ask whether the file had failed under them: zeros in place of a page that
+    // was trusted came out as missing keys, wrong counts and sums, or as a value's bytes.
+    @Test("gives no wrong answer from the calls that read many entries", arguments: 0..<3)
+    func manyEntries(call: Int) throws {
+        let store = try store()
+        let transaction = try store.beginRead()
+        let tree = try #require(try transaction.tree("t"))
+        let numbers = Array(0..<1_500)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 2_500, alignment: 1)
+        defer { buffer.deallocate() }
+        func answer(_ number: Int) throws -> Answer {
+            do throws(StorageError) {
+                switch call {
+                case 0:
+                    let found = try Self.key(number).withBytes { (key) throws(StorageError) in
+                        try transaction.getMany(tree, [key])[0]
+                    }
+                    let isRight = found.map { Array($0) == Self.value(number) } ?? false
+                    // A value's own bytes are asked for by whoever reads them.
+                    if found != nil { try transaction.checkIsWhole() }
+                    return isRight ? .right : .wrong
+                case 1:
+                    let count = try transaction.count(tree, from: [], to: Self.key(number))
+                    return count == UInt64(number) ? .right : .wrong
+                default:
+                    guard let reader = try transaction.valueReader(tree, Self.key(number)) else { return .wrong }
+                    let size = try reader.read(at: 0, into: buffer)
+                    return Array(buffer[..<size]) == Self.value(number) ? .right : .wrong
+                }
+            } catch .io(_, _, EIO) {
+                return .unreadable
+            }
+        }
+        #expect(try numbers.allSatisfy { try answer($0) == .right })
+        truncate(path, 3 << 20 + 4096)
+        let answers = try numbers.map { try answer($0) }
+        #expect(answers.contains(.unreadable) && !answers.contains(.wrong))
+        transaction.abort()
+    }
 }

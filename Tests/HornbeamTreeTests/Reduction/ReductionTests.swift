@@ -265,4 +265,66 @@ struct ReductionTests {
         #expect(try !store.check { problems.append($0) })
         #expect(problems.contains { $0.contains("“t”") && $0.contains("reduced value of entry 1") })
     }
+
+    // Sums in branches are read from the file and were added with a check for overflow: a forged pair of them ended the
+    // program.
+    @Test("Sums that no values can come to are added all the same")
+    func impossibleSums() {
+        let largest = withUnsafeBytes(of: Int128.max) { Array($0) }
+        var statistics = bytes(1) + bytes(0) + [UInt8](repeating: 0, count: 24)
+        statistics.replaceSubrange(8..<24, with: largest)
+        let cases = [
+            (Reduction.sum(of: Int64.self), largest, 0), (Reduction.statistics(of: Int64.self), statistics, 8),
+        ]
+        for (reduction, value, offset) in cases {
+            var target = value
+            target.withUnsafeMutableBytes { target in
+                value.withUnsafeBytes { next in
+                    if let target = target.baseAddress, let next = next.baseAddress { reduction.combine(target, next) }
+                }
+            }
+            let sum = target.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: Int128.self) }
+            #expect(sum == -2)
+        }
+    }
+
+    /// What the views of a store held beside the page cache at most.
+    private final class Peak: @unchecked Sendable {
+        // Sendable: one thread uses it.
+        var store: TreeStore?
+        var bytes: UInt64 = 0
+
+        func look() {
+            guard let figures = store?.statistics.cache else { return }
+            bytes = max(bytes, figures.readers.privateBytes + figures.writers.privateBytes)
+        }
+    }
+
+    // A store that isn't mapped reads long values into memory. All those of a leaf were kept until the leaf was done: a
+    // sum over values of a megabyte took a hundred of them.
+    @Test("Reducing entries with long values holds one of them at a time")
+    func longValues() throws {
+        let peak = Peak()
+        let sizes = Reduction(
+            name: "sizes", identity: bytes(0),
+            map: { (_, value, target) in
+                peak.look()
+                target.storeBytes(of: Int64(value.count), as: Int64.self)
+            },
+            combine: { (target, next) in
+                let sum = target.loadUnaligned(as: Int64.self) &+ next.loadUnaligned(as: Int64.self)
+                target.storeBytes(of: sum, as: Int64.self)
+            })
+        var options = smallPages
+        options.access = .read
+        let store = try TreeStore.open(file: try SimulatedDisk(), options: options, reductions: [sizes])
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t", create: true, options: TreeOptions(reduction: sizes)))
+        for key in 0..<20 { try write.put(tree, number(key), [UInt8](repeating: 1, count: 100_000)) }
+        try write.commit()
+        peak.store = store
+        let read = try store.beginRead()
+        #expect(try read.reduce(tree) == bytes(2_000_000))
+        #expect(peak.bytes >= 100_000 && peak.bytes < 200_000, "\(peak.bytes)")
+    }
 }

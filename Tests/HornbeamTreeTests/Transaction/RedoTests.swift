@@ -105,4 +105,36 @@ struct RedoTests {
         }
         #expect(applied > 10)
     }
+
+    // A record with a key beyond the limit gave the error of a program that had asked for too much. Opening such a file
+    // said "invalid argument" of an argument that nobody had given.
+    @Test("What no program can have done is damage of the record")
+    func impossible() throws {
+        func replay(_ fill: (RedoLog) -> Void) throws {
+            let store = try PageStore.open(
+                file: try MemoryFile(), options: StoreOptions(),
+                structure: { NodeValidation.problem($0, kind: $1) }, replay: { (_, _) in })
+            let writer = try store.beginWrite()
+            defer { writer.abort() }
+            let memory = WriterMemory(pageSize: 8192)
+            let log = RedoLog()
+            log.begin(limit: 1 << 20)
+            [UInt8(1)].withUnsafeBytes { log.add(.create, tree: 1, $0) }
+            fill(log)
+            guard let record = log.bytes.map({ Array($0) }) else { return }
+            try record.withBytes { (record) throws(StorageError) in
+                try Transaction.replay(
+                    record, with: writer, memory: memory, names: TreeNames(reductions: try Reductions([])))
+            }
+        }
+        func isDamage(_ error: any Error) -> Bool {
+            guard case .corrupt(let what)? = error as? StorageError else { return false }
+            return what.reason.hasPrefix("a journal record")
+        }
+        try replay { _ in }
+        let long = [UInt8](repeating: 1, count: 5000)
+        #expect(
+            performing: { try replay { log in long.withUnsafeBytes { log.add(.put, tree: 1, $0) } } }, throws: isDamage)
+        #expect(performing: { try replay { $0.add(.put, tree: 1) } }, throws: isDamage)
+    }
 }

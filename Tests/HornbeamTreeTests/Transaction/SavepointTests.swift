@@ -159,6 +159,51 @@ struct SavepointTests {
         for _ in 0..<15 { try script.transaction(store) }
         #expect(try store.check { Issue.record("\($0)") })
     }
+
+    // A savepoint gave the leaves of compressed trees their places and their memory to the leaves that came next: a
+    // cursor that stood in one went on in another tree's leaf, and gave its entries as this one's.
+    @Test("doesn't lead a cursor of a compressed tree astray: it goes on with its own tree's entries")
+    func cursorOfCompressedTree() throws {
+        let write = try store().beginWrite()
+        let compressed = TreeOptions(isCompressed: true)
+        let tree = try #require(try write.tree("a", create: true, options: compressed))
+        let other = try #require(try write.tree("b", create: true, options: compressed))
+        for key in UInt8(1)...50 { try write.put(tree, [1, key], [1, key, key]) }
+        var cursor = try write.cursor(tree)
+        #expect(try cursor.next())
+        let savepoint = try write.savepoint()
+        for key in UInt8(1)...50 { try write.put(other, [2, key], [2, key, key]) }
+        for key in UInt8(2)...20 {
+            #expect(try cursor.next())
+            #expect(Array(cursor.key) == [1, key])
+            #expect(Array(cursor.value) == [1, key, key])
+        }
+        try write.rollback(to: savepoint)
+        #expect(try cursor.next())
+        #expect(Array(cursor.key) == [1, 21])
+    }
+
+    // Every savepoint walked all branches in memory of every compressed tree, changed since the last one or not.
+    @Test("has nothing to do in a compressed tree that has not changed since the last one")
+    func unchangedCompressedTree() throws {
+        let write = try store().beginWrite()
+        let tree = try #require(try write.tree("t", create: true, options: TreeOptions(isCompressed: true)))
+        for key in UInt8(1)...200 { try write.put(tree, [key], [UInt8](repeating: key, count: 400)) }
+        let open = try write.opened(tree)
+        #expect(open.pointee.hasUnplacedLeaves)
+        _ = try write.savepoint()
+        #expect(!open.pointee.hasUnplacedLeaves)
+        let changes = open.pointee.changes
+        let savepoint = try write.savepoint()
+        #expect(open.pointee.changes == changes)
+        try write.put(tree, [7], [7])
+        #expect(open.pointee.hasUnplacedLeaves)
+        try write.rollback(to: savepoint)
+        #expect(!open.pointee.hasUnplacedLeaves)
+        #expect(try write.value(tree, [7]) == [UInt8](repeating: 7, count: 400))
+        #expect(try write.delete(tree, [8]))
+        try write.commit()
+    }
 }
 
 /// Random transactions with savepoints and the models of all states that can be gone back to.

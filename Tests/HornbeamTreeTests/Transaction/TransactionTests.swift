@@ -348,4 +348,13 @@ struct TransactionTests {
         let values = try read.getMany(tree, buffers).map { $0.map { Array($0) } }
         #expect(values == (try wanted.map { try read.value(tree, $0) }))
     }
+
+    // A name is a C string in hornbeam.h: a tree called "a\u{0}b" was listed as "a", and could not be opened from C.
+    @Test("A tree's name can't contain NUL")
+    func nulInName() throws {
+        let transaction = try TreeStore.inMemory().beginWrite()
+        #expect(throws: StorageError.self) { try transaction.tree("a\u{0}b", create: true) }
+        #expect(try transaction.tree("a\u{0}b") == nil)
+        #expect(try transaction.treeNames().isEmpty)
+    }
 }

@@ -202,4 +202,38 @@ struct CompressedTreeTests {
         read.abort()
         #expect(try !damaged.check { _ in })
     }
+
+    // A delete of a key that isn't there, or a refused append, counted as a change: the next read let the memory of
+    // values go that had been handed out, and a program that put one of them again stored other bytes.
+    @Test(
+        "keeps the values it has handed out through calls that change nothing", arguments: [PageAccess.mapped, .read])
+    func refusals(access: PageAccess) throws {
+        let store = try TreeStore.open(file: try SimulatedDisk(), options: Self.options(access))
+        try Self.fill(store, "t", Self.lz4, 0..<100)
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t"))
+        let value = try #require(try write.get(tree, Self.key(7)))
+        #expect(try !write.delete(tree, [0, 1]))
+        #expect(throws: StorageError.self) { try write.append(tree, Self.key(3), [1]) }
+        #expect(try write.deleteRange(tree, from: [200], to: [201]) == 0)
+        // Each of these would take the memory of the first.
+        for number in 8..<40 { #expect(try write.value(tree, Self.key(number)) == Self.text(number)) }
+        #expect(Array(value) == Self.text(7))
+        try Self.key(1000).withBytes { (key) throws(StorageError) in try write.put(tree, key, value) }
+        #expect(try write.value(tree, Self.key(1000)) == Self.text(7))
+    }
+
+    // The number of a leaf that has no place yet is a place in the open transaction's memory. A file that gave such a
+    // number for a page had the transaction free its own leaf.
+    @Test("frees a leaf in memory only for its own parent")
+    func foreignPointer() throws {
+        let store = try TreeStore.inMemory()
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t", create: true, options: Self.lz4))
+        try write.put(tree, [1], [1])
+        let root = try write.opened(tree).pointee.root
+        let pages = try #require(write.writer).pages
+        #expect(throws: StorageError.self) { try pages.free(root.page, birth: root.birth - 1, sectors: nil) }
+        #expect(try write.value(tree, [1]) == [1])
+    }
 }

@@ -102,4 +102,33 @@ struct ValueReaderTests {
         try write.commit()
         #expect(throws: StorageError.self) { try part(reader, 5, 2) }
     }
+
+    // Readers of the transaction's own values looked for the page where the transaction had begun: one that was put
+    // after a savepoint, had been spilled or was written in parts was reported as damage.
+    @Test("A transaction's own values can be read wherever they are", .seeded, arguments: [PageAccess.mapped, .read])
+    func own(access: PageAccess) throws {
+        var random = SeededGenerator()
+        var options = StoreOptions()
+        options.access = access
+        options.cacheBytes = 1 << 20
+        let store = try TreeStore.open(file: try SimulatedDisk(), options: options)
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t", create: true))
+        let values = (0..<4).map { _ in random.bytes(200_000) }
+        try write.put(tree, [0], values[0])
+        _ = try write.savepoint()
+        try write.put(tree, [1], values[1])
+        let inParts = try write.valueWriter(tree, [2], size: 200_000)
+        try values[2].withUnsafeBytes { try inParts.append($0) }
+        try inParts.finish()
+        _ = try write.savepoint()
+        try write.put(tree, [3], values[3])
+        try compare(write, tree, values, &random)
+        // More than half of the budget: all of it is spilled.
+        for key in UInt8(100)...110 { try write.put(tree, [key], random.bytes(100_000)) }
+        try compare(write, tree, values, &random)
+        try write.commit()
+        try compare(try store.beginRead(), tree, values, &random)
+        #expect(try store.check { Issue.record("\($0)") })
+    }
 }

@@ -118,4 +118,99 @@ struct ValueWriterTests {
             #expect(try again.check { Issue.record("\($0)") })
         }
     }
+
+    private func fill(_ writer: ValueWriter, _ byte: UInt8) throws {
+        try [UInt8](repeating: byte, count: Int(writer.size)).withUnsafeBytes { try writer.append($0) }
+    }
+
+    // Whether a writer's place was still its own was asked of the place alone. One that was begun after a savepoint and
+    // outlived going back there took the place's next owner for itself: giving it up freed that value's page, and a
+    // third value was written over it.
+    @Test("A writer that outlives a rollback doesn't touch the value that has its place now")
+    func outlivesRollback() throws {
+        let store = try TreeStore.inMemory()
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t", create: true))
+        try write.put(tree, [9], [9])
+        let savepoint = try write.savepoint()
+        var stale: ValueWriter? = try write.valueWriter(tree, [1], size: 70_000)
+        let other = try write.valueWriter(tree, [1], size: 70_000)
+        try write.rollback(to: savepoint)
+        let second = try write.valueWriter(tree, [2], size: 70_000)
+        stale?.cancel()
+        stale = nil
+        #expect(throws: StorageError.self) { try fill(other, 1) }
+        #expect(throws: StorageError.self) { try other.finish() }
+        try fill(second, 2)
+        let third = try write.valueWriter(tree, [3], size: 70_000)
+        try fill(third, 3)
+        try third.finish()
+        try second.finish()
+        #expect(try write.count(tree) == 3)
+        try write.commit()
+        let read = try store.beginRead()
+        #expect(try read.value(tree, [2]) == [UInt8](repeating: 2, count: 70_000))
+        #expect(try read.value(tree, [3]) == [UInt8](repeating: 3, count: 70_000))
+        read.abort()
+        #expect(try store.check { Issue.record("\($0)") })
+    }
+
+    // A value's page was of the time when its writer was begun. Finished after a savepoint and undone by going back to
+    // it, it stayed in use for ever, and check said so after every commit.
+    @Test("A value begun before a savepoint and finished after it goes when the savepoint is gone back to")
+    func acrossSavepoint() throws {
+        let store = try TreeStore.inMemory()
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t", create: true))
+        let first = try write.valueWriter(tree, [1], size: 100_000)
+        let second = try write.valueWriter(tree, [2], size: 100_000)
+        try fill(first, 1)
+        let savepoint = try write.savepoint()
+        try first.finish()
+        #expect(try write.value(tree, [1]) == [UInt8](repeating: 1, count: 100_000))
+        try write.rollback(to: savepoint)
+        #expect(try write.value(tree, [1]) == nil)
+        // This one was there at the savepoint, and goes on.
+        try fill(second, 2)
+        let inner = try write.savepoint()
+        try second.finish()
+        try write.release(inner)
+        #expect(try write.delete(tree, [2]))
+        try write.put(tree, [3], [3])
+        try write.commit()
+        #expect(try store.check { Issue.record("\($0)") })
+    }
+
+    // A page that was finished for an entry that could not be put, and one whose writer was never finished, belonged to
+    // nothing after the commit: their sectors were lost, and check said so for ever.
+    @Test("A value whose tree was dropped, or that isn't finished at the commit, leaves no space in use")
+    func leftOver() throws {
+        let store = try TreeStore.inMemory()
+        var write = try store.beginWrite()
+        let kept = try #require(try write.tree("kept", create: true))
+        try write.put(kept, [1], [1])
+        let tree = try #require(try write.tree("t", create: true))
+        let orphan = try write.valueWriter(tree, [1], size: 300_000)
+        try fill(orphan, 1)
+        #expect(try write.dropTree("t"))
+        #expect(throws: StorageError.self) { try orphan.finish() }
+        try write.commit()
+        #expect(try store.check { Issue.record("\($0)") })
+
+        write = try store.beginWrite()
+        let unfinished = try write.valueWriter(kept, [2], size: 300_000)
+        try [1, 2, 3].withUnsafeBytes { try unfinished.append($0) }
+        try write.put(kept, [3], [3])
+        try write.commit()
+        #expect(try store.check { Issue.record("\($0)") })
+        #expect(throws: StorageError.self) { try fill(unfinished, 2) }
+        #expect(throws: StorageError.self) { try orphan.finish() }
+
+        // Of a transaction that changes nothing else, too.
+        write = try store.beginWrite()
+        let alone = try write.valueWriter(kept, [4], size: 300_000)
+        try write.commit()
+        alone.cancel()
+        #expect(try store.check { Issue.record("\($0)") })
+    }
 }

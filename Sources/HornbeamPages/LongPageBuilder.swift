@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// A long value's page on its way to its place in a file, of which memory holds a megabyte and the checksums. The page's
+// first sectors, with the header and the checksums of all blocks, come last.
+
+/// The bytes of one page, in their order. After an error it is good for nothing.
+struct LongPageBuilder {
+    let run: SectorRun
+    /// Of the value, in bytes.
+    let size: UInt64
+    /// Bytes of the value so far.
+    private(set) var count: UInt64 = 0
+    /// The sectors that hold header and checksums, and the value's first bytes behind them.
+    private var head: [UInt8]
+    /// What follows, whole sectors but for the last.
+    private var piece: [UInt8] = []
+    /// Where the piece lies in the page.
+    private var pieceStart: Int
+    private let checksum: RunningChecksum
+
+    /// Written at once.
+    static let pieceSize = 1 << 20
+
+    /// A page at `run`, which has as many sectors as a value of `size` bytes needs.
+    init(run: SectorRun, size: UInt64) {
+        self.run = run
+        self.size = size
+        head = [UInt8](
+            repeating: 0, count: FileFormat.sectors(bytes: LongPage.dataOffset(size)) * FileFormat.sectorSize)
+        pieceStart = head.count
+        checksum = RunningChecksum(seed: run.start)
+        piece.reserveCapacity(Swift.min(Self.pieceSize, run.byteCount))
+    }
+
+    /// Adds the value's next bytes, not more than it has.
+    mutating func append(_ bytes: Bytes, to file: any StoreFile) throws(StorageError) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let inBlock = Int(count % UInt64(LongPage.blockSize))
+            let part = rest.prefix(LongPage.blockSize - inBlock)
+            checksum.add(Bytes(rebasing: part))
+            try place(part, file)
+            count += UInt64(part.count)
+            rest = rest.dropFirst(part.count)
+            if inBlock + part.count == LongPage.blockSize { endBlock() }
+        }
+    }
+
+    /// Writes what is left, and the page's head. All of the value has been added.
+    mutating func finish(birth: UInt64, to file: any StoreFile) throws(StorageError) {
+        if count % UInt64(LongPage.blockSize) != 0 { endBlock() }
+        if !piece.isEmpty {
+            let sectors = FileFormat.sectors(bytes: piece.count)
+            piece += [UInt8](repeating: 0, count: sectors * FileFormat.sectorSize - piece.count)
+            try writePiece(file)
+        }
+        head.withUnsafeMutableBytes { (head) in
+            guard let start = head.baseAddress else { return }
+            PageHeader.write(to: start, birth: birth, kind: .longValue, level: 0, sectors: run.count)
+            LongPage.setSize(size, of: start)
+            PageHeader.setChecksum(
+                Checksum.of(Bytes(rebasing: head[PageLayout.birth..<LongPage.dataOffset(size)]), seed: run.start),
+                of: start)
+        }
+        try write(head, at: 0, file)
+    }
+
+    /// Notes the checksum of the block that ends with the last byte added.
+    private mutating func endBlock() {
+        let block = Int((count - 1) / UInt64(LongPage.blockSize))
+        let digest = checksum.finish()
+        head.withUnsafeMutableBytes { if let start = $0.baseAddress { LongPage.setChecksum(digest, block, of: start) } }
+    }
+
+    /// Puts bytes where they belong: behind the checksums, then into pieces.
+    private mutating func place(_ bytes: Slice<Bytes>, _ file: any StoreFile) throws(StorageError) {
+        let offset = LongPage.dataOffset(size) + Int(count)
+        var rest = bytes
+        if offset < head.count {
+            let first = rest.prefix(head.count - offset)
+            head.replaceSubrange(offset..<offset + first.count, with: first)
+            rest = rest.dropFirst(first.count)
+        }
+        while !rest.isEmpty {
+            let part = rest.prefix(Self.pieceSize - piece.count)
+            piece.append(contentsOf: part)
+            rest = rest.dropFirst(part.count)
+            if piece.count == Self.pieceSize { try writePiece(file) }
+        }
+    }
+
+    private mutating func writePiece(_ file: any StoreFile) throws(StorageError) {
+        try write(piece, at: pieceStart, file)
+        pieceStart += piece.count
+        piece.removeAll(keepingCapacity: true)
+    }
+
+    private func write(_ bytes: [UInt8], at offset: Int, _ file: any StoreFile) throws(StorageError) {
+        let place = run.byteOffset + UInt64(offset)
+        try bytes.withBytes { (bytes) throws(StorageError) in try file.write(bytes, at: place) }
+    }
+}
