@@ -38,7 +38,7 @@ extension TreeRoot {
                 let leaf = try view.node(group[index].page, birth: group[index].birth, level: 0)
                 let (place, found) = leaf.find(keys[start + index])
                 guard found else {
-                    view.letGo()
+                    if view.holdsPages { view.keepWay() }
                     body(nil)
                     continue
                 }

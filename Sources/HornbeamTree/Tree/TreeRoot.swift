@@ -34,7 +34,7 @@ extension TreeRoot {
         let leaf = try leaf(for: key, in: view)
         let (index, found) = leaf.find(key)
         guard found else {
-            view.letGo()
+            if view.holdsPages { view.keepWay() }
             return nil
         }
         let cell = leaf.cell(index)
