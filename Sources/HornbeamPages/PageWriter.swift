@@ -306,6 +306,8 @@ package final class PageWriter {
     }
 
     private func end() {
+        // Values live no longer; somebody may still have the transaction itself.
+        view.unpin()
         releaseUnused()
         side.frames.removeAll()
         if lentBytes > 0 { store.cache.lend(-lentBytes) }
