@@ -22,8 +22,14 @@ package final class PageView {
     @usableFromInline let verified: UnsafeMutablePointer<Atomic<UInt64>>
     /// Pages of the cache that the running operation holds.
     @exclusivity(unchecked) @usableFromInline var heldCount = 0
-    /// Made when the cache is first used.
-    var hold: PageHold?
+    /// From the first use of the cache on; then the next three are its.
+    @exclusivity(unchecked) var hold: PageHold?
+    /// The stack of held pages.
+    @exclusivity(unchecked) var held = HeldPages.none
+    /// Pages of the cache that stay pinned, because values lie in them.
+    @exclusivity(unchecked) var kept = KeptPages()
+    @exclusivity(unchecked) var figures = HoldFigures.none
+    let cached: CacheSlots
     /// Pages from this birth on are the open transaction's, in frames or spilled; none is in a reader.
     @usableFromInline let frameBirth: UInt64
 
@@ -45,6 +51,7 @@ package final class PageView {
         transaction = state.transaction
         root = state.root
         let pages = Self.mapped(store)
+        cached = store.cache.lookup
         base = pages.base
         capacity = pages.capacity
         verified = pages.verified
@@ -65,6 +72,7 @@ package final class PageView {
         transaction = state.transaction
         root = state.root
         let pages = Self.mapped(store)
+        cached = store.cache.lookup
         base = pages.base
         capacity = pages.capacity
         verified = pages.verified
@@ -148,6 +156,7 @@ package final class PageView {
     package func unverifiedPage(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
     ) throws(StorageError) -> UnsafeRawPointer {
+        if birth < frameBirth, let page = knownPage(number, birth: birth, kind: kind, level: level) { return page }
         if PagePointer.sectors(number) != 0 { return try compressibleLeaf(number, birth: birth, kind, level) }
         let sectors = UInt32(pageSize / FileFormat.sectorSize)
         let expected = Verification.Expectation(

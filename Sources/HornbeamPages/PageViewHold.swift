@@ -2,7 +2,10 @@
 // What a view holds of the page cache. Mapped pages need no hold: then all of this costs one look at a number.
 //
 // Whoever walks pages either lets them go when it is done (`letGo`, or to a mark in a recursion), or takes them over
-// (`takeHeld`), or hands a value out and keeps it for the life that was promised (`keep`).
+// (`takeHeld`), or hands a value out and keeps it, with the pages of the way to it, for the life that was promised
+// (`keep`).
+
+import Synchronization
 
 extension PageView {
     /// Whether the running operation holds pages of the cache: then what it hands out must be kept.
@@ -19,9 +22,22 @@ extension PageView {
     /// The operation is done with the pages it has looked at since `heldCount` was `mark`.
     @usableFromInline
     package func letGo(to mark: Int) {
-        guard let hold, heldCount > mark else { return }
-        hold.release(from: mark, to: heldCount)
-        heldCount = mark
+        while heldCount > mark { letGoLast() }
+    }
+
+    private func letGoLast() {
+        heldCount -= 1
+        letGo(held[heldCount])
+    }
+
+    private func letGo(_ page: CachedPage) {
+        figures.pointee.count(page, -1)
+        unpin(page)
+    }
+
+    @inline(__always)
+    private func unpin(_ page: CachedPage) {
+        if let former = page.unpin() { store.cache.lastPinMayBeGone(page, former) }
     }
 
     /// How many pages are held, to let later ones go.
@@ -31,45 +47,154 @@ extension PageView {
 
     /// Takes over the page looked at last, if it is one of the cache. To be given to `release`.
     package func takeHeld() -> PagePin? {
-        guard let hold, heldCount > 0 else { return nil }
+        guard heldCount > 0 else { return nil }
         heldCount -= 1
-        return PagePin(page: hold.held[heldCount])
+        return PagePin(page: held[heldCount])
     }
 
     /// Lets a page go that was taken over.
     package func release(_ pin: PagePin) {
-        if let hold { hold.letGo(pin.page) } else { store.cache.unpin(pin.page) }
+        // The view may have ended before its cursor.
+        if hold == nil { unpin(pin.page) } else { letGo(pin.page) }
     }
 
-    /// Ends the operation and keeps `value` for as long as values live: copies it, or keeps the page looked at last if
-    /// that is private and the value's.
+    /// Ends the operation and keeps `value`, which lies in the page looked at last, for as long as values live. With it
+    /// the view keeps the pages of the way there, and finds them without the cache from then on. A page that can't be
+    /// kept is let go, and the value copied.
     package func keep(_ value: Bytes) -> Bytes {
-        guard let hold, heldCount > 0 else { return value }
-        let last = hold.held[heldCount - 1]
-        let result: Bytes
-        if last.pointee.isPrivate, let start = value.baseAddress, last.pointee.contains(start) {
-            heldCount -= 1
-            hold.keep(last)
-            result = value
-        } else {
-            result = hold.copy(value)
-        }
-        letGo(to: 0)
+        guard heldCount > 0 else { return value }
+        hold?.dropExpired(store.cache)
+        heldCount -= 1
+        let result = keep(value, in: held[heldCount])
+        keepHeld()
         return result
     }
 
+    /// Ends an operation that hands out nothing, but may come by the same pages again.
+    package func keepWay() {
+        hold?.dropExpired(store.cache)
+        keepHeld()
+    }
+
+    private func keepHeld() {
+        while heldCount > 0 {
+            if keepPage(held[heldCount - 1]) { heldCount -= 1 } else { letGoLast() }
+        }
+    }
+
+    private func keep(_ value: Bytes, in page: CachedPage) -> Bytes {
+        if keepPage(page) { return value }
+        guard let start = value.baseAddress, page.pointee.contains(start), let hold else {
+            letGo(page)
+            return value
+        }
+        // For a value of a few bytes a whole page beside the budget would be too much.
+        if page.pointee.isPrivate, value.count >= page.pointee.byteCount / 4 {
+            hold.keep(page)
+            return value
+        }
+        let copy = hold.copy(value)
+        letGo(page)
+        return copy
+    }
+
+    /// Whether the view keeps the page from now on. Only pages of committed states: their places are nobody else's
+    /// while the view is open, so that a number means the same page all the time.
+    private func keepPage(_ page: CachedPage) -> Bool {
+        let size = page.pointee.byteCount
+        guard !page.pointee.isPrivate, page.pointee.birth.load(ordering: .relaxed) < frameBirth,
+            kept.byteCount &+ size <= kept.grantedBytes || isGranted(size)
+        else { return false }
+        return kept.insert(page)
+    }
+
+    private func isGranted(_ size: Int) -> Bool {
+        kept.grantedBytes += store.cache.grant(size, of: kept.grantedBytes)
+        return kept.byteCount + size <= kept.grantedBytes
+    }
+
+    /// A committed page that is found without a look at more than its identity: one that the view keeps; a compressed
+    /// tree's leaf that is stored raw, where it is mapped; one of the cache, which is held then. Nil for all others,
+    /// and for one that isn't what is meant.
+    @inline(__always)
+    func knownPage(_ pointer: UInt64, birth: UInt64, kind: PageKind, level: UInt8) -> UnsafeRawPointer? {
+        let number = PagePointer.number(pointer)
+        let isCompressible = PagePointer.sectors(pointer) != 0
+        let sectors = UInt32(truncatingIfNeeded: pageSize &>> Int(FileFormat.sectorShift))
+        if let page = kept.find(number) {
+            guard Self.isMeant(page, birth, kind, level, isCompressible ? nil : sectors) else { return nil }
+            HoldFigures.increment(figures.pointee.hits)
+            return page
+        }
+        if isCompressible, number < capacity,
+            verified[Int(truncatingIfNeeded: number &>> 6)].load(ordering: .acquiring) & (1 &<< (number & 63)) != 0
+        {
+            let page = base + Int(truncatingIfNeeded: number &<< FileFormat.sectorShift)
+            return Self.isMeant(page, birth, kind, level, PagePointer.sectors(pointer)) ? page : nil
+        }
+        guard isCompressible || mapping == nil, let page = cached.find(number) else { return nil }
+        guard page.pin(number, birth: birth) else {
+            unpin(page)
+            return nil
+        }
+        let bytes = UnsafeRawPointer(page.pointee.bytes)
+        guard Self.isMeant(bytes, birth, kind, level, isCompressible ? nil : sectors) else {
+            unpin(page)
+            return nil
+        }
+        if hold == nil { takeHold() }
+        HoldFigures.increment(figures.pointee.hits)
+        push(page)
+        return bytes
+    }
+
+    /// Whether a verified page is the one that the parent means; `sectors` nil: of whatever size.
+    @inline(__always)
+    private static func isMeant(
+        _ page: UnsafeRawPointer, _ birth: UInt64, _ kind: PageKind, _ level: UInt8, _ sectors: UInt32?
+    ) -> Bool {
+        page.u64(PageLayout.birth) == birth && page.u8(PageLayout.kind) == kind.code
+            && page.u8(PageLayout.level) == level
+            && page.u32(PageLayout.sectors) == sectors ?? page.u32(PageLayout.sectors)
+    }
+
     /// A change begins: pages that were not let go are let go. It may still turn out to change nothing.
-    package func beginChange() { letGo() }
+    package func beginChange() {
+        if hold != nil { letGo(to: 0) }
+    }
 
     /// Something was changed: values that were kept before may go from now on.
-    package func endChange() { hold?.expire() }
+    package func endChange() { hold?.expire(&kept) }
 
     /// The view ends.
     func endHold() {
         guard let hold else { return }
-        hold.end(heldCount: heldCount)
-        heldCount = 0
+        letGo(to: 0)
+        let cache = store.cache
+        hold.drop(&kept, cache)
+        hold.dropAll(cache)
+        hold.held = held
+        hold.pages = kept
+        held = HeldPages.none
+        kept = KeptPages()
+        figures = HoldFigures.none
         self.hold = nil
+        cache.giveBack(hold)
+    }
+
+    private func takeHold() {
+        let hold = store.cache.takeHold(isWriter: frameBirth != .max)
+        held = hold.held
+        kept = hold.pages
+        figures = hold.figures
+        self.hold = hold
+    }
+
+    @inline(__always)
+    private func push(_ page: CachedPage) {
+        held.push(page, at: heldCount)
+        heldCount &+= 1
+        figures.pointee.count(page, 1)
     }
 
     /// The page, read by way of the cache and held.
@@ -81,28 +206,20 @@ extension PageView {
         return Bytes(hold(try load(expected, newestBirth)).pointee.buffer)
     }
 
-    private func usedHold() -> PageHold {
-        let hold = self.hold ?? PageHold(cache: store.cache, isWriter: frameBirth != .max)
-        self.hold = hold
-        return hold
-    }
-
     /// The page, held, if it is in the cache. What it is must be compared with what the parent says.
     func findHeld(_ expected: Verification.Expectation) -> CachedPage? {
         guard let page = store.cache.find(expected.number, birth: expected.birth) else { return nil }
-        let hold = usedHold()
-        PageHold.increment(hold.hits)
-        hold.push(page, at: heldCount)
-        heldCount += 1
+        if hold == nil { takeHold() }
+        HoldFigures.increment(figures.pointee.hits)
+        push(page)
         return page
     }
 
     /// Holds a page that was just loaded.
     func hold(_ page: CachedPage) -> CachedPage {
-        let hold = usedHold()
-        PageHold.increment(hold.misses)
-        hold.push(page, at: heldCount)
-        heldCount += 1
+        if hold == nil { takeHold() }
+        HoldFigures.increment(figures.pointee.misses)
+        push(page)
         return page
     }
 

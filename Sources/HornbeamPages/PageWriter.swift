@@ -26,8 +26,6 @@ package final class PageWriter {
     var savepoints: [PageSavepoint] = []
     /// Long values on their way; no page of the transaction refers to them.
     var openLongPages = OpenLongPages()
-    /// Memory that frames may take before they are spilled.
-    private let frameBudget: Int
     /// Sectors that this transaction must leave free, so that a checkpoint can always be written.
     private let reserve: SpaceReserve
     private(set) var isOpen = true
@@ -43,7 +41,6 @@ package final class PageWriter {
         birth = number
         ownBirth = number
         root = state.root
-        frameBudget = Swift.max(0, store.options.cacheBytes / 2)
         side.space.restartNodeCursor()
     }
 
@@ -52,8 +49,11 @@ package final class PageWriter {
     /// Bytes of its pages in memory.
     package var dirtyBytes: Int { side.frames.liveBytes + side.unplaced.liveBytes }
 
-    /// Whether its pages take more memory than they may: time to `spill`, as soon as nobody has an address of one.
-    package var isOverBudget: Bool { memoryBytes > frameBudget }
+    /// Whether its pages take more memory than they may, half of what readers don't keep: time to `spill`, as soon as
+    /// nobody has an address of one.
+    package var isOverBudget: Bool {
+        memoryBytes > Swift.max(0, store.options.cacheBytes - store.cache.keptBytes) / 2
+    }
 
     /// Whether commit has anything to write.
     private var hasChanges: Bool {
@@ -324,6 +324,8 @@ package final class PageWriter {
     }
 
     private func end() {
+        // Values live no longer; somebody may still have the transaction itself.
+        view.unpin()
         releaseUnused()
         side.frames.removeAll()
         side.unplaced.removeAll()

@@ -64,6 +64,26 @@ struct CacheEntry: ~Copyable {
 
 typealias CachedPage = UnsafeMutablePointer<CacheEntry>
 
+extension CachedPage {
+    /// Adds a pin. False: by now the page is on its way out, or another one, and the pin is to be given back.
+    @inline(__always)
+    func pin(_ number: UInt64, birth: UInt64) -> Bool {
+        let former = pointee.state.wrappingAdd(1, ordering: .acquiring).oldValue
+        guard former & (CacheEntry.busy | CacheEntry.orphan) == 0, pointee.isPage(number, birth: birth) else {
+            return false
+        }
+        if !pointee.isTouched.load(ordering: .relaxed) { pointee.isTouched.store(true, ordering: .relaxed) }
+        return true
+    }
+
+    /// Takes a pin away. What the state was, if that may have been the last pin of a page that goes with it; else nil.
+    @inline(__always)
+    func unpin() -> UInt64? {
+        let former = pointee.state.wrappingSubtract(1, ordering: .acquiringAndReleasing).oldValue
+        return former & (CacheEntry.orphan | CacheEntry.privateMemory) == 0 ? nil : former
+    }
+}
+
 /// A hold on a page in memory, to be let go exactly once by whoever has it.
 package struct PagePin {
     let page: CachedPage

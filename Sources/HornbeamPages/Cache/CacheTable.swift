@@ -5,28 +5,19 @@
 
 import Synchronization
 
-/// Open addressing with linear probing, at most half full; removal closes the gap.
-struct CacheTable: @unchecked Sendable {
+/// The table's slots by themselves, which views look up without counting references: the cache outlives them.
+struct CacheSlots: @unchecked Sendable {
     // Sendable: slots are atomics; the rest is constant.
-    private let memory: Mapping
-    private let slots: UnsafeMutablePointer<Atomic<UInt>>
-    private let mask: Int
+    fileprivate let slots: UnsafeMutablePointer<Atomic<UInt>>
+    fileprivate let mask: Int
 
-    init(pages: Int) throws(StorageError) {
-        var count = 128
-        while count < pages * 2 { count *= 2 }
-        mask = count - 1
-        let bytes = count * MemoryLayout<UInt>.size
-        memory = try Mapping(descriptor: -1, wanted: bytes, minimum: bytes, path: "page cache")
-        // Zeroed memory; `Atomic<UInt>` is laid out as its value.
-        slots = memory.base.assumingMemoryBound(to: Atomic<UInt>.self)
-    }
-
-    private func home(_ number: UInt64) -> Int {
+    @inline(__always)
+    fileprivate func home(_ number: UInt64) -> Int {
         Int(truncatingIfNeeded: (number &* 0x9E37_79B9_7F4A_7C15) >> 24) & mask
     }
 
-    private func page(_ place: Int) -> CachedPage? {
+    @inline(__always)
+    fileprivate func page(_ place: Int) -> CachedPage? {
         CachedPage(bitPattern: slots[place].load(ordering: .acquiring))
     }
 
@@ -42,6 +33,30 @@ struct CacheTable: @unchecked Sendable {
         }
         return nil
     }
+}
+
+/// Open addressing with linear probing, at most half full; removal closes the gap.
+struct CacheTable: Sendable {
+    private let memory: Mapping
+    let lookup: CacheSlots
+
+    private var slots: UnsafeMutablePointer<Atomic<UInt>> { lookup.slots }
+    private var mask: Int { lookup.mask }
+
+    init(pages: Int) throws(StorageError) {
+        var count = 128
+        while count < pages * 2 { count *= 2 }
+        let bytes = count * MemoryLayout<UInt>.size
+        memory = try Mapping(descriptor: -1, wanted: bytes, minimum: bytes, path: "page cache")
+        // Zeroed memory; `Atomic<UInt>` is laid out as its value.
+        lookup = CacheSlots(slots: memory.base.assumingMemoryBound(to: Atomic<UInt>.self), mask: count - 1)
+    }
+
+    private func home(_ number: UInt64) -> Int { lookup.home(number) }
+    private func page(_ place: Int) -> CachedPage? { lookup.page(place) }
+
+    /// The page's entry, not pinned.
+    func find(_ number: UInt64) -> CachedPage? { lookup.find(number) }
 
     func insert(_ page: CachedPage) {
         var place = home(page.pointee.number.load(ordering: .relaxed))

@@ -4,9 +4,9 @@
 //
 // Replacement is 2Q (Johnson and Shasha, VLDB 1994): a page read for the first time goes to a queue of recent ones, a
 // quarter of the budget, and leaves it in the order it came, however often it is used meanwhile; only a page that is
-// wanted again soon after it left is hot. So a scan, which uses each page many times within a moment and never again,
-// drives out nothing but other recent pages. The hot pages are a clock in place of 2Q's LRU list: a hit then needs no
-// lock.
+// wanted again soon after it left is hot, or one that is in use when its turn to leave comes. So a scan, which uses
+// each page many times within a moment and never again, drives out nothing but other recent pages. The hot pages are a
+// clock in place of 2Q's LRU list: a hit then needs no lock.
 //
 // A hit takes no lock: the table is read, the page pinned and looked at again. All else is under one lock, which is
 // never held while a page is read or decoded.
@@ -16,16 +16,22 @@ import Synchronization
 
 /// A store's pages in memory. Any thread.
 final class PageCache: @unchecked Sendable {
-    // Sendable: `core` and `holds` are touched with `mutex` locked; everything else is constant or an atomic.
+    // Sendable: `core` and the holds are touched with `mutex` locked; everything else is constant or an atomic.
 
     /// Bytes that it may take, its own tables included.
     let budget: Int
     private let table: CacheTable
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private var core: Core
-    /// Views that have used it, for the figures.
-    private var holds: [ObjectIdentifier: PageHold] = [:]
+    /// Of open views that have used it, and idle ones for the next views.
+    private var holds: [PageHold] = []
+    private var idleHolds: [PageHold] = []
+    private static let keptHolds = 16
     private let pageCount = Atomic<Int>(0)
+    /// What views were granted to keep pinned.
+    private let grantedBytes = Atomic<Int>(0)
+    /// What pages may take, for a look without the lock.
+    private let allowedBytes: Atomic<Int>
 
     private struct Core {
         var memory: CacheMemory
@@ -48,6 +54,7 @@ final class PageCache: @unchecked Sendable {
         let limit = self.budget - self.budget / 32
         let pages = limit / pageSize + 1
         table = try CacheTable(pages: pages)
+        allowedBytes = Atomic(limit)
         core = Core(memory: CacheMemory(limit: limit), ghosts: GhostList(pages: pages), limit: limit)
         mutex = .allocate(capacity: 1)
         pthread_mutex_init(mutex, nil)
@@ -63,30 +70,24 @@ final class PageCache: @unchecked Sendable {
 
     // MARK: Finding
 
+    /// For views, to find pages in by themselves.
+    var lookup: CacheSlots { table.lookup }
+
     /// The page, pinned, if it is here.
-    @inline(__always)
     func find(_ number: UInt64, birth: UInt64) -> CachedPage? {
         guard let page = table.find(number) else { return nil }
-        let former = page.pointee.state.wrappingAdd(1, ordering: .acquiring).oldValue
-        // By now it may be on its way out, or another page.
-        guard former & (CacheEntry.busy | CacheEntry.orphan) == 0, page.pointee.isPage(number, birth: birth) else {
-            unpin(page)
-            return nil
-        }
-        if !page.pointee.isTouched.load(ordering: .relaxed) {
-            page.pointee.isTouched.store(true, ordering: .relaxed)
-        }
-        return page
+        if page.pin(number, birth: birth) { return page }
+        unpin(page)
+        return nil
     }
 
     /// Lets a pinned page go.
-    @inline(__always)
     func unpin(_ page: CachedPage) {
-        let former = page.pointee.state.wrappingSubtract(1, ordering: .acquiringAndReleasing).oldValue
-        if former & (CacheEntry.orphan | CacheEntry.privateMemory) != 0 { lastPinMayBeGone(page, former) }
+        if let former = page.unpin() { lastPinMayBeGone(page, former) }
     }
 
-    private func lastPinMayBeGone(_ page: CachedPage, _ former: UInt64) {
+    /// `former`: what `unpin` says of the page.
+    func lastPinMayBeGone(_ page: CachedPage, _ former: UInt64) {
         if former == CacheEntry.privateMemory | 1 {
             #if HORNBEAM_CHECKS
                 // Whoever still reads here without a pin shall notice.
@@ -187,7 +188,9 @@ final class PageCache: @unchecked Sendable {
 
     /// Takes the page that is worth least out, busy; nil when all are pinned.
     private func evict() -> CachedPage? {
-        let recentFirst = core.recent.byteCount * 4 >= core.limit || core.hot.count == 0
+        // What views keep can't go, and counts for neither.
+        let free = core.limit - core.lentBytes - keptBytes
+        let recentFirst = core.recent.byteCount * 4 >= free || core.hot.count == 0
         let victim = recentFirst ? evictRecent() ?? evictHot() : evictHot() ?? evictRecent()
         if victim != nil { core.evictions &+= 1 }
         return victim
@@ -201,7 +204,9 @@ final class PageCache: @unchecked Sendable {
                 core.ghosts.add(page.pointee.number.load(ordering: .relaxed))
                 return page
             }
-            core.recent.rotate()
+            // In use when its turn comes: it would be in the way of all others here.
+            core.recent.remove(page)
+            core.hot.add(page)
         }
         return nil
     }
@@ -269,6 +274,7 @@ final class PageCache: @unchecked Sendable {
         defer { unlock() }
         core.lentBytes += bytes
         let allowed = Swift.max(0, core.limit - core.lentBytes)
+        allowedBytes.store(allowed, ordering: .relaxed)
         while core.memory.residentBytes > allowed {
             if core.memory.giveBackOne() { continue }
             guard let victim = evict() else { return }
@@ -276,21 +282,61 @@ final class PageCache: @unchecked Sendable {
         }
     }
 
-    // MARK: Figures
+    // MARK: Granting
 
-    func register(_ hold: PageHold) {
-        lock()
-        holds[ObjectIdentifier(hold)] = hold
-        unlock()
+    /// What views keep pinned, at most.
+    var keptBytes: Int { grantedBytes.load(ordering: .relaxed) }
+
+    private static var grantUnit: Int { 1 << 18 }
+
+    /// Lets a view that was granted `former` bytes keep at least `wanted` more pinned, or none: how many more. All
+    /// views together keep three quarters of what pages may take, so that the others have room to come and go; and one
+    /// no more than it leaves to the rest, so that a long reader's share is large while it is alone and doesn't starve
+    /// those that follow.
+    func grant(_ wanted: Int, of former: Int) -> Int {
+        let share = allowedBytes.load(ordering: .relaxed) / 4 * 3
+        for more in [Swift.max(former, Self.grantUnit), wanted] {
+            var total = grantedBytes.load(ordering: .relaxed)
+            while former + more <= share - total - more {
+                let result = grantedBytes.weakCompareExchange(
+                    expected: total, desired: total + more, ordering: .relaxed)
+                if result.exchanged { return more }
+                total = result.original
+            }
+        }
+        return 0
     }
 
-    func unregister(_ hold: PageHold) {
+    func giveBack(_ granted: Int) { grantedBytes.wrappingSubtract(granted, ordering: .relaxed) }
+
+    // MARK: Figures
+
+    /// What a view needs to hold pages; to be given back at its end.
+    func takeHold(isWriter: Bool) -> PageHold {
         lock()
-        if holds.removeValue(forKey: ObjectIdentifier(hold)) != nil {
-            core.hits &+= hold.hits.load(ordering: .relaxed)
-            core.misses &+= hold.misses.load(ordering: .relaxed)
+        defer { unlock() }
+        let hold = idleHolds.popLast() ?? PageHold()
+        hold.isWriter = isWriter
+        hold.place = holds.count
+        holds.append(hold)
+        return hold
+    }
+
+    /// It holds nothing any more.
+    func giveBack(_ hold: PageHold) {
+        lock()
+        defer { unlock() }
+        let last = holds.removeLast()
+        if last !== hold {
+            last.place = hold.place
+            holds[hold.place] = last
         }
-        unlock()
+        core.hits &+= hold.figures.pointee.hits.exchange(0, ordering: .relaxed)
+        core.misses &+= hold.figures.pointee.misses.exchange(0, ordering: .relaxed)
+        // A cursor may still have its pages: they count no more.
+        hold.figures.pointee.pinnedBytes.store(0, ordering: .relaxed)
+        hold.figures.pointee.privateBytes.store(0, ordering: .relaxed)
+        if idleHolds.count < Self.keptHolds { idleHolds.append(hold) }
     }
 
     var figures: CacheStatistics {
@@ -305,11 +351,11 @@ final class PageCache: @unchecked Sendable {
         figures.evictions = core.evictions
         figures.hits = core.hits
         figures.misses = core.misses
-        for hold in holds.values {
-            figures.hits &+= hold.hits.load(ordering: .relaxed)
-            figures.misses &+= hold.misses.load(ordering: .relaxed)
-            let use = hold.use
-            if use.isWriter { figures.writers.add(use) } else { figures.readers.add(use) }
+        for hold in holds {
+            let use = hold.figures.pointee.use
+            figures.hits &+= use.hits
+            figures.misses &+= use.misses
+            if hold.isWriter { figures.writers.add(use) } else { figures.readers.add(use) }
         }
         return figures
     }

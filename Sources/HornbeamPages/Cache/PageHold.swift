@@ -4,131 +4,72 @@
 //   held   pages of the running operation: a stack. An operation that hands out nothing lets its pages go at its end
 //          (`PageView.letGo`), a cursor takes over those of its path; what was forgotten goes at the next change or at
 //          the end of the view.
-//   kept   values that were handed out: copies of small ones, whole pages of long ones. They live until the view ends
-//          or, in a write transaction, until the first value after its next change. A delete that finds nothing, or an
-//          append that is refused, is none.
+//   kept   what values that were handed out lie in: pages of the cache, pinned, as many as the view may keep
+//          (`KeptPages`, its share of the budget); copies of small values from other pages; long values' pages. They
+//          live until the view ends or, in a write transaction, until the first value after its next change. A delete
+//          that finds nothing, or an append that is refused, is none.
+//
+// What a hit needs, the stack and the table of kept pages, the view has itself. The rest is here.
 
 import Synchronization
 
-/// Belongs to its view's thread, but for the figures, which any thread reads.
+/// Belongs to its view's thread, but for the figures, which any thread reads. Goes from view to view, with its memory.
 final class PageHold: @unchecked Sendable {
-    // Sendable: the figures are atomics; all else is touched by the view's thread alone.
+    // Sendable: the figures are atomics; all else is touched by the view's thread alone, or under the cache's lock.
 
-    let cache: PageCache
-    let isWriter: Bool
-    let hits = Atomic<UInt64>(0)
-    let misses = Atomic<UInt64>(0)
-    private let pinnedBytes = Atomic<Int>(0)
-    private let copiedBytes = Atomic<Int>(0)
-    private let privateBytes = Atomic<Int>(0)
-
-    /// The stack of held pages; its size is the view's `heldCount`.
-    private(set) var held: UnsafeMutablePointer<CachedPage>
-    private var capacity = 16
-    private var kept: [CachedPage] = []
+    var isWriter = false
+    /// Among those in use.
+    var place = 0
+    let figures: UnsafeMutablePointer<HoldFigures>
+    /// The view's, while no view has this.
+    var held: HeldPages
+    var pages = KeptPages()
+    /// Pages that the view kept before the last change.
+    private var expired = KeptPages()
+    private var isExpired = false
+    /// Long values, and decoded leaves of the view's own.
+    private var privatePages: [CachedPage] = []
     private var chunks: [UnsafeMutableRawPointer] = []
     private var chunkSize = 0
     private var chunkUsed = 0
-    private var isExpired = false
 
     private static let smallestChunk = 4096
     private static let largestChunk = 1 << 18
 
-    init(cache: PageCache, isWriter: Bool) {
-        self.cache = cache
-        self.isWriter = isWriter
-        held = .allocate(capacity: capacity)
-        cache.register(self)
+    init() {
+        figures = .allocate(capacity: 1)
+        figures.initialize(to: HoldFigures())
+        held = HeldPages(capacity: 16)
     }
 
-    deinit { held.deallocate() }
-
-    /// Gives everything back; `heldCount` pages are on the stack.
-    func end(heldCount: Int) {
-        release(from: 0, to: heldCount)
-        dropKept()
-        cache.unregister(self)
+    deinit {
+        figures.deinitialize(count: 1)
+        figures.deallocate()
+        held.deallocate()
+        pages.deallocate()
+        expired.deallocate()
     }
-
-    // MARK: Held pages
-
-    func push(_ page: CachedPage, at index: Int) {
-        if index == capacity {
-            let larger = UnsafeMutablePointer<CachedPage>.allocate(capacity: capacity * 2)
-            larger.moveInitialize(from: held, count: capacity)
-            held.deallocate()
-            held = larger
-            capacity *= 2
-        }
-        (held + index).initialize(to: page)
-        count(page, 1)
-    }
-
-    func release(from first: Int, to end: Int) {
-        var index = end
-        while index > first {
-            index -= 1
-            letGo(held[index])
-        }
-    }
-
-    func letGo(_ page: CachedPage) {
-        count(page, -1)
-        cache.unpin(page)
-    }
-
-    private func count(_ page: CachedPage, _ sign: Int) {
-        let difference = sign * page.pointee.byteCount
-        if page.pointee.isPrivate {
-            Self.add(difference, to: privateBytes)
-        } else {
-            Self.add(difference, to: pinnedBytes)
-        }
-    }
-
-    /// One thread writes: no need for an atomic addition.
-    private static func add(_ difference: Int, to figure: borrowing Atomic<Int>) {
-        figure.store(figure.load(ordering: .relaxed) &+ difference, ordering: .relaxed)
-    }
-
-    static func increment(_ figure: borrowing Atomic<UInt64>) {
-        figure.store(figure.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
-    }
-
-    // MARK: Kept values
 
     /// What is kept goes when something is kept next. Called once a change is made: its arguments may be among it, and
-    /// what changes nothing leaves the values that were handed out as they are.
-    func expire() { isExpired = true }
-
-    /// Keeps the page itself.
-    func keep(_ page: CachedPage) {
-        if isExpired { dropKept() }
-        kept.append(page)
+    /// what changes nothing leaves the values that were handed out as they are. The view finds none of it any more.
+    func expire(_ kept: inout KeptPages) {
+        isExpired = true
+        // Where there is something to keep since the last change, what expired then has gone.
+        if kept.count > 0 { swap(&kept, &expired) }
     }
 
-    /// A copy of the value.
-    func copy(_ value: Bytes) -> Bytes {
-        if isExpired { dropKept() }
-        guard value.count > 0, let source = value.baseAddress else { return value }
-        if chunkUsed + value.count > chunkSize {
-            let larger = Swift.min(Swift.max(chunkSize * 2, Self.smallestChunk), Self.largestChunk)
-            chunkSize = Swift.max(larger, value.count)
-            chunkUsed = 0
-            chunks.append(.allocate(byteCount: chunkSize, alignment: 16))
-            Self.add(chunkSize, to: copiedBytes)
-        }
-        guard let chunk = chunks.last else { return value }
-        let target = chunk + chunkUsed
-        target.copyMemory(from: source, byteCount: value.count)
-        chunkUsed += (value.count + 7) & ~7
-        return Bytes(start: target, count: value.count)
+    /// To be asked before a value is kept.
+    @inline(__always)
+    func dropExpired(_ cache: PageCache) {
+        if isExpired { dropAll(cache) }
     }
 
-    private func dropKept() {
+    /// Lets everything go that it has.
+    func dropAll(_ cache: PageCache) {
         isExpired = false
-        for page in kept { letGo(page) }
-        kept.removeAll(keepingCapacity: true)
+        drop(&expired, cache)
+        for page in privatePages { letGo(page, cache) }
+        privatePages.removeAll(keepingCapacity: true)
         for chunk in chunks {
             #if HORNBEAM_CHECKS
                 // Whoever still reads a value of before the change shall notice.
@@ -139,22 +80,125 @@ final class PageHold: @unchecked Sendable {
         chunks.removeAll(keepingCapacity: true)
         chunkSize = 0
         chunkUsed = 0
-        copiedBytes.store(0, ordering: .relaxed)
+        figures.pointee.copiedBytes.store(0, ordering: .relaxed)
     }
 
-    // MARK: Figures
+    /// Lets the pages of a table go, and gives back what was granted for them.
+    func drop(_ pages: inout KeptPages, _ cache: PageCache) {
+        pages.removeAll { letGo($0, cache) }
+        if pages.grantedBytes > 0 { cache.giveBack(pages.grantedBytes) }
+        pages.grantedBytes = 0
+    }
 
-    /// What it holds now. Any thread.
-    var use: CacheUse {
-        CacheUse(
-            isWriter: isWriter, pinnedBytes: pinnedBytes.load(ordering: .relaxed),
-            copiedBytes: copiedBytes.load(ordering: .relaxed), privateBytes: privateBytes.load(ordering: .relaxed))
+    private func letGo(_ page: CachedPage, _ cache: PageCache) {
+        figures.pointee.count(page, -1)
+        cache.unpin(page)
+    }
+
+    /// Keeps a private page itself.
+    func keep(_ page: CachedPage) { privatePages.append(page) }
+
+    /// A copy of the value.
+    func copy(_ value: Bytes) -> Bytes {
+        guard value.count > 0, let source = value.baseAddress else { return value }
+        if chunkUsed + value.count > chunkSize {
+            let larger = Swift.min(Swift.max(chunkSize * 2, Self.smallestChunk), Self.largestChunk)
+            chunkSize = Swift.max(larger, value.count)
+            chunkUsed = 0
+            chunks.append(.allocate(byteCount: chunkSize, alignment: 16))
+            HoldFigures.add(chunkSize, to: figures.pointee.copiedBytes)
+        }
+        guard let chunk = chunks.last else { return value }
+        let target = chunk + chunkUsed
+        target.copyMemory(from: source, byteCount: value.count)
+        chunkUsed += (value.count + 7) & ~7
+        return Bytes(start: target, count: value.count)
     }
 }
 
-/// What one view holds.
+/// The memory of a stack of held pages.
+struct HeldPages: @unchecked Sendable {
+    // Sendable: belongs to one view; the shared one is never written to.
+    private var pages: UnsafeMutablePointer<CachedPage>
+    private var capacity: Int
+
+    /// That of a view that holds nothing, for all of them.
+    static let none = HeldPages(capacity: 1)
+
+    init(capacity: Int) {
+        pages = .allocate(capacity: capacity)
+        self.capacity = capacity
+    }
+
+    func deallocate() { pages.deallocate() }
+
+    @inline(__always)
+    subscript(index: Int) -> CachedPage { pages[index] }
+
+    @inline(__always)
+    mutating func push(_ page: CachedPage, at index: Int) {
+        if index == capacity { grow() }
+        (pages + index).initialize(to: page)
+    }
+
+    private mutating func grow() {
+        let larger = UnsafeMutablePointer<CachedPage>.allocate(capacity: capacity * 2)
+        larger.moveInitialize(from: pages, count: capacity)
+        pages.deallocate()
+        pages = larger
+        capacity *= 2
+    }
+}
+
+/// What one view has asked for and holds. One thread writes, any thread reads.
+struct HoldFigures: ~Copyable {
+    /// Those of a view that holds nothing, for all of them: never written to.
+    static nonisolated(unsafe) let none: UnsafeMutablePointer<HoldFigures> = {
+        let figures = UnsafeMutablePointer<HoldFigures>.allocate(capacity: 1)
+        figures.initialize(to: HoldFigures())
+        return figures
+    }()
+
+    let hits = Atomic<UInt64>(0)
+    let misses = Atomic<UInt64>(0)
+    let pinnedBytes = Atomic<Int>(0)
+    let copiedBytes = Atomic<Int>(0)
+    let privateBytes = Atomic<Int>(0)
+
+    /// A page is held once more, or once less.
+    @inline(__always)
+    func count(_ page: CachedPage, _ sign: Int) {
+        let difference = sign &* page.pointee.byteCount
+        if page.pointee.isPrivate {
+            Self.add(difference, to: privateBytes)
+        } else {
+            Self.add(difference, to: pinnedBytes)
+        }
+    }
+
+    /// One thread writes: no need for an atomic addition.
+    @inline(__always)
+    static func add(_ difference: Int, to figure: borrowing Atomic<Int>) {
+        figure.store(figure.load(ordering: .relaxed) &+ difference, ordering: .relaxed)
+    }
+
+    @inline(__always)
+    static func increment(_ figure: borrowing Atomic<UInt64>) {
+        figure.store(figure.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
+    }
+
+    var use: CacheUse {
+        CacheUse(
+            hits: hits.load(ordering: .relaxed), misses: misses.load(ordering: .relaxed),
+            pinnedBytes: pinnedBytes.load(ordering: .relaxed), copiedBytes: copiedBytes.load(ordering: .relaxed),
+            privateBytes: privateBytes.load(ordering: .relaxed))
+    }
+}
+
+/// The figures of one view.
 struct CacheUse {
-    var isWriter: Bool
+    var hits: UInt64
+    var misses: UInt64
     var pinnedBytes: Int
     var copiedBytes: Int
     var privateBytes: Int

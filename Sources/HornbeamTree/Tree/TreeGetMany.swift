@@ -38,7 +38,7 @@ extension TreeRoot {
                 let leaf = try view.leaf(group[index].page, birth: group[index].birth, of: tree)
                 let (place, found) = leaf.find(keys[start + index])
                 guard found else {
-                    view.letGo()
+                    if view.holdsPages { view.keepWay() }
                     body(nil)
                     continue
                 }

@@ -51,7 +51,7 @@ extension TreeRoot {
         let leaf = try leaf(for: key, of: tree, in: view)
         let (index, found) = leaf.find(key)
         guard found else {
-            view.letGo()
+            if view.holdsPages { view.keepWay() }
             return nil
         }
         let cell = leaf.cell(index)
