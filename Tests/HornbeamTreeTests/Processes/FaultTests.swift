@@ -96,27 +96,10 @@ struct FaultTests {
         let transaction = try store.beginRead()
         let tree = try #require(try transaction.tree("t"))
         let numbers = Array(0..<1_500)
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 2_500, alignment: 1)
-        defer { buffer.deallocate() }
         func answer(_ number: Int) throws -> Answer {
             do throws(StorageError) {
-                switch call {
-                case 0:
-                    let found = try Self.key(number).withBytes { (key) throws(StorageError) in
-                        try transaction.getMany(tree, [key])[0]
-                    }
-                    let isRight = found.map { Array($0) == Self.value(number) } ?? false
-                    // A value's own bytes are asked for by whoever reads them.
-                    if found != nil { try transaction.checkIsWhole() }
-                    return isRight ? .right : .wrong
-                case 1:
-                    let count = try transaction.count(tree, from: [], to: Self.key(number))
-                    return count == UInt64(number) ? .right : .wrong
-                default:
-                    guard let reader = try transaction.valueReader(tree, Self.key(number)) else { return .wrong }
-                    let size = try reader.read(at: 0, into: buffer)
-                    return Array(buffer[..<size]) == Self.value(number) ? .right : .wrong
-                }
+                let isRight = try isRight(call, number, transaction, tree)
+                return isRight ? .right : .wrong
             } catch .io(_, _, EIO) {
                 return .unreadable
             }
@@ -126,5 +109,27 @@ struct FaultTests {
         let answers = try numbers.map { try answer($0) }
         #expect(answers.contains(.unreadable) && !answers.contains(.wrong))
         transaction.abort()
+    }
+
+    /// Whether a key is where it should be, as one of three calls has it.
+    private func isRight(
+        _ call: Int, _ number: Int, _ transaction: Transaction, _ tree: TreeID
+    ) throws(StorageError) -> Bool {
+        if call == 0 {
+            let found = try Self.key(number).withBytes { (key) throws(StorageError) in
+                try transaction.getMany(tree, [key])[0]
+            }
+            guard let found else { return false }
+            let isRight = Array(found) == Self.value(number)
+            // For a value's own bytes whoever reads them asks.
+            try transaction.checkIsWhole()
+            return isRight
+        }
+        if call == 1 { return try transaction.count(tree, from: [], to: Self.key(number)) == UInt64(number) }
+        guard let reader = try transaction.valueReader(tree, Self.key(number)) else { return false }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 2_500, alignment: 1)
+        defer { buffer.deallocate() }
+        let size = try reader.read(at: 0, into: buffer)
+        return Array(buffer[..<size]) == Self.value(number)
     }
 }
