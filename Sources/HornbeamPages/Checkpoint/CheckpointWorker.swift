@@ -65,31 +65,33 @@ final class CheckpointWorker: @unchecked Sendable {
 
     fileprivate func work() {
         var seen: UInt64 = 0
+        var isQuiet = false
         while let store = monitor.locked({ self.store }) {
             let newest = store.pipeline.newestNumber
-            let isIdle = newest == seen
+            let isIdle = isQuiet && newest == seen
             seen = newest
             if monitor.locked({ isWanted }) || isIdle {
                 monitor.locked { isWanted = false }
                 store.checkpointInBackground()
             }
-            rest(until: store)
+            isQuiet = rest(until: store)
         }
     }
 
-    /// Waits for the next occasion.
-    private func rest(until store: PageStore) {
+    /// Waits for the next occasion. Whether that was the time without a commit after which a checkpoint is due.
+    private func rest(until store: PageStore) -> Bool {
         monitor.locked {
-            guard self.store != nil, !isWanted else { return }
+            guard self.store != nil, !isWanted else { return false }
             let idle = store.options.idleMilliseconds
             // Set first: a commit that comes after the look will see it.
             isResting.store(true, ordering: .sequentiallyConsistent)
             if idle > 0, store.needsCheckpoint {
                 isResting.store(false, ordering: .relaxed)
                 monitor.wait(milliseconds: idle)
-            } else {
-                monitor.wait()
+                return true
             }
+            monitor.wait()
+            return false
         }
     }
 }

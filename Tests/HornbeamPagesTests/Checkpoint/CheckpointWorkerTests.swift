@@ -44,6 +44,22 @@ struct CheckpointWorkerTests {
         try store.close()
     }
 
+    @Test("does not take a commit that wakes it for a while without one")
+    func notIdle() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        for idle in [0, 60_000] {
+            for value: UInt64 in 1...20 {
+                let store = try open(folder, idle: idle)
+                let before = store.statistics.checkpoint
+                try Toy.commit(ToyChange(cell: 1, value: value), to: store)
+                usleep(5000)
+                #expect(store.statistics.checkpoint == before)
+                try store.close()
+            }
+        }
+    }
+
     @Test("makes the ring larger under load and smaller again after quiet, and loses nothing")
     func ring() throws {
         let folder = try TemporaryFolder()
