@@ -169,14 +169,28 @@ package final class PageStore: @unchecked Sendable {
 
     // MARK: Closing
 
-    /// Checkpoints and releases the file. `.busy` while transactions are open; then nothing has happened. After any
-    /// other error the file is released all the same, and what is in the journal will be recovered.
+    /// Checkpoints, ends the store's thread and releases the file. `.busy` while transactions are open; then nothing has
+    /// happened. After any other error the file is released all the same, and what is in the journal will be recovered.
     package func close() throws(StorageError) {
         try checkProcess()
         if let follower, !follower.isIdle { throw .busy("read transactions are open") }
         guard turn.tryTake() else { throw .busy("a write transaction is open") }
-        defer { turn.give() }
-        settle()
+        var failure: StorageError?
+        do {
+            defer { turn.give() }
+            settle()
+            guard try noteClosed() else { return }
+            failure = writeBack()
+        }
+        // Without the turn, and before the file's descriptor can mean another file: the thread may be writing.
+        endThread()
+        pipeline.close()
+        file.close()
+        if let failure { throw failure }
+    }
+
+    /// No transaction begins from here on; false if that was so before.
+    private func noteClosed() throws(StorageError) -> Bool {
         let wasOpen = newest.withLock { newest -> Bool? in
             if newest.isClosed { return false }
             guard !isRead(newest.state), !side.older.contains(where: isRead) else { return nil }
@@ -184,25 +198,25 @@ package final class PageStore: @unchecked Sendable {
             return true
         }
         guard let wasOpen else { throw .busy("read transactions are open") }
-        guard wasOpen else { return }
-        defer {
-            pipeline.close()
-            file.close()
-        }
-        if options.readOnly { return }
-        do throws(StorageError) {
-            try pipeline.checkUsable()
-        } catch {
-            return
-        }
-        try checkpointIfNeeded()
+        return wasOpen
     }
 
-    /// Ends the thread that checkpoints, and waits for it. The thread keeps the store: whoever lets go of one that was
-    /// opened by its path, closed or not, calls this first. From here on commits checkpoint.
+    /// The checkpoint of a store that is being closed, unless it has failed before.
+    private func writeBack() -> StorageError? {
+        if options.readOnly { return nil }
+        do throws(StorageError) { try pipeline.checkUsable() } catch { return nil }
+        do throws(StorageError) { try checkpointIfNeeded() } catch { return error }
+        return nil
+    }
+
+    /// Ends the thread that checkpoints, and waits for it; who has the turn may call too. The thread keeps the store:
+    /// whoever lets go of one that was opened by its path, and has not closed it, calls this first. From here on
+    /// commits checkpoint.
     package func endThread() {
         // A forked child has no such thread.
-        if isHere { worker.stop() }
+        guard isHere else { return }
+        turn.endThread()
+        worker.stop()
     }
 
     /// Whether a view of this process has the state.

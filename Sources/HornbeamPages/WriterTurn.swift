@@ -11,6 +11,8 @@ final class WriterTurn: @unchecked Sendable {
     private var holder: pthread_t?
     /// Whether the holder is no transaction, but gives the turn back after a short work of the store's own.
     private var isBrief = false
+    /// Whether the store's thread is to end: it gets no turn any more.
+    private var isThreadEnding = false
 
     /// Whether this very thread took the turn and it was not given back: then `take` would wait for itself. The answer
     /// stays right until this thread takes the turn; others can't take it in this one's name.
@@ -26,6 +28,29 @@ final class WriterTurn: @unchecked Sendable {
             while holder != nil { monitor.wait() }
             holder = pthread_self()
             isBrief = briefly
+        }
+    }
+
+    /// Briefly, for the store's own thread. False once that is to end: who ends it may hold the turn, and waits for it.
+    func takeInThread() -> Bool {
+        monitor.locked {
+            while holder != nil, !isThreadEnding { monitor.wait() }
+            if isThreadEnding {
+                // If it was this thread that was woken for the turn, it is the next one's.
+                monitor.signal()
+                return false
+            }
+            holder = pthread_self()
+            isBrief = true
+            return true
+        }
+    }
+
+    /// The store's thread takes the turn no more.
+    func endThread() {
+        monitor.locked {
+            isThreadEnding = true
+            monitor.broadcast()
         }
     }
 

@@ -66,10 +66,11 @@ extension PageStore {
 
     /// The background thread's: whatever fails is tried again on the next occasion.
     func checkpointInBackground() {
-        let begun = inBriefTurn { (try? checkUsable()) == nil ? nil : try? beginCheckpoint() }
-        guard let begun else { return }
+        let begun = inThreadsTurn { (try? checkUsable()) == nil ? nil : try? beginCheckpoint() }
+        guard case let begun?? = begun else { return }
         begun.write(to: file, pipeline)
-        inBriefTurn { if side.run === begun { _ = concludeRun() } }
+        // If the thread ends meanwhile, whoever needs the end of it ends it.
+        inThreadsTurn { if side.run === begun { _ = concludeRun() } }
         resizeRing()
     }
 

@@ -5,7 +5,8 @@
 import Glibc
 import Synchronization
 
-/// Keeps its store alive while it runs: whoever opened the store ends the thread by `PageStore.endThread`.
+/// Keeps its store alive while it runs: `PageStore.close` ends the thread, and so does whoever lets go of a store that is
+/// not closed, by `PageStore.endThread`.
 final class CheckpointWorker: @unchecked Sendable {
     // Sendable: everything variable but the atomic is guarded by `monitor`.
     private let monitor = Monitor()

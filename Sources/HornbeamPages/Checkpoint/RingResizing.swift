@@ -31,12 +31,13 @@ extension WriterSide {
 }
 
 extension PageStore {
-    /// Gives the ring the size that it should have. Called without the turn, which it takes briefly. Whatever goes
-    /// wrong leaves the ring as it is: the next checkpoint tries again.
+    /// Gives the ring the size that it should have. For the store's thread, without the turn, which it takes briefly.
+    /// Whatever goes wrong leaves the ring as it is: the next checkpoint tries again. If the thread ends meanwhile, the
+    /// new ring's sectors stay held as long as the store is open.
     func resizeRing() {
-        guard let (ring, former) = inBriefTurn({ holdRing() }) else { return }
+        guard case (let ring, let former)?? = inThreadsTurn({ holdRing() }) else { return }
         let isReady = makeReady(ring)
-        inBriefTurn { adopt(ring, insteadOf: former, isReady: isReady) }
+        inThreadsTurn { adopt(ring, insteadOf: former, isReady: isReady) }
     }
 
     /// Zeros that are on the medium.
@@ -57,8 +58,10 @@ extension PageStore {
         return pipeline.faultCount == faults
     }
 
-    func inBriefTurn<Result>(_ body: () -> Result) -> Result {
-        turn.take(briefly: true)
+    /// In the turn, for the store's thread; nil once that is to end.
+    @discardableResult
+    func inThreadsTurn<Result>(_ body: () -> Result) -> Result? {
+        guard turn.takeInThread() else { return nil }
         defer { turn.give() }
         return body()
     }

@@ -2,7 +2,7 @@
 // The thread that checkpoints a store in a real file. What a checkpoint does is proved step by step elsewhere; here it
 // is only whether the thread does it, and lets go.
 
-import Glibc
+import Foundation
 import HornbeamTestSupport
 import Testing
 
@@ -83,6 +83,44 @@ struct CheckpointWorkerTests {
             try Toy.commit(ToyChange(cell: 1, value: value, longSectors: 3), to: store)
             store.endThread()
         }
+    }
+
+    @Test("ends with the close of its store, which then goes with its last user")
+    func closed() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        weak var remains: PageStore?
+        do {
+            let store = try open(folder, idle: 1)
+            remains = store
+            try Toy.commit(ToyChange(cell: 1, value: 1), to: store)
+            #expect(store.worker.isRunning)
+            try store.close()
+            #expect(!store.worker.isRunning)
+            try store.close()
+        }
+        #expect(remains == nil)
+    }
+
+    @Test("ends though a transaction is open, for whose end it waits")
+    func endedInTransaction() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        let store = try open(folder, idle: 1)
+        try Toy.commit(ToyChange(cell: 1, value: 1), to: store)
+        let writer = try store.beginWrite()
+        // Long enough for the thread to want a checkpoint.
+        usleep(100_000)
+        let ended = DispatchSemaphore(value: 0)
+        Thread.detachNewThread {
+            store.endThread()
+            ended.signal()
+        }
+        try #require(ended.wait(timeout: .now() + 10) == .success)
+        try Toy.apply(ToyChange(cell: 2, value: 2), writer)
+        try ToyChange(cell: 2, value: 2).redo.withBytes { try writer.commit(redo: $0, durability: .full) }
+        try Toy.expectSound(store)
+        try store.close()
     }
 
     @Test("never makes a store seem busy to who need not wait")
