@@ -46,7 +46,7 @@ extension PageStore {
 
     /// In the turn: what a checkpoint should do with the ring, if one is due by what commits have written.
     func dueCheckpoint() -> RingChange? {
-        guard file.isDurable, !newest.withLock({ $0.isClosed }), side.run?.isWritten ?? true else { return nil }
+        guard file.isDurable, !isClosed, side.run?.isWritten ?? true else { return nil }
         let (used, capacity) = pipeline.journalUse
         if used > capacity / 2 {
             return capacity < FileFormat.maximumJournalSectors ? .new(capacity * 2) : RingChange.keep

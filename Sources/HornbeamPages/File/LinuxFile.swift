@@ -52,7 +52,11 @@ package final class LinuxFile: StoreFile {
             minimum: Swift.max(1 << 26, Int(try Self.size(descriptor, path))), path: path)
     }
 
-    deinit { close() }
+    deinit {
+        close()
+        // Not before: its number could mean another file to a call that is late.
+        Glibc.close(descriptor)
+    }
 
     /// Whether it was made by `open` and has no name yet, or had none.
     var isNew: Bool { pendingName != nil }
@@ -67,7 +71,6 @@ package final class LinuxFile: StoreFile {
             locks.releaseAll()
             place?.giveBack()
         }
-        Glibc.close(descriptor)
     }
 }
 

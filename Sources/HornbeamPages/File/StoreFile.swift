@@ -34,7 +34,8 @@ package protocol StoreFile: AnyObject, Sendable {
     /// Gives a newly created file its name, durably, once its content is; `.exists` if the name is taken meanwhile.
     /// Without effect for a file that has its name already.
     func giveName() throws(StorageError)
-    /// Releases the lock and the descriptor. The mapping lives as long as somebody refers to it.
+    /// Releases the file for other stores: nothing is written after this. The mapping lives as long as somebody refers
+    /// to it.
     func close()
 }
 

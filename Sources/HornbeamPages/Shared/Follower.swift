@@ -33,6 +33,8 @@ final class Follower: Sendable {
         var usedBytes: UInt64 = 0
         /// Open snapshots by transaction; each transaction is pinned once.
         var snapshots: [UInt64: Int] = [:]
+        /// No snapshot begins any more.
+        var isClosed = false
     }
 
     /// A state and where it was found.
@@ -59,6 +61,7 @@ final class Follower: Sendable {
     /// The newest state, pinned.
     func begin() throws(StorageError) -> PublishedState {
         try held.withLock { (held) throws(StorageError) in
+            if held.isClosed { throw .invalid("the store is closed") }
             for _ in 0..<Self.attempts {
                 try renew(&held)
                 if try pin(held.state.transaction, &held) { return held.state }
@@ -75,8 +78,15 @@ final class Follower: Sendable {
         }
     }
 
-    /// Whether no snapshot is open.
-    var isIdle: Bool { held.withLock { $0.snapshots.isEmpty } }
+    /// Lets no snapshot begin from here on; false, and without effect, if one is open. One look for both: a snapshot
+    /// that began between them would read a file that is released.
+    func close() -> Bool {
+        held.withLock { held in
+            guard held.snapshots.isEmpty else { return false }
+            held.isClosed = true
+            return true
+        }
+    }
 
     /// Whether the newest state is the checkpoint's of this header, with no writer since.
     func describes(_ header: HeaderSlot) -> Bool {
