@@ -46,7 +46,8 @@ final class CommitPipeline: @unchecked Sendable {
     private let monitor = Monitor()
     /// Used by whoever flushes.
     private let witness = WitnessWriter()
-    /// Nil in memory, read-only, and until recovery is done.
+    /// Nil in memory, read-only, until recovery is done, and while a checkpoint waits for the second header slot that
+    /// the slot's former header doesn't lead to.
     private var journal: JournalWriter?
     private var pending: [PendingCommit] = []
     private var published: [PendingCommit] = []
@@ -250,8 +251,11 @@ final class CommitPipeline: @unchecked Sendable {
 
     // MARK: The journal, for the checkpoint: in the writer's turn
 
-    /// Begins a new journal, once nothing is on its way to the former one.
-    func setJournal(_ journal: JournalWriter) {
+    var hasJournal: Bool { monitor.locked { journal != nil } }
+
+    /// Begins a new journal, once nothing is on its way to the former one. Nil, while no commit is pending: there is
+    /// none for the time being, and no record fits.
+    func setJournal(_ journal: JournalWriter?) {
         monitor.locked {
             while isFlushing { monitor.wait() }
             self.journal = journal

@@ -133,7 +133,10 @@ extension PageStore {
             side.run = nil
             advance(run)
             return nil
-        case .half(let error): return error
+        case .half(let error):
+            // Slot 1 doesn't lead to commits beyond it: without a journal there are none until it does.
+            if !run.isReachedByFormer { pipeline.setJournal(nil) }
+            return error
         case .undone(let error):
             side.run = nil
             run.plan.undo(side)
@@ -152,7 +155,7 @@ extension PageStore {
         side.knownFaults = run.faults
         for dropped in run.plan.dropped { side.release(dropped) }
         if run.former.checkpoint > 0 { side.unpin(run.former.transaction) }
-        if run.header.generation == run.former.generation, let mark = run.mark {
+        if run.header.generation == run.former.generation, let mark = run.mark, pipeline.hasJournal {
             pipeline.advanceJournal(to: mark.position, transaction: run.state.transaction)
         } else {
             pipeline.setJournal(JournalWriter(after: run.header))
