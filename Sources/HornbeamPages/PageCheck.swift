@@ -80,10 +80,9 @@ extension PageStore {
 
     private func headerProblems() -> [String] {
         guard file.isDurable else { return [] }
-        let reader = FileReader(file, mapping: verification.mapping)
+        let reader = fileReader
         return (0..<FileFormat.headerSlotCount).compactMap { (slot) -> String? in
-            let bytes = try? reader.bytes(at: slot << FileFormat.sectorShift, count: FileFormat.sectorSize)
-            switch bytes.map({ HeaderSlot.read($0) }) {
+            switch try? reader.header(slot: slot) {
             case .valid(let header)?:
                 // One that a crash left behind is renewed by the next opening for writing.
                 let isOld = options.readOnly && header.checkpoint < side.header.checkpoint
@@ -95,7 +94,7 @@ extension PageStore {
 
     private func journalProblems() -> [String] {
         guard file.isDurable else { return [] }
-        let reader = JournalReader(header: side.header, file: FileReader(file, mapping: verification.mapping))
+        let reader = JournalReader(header: side.header, file: fileReader)
         do throws(StorageError) {
             if case .damaged(let last) = try reader.tail(after: reader.chain()) {
                 return ["the journal is damaged after the record of transaction \(last)"]

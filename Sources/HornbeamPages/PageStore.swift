@@ -246,8 +246,9 @@ package final class PageStore: @unchecked Sendable {
         return figures
     }
 
-    /// Reads bytes of the file that aren't pages of a tree.
-    var fileReader: FileReader { FileReader(file, mapping: verification.mapping) }
+    /// Reads header slots and journal. By calls, never in the mapping: what can't be read must be an error there, for
+    /// the zeros that the guard puts in its place look like a journal that ends.
+    var fileReader: FileReader { FileReader(file, mapping: nil) }
 
     /// Renews the figures; the caller has the turn.
     func noteStatistics() {

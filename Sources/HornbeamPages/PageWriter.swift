@@ -285,6 +285,7 @@ package final class PageWriter {
         end()
     }
 
+            try view.checkIsWhole()
     /// Discards everything. Without effect when the writer has ended.
     package func abort() {
         guard isOpen else { return }
