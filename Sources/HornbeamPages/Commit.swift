@@ -47,8 +47,8 @@ extension PageStore {
         try pipeline.wait(for: commit) { show($0, isDurable: $1) }
     }
 
-    /// A commit without changes: makes earlier ones durable.
-    func makeDurable(_ durability: Durability) throws(StorageError) {
+    /// A commit without changes: makes earlier ones durable. Throws if the one that it was built on falls.
+    func makeDurable(_ durability: Durability, after base: PendingCommit?) throws(StorageError) {
         guard file.isDurable else { return }
         try pipeline.makeDurable(durability) { show($0, isDurable: $1) }
     }

@@ -78,6 +78,14 @@ final class CommitPipeline: @unchecked Sendable {
         if case .failure(let cause)? = withdrawn.first?.outcome { throw cause }
     }
 
+    /// The pending commit that the open transaction builds on; nil if that is published. Refuses as `checkBase`.
+    func base() throws(StorageError) -> PendingCommit? {
+        try monitor.locked { () throws(StorageError) in
+            try checkBaseLocked()
+            return pending.last
+        }
+    }
+
     /// Adds the commit and its record, which fits; nothing is written yet.
     func enter(_ commit: PendingCommit, redo: Bytes) throws(StorageError) {
         try monitor.locked { () throws(StorageError) in

@@ -235,11 +235,13 @@ package final class PageWriter {
         }
         guard hasChanges else {
             abort()
-            return try store.makeDurable(durability)
+            return try store.makeDurable(durability, after: try base.get())
         }
         if let commit = try enter(redo: redo, durability: durability) { try store.complete(commit) }
     }
 
+            // What it has seen may be pending, and fall.
+            let base = Result { () throws(StorageError) in try store.pipeline.base() }
     /// The part of a commit that needs the turn, which it gives to the next: the caller goes on with
     /// `PageStore.complete`. Nil: the commit is done.
     func enter(redo: Bytes?, durability: Durability) throws(StorageError) -> PendingCommit? {
