@@ -60,6 +60,7 @@ extension PageStore {
     /// header slots and the journal. Holds the writer's turn for no longer than that takes: commits go on beside the
     /// check and change nothing in it.
     package func beginCheck() throws(StorageError) -> (view: PageView, account: SpaceAccount, problems: [String]) {
+        try checkProcess()
         // Beside a writer in another process the space map isn't known.
         if let follower, !follower.describes(side.header) {
             let view = try beginRead()

@@ -137,8 +137,9 @@ package final class PageStore: @unchecked Sendable {
         }
     }
 
-    /// Waits for the turn, but not for this thread itself.
+    /// Waits for the turn, but not for this thread itself. In a forked child its holder may be gone.
     func takeTurn(briefly: Bool = false) throws(StorageError) {
+        try checkProcess()
         guard !turn.isMine else {
             throw .invalid("a write transaction is open in this thread: use its context, or end it first")
         }
@@ -175,15 +176,15 @@ package final class PageStore: @unchecked Sendable {
         var failure: StorageError?
         do {
             defer { turn.give() }
-            settle()
             // The file is released already, and settling may write to it.
             if isClosed { return }
+            settle()
             try noteClosed()
             failure = writeBack()
-        }
             // What a failed store leaves under way, whoever drives it: nobody ends it after this.
             _ = side.run?.outcome
             side.run = nil
+        }
         // Without the turn, and before the file is released: the thread may be writing.
         endThread()
         pipeline.close()

@@ -185,7 +185,8 @@ extension Worker {
             let isRefused = [
                 Self.isRefused { try store.beginRead() }, Self.isRefused { try store.beginWrite() },
                 Self.isRefused { try store.checkpoint() }, Self.isRefused { try writing.commit() },
-                Self.isRefused { try store.close() },
+                Self.isRefused { try store.close() }, Self.isRefused { try store.check { _ in } },
+                Self.isRefused { try store.compact() },
             ]
             reading.abort()
             _exit(isRefused.firstIndex(of: false).map { Int32($0) + 1 } ?? 0)

@@ -40,6 +40,7 @@ extension PageStore {
 
     /// Ends a compaction, finished or not. Without effect when none runs.
     package func endCompaction() {
+        guard isHere else { return }
         turn.take()
         defer { turn.give() }
         side.space.limit = nil
