@@ -50,15 +50,21 @@ extension PageStore {
     /// A commit without changes: makes earlier ones durable. Throws if the one that it was built on falls.
     func makeDurable(_ durability: Durability, after base: PendingCommit?) throws(StorageError) {
         guard file.isDurable else { return }
+        if let base { try complete(base) }
         try pipeline.makeDurable(durability) { show($0, isDurable: $1) }
     }
 
-    /// Settles what is published, and checkpoints if that is due, unless somebody else has the turn: then they will.
+    /// Settles what is published, and checkpoints if that is due. If somebody else has the turn, they settle, but they
+    /// may have no commit of their own: the thread is told without it.
     private func tidy() {
+        worker.noteCommit()
+        let (used, capacity) = pipeline.journalUse
+        if used > capacity / 2 { worker.wakeUnlessBusy() }
         guard turn.tryTake(briefly: true) else { return }
         defer { turn.give() }
+        guard !isClosed else { return }
         settle()
-        guard let change = dueCheckpoint() else { return worker.noteCommit() }
+        guard let change = dueCheckpoint() else { return }
         if worker.isRunning { worker.wake() } else { checkpointNow(journal: change) }
     }
 

@@ -15,6 +15,7 @@ final class CheckpointWorker: @unchecked Sendable {
     private var thread: pthread_t?
     private var isWanted = false
     /// Set while nothing is to be done until a commit comes.
+    private var isBusy = false
     private let isResting = Atomic<Bool>(false)
 
     /// Begins the thread. A system that gives none leaves checkpoints to the commits.
@@ -69,10 +70,18 @@ final class CheckpointWorker: @unchecked Sendable {
             let newest = store.pipeline.newestNumber
             let isIdle = newest == seen
             seen = newest
-            if monitor.locked({ isWanted }) || isIdle {
-                monitor.locked { isWanted = false }
+            if begin(isIdle: isIdle) {
                 store.checkpointInBackground()
             }
+    /// A checkpoint seems to be due, but the one that is under way may be the one.
+    func wakeUnlessBusy() {
+        monitor.locked {
+            guard !isBusy else { return }
+            isWanted = true
+            monitor.broadcast()
+        }
+    }
+
             rest(until: store)
         }
     }
@@ -91,11 +100,21 @@ final class CheckpointWorker: @unchecked Sendable {
                 monitor.wait()
             }
         }
+                monitor.locked { isBusy = false }
     }
 }
 
 extension Unmanaged<CheckpointWorker> {
     /// The thread's body.
+    private func begin(isIdle: Bool) -> Bool {
+        monitor.locked {
+            guard isWanted || isIdle else { return false }
+            isWanted = false
+            isBusy = true
+            return true
+        }
+    }
+
     fileprivate static func run(_ worker: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
         if let worker { Unmanaged.fromOpaque(worker).takeRetainedValue().work() }
         return nil
