@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -79,3 +80,5 @@ void *hbs_map(int descriptor, size_t length) {
     void *base = mmap(NULL, length, protection, flags, descriptor, 0);
     return base == MAP_FAILED ? NULL : base;
 }
+
+void hbs_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }

@@ -45,6 +45,9 @@ void *hbs_map(int descriptor, size_t length);
 void hbs_map_again(int descriptor, void *base, size_t offset, size_t count);
 
 // Signals (guard.c)
+/// Names the calling thread, for the system's tools; 15 bytes at most.
+void hbs_name_thread(const char *name);
+
 
 /// Guards a mapping of a file against SIGBUS: a page that can't be read is replaced by zeros; then either the thread was
 /// watching the page (below), or `*lost` becomes 1. Returns a number for the calls below, or -1 if it could not be done:

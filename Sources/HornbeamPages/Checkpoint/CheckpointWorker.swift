@@ -2,11 +2,12 @@
 // The thread that checkpoints beside readers and the writer: when the journal is half full, when many pages were
 // written, or when nothing has been committed for a while. A store without it checkpoints in the commits themselves.
 
+import CHornbeamShims
 import Glibc
 import Synchronization
 
-/// Keeps its store alive while it runs: `PageStore.close` ends the thread, and so does whoever lets go of a store that is
-/// not closed, by `PageStore.endThread`.
+/// Keeps its store alive while it runs: `PageStore.close` ends the thread, and so does whoever lets go of a store that
+/// is not closed, by `PageStore.endThread`.
 final class CheckpointWorker: @unchecked Sendable {
     // Sendable: everything variable but the atomic is guarded by `monitor`.
     private let monitor = Monitor()
@@ -14,8 +15,8 @@ final class CheckpointWorker: @unchecked Sendable {
     private var store: PageStore?
     private var thread: pthread_t?
     private var isWanted = false
-    /// Set while nothing is to be done until a commit comes.
     private var isBusy = false
+    /// Set while nothing is to be done until a commit comes.
     private let isResting = Atomic<Bool>(false)
 
     /// Begins the thread. A system that gives none leaves checkpoints to the commits.
@@ -24,7 +25,9 @@ final class CheckpointWorker: @unchecked Sendable {
             self.store = store
             var thread = pthread_t()
             let worker = Unmanaged.passRetained(self)
-            let code = pthread_create(&thread, nil, { Unmanaged<CheckpointWorker>.run($0) }, worker.toOpaque())
+            let code = Self.withoutSignals {
+                pthread_create(&thread, nil, { Unmanaged<CheckpointWorker>.run($0) }, worker.toOpaque())
+            }
             if code == 0 {
                 self.thread = thread
             } else {
@@ -33,6 +36,22 @@ final class CheckpointWorker: @unchecked Sendable {
             }
         }
     }
+
+    /// A thread that is begun in `body` is not chosen for signals that are sent to the process: a program that waits
+    /// for them, or handles them in a thread of its own, must not find ours among its threads. Those that come of a
+    /// fault stay.
+    private static func withoutSignals(_ body: () -> Int32) -> Int32 {
+        var blocked = sigset_t()
+        var former = sigset_t()
+        sigfillset(&blocked)
+        for fault in [SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS] { sigdelset(&blocked, fault) }
+        pthread_sigmask(SIG_SETMASK, &blocked, &former)
+        defer { pthread_sigmask(SIG_SETMASK, &former, nil) }
+        return body()
+    }
+
+    /// Shown by the system's tools, such as `top`; at most 15 bytes.
+    static var threadName: String { "hornbeam" }
 
     var isRunning: Bool { monitor.locked { store != nil } }
 
@@ -55,6 +74,15 @@ final class CheckpointWorker: @unchecked Sendable {
         }
     }
 
+    /// A checkpoint seems to be due, but the one that is under way may be the one.
+    func wakeUnlessBusy() {
+        monitor.locked {
+            guard !isBusy else { return }
+            isWanted = true
+            monitor.broadcast()
+        }
+    }
+
     /// There was a commit: it will be checkpointed once nothing has happened for a while.
     func noteCommit() {
         guard isResting.load(ordering: .relaxed) else { return }
@@ -72,17 +100,18 @@ final class CheckpointWorker: @unchecked Sendable {
             seen = newest
             if begin(isIdle: isIdle) {
                 store.checkpointInBackground()
+                monitor.locked { isBusy = false }
             }
-    /// A checkpoint seems to be due, but the one that is under way may be the one.
-    func wakeUnlessBusy() {
-        monitor.locked {
-            guard !isBusy else { return }
-            isWanted = true
-            monitor.broadcast()
+            rest(until: store)
         }
     }
 
-            rest(until: store)
+    private func begin(isIdle: Bool) -> Bool {
+        monitor.locked {
+            guard isWanted || isIdle else { return false }
+            isWanted = false
+            isBusy = true
+            return true
         }
     }
 
@@ -100,22 +129,13 @@ final class CheckpointWorker: @unchecked Sendable {
                 monitor.wait()
             }
         }
-                monitor.locked { isBusy = false }
     }
 }
 
 extension Unmanaged<CheckpointWorker> {
     /// The thread's body.
-    private func begin(isIdle: Bool) -> Bool {
-        monitor.locked {
-            guard isWanted || isIdle else { return false }
-            isWanted = false
-            isBusy = true
-            return true
-        }
-    }
-
     fileprivate static func run(_ worker: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+        hbs_name_thread(CheckpointWorker.threadName)
         if let worker { Unmanaged.fromOpaque(worker).takeRetainedValue().work() }
         return nil
     }
