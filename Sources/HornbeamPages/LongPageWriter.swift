@@ -29,6 +29,8 @@ package final class LongPageWriter {
         self.pages = pages
         self.size = size
         birth = pages.birth
+        // Pieces reach the file before the transaction ends, as it may without a commit.
+        pages.side.usedNumber = Swift.max(pages.side.usedNumber, birth)
         let sectors = LongPage.sectors(size)
         run = SectorRun(start: try pages.takeRun(sectors), count: sectors)
         pages.side.frames.addSpilled(run)
@@ -96,6 +98,7 @@ package final class LongPageWriter {
     }
 
     private func write(_ bytes: [UInt8], at offset: Int) throws(StorageError) {
+        try pages.checkWritable()
         let place = run.byteOffset + UInt64(offset)
         try bytes.withBytes { (bytes) throws(StorageError) in try pages.side.file.write(bytes, at: place) }
     }

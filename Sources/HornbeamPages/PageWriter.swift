@@ -211,7 +211,7 @@ package final class PageWriter {
     /// these places before commit. After an error everything is as it was, and may be tried again.
     package func spill() throws(StorageError) {
         guard isOpen else { throw .invalid("the transaction has ended") }
-        try store.checkProcess()
+        try checkWritable()
         releaseUnused()
         #if HORNBEAM_CHECKS
             try store.checkFrames()
@@ -219,6 +219,12 @@ package final class PageWriter {
         side.usedNumber = Swift.max(side.usedNumber, birth)
         try store.writePages()
         side.frames.dropSpilled()
+    }
+
+    /// Before the file is written ahead of the commit: after a failure nothing is, nor by a forked child.
+    func checkWritable() throws(StorageError) {
+        try store.checkProcess()
+        try store.pipeline.checkUsable()
     }
 
     /// Publishes the transaction and returns once it is as durable as asked. `redo` nil: a large transaction, which
@@ -234,14 +240,14 @@ package final class PageWriter {
             throw error
         }
         guard hasChanges else {
+            // What it has seen may be pending, and fall.
+            let base = Result { () throws(StorageError) in try store.pipeline.base() }
             abort()
             return try store.makeDurable(durability, after: try base.get())
         }
         if let commit = try enter(redo: redo, durability: durability) { try store.complete(commit) }
     }
 
-            // What it has seen may be pending, and fall.
-            let base = Result { () throws(StorageError) in try store.pipeline.base() }
     /// The part of a commit that needs the turn, which it gives to the next: the caller goes on with
     /// `PageStore.complete`. Nil: the commit is done.
     func enter(redo: Bytes?, durability: Durability) throws(StorageError) -> PendingCommit? {
@@ -279,6 +285,7 @@ package final class PageWriter {
     func commitReplayed() throws(StorageError) {
         releaseUnused()
         do throws(StorageError) {
+            try view.checkIsWhole()
             try store.publishReplayed(self)
         } catch {
             abort()
@@ -287,7 +294,6 @@ package final class PageWriter {
         end()
     }
 
-            try view.checkIsWhole()
     /// Discards everything. Without effect when the writer has ended.
     package func abort() {
         guard isOpen else { return }
