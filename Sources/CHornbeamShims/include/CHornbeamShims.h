@@ -31,7 +31,8 @@ int hbs_find_lock(int descriptor, int64_t start, int64_t count, int64_t *found_s
 /// errno (where /proc is not mounted, for one).
 int hbs_reopen(int descriptor, int flags);
 
-/// Opens an unnamed file in `directory` (O_TMPFILE). Descriptor, or -1 with errno.
+/// Opens an unnamed file in `directory` (O_TMPFILE). Descriptor, or -1 with errno: EOPNOTSUPP where it could not be given
+/// a name, because /proc is not mounted.
 int hbs_open_unnamed(const char *directory, int mode);
 
 /// Gives an unnamed file its name; fails with EEXIST if the name is taken. Returns 0 or an errno.
