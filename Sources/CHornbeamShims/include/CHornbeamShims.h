@@ -45,10 +45,10 @@ void *hbs_map(int descriptor, size_t length);
 /// Maps a part of the file again to its place in a mapping that begins at `base`, in place of what the guard put there.
 void hbs_map_again(int descriptor, void *base, size_t offset, size_t count);
 
-// Signals (guard.c)
 /// Names the calling thread, for the system's tools; 15 bytes at most.
 void hbs_name_thread(const char *name);
 
+// Signals (guard.c)
 
 /// Guards a mapping of a file against SIGBUS: a page that can't be read is replaced by zeros; then either the thread was
 /// watching the page (below), or `*lost` becomes 1. Returns a number for the calls below, or -1 if it could not be done:
@@ -76,7 +76,8 @@ void hbs_survive_file_limit(void);
 /// How many forks lie between the process in which this library was loaded and this one.
 uint32_t hbs_fork_generation(void);
 
-/// A descriptor that a forked child must close at once, because locks hang from it. Returns 0 if it is taken note of.
+/// A descriptor that a forked child must close at once, because locks hang from it. Returns 0, or -1 if there is no
+/// memory to take note of it.
 int hbs_fork_close(int descriptor);
 
 /// Before the descriptor is closed in the ordinary way.

@@ -61,7 +61,10 @@ final class FileLocks: Neighbours {
         // A file without a name, and no /proc: the locks hang from its first description, which a forked child keeps.
         if own < 0 { own = dup(descriptor) }
         guard own >= 0 else { throw .io(operation: "open", path: path, errno: errno) }
-        _ = hbs_fork_close(own)
+        guard hbs_fork_close(own) == 0 else {
+            close(own)
+            throw .io(operation: "open", path: path, errno: ENOMEM)
+        }
         self.descriptor = own
         self.path = path
         self.calls = calls
