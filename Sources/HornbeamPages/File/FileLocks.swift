@@ -117,8 +117,6 @@ final class FileLocks: Neighbours {
     /// Whether it could be had: no other store may write.
     func tryWriter() throws(StorageError) -> Bool { try take(.exclusive, Self.writer) }
 
-    func endWriter() { change(.none, Self.writer, 1) }
-
     /// Whether another process has the file open for writing.
     func isWritten() throws(StorageError) -> Bool {
         let found = try find(Self.writer..<Self.writer + 1)

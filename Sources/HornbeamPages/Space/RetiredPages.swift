@@ -15,7 +15,6 @@ struct RetiredPages {
     private var pins: [(number: UInt64, count: Int)] = []
     private var buckets: [UInt64: [Page]] = [:]
 
-    var oldestPin: UInt64? { pins.first?.number }
     var sectorCount: Int {
         buckets.values.reduce(0) { $0 + $1.reduce(0) { $0 + Int($1.run.count) } }
     }
