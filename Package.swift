@@ -119,7 +119,7 @@ let package = Package(
             name: "hornbeam-proof", dependencies: ["HornbeamProof"], path: "Tests/hornbeam-proof",
             swiftSettings: engineSettings),
         .testTarget(
-            name: "HornbeamPagesTests", dependencies: ["HornbeamPages", "HornbeamTestSupport"],
+            name: "HornbeamPagesTests", dependencies: ["HornbeamPages", "CHornbeamShims", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamTreeTests",

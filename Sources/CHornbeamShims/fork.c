@@ -6,20 +6,29 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-enum { capacity = 1024 };
+enum { capacity = 255 };
+
+/// A piece of the table, which grows and is never freed: the child may walk through it whatever other threads were doing.
+struct piece {
+    /// Descriptor plus one; 0: a free place.
+    atomic_int descriptors[capacity];
+    _Atomic(struct piece *) next;
+};
 
 static atomic_uint generation;
-/// Descriptor plus one; 0: a free place.
-static atomic_int descriptors[capacity];
+static struct piece first;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void in_child(void) {
     atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
-    for (int index = 0; index < capacity; index++) {
-        int held = atomic_exchange(&descriptors[index], 0);
-        if (held > 0) close(held - 1);
+    for (struct piece *piece = &first; piece != NULL; piece = atomic_load(&piece->next)) {
+        for (int index = 0; index < capacity; index++) {
+            int held = atomic_exchange(&piece->descriptors[index], 0);
+            if (held > 0) close(held - 1);
+        }
     }
 }
 
@@ -29,18 +38,32 @@ uint32_t hbs_fork_generation(void) {
     return atomic_load_explicit(&generation, memory_order_relaxed);
 }
 
+static struct piece *next_of(struct piece *piece) {
+    struct piece *next = atomic_load(&piece->next);
+    if (next != NULL) return next;
+    struct piece *fresh = calloc(1, sizeof *fresh);
+    if (fresh == NULL) return NULL;
+    if (atomic_compare_exchange_strong(&piece->next, &next, fresh)) return fresh;
+    free(fresh);
+    return next;
+}
+
 int hbs_fork_close(int descriptor) {
     pthread_once(&once, prepare);
-    for (int index = 0; index < capacity; index++) {
-        int empty = 0;
-        if (atomic_compare_exchange_strong(&descriptors[index], &empty, descriptor + 1)) return 0;
+    for (struct piece *piece = &first; piece != NULL; piece = next_of(piece)) {
+        for (int index = 0; index < capacity; index++) {
+            int empty = 0;
+            if (atomic_compare_exchange_strong(&piece->descriptors[index], &empty, descriptor + 1)) return 0;
+        }
     }
     return -1;
 }
 
 void hbs_fork_forget(int descriptor) {
-    for (int index = 0; index < capacity; index++) {
-        int held = descriptor + 1;
-        if (atomic_compare_exchange_strong(&descriptors[index], &held, 0)) return;
+    for (struct piece *piece = &first; piece != NULL; piece = atomic_load(&piece->next)) {
+        for (int index = 0; index < capacity; index++) {
+            int held = descriptor + 1;
+            if (atomic_compare_exchange_strong(&piece->descriptors[index], &held, 0)) return;
+        }
     }
 }

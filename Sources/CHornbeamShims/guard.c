@@ -63,14 +63,15 @@ static int repair(uintptr_t address) {
 }
 
 static void pass_on(int number, siginfo_t *information, void *context) {
-    if (former.sa_flags & SA_SIGINFO) {
-        former.sa_sigaction(number, information, context);
-    } else if (former.sa_handler == SIG_IGN && information->si_code <= 0) {
+    // What is no handler first: SA_SIGINFO may stand beside it all the same.
+    if (former.sa_handler == SIG_IGN && information->si_code <= 0) {
         return;
     } else if (former.sa_handler == SIG_DFL || former.sa_handler == SIG_IGN) {
         // The instruction faults again, and ends the process as if nobody had looked; a signal that was sent is sent on.
         sigaction(number, &former, NULL);
         if (information->si_code <= 0) raise(number);
+    } else if (former.sa_flags & SA_SIGINFO) {
+        former.sa_sigaction(number, information, context);
     } else {
         former.sa_handler(number);
     }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -50,20 +51,32 @@ int hbs_find_lock(int descriptor, int64_t start, int64_t count, int64_t *found_s
     return 0;
 }
 
+static const char *name_of(int descriptor, char *buffer, size_t size) {
+    snprintf(buffer, size, "/proc/self/fd/%d", descriptor);
+    return buffer;
+}
+
 int hbs_reopen(int descriptor, int flags) {
     char source[64];
-    snprintf(source, sizeof source, "/proc/self/fd/%d", descriptor);
-    return open(source, flags | O_CLOEXEC | O_NOCTTY);
+    return open(name_of(descriptor, source, sizeof source), flags | O_CLOEXEC | O_NOCTTY);
 }
 
 int hbs_open_unnamed(const char *directory, int mode) {
-    return open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+    int descriptor = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+    char source[64];
+    // Without /proc it could never be linked to a name.
+    if (descriptor >= 0 && access(name_of(descriptor, source, sizeof source), F_OK) != 0) {
+        close(descriptor);
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    return descriptor;
 }
 
 int hbs_link_unnamed(int descriptor, const char *path) {
     char source[64];
-    snprintf(source, sizeof source, "/proc/self/fd/%d", descriptor);
-    return linkat(AT_FDCWD, source, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+    const char *name = name_of(descriptor, source, sizeof source);
+    return linkat(AT_FDCWD, name, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
 }
 
 void hbs_map_again(int descriptor, void *base, size_t offset, size_t count) {
@@ -79,3 +92,5 @@ void *hbs_map(int descriptor, size_t length) {
     void *base = mmap(NULL, length, protection, flags, descriptor, 0);
     return base == MAP_FAILED ? NULL : base;
 }
+
+void hbs_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }

@@ -12,8 +12,9 @@ package struct CommitInFlight: Sendable {
         /// It is as durable as was asked, or there was nothing to do.
         case nothing
         case own(PendingCommit)
-        /// It changed nothing: earlier commits are to be this durable.
-        case earlier(Durability)
+        /// It changed nothing: earlier commits are to be this durable, and the one that it was built on, if that is
+        /// pending, must not fall.
+        case earlier(Durability, after: PendingCommit?)
     }
 
     let store: PageStore?
@@ -27,7 +28,7 @@ package struct CommitInFlight: Sendable {
         switch rest {
         case .nothing: return
         case .own(let commit): try store?.complete(commit)
-        case .earlier(let durability): try store?.makeDurable(durability)
+        case .earlier(let durability, let base): try store?.makeDurable(durability, after: base)
         }
     }
 }
@@ -74,18 +75,24 @@ extension PageStore {
         try pipeline.wait(for: commit) { show($0, isDurable: $1) }
     }
 
-    /// A commit without changes: makes earlier ones durable.
-    func makeDurable(_ durability: Durability) throws(StorageError) {
+    /// A commit without changes: makes earlier ones durable. Throws if the one that it was built on falls.
+    func makeDurable(_ durability: Durability, after base: PendingCommit?) throws(StorageError) {
         guard file.isDurable else { return }
+        if let base { try complete(base) }
         try pipeline.makeDurable(durability) { show($0, isDurable: $1) }
     }
 
-    /// Settles what is published, and checkpoints if that is due, unless somebody else has the turn: then they will.
+    /// Settles what is published, and checkpoints if that is due. If somebody else has the turn, they settle, but they
+    /// may have no commit of their own: the thread is told without it.
     private func tidy() {
+        worker.noteCommit()
+        let (used, capacity) = pipeline.journalUse
+        if used > capacity / 2 { worker.wakeUnlessBusy() }
         guard turn.tryTake(briefly: true) else { return }
         defer { turn.give() }
+        guard !isClosed else { return }
         settle()
-        guard let change = dueCheckpoint() else { return worker.noteCommit() }
+        guard let change = dueCheckpoint() else { return }
         if worker.isRunning { worker.wake() } else { checkpointNow(journal: change) }
     }
 

@@ -46,7 +46,8 @@ final class CommitPipeline: @unchecked Sendable {
     private let monitor = Monitor()
     /// Used by whoever flushes.
     private let witness = WitnessWriter()
-    /// Nil in memory, read-only, and until recovery is done.
+    /// Nil in memory, read-only, until recovery is done, and while a checkpoint waits for the second header slot that
+    /// the slot's former header doesn't lead to.
     private var journal: JournalWriter?
     private var pending: [PendingCommit] = []
     private var published: [PendingCommit] = []
@@ -75,6 +76,14 @@ final class CommitPipeline: @unchecked Sendable {
     private func checkBaseLocked() throws(StorageError) {
         if let failure { throw .failed(cause: failure) }
         if case .failure(let cause)? = withdrawn.first?.outcome { throw cause }
+    }
+
+    /// The pending commit that the open transaction builds on; nil if that is published. Refuses as `checkBase`.
+    func base() throws(StorageError) -> PendingCommit? {
+        try monitor.locked { () throws(StorageError) in
+            try checkBaseLocked()
+            return pending.last
+        }
     }
 
     /// Adds the commit and its record, which fits; nothing is written yet.
@@ -252,8 +261,11 @@ final class CommitPipeline: @unchecked Sendable {
 
     // MARK: The journal, for the checkpoint: in the writer's turn
 
-    /// Begins a new journal, once nothing is on its way to the former one.
-    func setJournal(_ journal: JournalWriter) {
+    var hasJournal: Bool { monitor.locked { journal != nil } }
+
+    /// Begins a new journal, once nothing is on its way to the former one. Nil, while no commit is pending: there is
+    /// none for the time being, and no record fits.
+    func setJournal(_ journal: JournalWriter?) {
         monitor.locked {
             while isFlushing { monitor.wait() }
             self.journal = journal

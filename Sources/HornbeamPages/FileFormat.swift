@@ -15,7 +15,7 @@ package enum FileFormat {
     /// Feature bits that this library understands; any other bit refuses to open.
     static var knownFeatures: UInt64 { 0 }
 
-    /// Sectors 0 and 1 are the header slots, 2 and 3 the shared area.
+    /// Sectors 0 and 1 are the header slots, 2 is the shared root, 3 the journal's witness.
     static var headerSlotCount: UInt64 { 2 }
     static var reservedSectors: UInt64 { 4 }
 

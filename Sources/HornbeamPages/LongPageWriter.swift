@@ -52,6 +52,8 @@ package final class LongPageWriter {
         self.pages = pages
         self.size = size
         birth = pages.birth
+        // Pieces reach the file before the transaction ends, as it may without a commit.
+        pages.side.usedNumber = Swift.max(pages.side.usedNumber, birth)
         let sectors = LongPage.sectors(size)
         let run = SectorRun(start: try pages.takeRun(sectors), count: sectors)
         number = pages.openLongPages.add(run, birth: birth)
@@ -76,6 +78,7 @@ package final class LongPageWriter {
             throw .invalid("more bytes than the \(size) that the value was to have")
         }
         do throws(StorageError) {
+            try pages.checkWritable()
             try page.append(bytes, to: pages.side.file)
             pages.side.noteWritten(bytes.count)
         } catch {
@@ -94,6 +97,7 @@ package final class LongPageWriter {
         // A page of now, not of when it was begun: a savepoint made since does without it.
         birth = pages.birth
         do throws(StorageError) {
+            try pages.checkWritable()
             try page.finish(birth: birth, to: pages.side.file)
         } catch {
             cancel()

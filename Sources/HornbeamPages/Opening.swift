@@ -35,8 +35,7 @@ extension PageStore {
         file: any StoreFile, options: StoreOptions, structure: @escaping StructureCheck, replay: Replay
     ) throws(StorageError) -> PageStore {
         let mapping = options.access == .mapped ? file.mapping : nil
-        let reader = FileReader(file, mapping: mapping)
-        let header = try file.size() > 0 ? readHeader(file, reader) : nil
+        let header = try file.size() > 0 ? readHeader(file) : nil
         let pageSize = header.map { Int($0.pageSize) } ?? options.pageSize
         guard FileFormat.isValid(pageSize: pageSize) else {
             throw .invalid("page size \(pageSize): a power of two from 4096 to 65536 is needed")
@@ -118,15 +117,14 @@ extension PageStore {
     /// Reads the header while a checkpoint may be writing it: each slot for itself may be found half written, and a
     /// slow reader can meet both writes.
     private static func headerBesideWriter(_ file: any SharedFile) throws(StorageError) -> HeaderSlot {
-        let reader = FileReader(file, mapping: file.mapping)
         for _ in 0..<3 {
             do throws(StorageError) {
-                return try readHeader(file, reader)
+                return try readHeader(file)
             } catch .corrupt {
                 Claim.pause(milliseconds: 2)
             }
         }
-        return try readHeader(file, reader)
+        return try readHeader(file)
     }
 
     /// Recovers a file whose writer died, and leaves it closed. Another process may come first: then it does it.
@@ -168,18 +166,31 @@ extension PageStore {
         return store
     }
 
-    static func readHeader(_ file: any StoreFile, _ reader: FileReader) throws(StorageError) -> HeaderSlot {
+    /// The newest of the slots. One that can't be read counts as damaged; if the other one does not do, the answer is
+    /// its error.
+    static func readHeader(_ file: any StoreFile) throws(StorageError) -> HeaderSlot {
+        let reader = FileReader(file, mapping: nil)
         let size = try file.size()
         var slots: [HeaderSlot.Reading] = []
+        var failure: StorageError?
         for slot in 0..<FileFormat.headerSlotCount {
             let offset = slot << FileFormat.sectorShift
             guard offset + UInt64(FileFormat.sectorSize) <= size else {
                 slots.append(.absent)
                 continue
             }
-            slots.append(HeaderSlot.read(try reader.bytes(at: offset, count: FileFormat.sectorSize)))
+            do throws(StorageError) {
+                slots.append(try reader.header(slot: slot))
+            } catch {
+                slots.append(.damaged)
+                failure = error
+            }
         }
-        return try HeaderSlot.choose(slots, path: file.path, fileBytes: size)
+        do throws(StorageError) {
+            return try HeaderSlot.choose(slots, path: file.path, fileBytes: size)
+        } catch {
+            throw failure ?? error
+        }
     }
 }
 

@@ -64,6 +64,7 @@ extension PageStore {
     /// header slots and the journal. Holds the writer's turn for no longer than that takes: commits go on beside the
     /// check and change nothing in it.
     package func beginCheck() throws(StorageError) -> (view: PageView, account: SpaceAccount, problems: [String]) {
+        try checkProcess()
         // Beside a writer in another process the space map isn't known.
         if let follower, !follower.describes(side.header) {
             let view = try beginRead()
@@ -84,10 +85,9 @@ extension PageStore {
 
     private func headerProblems() -> [String] {
         guard file.isDurable else { return [] }
-        let reader = FileReader(file, mapping: verification.mapping)
+        let reader = fileReader
         return (0..<FileFormat.headerSlotCount).compactMap { (slot) -> String? in
-            let bytes = try? reader.bytes(at: slot << FileFormat.sectorShift, count: FileFormat.sectorSize)
-            switch bytes.map({ HeaderSlot.read($0) }) {
+            switch try? reader.header(slot: slot) {
             case .valid(let header)?:
                 // One that a crash left behind is renewed by the next opening for writing.
                 let isOld = options.readOnly && header.checkpoint < side.header.checkpoint
@@ -99,7 +99,7 @@ extension PageStore {
 
     private func journalProblems() -> [String] {
         guard file.isDurable else { return [] }
-        let reader = JournalReader(header: side.header, file: FileReader(file, mapping: verification.mapping))
+        let reader = JournalReader(header: side.header, file: fileReader)
         do throws(StorageError) {
             if case .damaged(let last) = try reader.tail(after: reader.chain()) {
                 return ["the journal is damaged after the record of transaction \(last)"]

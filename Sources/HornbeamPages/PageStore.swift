@@ -77,10 +77,7 @@ package final class PageStore: @unchecked Sendable {
     /// Pins the newest committed state. Never waits for a writer.
     package func beginRead() throws(StorageError) -> PageView {
         try checkProcess()
-        if let follower {
-            if newest.withLock({ $0.isClosed }) { throw .invalid("the store is closed") }
-            return PageView(store: self, pinned: try follower.begin())
-        }
+        if let follower { return PageView(store: self, pinned: try follower.begin()) }
         let state = newest.withLock { newest -> PublishedState? in
             guard !newest.isClosed else { return nil }
             newest.state.readers.add(1, ordering: .relaxed)
@@ -140,8 +137,9 @@ package final class PageStore: @unchecked Sendable {
         }
     }
 
-    /// Waits for the turn, but not for this thread itself.
+    /// Waits for the turn, but not for this thread itself. In a forked child its holder may be gone.
     func takeTurn(briefly: Bool = false) throws(StorageError) {
+        try checkProcess()
         guard !turn.isMine else {
             throw .invalid("a write transaction is open in this thread: use its context, or end it first")
         }
@@ -149,7 +147,7 @@ package final class PageStore: @unchecked Sendable {
     }
 
     func checkUsable() throws(StorageError) {
-        if newest.withLock({ $0.isClosed }) { throw .invalid("the store is closed") }
+        if isClosed { throw .invalid("the store is closed") }
         try pipeline.checkUsable()
     }
 
@@ -174,32 +172,39 @@ package final class PageStore: @unchecked Sendable {
     /// recovered.
     package func close() throws(StorageError) {
         try checkProcess()
-        if let follower, !follower.isIdle { throw .busy("read transactions are open") }
         guard turn.tryTake() else { throw .busy("a write transaction is open") }
         var failure: StorageError?
         do {
             defer { turn.give() }
+            // The file is released already, and settling may write to it.
+            if isClosed { return }
             settle()
-            guard try noteClosed() else { return }
+            try noteClosed()
             failure = writeBack()
+            // What a failed store leaves under way, whoever drives it: nobody ends it after this.
+            _ = side.run?.outcome
+            side.run = nil
         }
-        // Without the turn, and before the file's descriptor can mean another file: the thread may be writing.
+        // Without the turn, and before the file is released: the thread may be writing.
         endThread()
         pipeline.close()
         file.close()
         if let failure { throw failure }
     }
 
-    /// No transaction begins from here on; false if that was so before.
-    private func noteClosed() throws(StorageError) -> Bool {
-        let wasOpen = newest.withLock { newest -> Bool? in
-            if newest.isClosed { return false }
-            guard !isRead(newest.state), !side.older.contains(where: isRead) else { return nil }
+    /// Set in the turn, and never cleared.
+    var isClosed: Bool { newest.withLock { $0.isClosed } }
+
+    /// No transaction begins from here on; `.busy` if one is open.
+    private func noteClosed() throws(StorageError) {
+        let isIdle = newest.withLock { newest -> Bool in
+            // Beside a writer in another process the snapshots are the follower's.
+            guard follower?.close() ?? true else { return false }
+            guard !isRead(newest.state), !side.older.contains(where: isRead) else { return false }
             newest.isClosed = true
             return true
         }
-        guard let wasOpen else { throw .busy("read transactions are open") }
-        return wasOpen
+        guard isIdle else { throw .busy("read transactions are open") }
     }
 
     /// The checkpoint of a store that is being closed, unless it has failed before.
@@ -244,8 +249,9 @@ package final class PageStore: @unchecked Sendable {
         return figures
     }
 
-    /// Reads bytes of the file that aren't pages of a tree.
-    var fileReader: FileReader { FileReader(file, mapping: verification.mapping) }
+    /// Reads header slots and journal. By calls, never in the mapping: what can't be read must be an error there, for
+    /// the zeros that the guard puts in its place look like a journal that ends.
+    var fileReader: FileReader { FileReader(file, mapping: nil) }
 
     /// Renews the figures; the caller has the turn.
     func noteStatistics() {

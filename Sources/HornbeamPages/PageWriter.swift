@@ -214,7 +214,7 @@ package final class PageWriter {
     /// these places before commit. After an error everything is as it was, and may be tried again.
     package func spill() throws(StorageError) {
         guard isOpen else { throw .invalid("the transaction has ended") }
-        try store.checkProcess()
+        try checkWritable()
         releaseUnused()
         #if HORNBEAM_CHECKS
             try store.checkFrames()
@@ -223,6 +223,12 @@ package final class PageWriter {
         try store.writePages()
         side.frames.dropSpilled()
         side.noteFrames(memoryBytes)
+    }
+
+    /// Before the file is written ahead of the commit: after a failure nothing is, nor by a forked child.
+    func checkWritable() throws(StorageError) {
+        try store.checkProcess()
+        try store.pipeline.checkUsable()
     }
 
     /// Publishes the transaction and returns once it is as durable as asked. `redo` nil: a large transaction, which
@@ -244,8 +250,10 @@ package final class PageWriter {
             throw error
         }
         guard hasChanges else {
+            // What it has seen may be pending, and fall.
+            let base = Result { () throws(StorageError) in try store.pipeline.base() }
             abort()
-            return CommitInFlight(store: store, rest: .earlier(durability))
+            return CommitInFlight(store: store, rest: .earlier(durability, after: try base.get()))
         }
         let commit = try enter(redo: redo, durability: durability)
         return CommitInFlight(store: store, rest: commit.map { .own($0) } ?? .nothing)
@@ -289,6 +297,7 @@ package final class PageWriter {
     func commitReplayed() throws(StorageError) {
         releaseUnused()
         do throws(StorageError) {
+            try view.checkIsWhole()
             try store.publishReplayed(self)
         } catch {
             abort()

@@ -108,6 +108,41 @@ struct GroupCommitTests {
         }
     }
 
+    /// A transaction began on top of a pending commit, saw what that had written, changed nothing, and its commit
+    /// returned at once: its caller acted on what fell a moment later, and was never there. Now its commit waits for
+    /// the one that it is built on, and falls with it.
+    @Test(
+        "take with them a transaction without changes that was built on them",
+        arguments: [Durability.full, .process, .none])
+    func fallsWithItsBase(durability: Durability) throws {
+        let (disk, store) = try store()
+        let pending = try enter(1, store)
+        let writer = try store.beginWrite()
+        #expect(try Toy.read(writer.view).cells[1].value == 1)
+        disk.plan = SimulatedDisk.Plan(call: disk.calls + 1, fault: .error(EIO), operations: [.writeThrough])
+        let cause = StorageError.io(operation: "writeThrough", path: disk.path, errno: EIO)
+        // It may be the first that waits, or come when the commit has fallen already.
+        #expect(throws: cause) { try writer.commit(redo: nil, durability: durability) }
+        #expect(throws: cause) { try store.complete(pending) }
+        let second = try enter(2, store)
+        let late = try store.beginWrite()
+        disk.plan = SimulatedDisk.Plan(call: disk.calls + 1, fault: .error(EIO), operations: [.writeThrough])
+        #expect(throws: cause) { try store.complete(second) }
+        #expect(throws: cause) { try late.commit(redo: nil, durability: durability) }
+        #expect(try values(store) == [])
+        try Toy.expectSound(store)
+    }
+
+    @Test("are as durable as they asked when a transaction without changes on top of them has returned")
+    func waitsForItsBase() throws {
+        let (disk, store) = try store()
+        let pending = try enter(1, store)
+        try store.beginWrite().commit(redo: nil, durability: .none)
+        #expect(try values(store) == [1])
+        #expect(try values(reopened(disk.powerLossImage(seed: 1))) == [1])
+        try store.complete(pending)
+    }
+
     @Test("whose records can't be taken back stop the store: reopening tells what became of them")
     func notTakenBack() throws {
         let (disk, store) = try store()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A long value's page: where its bytes lie, and that damage to any of them is found, and named.
 
+import Glibc
 import HornbeamTestSupport
 import Testing
 
@@ -72,5 +73,42 @@ struct LongPageTests {
             // One byte needs as many sectors as 4,000: that is another value, not a page that is wrong in itself.
             #expect(isRight(page) == (size == 1))
         }
+    }
+
+    private func write(_ size: Int, _ writer: PageWriter) throws -> LongPageWriter {
+        let long = try LongPageWriter(writer, size: UInt64(size))
+        try [UInt8](repeating: 7, count: size).withBytes { try long.append($0) }
+        try long.finish()
+        return long
+    }
+
+    /// A long value is written to its place before the commit. After an abort the next transaction had the same number,
+    /// and could get the same place: a page of the aborted one, whole and of the right birth, could pass for one of its
+    /// own whose write was lost. Now the number is used up.
+    @Test("A transaction that wrote one and was aborted leaves its number to nobody")
+    func number() throws {
+        let store = try Toy.open(try SimulatedDisk())
+        let first = try store.beginWrite()
+        let birth = try write(5000, first).birth
+        first.abort()
+        let second = try store.beginWrite()
+        #expect(second.birth > birth)
+        second.abort()
+    }
+
+    /// Both ways of writing ahead of the commit went on after a failure whose outcome is unknown.
+    @Test("Nothing is written ahead of the commit once the store has failed")
+    func afterFailure() throws {
+        let disk = try SimulatedDisk()
+        let store = try Toy.open(disk)
+        let writer = try store.beginWrite()
+        try Toy.apply(ToyChange(cell: 1, value: 1), writer)
+        let cause = StorageError.io(operation: "sync", path: disk.path, errno: EIO)
+        _ = store.pipeline.fail(cause)
+        let calls = disk.calls
+        #expect(throws: StorageError.failed(cause: cause)) { try writer.spill() }
+        #expect(throws: StorageError.failed(cause: cause)) { _ = try write(5000, writer) }
+        #expect(disk.calls == calls)
+        writer.abort()
     }
 }

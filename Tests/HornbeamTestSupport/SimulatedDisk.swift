@@ -142,7 +142,9 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
 
     package func grow(to size: UInt64) throws(StorageError) {
         let isPossible = size <= sizeLimit && size <= UInt64(memory.capacity)
-        try perform(.grow) { state, part in if isPossible, part == 1 { resize(size, &state) } }
+        try perform(.grow) { state, part in
+            if isPossible, part == 1, size > state.liveBytes { resize(size, &state) }
+        }
         guard isPossible else { throw .full(path: path) }
     }
 

@@ -33,7 +33,9 @@ struct Worker {
         case "hammer": try hammer(seconds: Double(words[1]) ?? 1)
         case "grow": try grow(Int(words[1]) ?? 0)
         case "load": return try load(words)
-        case "exhaust": while dup(0) >= 0 {}
+        case "exhaust": exhaust(leaving: words.count > 1 ? Int(words[1]) ?? 0 : 0)
+        case "signal": return String(try endBySignal())
+        case "defaultHandler": setDefaultHandler()
         case "fork": try forkAndUse()
         case "leave": return String(try fork { sleep(60) })
         case "check": return try check()
@@ -186,7 +188,8 @@ extension Worker {
             let isRefused = [
                 Self.isRefused { try store.beginRead() }, Self.isRefused { try store.beginWrite() },
                 Self.isRefused { try store.checkpoint() }, Self.isRefused { try writing.commit() },
-                Self.isRefused { try store.close() },
+                Self.isRefused { try store.close() }, Self.isRefused { try store.check { _ in } },
+                Self.isRefused { try store.compact() },
             ]
             reading.abort()
             _exit(isRefused.firstIndex(of: false).map { Int32($0) + 1 } ?? 0)
@@ -196,6 +199,31 @@ extension Worker {
         writing.abort()
         reading.abort()
         guard status == 0 else { throw Problem.said("the child ended with \(status)") }
+    }
+
+    /// Takes all descriptors but so many.
+    private func exhaust(leaving count: Int) {
+        var taken: [Int32] = []
+        while case let number = dup(0), number >= 0 { taken.append(number) }
+        for number in taken.suffix(count) { Glibc.close(number) }
+    }
+
+    /// As a program may set it that knows no better: no handler, with the flag of one that takes three arguments.
+    private func setDefaultHandler() {
+        var action = sigaction()
+        action.sa_flags = Int32(SA_SIGINFO)
+        sigaction(SIGBUS, &action, nil)
+    }
+
+    /// The signal that ends a child which was sent SIGBUS.
+    private func endBySignal() throws -> Int32 {
+        let child = try fork {
+            raise(SIGBUS)
+            _exit(0)
+        }
+        var status: Int32 = 0
+        waitpid(child, &status, 0)
+        return status & 0x7F
     }
 
     private static func isRefused<Result>(_ body: () throws -> Result) -> Bool {

@@ -31,7 +31,8 @@ int hbs_find_lock(int descriptor, int64_t start, int64_t count, int64_t *found_s
 /// errno (where /proc is not mounted, for one).
 int hbs_reopen(int descriptor, int flags);
 
-/// Opens an unnamed file in `directory` (O_TMPFILE). Descriptor, or -1 with errno.
+/// Opens an unnamed file in `directory` (O_TMPFILE). Descriptor, or -1 with errno: EOPNOTSUPP where it could not be given
+/// a name, because /proc is not mounted.
 int hbs_open_unnamed(const char *directory, int mode);
 
 /// Gives an unnamed file its name; fails with EEXIST if the name is taken. Returns 0 or an errno.
@@ -43,6 +44,9 @@ void *hbs_map(int descriptor, size_t length);
 
 /// Maps a part of the file again to its place in a mapping that begins at `base`, in place of what the guard put there.
 void hbs_map_again(int descriptor, void *base, size_t offset, size_t count);
+
+/// Names the calling thread, for the system's tools; 15 bytes at most.
+void hbs_name_thread(const char *name);
 
 // Signals (guard.c)
 
@@ -72,7 +76,8 @@ void hbs_survive_file_limit(void);
 /// How many forks lie between the process in which this library was loaded and this one.
 uint32_t hbs_fork_generation(void);
 
-/// A descriptor that a forked child must close at once, because locks hang from it. Returns 0 if it is taken note of.
+/// A descriptor that a forked child must close at once, because locks hang from it. Returns 0, or -1 if there is no
+/// memory to take note of it.
 int hbs_fork_close(int descriptor);
 
 /// Before the descriptor is closed in the ordinary way.

@@ -25,12 +25,16 @@ final class FrameTable {
     private var slots: [Int32]
     private let memory = FrameMemory()
     private(set) var liveBytes = 0
-    /// Spilled pages by the savepoint they were born after: those of the transaction's start first.
-    private var spilled = [SpilledPages(firstBirth: 0)]
+    /// Pages by the savepoint they were born after: those of the transaction's start first.
+    private var levels = [Level()]
 
-    private struct SpilledPages {
-        var firstBirth: UInt64
-        var sectors = SectorSet()
+    private struct Level {
+        var firstBirth: UInt64 = 0
+        /// Its frames begin with this one, or are among `reused`: older places that were used again since.
+        var firstFrame = 0
+        var reused: [Int] = []
+        /// Its pages that were spilled.
+        var spilled = SectorSet()
     }
 
     private static let initialSlots = 128
@@ -57,6 +61,7 @@ final class FrameTable {
         if let index = index(of: run.start) {
             // The place of a long value that this transaction freed.
             frames[index] = frame
+            noteReused(index)
         } else {
             frames.append(frame)
             insert(frames.count - 1)
@@ -69,7 +74,13 @@ final class FrameTable {
         guard let index = reusable.popLast() else { return nil }
         frames[index].isLive = true
         liveBytes += frames[index].run.byteCount
+        noteReused(index)
         return frames[index]
+    }
+
+    private func noteReused(_ index: Int) {
+        let last = levels.count - 1
+        if index < levels[last].firstFrame { levels[last].reused.append(index) }
     }
 
     /// Marks a live page as freed; with `keepPlace` its number is kept for `reuse`.
@@ -93,12 +104,16 @@ final class FrameTable {
 
     func removeAll() {
         removeFrames(keepsMemory: false)
-        spilled = [SpilledPages(firstBirth: 0)]
+        levels = [Level()]
     }
 
     private func removeFrames(keepsMemory: Bool) {
         frames.removeAll(keepingCapacity: keepsMemory || frames.count < 4096)
         reusable.removeAll(keepingCapacity: true)
+        for level in levels.indices {
+            levels[level].firstFrame = 0
+            levels[level].reused.removeAll()
+        }
         if slots.count > 16 * Self.initialSlots {
             slots = [Int32](repeating: 0, count: Self.initialSlots)
         } else {
@@ -141,30 +156,30 @@ final class FrameTable {
 // MARK: Spilled pages
 
 extension FrameTable {
-    var hasSpilled: Bool { spilled.contains { !$0.sectors.isEmpty } }
+    var hasSpilled: Bool { levels.contains { !$0.spilled.isEmpty } }
 
-    func isSpilled(_ run: SectorRun) -> Bool { spilled.contains { $0.sectors.contains(run) } }
+    func isSpilled(_ run: SectorRun) -> Bool { levels.contains { $0.spilled.contains(run) } }
 
     /// A page that is written to its place without ever having a frame.
-    func addSpilled(_ run: SectorRun) { spilled[spilled.count - 1].sectors.insert(run) }
+    func addSpilled(_ run: SectorRun) { levels[levels.count - 1].spilled.insert(run) }
 
     /// Every live page was written to its place: the frames go. No place is kept for `reuse`.
     func dropSpilled() {
         for frame in frames where frame.isLive {
             let birth = frame.birth
-            let level = spilled.lastIndex { $0.firstBirth <= birth } ?? 0
-            spilled[level].sectors.insert(frame.run)
+            let level = levels.lastIndex { $0.firstBirth <= birth } ?? 0
+            levels[level].spilled.insert(frame.run)
         }
         removeFrames(keepsMemory: true)
     }
 
     /// The page is in a frame again, or is no more.
     func forgetSpilled(_ run: SectorRun) {
-        for level in spilled.indices { spilled[level].sectors.remove(run) }
+        for level in levels.indices { levels[level].spilled.remove(run) }
     }
 
     func forEachSpilled(_ body: (SectorRun) -> Void) {
-        for level in spilled { level.sectors.forEachRun(body) }
+        for level in levels { level.spilled.forEachRun(body) }
     }
 }
 
@@ -172,25 +187,36 @@ extension FrameTable {
 
 extension FrameTable {
     /// Pages from `birth` on are those of a new savepoint.
-    func beginSavepoint(firstBirth birth: UInt64) { spilled.append(SpilledPages(firstBirth: birth)) }
+    func beginSavepoint(firstBirth birth: UInt64) {
+        levels.append(Level(firstBirth: birth, firstFrame: frames.count))
+    }
 
     /// The pages of the savepoints from the `first`-th on are the one's before it.
     func mergeSavepoints(from first: Int) {
-        while spilled.count > first + 1 {
-            let last = spilled.removeLast()
-            spilled[spilled.count - 1].sectors.formUnion(last.sectors)
+        while levels.count > first + 1 {
+            let last = levels.removeLast()
+            levels[levels.count - 1].spilled.formUnion(last.spilled)
+            for index in last.reused { noteReused(index) }
         }
     }
 
     /// Forgets all pages of the `savepoint`-th savepoint, which stays, and of those after it. Hands out their places.
+    /// Costs what was done since, not what was done before.
     func rollBack(to savepoint: Int, release: (SectorRun) -> Void) {
-        let firstBirth = spilled[savepoint + 1].firstBirth
-        for index in frames.indices where frames[index].isLive && frames[index].birth >= firstBirth {
-            frames[index].isLive = false
-            liveBytes -= frames[index].run.byteCount
-            release(frames[index].run)
+        let firstBirth = levels[savepoint + 1].firstBirth
+        for index in levels[savepoint + 1].firstFrame..<frames.count { forget(index, from: firstBirth, release) }
+        while levels.count > savepoint + 1 {
+            let level = levels.removeLast()
+            for index in level.reused { forget(index, from: firstBirth, release) }
+            level.spilled.forEachRun(release)
         }
-        while spilled.count > savepoint + 1 { spilled.removeLast().sectors.forEachRun(release) }
         beginSavepoint(firstBirth: firstBirth)
+    }
+
+    private func forget(_ index: Int, from birth: UInt64, _ release: (SectorRun) -> Void) {
+        guard frames[index].isLive, frames[index].birth >= birth else { return }
+        frames[index].isLive = false
+        liveBytes -= frames[index].run.byteCount
+        release(frames[index].run)
     }
 }

@@ -46,7 +46,7 @@ extension PageStore {
 
     /// In the turn: what a checkpoint should do with the ring, if one is due by what commits have written.
     func dueCheckpoint() -> RingChange? {
-        guard file.isDurable, !newest.withLock({ $0.isClosed }), side.run?.isWritten ?? true else { return nil }
+        guard file.isDurable, !isClosed, side.run?.isWritten ?? true else { return nil }
         let (used, capacity) = pipeline.journalUse
         if used > capacity / 2 {
             return capacity < FileFormat.maximumJournalSectors ? .new(capacity * 2) : RingChange.keep
@@ -132,7 +132,10 @@ extension PageStore {
             side.run = nil
             advance(run)
             return nil
-        case .half(let error): return error
+        case .half(let error):
+            // Slot 1 doesn't lead to commits beyond it: without a journal there are none until it does.
+            if !run.isReachedByFormer { pipeline.setJournal(nil) }
+            return error
         case .undone(let error):
             side.run = nil
             run.plan.undo(side)
@@ -152,7 +155,7 @@ extension PageStore {
         side.dirtyBytes.subtract(run.dirtyBytes, ordering: .relaxed)
         for dropped in run.plan.dropped { side.release(dropped) }
         if run.former.checkpoint > 0 { side.unpin(run.former.transaction) }
-        if run.header.generation == run.former.generation, let mark = run.mark {
+        if run.header.generation == run.former.generation, let mark = run.mark, pipeline.hasJournal {
             pipeline.advanceJournal(to: mark.position, transaction: run.state.transaction)
         } else {
             pipeline.setJournal(JournalWriter(after: run.header))

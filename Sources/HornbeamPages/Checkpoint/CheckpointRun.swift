@@ -27,7 +27,8 @@ final class CheckpointRun: @unchecked Sendable {
     enum Outcome {
         /// Both slots have it.
         case durable
-        /// Slot 0 has it, slot 1 may have the former one: nothing may be freed before slot 1 has it too.
+        /// Slot 0 has it, slot 1 may have the former one: before slot 1 has it too nothing may be freed, and there may
+        /// be no commit that the former one does not lead to.
         case half(StorageError)
         /// The file says what it said before.
         case undone(StorageError)
@@ -63,6 +64,13 @@ final class CheckpointRun: @unchecked Sendable {
     }
 
     var isWritten: Bool { monitor.locked { result != nil } }
+
+    /// Whether the former header leads to the state and to the commits after it: through its journal, which goes on.
+    /// Not if the journal begins anew, nor if the state comes of a commit that has no record in it.
+    var isReachedByFormer: Bool {
+        header.generation == former.generation
+            && (mark?.transaction == state.transaction || former.transaction == state.transaction)
+    }
 
     private func end(_ outcome: Outcome) {
         monitor.locked {

@@ -2,6 +2,7 @@
 // The thread that checkpoints beside readers and the writer: when the journal is half full, when many pages were
 // written, or when nothing has been committed for a while. A store without it checkpoints in the commits themselves.
 
+import CHornbeamShims
 import Glibc
 import Synchronization
 
@@ -14,6 +15,7 @@ final class CheckpointWorker: @unchecked Sendable {
     private var store: PageStore?
     private var thread: pthread_t?
     private var isWanted = false
+    private var isBusy = false
     /// Set while nothing is to be done until a commit comes.
     private let isResting = Atomic<Bool>(false)
 
@@ -23,7 +25,9 @@ final class CheckpointWorker: @unchecked Sendable {
             self.store = store
             var thread = pthread_t()
             let worker = Unmanaged.passRetained(self)
-            let code = pthread_create(&thread, nil, { Unmanaged<CheckpointWorker>.run($0) }, worker.toOpaque())
+            let code = Self.withoutSignals {
+                pthread_create(&thread, nil, { Unmanaged<CheckpointWorker>.run($0) }, worker.toOpaque())
+            }
             if code == 0 {
                 self.thread = thread
             } else {
@@ -32,6 +36,22 @@ final class CheckpointWorker: @unchecked Sendable {
             }
         }
     }
+
+    /// A thread that is begun in `body` is not chosen for signals that are sent to the process: a program that waits
+    /// for them, or handles them in a thread of its own, must not find ours among its threads. Those that come of a
+    /// fault stay.
+    private static func withoutSignals(_ body: () -> Int32) -> Int32 {
+        var blocked = sigset_t()
+        var former = sigset_t()
+        sigfillset(&blocked)
+        for fault in [SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS] { sigdelset(&blocked, fault) }
+        pthread_sigmask(SIG_SETMASK, &blocked, &former)
+        defer { pthread_sigmask(SIG_SETMASK, &former, nil) }
+        return body()
+    }
+
+    /// Shown by the system's tools, such as `top`; at most 15 bytes.
+    static var threadName: String { "hornbeam" }
 
     var isRunning: Bool { monitor.locked { store != nil } }
 
@@ -54,6 +74,15 @@ final class CheckpointWorker: @unchecked Sendable {
         }
     }
 
+    /// A checkpoint seems to be due, but the one that is under way may be the one.
+    func wakeUnlessBusy() {
+        monitor.locked {
+            guard !isBusy else { return }
+            isWanted = true
+            monitor.broadcast()
+        }
+    }
+
     /// There was a commit: it will be checkpointed once nothing has happened for a while.
     func noteCommit() {
         guard isResting.load(ordering: .relaxed) else { return }
@@ -70,11 +99,20 @@ final class CheckpointWorker: @unchecked Sendable {
             let newest = store.pipeline.newestNumber
             let isIdle = isQuiet && newest == seen
             seen = newest
-            if monitor.locked({ isWanted }) || isIdle {
-                monitor.locked { isWanted = false }
+            if begin(isIdle: isIdle) {
                 store.checkpointInBackground()
+                monitor.locked { isBusy = false }
             }
             isQuiet = rest(until: store)
+        }
+    }
+
+    private func begin(isIdle: Bool) -> Bool {
+        monitor.locked {
+            guard isWanted || isIdle else { return false }
+            isWanted = false
+            isBusy = true
+            return true
         }
     }
 
@@ -99,6 +137,7 @@ final class CheckpointWorker: @unchecked Sendable {
 extension Unmanaged<CheckpointWorker> {
     /// The thread's body.
     fileprivate static func run(_ worker: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+        hbs_name_thread(CheckpointWorker.threadName)
         if let worker { Unmanaged.fromOpaque(worker).takeRetainedValue().work() }
         return nil
     }

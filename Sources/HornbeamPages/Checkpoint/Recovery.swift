@@ -38,8 +38,8 @@ extension PageStore {
     }
 
     /// Whether the journal holds commits beyond the checkpoint, so that a reader can't go by the header alone.
-    static func hasRecords(_ header: HeaderSlot, _ file: FileReader) throws(StorageError) -> Bool {
-        let reader = JournalReader(header: header, file: file)
+    static func hasRecords(_ header: HeaderSlot, _ file: any StoreFile) throws(StorageError) -> Bool {
+        let reader = JournalReader(header: header, file: FileReader(file, mapping: nil))
         let chain = try reader.chain()
         if case .damaged(let newest) = try reader.tail(after: chain) { throw damage(after: newest) }
         return !chain.isEmpty
@@ -59,8 +59,8 @@ extension PageStore {
         try header.withBytes { (bytes) throws(StorageError) in
             for slot in 0..<FileFormat.headerSlotCount {
                 let offset = slot << FileFormat.sectorShift
-                let isStale = try reader.bytes(at: offset, count: FileFormat.sectorSize).order(bytes) != 0
-                if isStale { try file.writeThrough(bytes, at: offset) }
+                // One that can't be read is no better than one that says something else.
+                if !reader.has(bytes, at: offset) { try file.writeThrough(bytes, at: offset) }
             }
         }
     }

@@ -61,7 +61,10 @@ package final class FileLocks: Neighbours {
         // A file without a name, and no /proc: the locks hang from its first description, which a forked child keeps.
         if own < 0 { own = dup(descriptor) }
         guard own >= 0 else { throw .io(operation: "open", path: path, errno: errno) }
-        _ = hbs_fork_close(own)
+        guard hbs_fork_close(own) == 0 else {
+            close(own)
+            throw .io(operation: "open", path: path, errno: ENOMEM)
+        }
         self.descriptor = own
         self.path = path
         self.calls = calls
@@ -122,8 +125,6 @@ package final class FileLocks: Neighbours {
 
     /// Whether it could be had: no other store may write.
     func tryWriter() throws(StorageError) -> Bool { try take(.exclusive, Self.writer) }
-
-    func endWriter() { change(.none, Self.writer, 1) }
 
     /// Whether another process has the file open for writing.
     func isWritten() throws(StorageError) -> Bool {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of a file, whether it is mapped or not: for the few readers of bytes that aren't pages of a tree (header
-// slots, journal, space pages).
+// Pieces of a file, whether it is mapped or not: for the few readers of bytes that aren't pages of a tree. Header slots
+// and journal are always read by calls: see `PageStore.fileReader`.
 
 /// One thread at a time.
 final class FileReader {
@@ -16,7 +16,17 @@ final class FileReader {
 
     deinit { buffer.deallocate() }
 
-    /// Whole sectors that lie in the file. The bytes live until the next call.
+    /// The slot's header, as far as it is one.
+    func header(slot: UInt64) throws(StorageError) -> HeaderSlot.Reading {
+        HeaderSlot.read(try bytes(at: slot << FileFormat.sectorShift, count: FileFormat.sectorSize))
+    }
+
+    /// Whether these bytes are there. False if they can't be read.
+    func has(_ content: Bytes, at offset: UInt64) -> Bool {
+        (try? bytes(at: offset, count: content.count).order(content)) == 0
+    }
+
+    /// Whole sectors that lie in the file. The bytes live until the next call, and no longer than the reader.
     func bytes(at offset: UInt64, count: Int) throws(StorageError) -> Bytes {
         if let mapping { return mapping.bytes(at: offset, count: count) }
         if buffer.count < count {

@@ -30,7 +30,7 @@ package final class LinuxFile: SharedFile {
     private enum PendingName {
         /// Opened with O_TMPFILE.
         case unnamed
-        /// Where the file system has no unnamed files: a temporary name beside the final one.
+        /// Where there are no unnamed files, or /proc is missing: a temporary name beside the final one.
         case temporary(String)
     }
 
@@ -52,7 +52,11 @@ package final class LinuxFile: SharedFile {
             minimum: Swift.max(1 << 26, Int(try Self.size(descriptor, path))), path: path)
     }
 
-    deinit { close() }
+    deinit {
+        close()
+        // Not before: its number could mean another file to a call that is late.
+        Glibc.close(descriptor)
+    }
 
     /// Whether it was made by `open` and has no name yet, or had none.
     var isNew: Bool { pendingName != nil }
@@ -67,7 +71,6 @@ package final class LinuxFile: SharedFile {
             locks.releaseAll()
             place?.giveBack()
         }
-        Glibc.close(descriptor)
     }
 }
 
@@ -181,11 +184,22 @@ extension LinuxFile {
         case .unnamed: try Self.check("link", path) { hbs_link_unnamed(descriptor, path) }
         case .temporary(let name): _ = try Self.call("link", path) { Int(link(name, path)) }
         }
+        do throws(StorageError) {
+            try syncDirectory()
+        } catch {
+            // The caller is told that there is no file: his next attempt must not meet this one.
+            unlink(path)
+            throw error
+        }
+        if case .temporary(let name)? = pendingName { unlink(name) }
+    }
+
+    /// Makes the file's name durable.
+    private func syncDirectory() throws(StorageError) {
         let directory = Self.directory(of: path)
         let folder = Int32(try Self.call("open", directory) { Int(Glibc.open(directory, O_RDONLY | O_CLOEXEC)) })
         defer { Glibc.close(folder) }
         _ = try Self.call("fsync", directory) { Int(fsync(folder)) }
-        if case .temporary(let name)? = pendingName { unlink(name) }
     }
 }
 

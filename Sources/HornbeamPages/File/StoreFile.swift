@@ -27,14 +27,16 @@ package protocol StoreFile: AnyObject, Sendable {
     func startWriteBack(at offset: UInt64, count: UInt64)
     /// All that was written, and the file's size, are durable on return.
     func sync() throws(StorageError)
-    /// Grows the file to `size` bytes with real blocks; the new part reads as zeros. `.full` leaves it as it was.
+    /// Grows the file to `size` bytes with real blocks; the new part reads as zeros. No effect if it is as long. After
+    /// an error, `.full` too, it may have grown by a part of that.
     func grow(to size: UInt64) throws(StorageError)
     /// Cuts the file off at `size` bytes: nothing lies beyond. Durable at the next `sync`.
     func shrink(to size: UInt64) throws(StorageError)
     /// Gives a newly created file its name, durably, once its content is; `.exists` if the name is taken meanwhile.
     /// Without effect for a file that has its name already.
     func giveName() throws(StorageError)
-    /// Releases the lock and the descriptor. The mapping lives as long as somebody refers to it.
+    /// Releases the file for other stores: nothing is written after this. The mapping lives as long as somebody refers
+    /// to it.
     func close()
 }
 

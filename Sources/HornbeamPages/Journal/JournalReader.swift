@@ -49,7 +49,7 @@ struct JournalReader {
     func tail(after chain: [Entry]) throws(StorageError) -> Tail {
         var used = chain.reduce(0) { $0 + $1.record.sectors }
         let newest = chain.last?.record.transaction ?? header.transaction
-        if let witness = try witness(), witness.transaction > newest { return .damaged(after: newest) }
+        if let witness = witness(), witness.transaction > newest { return .damaged(after: newest) }
         // Records don't overlap, so valid ones add up to the ring at most; more is a hostile file's claim.
         var hashBudget = ring.count
         var tail = Tail.clean
@@ -67,9 +67,9 @@ struct JournalReader {
         return tail
     }
 
-    /// Which transaction of this generation was durable, as far as the file says so.
-    private func witness() throws(StorageError) -> JournalWitness? {
-        guard let sector = try file.bytes(at: JournalWitness.offset, count: FileFormat.sectorSize).baseAddress,
+    /// Which transaction of this generation was durable, as far as the file says so. What can't be read says nothing.
+    private func witness() -> JournalWitness? {
+        guard let sector = try? file.bytes(at: JournalWitness.offset, count: FileFormat.sectorSize).baseAddress,
             let witness = JournalWitness(reading: sector), witness.generation == header.generation
         else { return nil }
         return witness

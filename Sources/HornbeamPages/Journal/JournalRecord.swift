@@ -6,7 +6,7 @@
 //        0    4  magic "HBJR"
 //        4    4  version of this layout, 1
 //        8    8  size of the payload in bytes
-//       16    8  generation: the checkpoint's this record follows
+//       16    8  generation of the journal: the header's
 //       24    8  transaction
 //       32    8  newest transaction known durable when this was written
 //       40    8  checksum of the record before it; of the first record, the generation

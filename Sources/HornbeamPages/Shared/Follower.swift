@@ -33,6 +33,8 @@ final class Follower: Sendable {
         var usedBytes: UInt64 = 0
         /// Open snapshots by transaction; each transaction is pinned once.
         var snapshots: [UInt64: Int] = [:]
+        /// No snapshot begins any more.
+        var isClosed = false
     }
 
     /// A state and where it was found.
@@ -59,6 +61,7 @@ final class Follower: Sendable {
     /// The newest state, pinned.
     func begin() throws(StorageError) -> PublishedState {
         try held.withLock { (held) throws(StorageError) in
+            if held.isClosed { throw .invalid("the store is closed") }
             for _ in 0..<Self.attempts {
                 try renew(&held)
                 if try pin(held.state.transaction, &held) { return held.state }
@@ -75,8 +78,15 @@ final class Follower: Sendable {
         }
     }
 
-    /// Whether no snapshot is open.
-    var isIdle: Bool { held.withLock { $0.snapshots.isEmpty } }
+    /// Lets no snapshot begin from here on; false, and without effect, if one is open. One look for both: a snapshot
+    /// that began between them would read a file that is released.
+    func close() -> Bool {
+        held.withLock { held in
+            guard held.snapshots.isEmpty else { return false }
+            held.isClosed = true
+            return true
+        }
+    }
 
     /// Whether the newest state is the checkpoint's of this header, with no writer since.
     func describes(_ header: HeaderSlot) -> Bool {
@@ -127,7 +137,7 @@ final class Follower: Sendable {
     /// Takes note of another state if one was told.
     private func renew(_ held: inout Held) throws(StorageError) {
         if try isCurrent(held) { return }
-        let root = try SharedRoot.read(reader)
+        let root = try told
         if let root, root.hasState, root.identity.life == held.life, try file.locks.life() == held.life {
             return try note(Found(root: root, life: held.life, header: nil), &held)
         }
@@ -199,20 +209,23 @@ final class Follower: Sendable {
         }
     }
 
+    /// For the shared root's identity, which each snapshot looks at. All else is read by calls, for which a sector that
+    /// can't be read is an error and no zeros.
     private var reader: FileReader { FileReader(file, mapping: file.mapping) }
+    private var told: SharedRoot? {
+        get throws(StorageError) { try SharedRoot.read(FileReader(file, mapping: nil)) }
+    }
 
     private func look() throws(StorageError) -> Look {
-        let reader = reader
         let life = try file.locks.life()
-        let told = try SharedRoot.read(reader)
-        if let told, let life, told.identity.life == life {
+        if let told = try told, let life, told.identity.life == life {
             return told.hasState ? .state(Found(root: told, life: life, header: nil)) : .opening
         }
         // With the gate closed a writer without a life can be on its way out only.
         if life == nil, try file.locks.isWritten() { return .opening }
-        let header = try PageStore.readHeader(file, reader)
+        let header = try PageStore.readHeader(file)
         // What a living writer has in the journal it would have told if it were durable.
-        if life == nil, try PageStore.hasRecords(header, reader) { return .notRecovered }
+        if life == nil, try PageStore.hasRecords(header, file) { return .notRecovered }
         var root = SharedRoot(identity: try SharedRoot.identity(reader))
         root.transaction = header.transaction
         root.root = header.root

@@ -40,6 +40,7 @@ extension PageStore {
 
     /// Ends a compaction, finished or not. Without effect when none runs.
     package func endCompaction() {
+        guard isHere else { return }
         turn.take()
         defer { turn.give() }
         side.space.limit = nil
@@ -98,8 +99,9 @@ extension PageStore {
             do throws(StorageError) {
                 try checkpoint(side.tip)
             } catch {
-                // No room for the checkpoint's own pages, say: the file stays as it is.
+                // No room for the checkpoint's own pages, say: the file stays as it is, as large as readers may look.
                 side.space.grow(to: former)
+                verification.noteFileSize(sectors: former)
                 throw error
             }
             // While slot 1 has the former checkpoint the file must be as long as that says.

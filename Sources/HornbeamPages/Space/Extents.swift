@@ -28,11 +28,18 @@ extension SpaceMap {
     }
 
     /// The lowest free node page below the compaction's limit, if one runs.
-    private func nodeBelowLimit() -> Int? {
+    private mutating func nodeBelowLimit() -> Int? {
         guard let limit else { return nil }
-        for extent in 0..<min(limit, freeInExtent.count) where Int(freeInExtent[extent]) >= pageSectors {
-            if let sector = firstNode(inExtent: extent) { return sector }
+        let end = min(limit, freeInExtent.count)
+        var extent = floors.ofNodes
+        while extent < end {
+            if Int(freeInExtent[extent]) >= pageSectors, let sector = firstNode(inExtent: extent) {
+                floors.raiseNodes(to: extent)
+                return sector
+            }
+            extent += 1
         }
+        floors.raiseNodes(to: extent)
         return nil
     }
 
@@ -125,16 +132,23 @@ extension SpaceMap {
     }
 
     /// The lowest free run of `length` sectors below the compaction's limit, if one runs.
-    func runBelowLimit(_ length: Int) -> Int? {
+    mutating func runBelowLimit(_ length: Int) -> Int? {
         guard let limit else { return nil }
-        return firstRun(length, from: 0, to: min(limit, freeInExtent.count) * Int(FileFormat.extentSectors))
+        let end = min(limit, freeInExtent.count)
+        let start = floors.ofRuns(length)
+        guard start < end else { return nil }
+        let sectors = Int(FileFormat.extentSectors)
+        let found = firstRun(length, from: start * sectors, to: end * sectors)
+        floors.raiseRuns(length, to: found.map { $0 / sectors } ?? end)
+        return found
     }
 
     /// How many node pages, at most `enough`, can be taken below the compaction's limit.
     func nodesBelowLimit(enough: Int) -> Int {
         guard let limit else { return 0 }
         var nodes = 0
-        for extent in 0..<min(limit, freeInExtent.count) where Int(freeInExtent[extent]) >= pageSectors {
+        let end = min(limit, freeInExtent.count)
+        for extent in min(floors.ofNodes, end)..<end where Int(freeInExtent[extent]) >= pageSectors {
             for word in extent * Self.wordsPerExtent..<(extent + 1) * Self.wordsPerExtent {
                 nodes += freeGroups(word).nonzeroBitCount
             }
@@ -166,5 +180,34 @@ extension SpaceMap {
             }
         }
         return nil
+    }
+}
+
+/// The extents in which a search for the lowest free place need not look again: a compaction fills them one by one, and
+/// would otherwise begin at the first for each page. Freed sectors lower what they must.
+struct LowestRoom {
+    /// No free place of a node page lies below this extent.
+    private(set) var ofNodes = 0
+    /// No free run of this many sectors begins below these extents; longer runs than `longest` are few.
+    private var runs = [Int](repeating: 0, count: Self.longest + 1)
+    private var highestOfRuns = 0
+    private static let longest = 32
+
+    func ofRuns(_ length: Int) -> Int { length <= Self.longest ? runs[length] : 0 }
+
+    mutating func raiseNodes(to extent: Int) { ofNodes = max(ofNodes, extent) }
+
+    mutating func raiseRuns(_ length: Int, to extent: Int) {
+        guard length <= Self.longest else { return }
+        runs[length] = max(runs[length], extent)
+        highestOfRuns = max(highestOfRuns, extent)
+    }
+
+    /// Sectors of the extent are free. A run that ends in it may begin in the one before.
+    mutating func noteFreed(inExtent extent: Int) {
+        ofNodes = min(ofNodes, extent)
+        guard highestOfRuns >= extent else { return }
+        highestOfRuns = max(0, extent - 1)
+        for length in runs.indices { runs[length] = min(runs[length], highestOfRuns) }
     }
 }

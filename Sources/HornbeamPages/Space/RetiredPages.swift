@@ -21,7 +21,6 @@ struct RetiredPages {
         var sectors: UInt64 = 0
     }
 
-    var oldestPin: UInt64? { pins.first?.number }
     var sectorCount: Int { buckets.values.reduce(0) { $0 + Int($1.sectors) } }
 
     /// Sectors of the pages that no pin newer than this one holds.

@@ -38,7 +38,11 @@ struct SpaceMap {
     var knownRun = 0
     /// While a compaction runs: the number of extents that it wants to leave. Everything is allocated in them if it can
     /// be.
-    var limit: Int?
+    var limit: Int? {
+        didSet { floors = LowestRoom() }
+    }
+    /// Where the search below the limit begins.
+    var floors = LowestRoom()
 
     static var wordsPerExtent: Int { Int(FileFormat.extentSectors) / 64 }
 
@@ -52,6 +56,7 @@ struct SpaceMap {
         let extents = Int(sectors / FileFormat.extentSectors)
         let added = extents - freeInExtent.count
         guard added > 0 else { return }
+        floors.noteFreed(inExtent: freeInExtent.count)
         live.append(contentsOf: repeatElement(0, count: added * Self.wordsPerExtent))
         held.append(contentsOf: repeatElement(0, count: added * Self.wordsPerExtent))
         freeInExtent.append(contentsOf: repeatElement(UInt16(FileFormat.extentSectors), count: added))
@@ -127,6 +132,7 @@ struct SpaceMap {
                 freeInExtent[extent] = UInt16(Int(freeInExtent[extent]) + freed)
                 freeSectors += freed
                 freeNodes += freeGroups(word).nonzeroBitCount - nodesBefore
+                if freed > 0 { floors.noteFreed(inExtent: extent) }
             }
             if live[word] != liveBefore {
                 liveSectors += live[word].nonzeroBitCount - liveBefore.nonzeroBitCount

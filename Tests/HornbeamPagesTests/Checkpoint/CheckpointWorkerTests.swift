@@ -139,6 +139,112 @@ struct CheckpointWorkerTests {
         try store.close()
     }
 
+    /// Made a new ring ready without the turn, while `close` released the file: the zeros of up to 64 MiB went on, into
+    /// whatever file had got the descriptor's number meanwhile. Now nothing is written once `close` has returned.
+    @Test("that makes a ring ready has ended before the file is released")
+    func closedWhileZeroing() throws {
+        let disk = try SimulatedDisk()
+        let store = try Toy.open(disk)
+        store.worker.start(for: store)
+        defer { store.endThread() }
+        try Toy.commit(ToyChange(cell: 1, value: 1), to: store)
+        let former = disk.size()
+        let begun = DispatchSemaphore(value: 0)
+        disk.whenCalled = { disk in
+            guard disk.size() > former + 4 << 20, disk.operations.last == .write else { return }
+            disk.whenCalled = nil
+            begun.signal()
+            usleep(200_000)
+        }
+        store.turn.take()
+        store.side.wantedRing = 4096
+        store.turn.give()
+        store.worker.wake()
+        try #require(begun.wait(timeout: .now() + 10) == .success)
+        try store.close()
+        let calls = disk.calls
+        usleep(400_000)
+        #expect(disk.calls == calls)
+    }
+
+    /// A commit that found the turn taken left its checkpoint to whoever had it. That one committed nothing, and nobody
+    /// told the thread: the journal stayed as it was, however long the store was idle, to be replayed at the next
+    /// opening. Now the thread learns of each commit.
+    @Test("learns of a commit beside a transaction that comes to nothing")
+    func besideAnAbortedTransaction() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        let store = try open(folder, idle: 20)
+        // It rests by now, until somebody wakes it.
+        usleep(100_000)
+        let before = store.statistics.checkpoint
+        let pending = try Self.enter(1, store)
+        let other = try store.beginWrite()
+        try store.complete(pending)
+        other.abort()
+        eventually("no checkpoint") { store.statistics.checkpoint > before }
+        try store.close()
+    }
+
+    /// The same under load: as long as somebody had the turn whenever a commit was done, nobody saw that the ring was
+    /// half full. It filled up, and one commit paid for a whole checkpoint. Now the thread is woken without the turn.
+    @Test("is woken by a ring that is half full, whoever has the turn")
+    func halfFull() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        let store = try open(folder)
+        usleep(50_000)
+        let before = store.statistics.checkpoint
+        for value: UInt64 in 1...6 {
+            let pending = try Self.enter(value, store, padding: 100_000)
+            let other = try store.beginWrite()
+            try store.complete(pending)
+            other.abort()
+        }
+        eventually("no checkpoint") { store.statistics.checkpoint > before }
+        try store.close()
+    }
+
+    private static func enter(_ value: UInt64, _ store: PageStore, padding: Int = 0) throws -> PendingCommit {
+        let change = ToyChange(cell: Int(value % 12), value: value, padding: padding)
+        let writer = try store.beginWrite()
+        try Toy.apply(change, writer)
+        return try #require(try change.redo.withBytes { try writer.enter(redo: $0, durability: .full) })
+    }
+
+    /// The kernel gives a signal that is sent to a process to any thread that doesn't block it, ours as well: a program
+    /// that blocks SIGTERM in its threads and waits for it died of it in a library's. Now ours blocks all but faults.
+    @Test("takes none of the program's signals")
+    func signals() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        let store = try open(folder)
+        var masks: [UInt64] = []
+        eventually("no thread of that name") {
+            masks = Self.blockedSignals(ofThreads: CheckpointWorker.threadName)
+            return !masks.isEmpty
+        }
+        for mask in masks {
+            for signal in [SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGALRM, SIGCHLD] {
+                #expect(mask >> UInt64(signal - 1) & 1 == 1, "signal \(signal)")
+            }
+            for fault in [SIGBUS, SIGSEGV] { #expect(mask >> UInt64(fault - 1) & 1 == 0, "signal \(fault)") }
+        }
+        try store.close()
+    }
+
+    private static func blockedSignals(ofThreads name: String) -> [UInt64] {
+        let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+        return tasks.compactMap { (task) -> UInt64? in
+            guard let text = try? String(contentsOfFile: "/proc/self/task/\(task)/status", encoding: .utf8) else {
+                return nil
+            }
+            let lines = text.split(separator: "\n")
+            guard lines.contains("Name:\t\(name)") else { return nil }
+            return lines.first { $0.hasPrefix("SigBlk:\t") }.flatMap { UInt64($0.dropFirst(8), radix: 16) }
+        }
+    }
+
     @Test("never makes a store seem busy to who need not wait")
     func notBusy() throws {
         let folder = try TemporaryFolder()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Locks on bytes, with two descriptions of one file as two processes have, and with systems that have none.
 
+import CHornbeamShims
 import Glibc
 import HornbeamTestSupport
 import Testing
@@ -99,5 +100,16 @@ private final class InterruptedOnce: @unchecked Sendable {
     func strikes() -> Bool {
         defer { isOver = true }
         return !isOver
+    }
+
+    /// The table of descriptors that a forked child closes had room for 1,024, and nobody looked whether one was
+    /// taken: a child forked beside more stores kept the locks of the rest, for as long as it lived. Now the table
+    /// grows.
+    @Test("are let go of in a forked child however many there are")
+    func manyDescriptors() {
+        // Numbers that no file has.
+        let numbers = (0..<3000).map { Int32(1_000_000 + $0) }
+        for number in numbers { #expect(hbs_fork_close(number) == 0) }
+        for number in numbers { hbs_fork_forget(number) }
     }
 }

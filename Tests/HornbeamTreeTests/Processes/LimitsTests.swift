@@ -62,6 +62,46 @@ struct LimitsTests {
         }
     }
 
+    /// The name was given, and then the directory could not be opened to make it durable: the caller heard that there
+    /// is no file, and his next attempt was refused because there was one. Now the name goes again.
+    @Test("on open files leaves no file that it says it could not make", arguments: 0..<4)
+    func creation(descriptors: Int) throws {
+        let worker = try WorkerProcess(under: "ulimit -n 64")
+        try worker.ask("exhaust \(descriptors)")
+        do {
+            try worker.ask("write \(path)")
+            #expect(descriptors == 3)
+        } catch is WorkerProcess.Refused {
+            #expect(descriptors < 3)
+            #expect(try folder.names().isEmpty)
+        }
+    }
+
+    /// Where /proc is not mounted, in a chroot say, an unnamed file can be made but never be given a name: no store
+    /// could be created. Now it has a temporary name from the start.
+    @Test("without /proc creates stores all the same", .enabled(if: WorkerProcess.canHideProc))
+    func withoutProc() throws {
+        let worker = try WorkerProcess(hidesProc: true)
+        try worker.ask("write \(path)")
+        try worker.ask("fill")
+        try worker.ask("transfer 3 full")
+        try worker.ask("check")
+        try worker.ask("close")
+        #expect(try folder.names() == ["store.hornbeam"])
+    }
+
+    /// The guard called whatever was there before it if that had asked for three arguments, also where it was no
+    /// handler: a SIGBUS that concerned no store ended the process at address 0, with another signal and a useless
+    /// core.
+    @Test("passes on a signal that is none of its own, whatever was there before")
+    func formerHandler() throws {
+        let worker = try WorkerProcess()
+        try worker.ask("defaultHandler")
+        try worker.ask("write \(path)")
+        #expect(try worker.ask("signal") == "\(SIGBUS)")
+        try worker.ask("close")
+    }
+
     @Test("a forked child is refused every call, and changes nothing for its parent")
     func fork() throws {
         let worker = try WorkerProcess()

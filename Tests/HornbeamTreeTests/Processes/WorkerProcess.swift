@@ -15,19 +15,37 @@ final class WorkerProcess {
         let description: String
     }
 
-    /// `limits`: words of the shell that come first.
-    init(under limits: String? = nil) throws {
+    /// `limits`: words of the shell that come first. `hidesProc`: it sees no /proc.
+    init(under limits: String? = nil, hidesProc: Bool = false) throws {
         // The binary lies beside the test bundle.
         let worker = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
             .deletingLastPathComponent().appendingPathComponent("store-worker")
         process.executableURL = limits == nil ? worker : URL(fileURLWithPath: "/bin/sh")
         process.arguments = limits.map { ["-c", "\($0) && exec '\(worker.path)'"] } ?? []
+        if hidesProc {
+            process.executableURL = URL(fileURLWithPath: Self.unshare)
+            process.arguments = ["-m", "sh", "-c", "\(Self.hiding) && exec '\(worker.path)'"]
+        }
         process.standardInput = input
         process.standardOutput = output
         try process.run()
     }
 
     deinit { kill() }
+
+    private static let unshare = "/usr/bin/unshare"
+    private static let hiding = "mount -t tmpfs none /proc"
+
+    /// Whether this process may: it takes the right to mount.
+    static let canHideProc: Bool = {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: unshare)
+        process.arguments = ["-m", "sh", "-c", hiding]
+        process.standardError = FileHandle.nullDevice
+        guard (try? process.run()) != nil else { return false }
+        process.waitUntilExit()
+        return process.terminationStatus == 0
+    }()
 
     /// Sends a command without waiting for its answer.
     func send(_ command: String) { try? input.fileHandleForWriting.write(contentsOf: Data("\(command)\n".utf8)) }

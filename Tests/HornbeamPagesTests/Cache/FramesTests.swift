@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frames of a write transaction under savepoints. What rolling back restores is proved with trees (SavepointTests).
+
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamPages
+
+@Suite("Frames")
+struct FramesTests {
+    private func add(_ count: Int, to frames: FrameTable, from first: UInt64, birth: UInt64) {
+        for index in 0..<UInt64(count) {
+            let bytes = frames.add(SectorRun(start: first + index, count: 1))
+            PageHeader.write(to: bytes, birth: birth, kind: .leaf, level: 0, sectors: 1)
+        }
+    }
+
+    /// Going back looked at every page that the transaction had in memory: a load of a million entries that tries each
+    /// one under a savepoint of its own, as `transaction { … }` does, took hours. Now it costs what was done since.
+    @Test("cost a rollback no more the more there are")
+    func cost() {
+        func time(_ count: Int) -> Duration {
+            let frames = FrameTable()
+            add(count, to: frames, from: 1000, birth: 5)
+            return ContinuousClock().measure {
+                frames.beginSavepoint(firstBirth: 6)
+                for round in 0..<300 {
+                    add(1, to: frames, from: UInt64(1_000_000 + round), birth: 6)
+                    frames.rollBack(to: 0) { _ in }
+                }
+            }
+        }
+        // The least of a few: the machine may be busy.
+        let few = (0..<5).map { _ in time(10) }.min() ?? .zero
+        let many = (0..<5).map { _ in time(50_000) }.min() ?? .zero
+        #expect(many < few * 40, "\(few) with 10 frames, \(many) with 50,000")
+    }
+
+    @Test("forget exactly the pages since a savepoint, in new places and in old ones, within others and without")
+    func exactly() {
+        var random = SeededGenerator()
+        for _ in 0..<60 {
+            let frames = FrameTable()
+            var birth: UInt64 = 1
+            var levels: [(birth: UInt64, own: Set<UInt64>)] = [(1, [])]
+            var next: UInt64 = 100
+            for _ in 0..<200 {
+                switch Int.random(in: 0..<10, using: &random) {
+                case 0:
+                    birth += 1
+                    frames.beginSavepoint(firstBirth: birth)
+                    levels.append((birth, []))
+                case 1 where levels.count > 1:
+                    let savepoint = Int.random(in: 0..<levels.count - 1, using: &random)
+                    var released: Set<UInt64> = []
+                    frames.rollBack(to: savepoint) { released.formUnion($0.start..<$0.end) }
+                    let gone = levels[(savepoint + 1)...].reduce(into: Set<UInt64>()) { $0.formUnion($1.own) }
+                    #expect(released == gone)
+                    levels.removeSubrange((savepoint + 2)...)
+                    levels[savepoint + 1].own = []
+                case 2 where levels.count > 1:
+                    let first = Int.random(in: 0..<levels.count - 1, using: &random)
+                    frames.mergeSavepoints(from: first)
+                    let merged = levels[(first + 1)...].reduce(into: Set<UInt64>()) { $0.formUnion($1.own) }
+                    levels.removeSubrange((first + 1)...)
+                    levels[first].own.formUnion(merged)
+                case 3: frames.dropSpilled()
+                case 4, 5:
+                    // Only pages since the newest savepoint are freed at once.
+                    guard let page = levels[levels.count - 1].own.min(), frames.find(page) != nil else { continue }
+                    frames.free(page, keepPlace: true)
+                    levels[levels.count - 1].own.remove(page)
+                default:
+                    let frame = frames.reuse()
+                    let page = frame?.run.start ?? next
+                    let bytes = frame?.bytes ?? frames.add(SectorRun(start: page, count: 1))
+                    if frame == nil { next += 1 }
+                    PageHeader.write(to: bytes, birth: birth, kind: .leaf, level: 0, sectors: 1)
+                    levels[levels.count - 1].own.insert(page)
+                }
+                let all = levels.reduce(into: Set<UInt64>()) { $0.formUnion($1.own) }
+                var there = Set(frames.inFileOrder().map(\.run.start))
+                frames.forEachSpilled { there.formUnion($0.start..<$0.end) }
+                #expect(there == all)
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A simulated disk as a store in a shared file has it: other processes could look on. Some sectors can be refused, and
+// calls that come after the store has released the file are counted.
+
+import Glibc
+import HornbeamTestSupport
+import Synchronization
+
+@testable import HornbeamPages
+
+/// All calls go to `disk`, but for writes to `refused` sectors. Any thread.
+final class WrappedDisk: StoreFile {
+    let disk: SimulatedDisk
+    /// Writes that begin at one of these sectors fail.
+    let refused = Mutex<Set<UInt64>>([])
+    private let closed = Mutex((isClosed: false, late: 0))
+
+    init(_ disk: SimulatedDisk) { self.disk = disk }
+
+    /// Calls that changed or synced something after `close`.
+    var lateCalls: Int { closed.withLock { $0.late } }
+
+    var path: String { disk.path }
+    var isDurable: Bool { true }
+    var mapping: Mapping? { disk.mapping }
+    var maximumBytes: Int { disk.maximumBytes }
+    var neighbours: (any Neighbours)? { Nobody() }
+
+    func size() throws(StorageError) -> UInt64 { disk.size() }
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) {
+        try disk.read(into: buffer, at: offset)
+    }
+    func startWriteBack(at offset: UInt64, count: UInt64) {}
+    func write(_ bytes: Bytes, at offset: UInt64) throws(StorageError) {
+        try note(offset)
+        try disk.write(bytes, at: offset)
+    }
+    func writeThrough(_ bytes: Bytes, at offset: UInt64) throws(StorageError) {
+        try note(offset)
+        try disk.writeThrough(bytes, at: offset)
+    }
+    func sync() throws(StorageError) {
+        try note(nil)
+        try disk.sync()
+    }
+    func grow(to size: UInt64) throws(StorageError) {
+        try note(nil)
+        try disk.grow(to: size)
+    }
+    func shrink(to size: UInt64) throws(StorageError) {
+        try note(nil)
+        try disk.shrink(to: size)
+    }
+    func giveName() throws(StorageError) { try disk.giveName() }
+    func close() { closed.withLock { $0.isClosed = true } }
+
+    private func note(_ offset: UInt64?) throws(StorageError) {
+        closed.withLock { if $0.isClosed { $0.late += 1 } }
+        if let offset, refused.withLock({ $0.contains(offset >> FileFormat.sectorShift) }) {
+            throw .io(operation: "write", path: path, errno: EIO)
+        }
+    }
+}
+
+/// Others that never come.
+private struct Nobody: Neighbours {
+    func begin(life: UInt64) {}
+    func pins() -> [Range<UInt64>] { [] }
+    func hasBegun() {}
+}
