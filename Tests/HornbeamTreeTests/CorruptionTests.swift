@@ -197,10 +197,8 @@ struct CorruptionTests {
         try store.close()
         let image = try #require(disk.killedImage())
         // The leaves in the order of their keys.
-        let leaves = (1..<image.count / 4096).filter { sector in
-            image[sector * 4096 + PageLayout.kind] == 1 && image[(sector + 1) * 4096 - 1] == UInt8(ascii: "1")
-                && image[sector * 4096..<(sector + 1) * 4096].contains(UInt8(ascii: "9"))
-        }.sorted { image.firstKey($0).lexicographicallyPrecedes(image.firstKey($1)) }
+        let leaves = (1..<image.count / 4096).filter { image.isLeaf($0) }
+            .sorted { image.firstKey($0).lexicographicallyPrecedes(image.firstKey($1)) }
         #expect(leaves.count > 4)
         for target in 1...2 {
             var forged = image
@@ -228,6 +226,17 @@ struct CorruptionTests {
 }
 
 extension [UInt8] {
+    /// Whether there is a leaf of a named tree, of 4,096 bytes.
+    fileprivate func isLeaf(_ sector: Int) -> Bool {
+        self[sector * 4096..<(sector + 1) * 4096].withUnsafeBytes { page in
+            guard let start = page.baseAddress else { return false }
+            let header = PageHeader(reading: start)
+            return header.kind == PageKind.leaf.code
+                && header.checksum == PageHeader.checksum(of: page, number: UInt64(sector))
+                && NodeView(start, size: 4096).stamp.tree > 0
+        }
+    }
+
     /// The first key of a leaf of 4,096 bytes.
     fileprivate func firstKey(_ sector: Int) -> [UInt8] {
         self[sector * 4096..<(sector + 1) * 4096].withUnsafeBytes { page in

@@ -118,8 +118,8 @@ package final class Transaction {
 
     // MARK: - Trees
 
-    /// The tree called `name` (not empty, without NUL), or nil if there is none and `create` is false. `options` are for
-    /// one that is created; a tree that was created with another reduction is refused.
+    /// The tree called `name` (not empty, without NUL), or nil if there is none and `create` is false. `options` are
+    /// for one that is created; a tree that was created with another reduction is refused.
     package func tree(
         _ name: String, create: Bool = false, options: TreeOptions = TreeOptions()
     ) throws(StorageError) -> TreeID? {

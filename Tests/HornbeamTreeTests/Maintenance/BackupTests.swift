@@ -180,7 +180,7 @@ struct BackupTests {
         let image = try #require(disk.killedImage())
         let end = try #require(
             (0..<image.count / 4096).last { (sector) in
-                image[sector * 4096..<(sector + 1) * 4096].allSatisfy { $0 == value[3_999_999] }
+                image[sector * 4096..<(sector + 1) * 4096].allSatisfy { $0 == value[3_900_000] }
             })
         for call in 1...6 {
             let source = try SimulatedDisk(image: image)
@@ -196,7 +196,7 @@ struct BackupTests {
                 let isRight = try copy.beginRead().value(tree, [1]) == value
                 #expect(isRight, "call \(call)")
             } catch StorageError.corrupt {
-                #expect(byte.pointee != value[3_999_999])
+                #expect(byte.pointee != value[3_900_000])
             }
         }
     }
