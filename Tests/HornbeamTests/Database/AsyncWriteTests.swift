@@ -21,12 +21,40 @@ struct AsyncNote {
 struct AsyncWriteTests {
     private struct Refused: Error {}
 
+    /// A file whose first write-through, once it is asked for, does not return before somebody says so.
+    private final class HeldFile: StoreFile {
+        let disk: SimulatedDisk
+        let gate = DispatchSemaphore(value: 0)
+        let isHeld = Atomic<Bool>(false)
+
+        init() throws { disk = try SimulatedDisk() }
+
+        func writeThrough(_ bytes: Bytes, at offset: UInt64) throws(StorageError) {
+            try disk.writeThrough(bytes, at: offset)
+            if isHeld.exchange(false, ordering: .relaxed) { gate.wait() }
+        }
+
+        var path: String { disk.path }
+        var isDurable: Bool { disk.isDurable }
+        var mapping: Mapping? { disk.mapping }
+        var maximumBytes: Int { disk.maximumBytes }
+        func size() throws(StorageError) -> UInt64 { disk.size() }
+        func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) {
+            try disk.read(into: buffer, at: offset)
+        }
+        func write(_ bytes: Bytes, at offset: UInt64) throws(StorageError) { try disk.write(bytes, at: offset) }
+        func startWriteBack(at offset: UInt64, count: UInt64) {}
+        func sync() throws(StorageError) { try disk.sync() }
+        func grow(to size: UInt64) throws(StorageError) { try disk.grow(to: size) }
+        func shrink(to size: UInt64) throws(StorageError) { try disk.shrink(to: size) }
+        func giveName() throws(StorageError) { try disk.giveName() }
+        func close() {}
+    }
+
     /// A database on a disk whose next write-through waits.
     private final class HeldDisk: Sendable {
-        let disk: SimulatedDisk
+        private let file: HeldFile
         let database: Database
-        private let gate = DispatchSemaphore(value: 0)
-        private let isHeld = Atomic<Bool>(true)
         /// Closures that have run.
         let ran = Atomic<Int>(0)
         /// Writes that have returned, and those that failed by the disk.
@@ -34,15 +62,15 @@ struct AsyncWriteTests {
         let failed = Atomic<Int>(0)
 
         init() throws {
-            disk = try SimulatedDisk()
-            let disk = disk
+            let file = try HeldFile()
+            self.file = file
             database = try Database(try ModelSet([AsyncNote.self]), isReadOnly: false) { () throws(StorageError) in
-                try TreeStore.open(file: disk)
+                try TreeStore.open(file: file)
             }
-            disk.whenCalled = { [self] disk in
-                if disk.operations.last == .writeThrough, isHeld.exchange(false, ordering: .relaxed) { gate.wait() }
-            }
+            file.isHeld.store(true, ordering: .relaxed)
         }
+
+        var disk: SimulatedDisk { file.disk }
 
         var writeThroughs: Int { disk.operations.count { $0 == .writeThrough } }
 
@@ -63,7 +91,7 @@ struct AsyncWriteTests {
             // The last one enters after its closure.
             try await Task.sleep(for: .milliseconds(20))
             look()
-            gate.signal()
+            file.gate.signal()
         }
 
         /// Who is there after a power failure now.
