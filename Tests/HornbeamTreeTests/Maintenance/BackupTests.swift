@@ -193,7 +193,8 @@ struct BackupTests {
                 #expect(try store.backup(to: builder(target, 8192)))
                 target.whenCalled = nil
                 let copy = try TreeStore.open(file: target)
-                let isRight = try copy.beginRead().value(tree, [1]) == value
+                let read = try copy.beginRead()
+                let isRight = try read.value(try #require(try read.tree("t")), [1]) == value
                 #expect(isRight, "call \(call)")
             } catch StorageError.corrupt {
                 #expect(byte.pointee != value[3_900_000])
