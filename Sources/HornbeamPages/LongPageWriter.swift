@@ -104,6 +104,8 @@ package final class LongPageWriter {
             throw error
         }
         guard let run = pages.openLongPages.remove(number) else { return }
+        // The head, and what the last sector has beyond the value.
+        pages.side.noteWritten(run.byteCount - Int(size))
         pages.side.usedNumber = Swift.max(pages.side.usedNumber, birth)
         pages.side.frames.addSpilled(run)
     }

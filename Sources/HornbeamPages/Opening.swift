@@ -72,7 +72,9 @@ extension PageStore {
         _ file: any StoreFile, _ options: StoreOptions, _ verification: Verification, _ space: SpaceMap,
         _ header: HeaderSlot, _ state: PublishedState
     ) throws(StorageError) -> PageStore {
-        let side = WriterSide(file: file, verification: verification, space: space, header: header, state: state)
+        let side = WriterSide(
+            file: file, verification: verification, space: space, header: header, state: state,
+            cacheBytes: options.cacheBytes)
         let store = PageStore(file: file, options: options, side: side)
         if file.isDurable {
             do throws(StorageError) {
@@ -108,7 +110,8 @@ extension PageStore {
             space.grow(to: found.root.fileSectors / FileFormat.extentSectors * FileFormat.extentSectors)
             let state = PublishedState(transaction: found.root.transaction, root: found.root.root)
             let side = WriterSide(
-                file: file, verification: verification, space: space, header: found.header ?? header, state: state)
+                file: file, verification: verification, space: space, header: found.header ?? header, state: state,
+                cacheBytes: options.cacheBytes)
             if found.header != nil { try side.loadSpace() }
             return PageStore(file: file, options: options, side: side, follower: follower)
         }
@@ -158,7 +161,9 @@ extension PageStore {
         space.grow(to: extents * FileFormat.extentSectors)
         verification.noteFileSize(sectors: space.sectorCount)
         let state = PublishedState(transaction: header.transaction, root: header.root)
-        let side = WriterSide(file: file, verification: verification, space: space, header: header, state: state)
+        let side = WriterSide(
+            file: file, verification: verification, space: space, header: header, state: state,
+            cacheBytes: options.cacheBytes)
         try side.loadSpace()
         if !options.readOnly { verification.foreign.fill(from: side.space, own: side.ownRuns) }
         let store = PageStore(file: file, options: options, side: side)

@@ -17,8 +17,8 @@ final class WriterSide {
     let verification: Verification
     var space: SpaceMap
     var retired = RetiredPages()
-    let frames = FrameTable()
-    let unplaced = UnplacedLeaves()
+    let frames: FrameTable
+    let unplaced: UnplacedLeaves
     /// Former newest states that may still have readers; each is pinned in `retired` once.
     var older: [PublishedState] = []
     /// The last durable checkpoint, and where its space pages lie.
@@ -47,7 +47,8 @@ final class WriterSide {
     var wantedRing: UInt64?
 
     init(
-        file: any StoreFile, verification: Verification, space: SpaceMap, header: HeaderSlot, state: PublishedState
+        file: any StoreFile, verification: Verification, space: SpaceMap, header: HeaderSlot, state: PublishedState,
+        cacheBytes: Int
     ) {
         self.file = file
         self.verification = verification
@@ -56,6 +57,9 @@ final class WriterSide {
         announcer = Announcer(file: file)
         tip = state
         usedNumber = state.transaction
+        // Memory that stays for the next transaction, out of a small budget too.
+        frames = FrameTable(keptBytes: Swift.min(Swift.max(0, cacheBytes) / 4, 8 << 20))
+        unplaced = UnplacedLeaves(keptBound: Swift.min(Swift.max(0, cacheBytes) / 2, 2 << 20))
     }
 }
 

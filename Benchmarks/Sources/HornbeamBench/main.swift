@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures Hornbeam beside the peers that are installed. Ratios count: absolute figures on a shared machine mean little.
+// Measures Hornbeam beside the peers that are installed. Ratios count: absolute figures on a shared machine mean
+// little.
 
 import Foundation
 

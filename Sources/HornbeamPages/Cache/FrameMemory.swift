@@ -4,11 +4,12 @@
 
 import Glibc
 
-/// Chunks are kept from one transaction to the next, up to a bound.
+/// Chunks are kept from one transaction to the next, up to a bound that the owner sets.
 final class FrameMemory {
     private static let chunkSize = 1 << 20
-    private static let keptChunks = 8
 
+    /// Bytes of chunks that stay for the next transaction.
+    private let keptBound: Int
     private var chunks: [UnsafeMutableRawPointer] = []
     private var large: [UnsafeMutableRawPointer] = []
     /// The chunk being filled and the bytes used of it.
@@ -19,6 +20,8 @@ final class FrameMemory {
 
     /// Bytes of the chunks, handed out or not.
     var keptBytes: Int { chunks.count * Self.chunkSize }
+
+    init(keptBound: Int) { self.keptBound = keptBound }
 
     deinit {
         for chunk in chunks + large { chunk.deallocate() }
@@ -50,7 +53,7 @@ final class FrameMemory {
         #endif
         for bytes in large { bytes.deallocate() }
         large.removeAll()
-        while !keepsChunks, chunks.count > Self.keptChunks { chunks.removeLast().deallocate() }
+        while !keepsChunks, keptBytes > keptBound { chunks.removeLast().deallocate() }
         current = 0
         used = 0
         takenBytes = 0

@@ -23,7 +23,7 @@ final class FrameTable {
     private var reusable: [Int] = []
     /// Open addressing: index of the frame plus one, 0 for empty. A power of two, at most half full.
     private var slots: [Int32]
-    private let memory = FrameMemory()
+    private let memory: FrameMemory
     private(set) var liveBytes = 0
     /// Pages by the savepoint they were born after: those of the transaction's start first.
     private var levels = [Level()]
@@ -39,7 +39,11 @@ final class FrameTable {
 
     private static let initialSlots = 128
 
-    init() { slots = [Int32](repeating: 0, count: Self.initialSlots) }
+    /// `keptBytes`: memory that stays for the next transaction, at most.
+    init(keptBytes: Int = 8 << 20) {
+        memory = FrameMemory(keptBound: keptBytes)
+        slots = [Int32](repeating: 0, count: Self.initialSlots)
+    }
 
     /// Bytes of memory in use, freed pages' too.
     var memoryBytes: Int { memory.takenBytes }

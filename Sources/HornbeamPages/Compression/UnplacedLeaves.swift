@@ -15,7 +15,10 @@ final class UnplacedLeaves {
     private var spare: [UnsafeMutableRawPointer] = []
     private(set) var liveBytes = 0
 
-    private static let keptSpares = 64
+    /// Bytes of memory that stay for later leaves.
+    private let keptBound: Int
+
+    init(keptBound: Int) { self.keptBound = keptBound }
 
     /// Bytes of memory that it keeps from one transaction to the next.
     var keptBytes: Int { spare.count * CompressedPage.leafSize }
@@ -50,7 +53,7 @@ final class UnplacedLeaves {
         guard serial < leaves.count, let bytes = leaves[serial].bytes else { return }
         leaves[serial].bytes = nil
         liveBytes -= leaves[serial].byteCount
-        if leaves[serial].byteCount == CompressedPage.leafSize, spare.count < Self.keptSpares {
+        if leaves[serial].byteCount == CompressedPage.leafSize, keptBytes < keptBound {
             spare.append(bytes)
         } else {
             bytes.deallocate()

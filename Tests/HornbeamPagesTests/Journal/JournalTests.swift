@@ -10,9 +10,9 @@ import Testing
 extension JournalWriter {
     /// What the commit pipeline does with the records that are there.
     mutating func flush(_ durability: Durability, to file: any StoreFile) throws(StorageError) {
-        guard let batch = take(durability) else { return }
+        guard var batch = take(durability) else { return }
         try batch.write(in: ring, to: file)
-        complete(batch)
+        complete(&batch)
     }
 }
 

@@ -259,7 +259,7 @@ struct SalvageTests {
             commits += 1
         }
         for _ in 0..<2 { try model.change(store) }
-        #expect(store.pageStatistics.journalCapacityBytes == 2 << 20)
+        #expect(store.statistics.journalCapacityBytes == 2 << 20)
         var image = try #require(disk.killedImage())
         image.replaceSubrange(4096..<8192, with: older[4096..<8192])
         image[300] ^= 1

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What a command is given: options with values, flags, and words.
 
 /// Options of the form `--name value`, `--name=value` or `--name`, and words without a name.
 struct Arguments {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scenario in a process of its own, so that no engine meets another's memory. The child tells each figure as a line of
-// JSON on its standard output.
+// A scenario in a process of its own, so that no engine meets another's memory. The child tells each figure as a line
+// of JSON on its standard output.
 
 import Foundation
 

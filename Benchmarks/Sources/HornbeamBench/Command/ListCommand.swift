@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// `list`: engines and workloads, with what they do.
 
 enum ListCommand {
     static func run() {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// How far a run has come.
 
 import Foundation
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which engines and workloads the options name.
 
 /// What a run measures.
 struct Selection {

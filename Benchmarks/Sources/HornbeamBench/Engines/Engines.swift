@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The engines of this build.
 
 /// Every engine that this build knows: a peer is there if its header was installed.
 let allEngines: [any Engine.Type] = {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What a run measures, as it is kept in JSON.
 
 /// What one engine did in one workload, in one round. Sizes in bytes.
 struct Figure: Codable, Sendable {

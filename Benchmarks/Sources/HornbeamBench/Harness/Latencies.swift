@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The clock, and what single operations take by it.
 
 import Foundation
 
