@@ -48,17 +48,15 @@ package final class LongPageReader {
     }
 
     private func readHead(_ expected: Verification.Expectation) throws(StorageError) -> [UInt8] {
-        let count = LongPage.dataOffset(size)
-        if let page { return Array(page[..<count]) }
         try view.store.verification.checkIsInFile(expected)
-        return try read(count, at: 0)
+        return try read(LongPage.dataOffset(size), at: 0)
     }
 
     private func read(_ count: Int, at offset: Int) throws(StorageError) -> [UInt8] {
         let place = number << FileFormat.sectorShift + UInt64(offset)
         var bytes = [UInt8](repeating: 0, count: count)
         try bytes.withMutableBytes { (buffer) throws(StorageError) in
-            try view.store.file.read(into: buffer, at: place)
+            try view.store.verification.readByCall(into: buffer, at: place)
         }
         return bytes
     }
@@ -94,7 +92,7 @@ package final class LongPageReader {
         let count = min(LongPage.blockSize, Int(size) - index * LongPage.blockSize)
         if let page {
             let bytes = Bytes(rebasing: page[first..<first + count])
-            if !isVerified[index] { try verify(bytes, index) }
+            if !isVerified[index] { try verifyMapped(bytes, index) }
             isVerified[index] = true
             return try body(bytes)
         }
@@ -105,6 +103,19 @@ package final class LongPageReader {
             loaded = index
         }
         try block.withBytes { (bytes) throws(StorageError) in try body(bytes) }
+    }
+
+    /// A block that can't be read is an error of this value alone, as long as nobody has trusted it.
+    private func verifyMapped(_ bytes: Bytes, _ index: Int) throws(StorageError) {
+        let mapping = view.store.verification.mapping
+        mapping?.watch(bytes)
+        do throws(StorageError) {
+            try verify(bytes, index)
+        } catch {
+            try mapping?.endWatch(bytes)
+            throw error
+        }
+        try mapping?.endWatch(bytes)
     }
 
     private func verify(_ bytes: Bytes, _ index: Int) throws(StorageError) {

@@ -52,10 +52,10 @@ final class PageCache: @unchecked Sendable {
         self.budget = Swift.max(0, budget)
         // Entries, table and ghosts take less than a thirty-second.
         let limit = self.budget - self.budget / 32
-        let pages = limit / pageSize + 1
-        table = try CacheTable(pages: pages)
+        // Decoded leaves can be smaller than node pages: the table has room for whatever fits in memory.
+        table = try CacheTable(pages: limit / CacheMemory.smallest + 1)
         allowedBytes = Atomic(limit)
-        core = Core(memory: CacheMemory(limit: limit), ghosts: GhostList(pages: pages), limit: limit)
+        core = Core(memory: CacheMemory(limit: limit), ghosts: GhostList(pages: limit / pageSize + 1), limit: limit)
         mutex = .allocate(capacity: 1)
         pthread_mutex_init(mutex, nil)
     }
@@ -241,10 +241,11 @@ final class PageCache: @unchecked Sendable {
     /// The sectors become free: whatever lies there next is read anew.
     func remove(_ run: SectorRun) {
         guard pageCount.load(ordering: .relaxed) > 0 else { return }
-        for number in run.start..<run.end where table.find(number) != nil {
-            lock()
+        // Under the lock: a look without it may miss a page that is there.
+        lock()
+        defer { unlock() }
+        for number in run.start..<run.end {
             if let page = table.find(number) { drop(page) }
-            unlock()
         }
     }
 

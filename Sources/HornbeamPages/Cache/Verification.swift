@@ -9,6 +9,7 @@
 // (by the writer) only for sectors that no snapshot reaches. A reader beside a writer in another process is not told
 // when sectors become free: it remembers the birth of each page that it verified, and goes by no bits.
 
+import Glibc
 import Synchronization
 
 /// Verifies pages, in the mapping or as they are read. Any thread.
@@ -269,17 +270,29 @@ final class Verification: Sendable {
     }
 
     /// The page as it is stored, its checksum and identity checked, and whether it is compressed. The bytes live as
-    /// long as `body`.
+    /// long as `body`; they are read by a call, so that what is decoded is what was checked, and a sector that can't be
+    /// read is an error of this page alone.
     func withStored<Result>(
         _ expected: Expectation, _ body: (Bytes, Bool) throws(StorageError) -> Result
     ) throws(StorageError) -> Result {
-        let reader = FileReader(file, mapping: mapping)
-        let page = try reader.bytes(at: expected.byteOffset, count: expected.byteCount)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: expected.byteCount, alignment: FileFormat.sectorSize)
+        defer { buffer.deallocate() }
+        try readByCall(into: buffer, at: expected.byteOffset)
+        let page = Bytes(buffer)
         guard let start = page.baseAddress else { throw Self.corrupt(expected, "it is empty") }
         let header = try checkStored(page, start, expected)
-        let result = try body(page, header.flags != 0)
-        withExtendedLifetime(reader) {}
-        return result
+        return try body(page, header.flags != 0)
+    }
+
+    /// Reads what may be mapped, too. In a mapped store a file that was cut short is a read error, however it shows.
+    func readByCall(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) {
+        do throws(StorageError) {
+            try file.read(into: buffer, at: offset)
+        } catch {
+            guard mapping != nil, case .corrupt = error else { throw error }
+            throw .io(operation: "reading the file (was it cut short?)", path: file.path, errno: EIO)
+        }
     }
 
     /// Whether a verified page is the one that the parent means.
