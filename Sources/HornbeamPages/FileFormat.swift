@@ -20,7 +20,7 @@ package enum FileFormat {
     static var reservedSectors: UInt64 { 4 }
 
     /// The unit of allocation policy and of file growth: 1 MiB.
-    static var extentSectors: UInt64 { 256 }
+    package static var extentSectors: UInt64 { 256 }
 
     static var initialJournalFirst: UInt64 { extentSectors }
     static var initialJournalSectors: UInt64 { 256 }

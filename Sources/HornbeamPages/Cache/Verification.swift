@@ -60,12 +60,12 @@ final class Verification: Sendable {
 
     func noteFileSize(sectors: UInt64) { fileSectors.store(sectors, ordering: .releasing) }
 
-    func isVerified(_ number: UInt64) -> Bool {
+    private func isVerified(_ number: UInt64) -> Bool {
         guard let words, number < capacity else { return false }
         return words[Int(number >> 6)].load(ordering: .acquiring) >> (number & 63) & 1 == 1
     }
 
-    private func isVerified(_ expected: Expectation) -> Bool {
+    func isVerified(_ expected: Expectation) -> Bool {
         births?.holds(expected.birth, of: expected.number) ?? isVerified(expected.number)
     }
 

@@ -15,7 +15,7 @@ extension PageView {
             throw .corrupt(
                 Corruption(page: expected.number, reason: "\(expected.sectors) sectors are no size of a \(kind)"))
         }
-        if let mapping, store.verification.isVerified(expected.number) {
+        if let mapping, store.verification.isVerified(expected) {
             let page = try store.verification.page(expected, in: mapping, newestBirth: newestBirth(of: expected))
             return try start(of: page, expected)
         }

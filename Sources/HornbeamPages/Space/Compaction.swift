@@ -33,8 +33,8 @@ extension PageStore {
         }
     }
 
-    /// Sets a new limit, `extra` sectors beyond what is in use.
-    package func renewCompaction(extra: UInt64) throws(StorageError) -> CompactionLimit {
+    /// Sets a new limit, `extra` sectors beyond what is in use (before its end, if negative).
+    package func renewCompaction(extra: Int64) throws(StorageError) -> CompactionLimit {
         try withUsableTurn { () throws(StorageError) in setLimit(extra: extra) }
     }
 
@@ -46,10 +46,10 @@ extension PageStore {
         side.space.limit = nil
     }
 
-    private func setLimit(extra: UInt64) -> CompactionLimit {
+    private func setLimit(extra: Int64) -> CompactionLimit {
         let ring = file.isDurable ? UInt64(side.header.journal.count) : 0
         let live = UInt64(side.space.liveSectors) - ring + min(ring, FileFormat.initialJournalSectors)
-        let wanted = live + live / 32 + Self.compactionSlack + extra
+        let wanted = UInt64(Swift.max(0, Int64(live + live / 32 + Self.compactionSlack) + extra))
         let extents = Swift.max(
             (wanted + FileFormat.extentSectors - 1) / FileFormat.extentSectors,
             FileFormat.initialFileSectors / FileFormat.extentSectors)

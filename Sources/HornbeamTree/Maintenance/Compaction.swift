@@ -43,6 +43,9 @@ private struct Compaction {
     private let stepPages: Int
     private var limit: CompactionLimit
     private var result = CompactionResult()
+    /// Whether this pass makes room for long values, and how long the file was when one last did.
+    private var isClearing = false
+    private var clearedAt = UInt64.max
 
     /// Each raises the limit or has moved something; no file needs nearly so many.
     private static let maximumPasses = 24
@@ -57,19 +60,41 @@ private struct Compaction {
 
     mutating func run(_ progress: (CompactionProgress) -> Bool) throws(StorageError) -> CompactionResult {
         for _ in 0..<Self.maximumPasses where limit.fileSectors > limit.sectors {
-            var pass = CompactionPass(store: store, limit: limit, stepPages: stepPages)
-            result.isFinished = try pass.run(progress)
+            var pass = CompactionPass(store: store, limit: limit, stepPages: stepPages, isClearing: isClearing)
+            do throws(StorageError) {
+                result.isFinished = try pass.run(progress)
+            } catch {
+                // A full disk has no room for what should give way.
+                guard isClearing, case .full = error else { throw error }
+            }
             result.movedBytes += pass.movedBytes
             // Stopping, too, gives back what is free by now.
             try store.pages.settleCompaction()
             limit.fileSectors = try store.pages.cutTail()
             result.bytesAfter = limit.fileSectors * UInt64(FileFormat.sectorSize)
-            guard result.isFinished, limit.fileSectors > limit.sectors else { break }
-            // What moved has made room. Where that isn't enough more is left behind the rest, for long values at once.
-            guard pass.movedBytes > 0 || pass.stuckSectors > 0 else { break }
-            limit = try store.pages.renewCompaction(extra: pass.stuckSectors)
+            guard result.isFinished, limit.fileSectors > limit.sectors || isClearing else { break }
+            guard pass.movedBytes > 0 || pass.stuckSectors > 0 || pass.lackedSectors > 0 || isClearing else { break }
+            limit = try nextLimit(pass)
         }
         return result
+    }
+
+    /// Room that was made may be in pieces, and a long value needs one. So everything else is crowded below a limit that
+    /// does without the values that found none; they give way to behind the file's end, and then move into what that
+    /// has cleared. It writes them twice, so it is done once for each length of the file, and only if the file gets
+    /// shorter by an eighth of their size. Otherwise they are left where they are, and more is left behind the rest.
+    private mutating func nextLimit(_ pass: CompactionPass) throws(StorageError) -> CompactionLimit {
+        if isClearing {
+            isClearing = false
+            return try store.pages.renewCompaction(extra: Int64(FileFormat.extentSectors))
+        }
+        let gain = limit.fileSectors - limit.sectors
+        if pass.stuckSectors > 0, limit.fileSectors < clearedAt, gain >= pass.stuckSectors / 8 {
+            isClearing = true
+            clearedAt = limit.fileSectors
+            return try store.pages.renewCompaction(extra: -Int64(pass.stuckSectors))
+        }
+        return try store.pages.renewCompaction(extra: Int64(pass.stuckSectors + pass.lackedSectors))
     }
 }
 
@@ -86,17 +111,23 @@ private struct CompactionPass {
 
     let store: TreeStore
     private let limit: CompactionLimit
+    /// Whether long values that find no room give way to behind the file's end.
+    private let isClearing: Bool
     /// Pages that one transaction moves at most.
     private let stepPages: Int
     private(set) var movedBytes: UInt64 = 0
+    /// Sectors of long values beyond the limit that found no room below it, and of nodes that did not.
     private(set) var stuckSectors: UInt64 = 0
+    private(set) var lackedSectors: UInt64 = 0
     private var place = Place.tree([], from: nil)
 
-    init(store: TreeStore, limit: CompactionLimit, stepPages: Int) {
+    init(store: TreeStore, limit: CompactionLimit, stepPages: Int, isClearing: Bool) {
         self.store = store
         self.limit = limit
         self.stepPages = stepPages
+        self.isClearing = isClearing
     }
+
     /// False if it was stopped.
     mutating func run(_ progress: (CompactionProgress) -> Bool) throws(StorageError) -> Bool {
         while true {
@@ -119,11 +150,11 @@ private struct CompactionPass {
         // Each moved page may bring a copy of its branch along, and each tree a path; the rest is for the catalogue.
         let room = writer.pages.nodesBelowLimit(enough: 2 * stepPages + Self.spareNodes) - Self.spareNodes
         guard room > 1 else {
-            stuckSectors += UInt64(Self.spareNodes * writer.pageSize / FileFormat.sectorSize)
+            lackedSectors += UInt64(Self.spareNodes * writer.pageSize / FileFormat.sectorSize)
             place = .end
             return
         }
-        var relocation = Relocation(writer: writer, budget: min(stepPages, room / 2))
+        var relocation = Relocation(writer: writer, budget: min(stepPages, room / 2), isClearing: isClearing)
         while !relocation.isSpent {
             if case .end = place { break }
             place = try next(transaction, &relocation)

@@ -16,9 +16,13 @@ struct Relocation {
     /// Sectors of pages beyond the limit that found no room below it.
     private(set) var stuckSectors: UInt64 = 0
 
-    init(writer: TreeWriter, budget: Int) {
+    /// Whether long values that find no room below the limit give way, to behind the file's end if need be.
+    private let isClearing: Bool
+
+    init(writer: TreeWriter, budget: Int, isClearing: Bool) {
         self.writer = writer
         self.budget = budget
+        self.isClearing = isClearing
     }
 
     /// Whether this step has done enough.
@@ -107,7 +111,7 @@ struct Relocation {
             let long = LongReference(leaf.cell(index).value)
             let sectors = LongValue.sectors(long.size)
             guard long.birth != writer.birth, writer.pages.shouldMove(long.page, sectors: sectors) else { continue }
-            guard writer.pages.hasRoomBelowLimit(sectors: sectors) else {
+            guard isClearing || writer.pages.hasRoomBelowLimit(sectors: sectors) else {
                 stuckSectors += UInt64(sectors)
                 continue
             }

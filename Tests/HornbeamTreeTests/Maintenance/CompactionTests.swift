@@ -112,8 +112,8 @@ struct CompactionTests {
         expectShort(disk, store)
     }
 
-    @Test("finds room for a long value that no gap could take")
-    func longValue() throws {
+    @Test("finds room for a long value that no gap could take, and on a full disk for all but that", arguments: [false, true])
+    func longValue(isFull: Bool) throws {
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk, options: SparseStore.options)
         let fill = try store.beginWrite()
@@ -129,9 +129,15 @@ struct CompactionTests {
         for key in 0..<1500 where key % 4 < 2 { _ = try thin.delete(tree, [UInt8(key >> 8), UInt8(key & 255)]) }
         try thin.commit()
         let before = disk.size()
-        try store.compact()
-        // The gaps it left are as large as the value.
-        #expect(disk.size() < before && disk.size() <= store.statistics.usedBytes + (3 << 20))
+        if isFull {
+            disk.plan = SimulatedDisk.Plan(call: 1, fault: .error(ENOSPC), isLasting: true, operations: [.grow])
+        }
+        let result = try store.compact()
+        disk.plan = nil
+        #expect(result.isFinished)
+        // The gaps were as large as the value.
+        let gain = isFull ? 1 << 20 : UInt64(long.count)
+        #expect(disk.size() <= before - gain && disk.size() <= store.statistics.usedBytes + (3 << 20))
         #expect(try store.beginRead().value(tree, [255]) == long)
         #expect(try store.check { Issue.record("\($0)") })
     }
