@@ -53,6 +53,8 @@ final class CommitPipeline: @unchecked Sendable {
     private var published: [PendingCommit] = []
     private var withdrawn: [PendingCommit] = []
     private var isFlushing = false
+    /// Flushes that have ended.
+    private var flushes = 0
     private var failure: StorageError?
     private var faults = 0
     private var newestFault: StorageError?
@@ -192,6 +194,7 @@ final class CommitPipeline: @unchecked Sendable {
         }
         if error == nil { publish(count, isDurable: isDurable, show) }
         isFlushing = false
+        flushes &+= 1
         monitor.broadcast()
         return error
     }
@@ -256,8 +259,15 @@ final class CommitPipeline: @unchecked Sendable {
         }
     }
 
-    /// The newest of them, if there was one since the count was `former`.
-    func fault(since former: Int) -> StorageError? { monitor.locked { faults == former ? nil : newestFault } }
+    /// The newest of them, if there was one since the count was `former`. Waits for the one in flight, which may have
+    /// been told of an error that the caller's own sync was then not told of.
+    func fault(since former: Int) -> StorageError? {
+        monitor.locked {
+            let flush = flushes
+            while isFlushing, flushes == flush { monitor.wait() }
+            return faults == former ? nil : newestFault
+        }
+    }
 
     // MARK: The journal, for the checkpoint: in the writer's turn
 

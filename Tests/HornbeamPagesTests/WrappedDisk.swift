@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated disk as a store in a shared file has it: other processes could look on. Some sectors can be refused, and
-// calls that come after the store has released the file are counted.
+// A simulated disk as a store in a shared file has it: other processes could look on. Some calls can be refused, and
+// those that come after the store has released the file are counted.
 
 import Glibc
 import HornbeamTestSupport
@@ -13,6 +13,8 @@ final class WrappedDisk: StoreFile {
     let disk: SimulatedDisk
     /// Writes that begin at one of these sectors fail.
     let refused = Mutex<Set<UInt64>>([])
+    /// Asked before each write-through, with its sector; one that it refuses fails.
+    let allowsWriteThrough = Mutex<(@Sendable (UInt64) -> Bool)?>(nil)
     private let closed = Mutex((isClosed: false, late: 0))
 
     init(_ disk: SimulatedDisk) { self.disk = disk }
@@ -37,6 +39,10 @@ final class WrappedDisk: StoreFile {
     }
     func writeThrough(_ bytes: Bytes, at offset: UInt64) throws(StorageError) {
         try note(offset)
+        let allows = allowsWriteThrough.withLock { $0 }
+        if let allows, !allows(offset >> FileFormat.sectorShift) {
+            throw .io(operation: "write", path: path, errno: EIO)
+        }
         try disk.writeThrough(bytes, at: offset)
     }
     func sync() throws(StorageError) {

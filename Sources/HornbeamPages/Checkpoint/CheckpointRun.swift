@@ -128,18 +128,25 @@ extension CheckpointRun {
         return .half(error)
     }
 
+    /// Once more if a commit's write-through failed meanwhile, which may have been told of this one's error.
     private func writeSlot(
         _ slot: UInt64, _ header: HeaderSlot, to file: any StoreFile, _ pipeline: CommitPipeline
     ) -> StorageError? {
-        do throws(StorageError) {
-            try header.encoded().withBytes { (bytes) throws(StorageError) in
-                try file.writeThrough(bytes, at: slot << FileFormat.sectorShift)
+        var fault: StorageError?
+        for _ in 0..<2 {
+            let faults = pipeline.faultCount
+            do throws(StorageError) {
+                try header.encoded().withBytes { (bytes) throws(StorageError) in
+                    try file.writeThrough(bytes, at: slot << FileFormat.sectorShift)
+                }
+            } catch {
+                pipeline.noteFault(error)
+                return error
             }
-            return nil
-        } catch {
-            pipeline.noteFault(error)
-            return error
+            fault = pipeline.fault(since: faults)
+            if fault == nil { break }
         }
+        return fault
     }
 
     /// Whether slot 0 may have the header.

@@ -55,7 +55,7 @@ extension PageStore {
             _ = pipeline.fail(error)
             return false
         }
-        return pipeline.faultCount == faults
+        return pipeline.fault(since: faults) == nil
     }
 
     /// In the turn, for the store's thread; nil once that is to end.
