@@ -260,12 +260,15 @@ package final class DamagedFile {
         var newest: (PageReference, UInt32, UInt64)?
         Self.scan(file, 0..<sectorCount) { (number, bytes) in
             let header = PageHeader(reading: bytes)
+            let maps = Int(bytes.u32(24))
+            let covered = UInt64(self.space.extentsPerMap) * FileFormat.extentSectors
+            let sectors = UInt64(maps) * covered
+            // As far as the file may have been cut: many that claim to be large would be read again and again.
             guard header.kind == PageKind.spaceDirectory.code, header.birth > newest?.0.birth ?? 0,
-                let bytes = self.page(number, kind: .spaceDirectory, sectors: header.sectors)
+                maps > 0, SpaceDirectoryPage.sectors(maps: maps) == header.sectors,
+                sectors <= 16 * Swift.max(self.sectorCount, covered),
+                self.page(number, kind: .spaceDirectory, sectors: header.sectors) != nil
             else { return }
-            let maps = bytes.withUnsafeBytes { $0.baseAddress.map { Int($0.u32(24)) } ?? 0 }
-            let sectors = UInt64(maps) * UInt64(self.space.extentsPerMap) * FileFormat.extentSectors
-            guard maps > 0, SpaceDirectoryPage.sectors(maps: maps) == header.sectors else { return }
             newest = (PageReference(page: number, birth: header.birth), header.sectors, sectors)
         }
         return newest

@@ -39,7 +39,7 @@ package enum Salvage {
         for tree in search.trees { try writer.add(tree, store, progress) }
         try file.forEachCommit { (payload) throws(StorageError) in try writer.replay(payload) }
         var report = try writer.finish()
-        report.notes = file.notes + search.notes
+        report.notes = file.notes + search.notes + report.notes
         if report.commits < UInt64(file.commitCount) {
             let read = "\(report.commits) of \(file.commitCount)"
             report.notes.append("the journal can't be read any more: \(read) commits are saved")
@@ -57,8 +57,12 @@ package enum Salvage {
         var names = Set(trees.map(\.options.reduction))
         try file.forEachCommit { (payload) throws(StorageError) in
             var reader = RedoReader(payload)
-            while let operation = try reader.next() {
-                if operation.kind == .create { names.insert(try StoredOptions(journal: operation.b).reduction) }
+            // One that can't be read ends its commit here as it does when it is made again.
+            while let operation = try? reader.next() {
+                guard operation.kind == .create, let options = try? StoredOptions(journal: operation.b) else {
+                    continue
+                }
+                names.insert(options.reduction)
             }
         }
         return names.compactMap { Reduction.builtIn(String(decoding: $0, as: UTF8.self)) }
@@ -72,18 +76,45 @@ struct SalvagedTree {
     var options = StoredOptions()
     /// In the order of their keys, as far as the tree was whole.
     var leaves: [UInt64] = []
-    /// What could not be read, and how many entries there were (nil: nobody knows).
-    var lost: [(keys: KeyRange, entries: UInt64?)] = []
+    /// What could not be read, in the order of the keys.
+    var gaps: [Gap] = []
     /// Whether the leaves may be of a former state.
     var isDoubtful = false
 
+    /// Keys that no walk came to.
+    struct Gap {
+        var keys: KeyRange
+        /// Entries that are missing; nil: nobody knows.
+        var entries: UInt64?
+        /// Whether as many were found again.
+        var isClosed = false
+    }
+
+    init(number: UInt32, name: String, options: StoredOptions = StoredOptions()) {
+        self.number = number
+        self.name = name
+        self.options = options
+    }
+
+    var lost: [Gap] { gaps.filter { !$0.isClosed } }
+    var lostEntries: UInt64 { gaps.reduce(0) { $0 &+ ($1.entries ?? 0) } }
+
+    /// The gap that the key lies in. A damaged file can have as many gaps as leaves that were found again.
+    func gap(of key: [UInt8]) -> Int? {
+        var (low, high) = (0, gaps.count)
+        while low < high {
+            let middle = (low + high) / 2
+            let isBefore = gaps[middle].keys.low.map { key.lexicographicallyPrecedes($0) } ?? false
+            if isBefore { high = middle } else { low = middle + 1 }
+        }
+        return low > 0 && gaps[low - 1].keys.contains(key) ? low - 1 : nil
+    }
+
     /// A leaf was found again whose keys begin with `key`.
     mutating func find(_ entries: UInt64, at key: [UInt8]) {
-        guard let place = lost.firstIndex(where: { $0.keys.contains(key) }), let missing = lost[place].entries else {
-            return
-        }
-        lost[place].entries = missing - min(missing, entries)
-        if missing <= entries { lost.remove(at: place) }
+        guard let place = gap(of: key), let missing = gaps[place].entries else { return }
+        gaps[place].entries = missing - min(missing, entries)
+        gaps[place].isClosed = missing <= entries
     }
 
     /// The name for a tree of which only the number is known.
@@ -106,6 +137,14 @@ struct SalvageSearch {
     /// Pages that the walks have come to, so that each counts once.
     private var visited: Set<UInt64> = []
     private var isCatalogueWhole = true
+    /// While orphans are added: where in `trees` a tree is, and the names that are taken.
+    private var places: [Place: Int] = [:]
+    private var names: Set<String> = []
+
+    private struct Place: Hashable {
+        var tree: UInt32
+        var isDoubtful: Bool
+    }
 
     init(file: DamagedFile) { self.file = file }
 
@@ -117,7 +156,7 @@ struct SalvageSearch {
             let name = SalvagedTree.name(entry.name, entry.record.number, pageSize: file.pageSize)
             walkTree(entry.record, name)
         }
-        if !isCatalogueWhole || trees.contains(where: { !$0.lost.isEmpty }) { findOrphans() }
+        if !isCatalogueWhole || trees.contains(where: { !$0.gaps.isEmpty }) { findOrphans() }
         trees.sort { $0.name < $1.name }
     }
 
@@ -129,8 +168,8 @@ struct SalvageSearch {
             var catalogue = SalvagedTree(number: 0, name: "catalogue")
             let record = ChildRecord(page: root.page, birth: root.birth, count: root.count)
             walk(record, Int(root.level), KeyRange(), &catalogue)
-            guard !catalogue.lost.isEmpty else { return catalogue.leaves }
-            lose(catalogue.lost.reduce(0) { $0 &+ ($1.entries ?? 0) })
+            guard !catalogue.gaps.isEmpty else { return catalogue.leaves }
+            lose(catalogue.lostEntries)
             return catalogue.leaves + orphanedCatalogueLeaves()
         }
         lose(0)
@@ -196,7 +235,7 @@ struct SalvageSearch {
             let bytes = node(record.page, kind),
             Self.isRight(bytes, record, level, tree.number)
         else {
-            return tree.lost.append((keys, record.count))
+            return tree.gaps.append(SalvagedTree.Gap(keys: keys, entries: record.count))
         }
         visited.insert(PagePointer.number(record.page))
         guard level > 0 else { return tree.leaves.append(record.page) }
@@ -257,6 +296,8 @@ struct SalvageSearch {
             orphans.append(orphan)
         }
         orphans.sort { ($0.tree, $0.birth) < ($1.tree, $1.birth) }
+        for (index, tree) in trees.enumerated() { places[Place(tree: tree.number, isDoubtful: false)] = index }
+        names = Set(trees.map(\.name))
         let isWanted = orphans.map(isMissing)
         for (orphan, isWanted) in zip(orphans, isWanted) where isWanted { add(orphan) }
     }
@@ -277,18 +318,20 @@ struct SalvageSearch {
 
     /// Whether there is room for the leaf in what the walks found.
     private func isMissing(_ orphan: Orphan) -> Bool {
-        guard let tree = trees.first(where: { $0.number == orphan.tree }) else { return !isCatalogueWhole }
-        return tree.lost.contains { $0.keys.contains(orphan.first) }
+        guard let place = places[Place(tree: orphan.tree, isDoubtful: false)] else { return !isCatalogueWhole }
+        return trees[place].gap(of: orphan.first) != nil
     }
 
     private mutating func add(_ orphan: Orphan) {
-        let place = trees.firstIndex { $0.number == orphan.tree && $0.isDoubtful != orphan.isCurrent }
-        guard let place else {
-            var tree = SalvagedTree(number: orphan.tree, name: freeName(orphan.tree), leaves: [orphan.page])
+        let key = Place(tree: orphan.tree, isDoubtful: !orphan.isCurrent)
+        guard let place = places[key] else {
+            places[key] = trees.count
+            var tree = SalvagedTree(number: orphan.tree, name: freeName(orphan.tree))
+            tree.leaves = [orphan.page]
             // Nothing else says of a tree whose name is lost that it was compressed.
             if PagePointer.sectors(orphan.page) > 0 { tree.options.flags = StoredOptions.compressed }
             tree.isDoubtful = !orphan.isCurrent
-            if orphan.isCurrent { tree.lost = [(KeyRange(), nil)] }
+            if orphan.isCurrent { tree.gaps = [SalvagedTree.Gap(keys: KeyRange())] }
             return trees.append(tree)
         }
         // Newer ones come later, and replace what older ones say.
@@ -296,9 +339,9 @@ struct SalvageSearch {
         if orphan.isCurrent { trees[place].find(orphan.entries, at: orphan.first) }
     }
 
-    private func freeName(_ number: UInt32) -> String {
+    private mutating func freeName(_ number: UInt32) -> String {
         var name = SalvagedTree.name(of: number)
-        while trees.contains(where: { $0.name == name }) { name += "-old" }
+        while !names.insert(name).inserted { name += "-old" }
         return name
     }
 }

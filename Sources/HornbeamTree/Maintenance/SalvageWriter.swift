@@ -8,8 +8,12 @@ struct SalvageWriter {
     private let file: DamagedFile
     private var transaction: Transaction
     private var report = SalvageReport()
+    /// What the report says of each tree, by name.
+    private var entries: [String: SalvageReport.Tree] = [:]
     /// By their numbers in the damaged store; trees that may be outdated are not among them.
     private var trees: [UInt32: String] = [:]
+    /// What the journal tells but could not be made again, and the first reason.
+    private var refused: (operations: UInt64, reason: StorageError)?
     private var pendingBytes = 0
     private var found: UInt64 = 0
 
@@ -22,35 +26,38 @@ struct SalvageWriter {
 
     /// Writes the entries of a tree.
     mutating func add(_ tree: SalvagedTree, _ store: TreeStore, _ progress: (UInt64) -> Void) throws(StorageError) {
-        var entry = SalvageReport.Tree(name: tree.name)
-        let id = try create(tree.name, tree.options, &entry)
-        entry.isDoubtful = tree.isDoubtful
-        entry.lost = tree.lost.map(\.keys)
-        entry.lostEntries = tree.lost.reduce(0) { $0 &+ ($1.entries ?? 0) }
+        let id = try create(tree.name, tree.options)
+        note(tree.name) { (entry) in
+            entry.isDoubtful = entry.isDoubtful || tree.isDoubtful
+            entry.lost += tree.lost.map(\.keys)
+            entry.lostEntries &+= tree.lostEntries
+        }
         if !tree.isDoubtful { trees[tree.number] = tree.name }
         for page in tree.leaves {
             guard let bytes = file.leaf(page) else { continue }
-            entry.lostValues += try bytes.withBytes { (bytes) throws(StorageError) in try addLeaf(bytes, to: id) }
+            let lost = try bytes.withBytes { (bytes) throws(StorageError) in try addLeaf(bytes, to: id) }
+            if !lost.isEmpty { note(tree.name) { $0.lostValues += lost } }
             guard pendingBytes >= Self.batchBytes else { continue }
             try transaction.commit()
             transaction = try store.beginWrite()
             pendingBytes = 0
             progress(found)
         }
-        report.trees.append(entry)
+    }
+
+    private mutating func note(_ name: String, _ change: (inout SalvageReport.Tree) -> Void) {
+        change(&entries[name, default: SalvageReport.Tree(name: name)])
     }
 
     /// Makes a tree with all that can be kept of its options: of a reduction that is not built in only the name is
     /// known.
-    private func create(
-        _ name: String, _ options: StoredOptions, _ entry: inout SalvageReport.Tree
-    ) throws(StorageError) -> TreeID {
+    private mutating func create(_ name: String, _ options: StoredOptions) throws(StorageError) -> TreeID {
         if let tree = try transaction.tree(name) { return tree }
         let reduction = String(decoding: options.reduction, as: UTF8.self)
         let builtIn = Reduction.builtIn(reduction)
         // A program may have one of its own under such a name.
         let kept = builtIn?.size == options.reductionSize ? builtIn : nil
-        if options.reductionSize > 0, kept == nil { entry.lostReduction = reduction }
+        if options.reductionSize > 0, kept == nil { note(name) { $0.lostReduction = reduction } }
         let kind = TreeOptions(reduction: kept, isCompressed: options.isCompressed)
         guard let tree = try transaction.tree(name, create: true, options: kind) else {
             throw .invalid("a tree that was created is not there")
@@ -101,25 +108,39 @@ struct SalvageWriter {
 
     // MARK: The journal
 
-    /// Makes the changes of one commit again.
+    /// Makes the changes of one commit again, all but those that no store can take: the record is as it was written, but
+    /// what it tells needn't be of this engine's making.
     mutating func replay(_ payload: Bytes) throws(StorageError) {
         var reader = RedoReader(payload)
-        while let operation = try reader.next() { try apply(operation) }
+        do throws(StorageError) {
+            while let operation = try reader.next() {
+                do throws(StorageError) { try apply(operation) } catch { try refuse(error) }
+            }
+        } catch {
+            try refuse(error)
+        }
         report.commits += 1
+    }
+
+    /// Goes on after an error that is the operation's, not the new store's.
+    private mutating func refuse(_ error: StorageError) throws(StorageError) {
+        switch error {
+        case .corrupt, .invalid, .tooLarge: refused = ((refused?.operations ?? 0) + 1, refused?.reason ?? error)
+        default: throw error
+        }
     }
 
     private mutating func apply(_ operation: RedoOperation) throws(StorageError) {
         switch operation.kind {
         case .create:
             let name = SalvagedTree.name(Array(operation.a), operation.tree, pageSize: file.pageSize)
-            var entry = SalvageReport.Tree(name: name)
-            _ = try create(name, try StoredOptions(journal: operation.b), &entry)
+            _ = try create(name, try StoredOptions(journal: operation.b))
             trees[operation.tree] = name
-            if !report.trees.contains(where: { $0.name == name }) { report.trees.append(entry) }
+            note(name) { _ in }
         case .drop:
             guard let name = trees.removeValue(forKey: operation.tree) else { return }
             _ = try transaction.dropTree(name)
-            report.trees.removeAll { $0.name == name }
+            entries[name] = nil
         case .put: try transaction.put(try tree(operation.tree), operation.a, operation.b)
         case .delete: _ = try transaction.delete(try tree(operation.tree), operation.a)
         case .deleteRange:
@@ -132,10 +153,9 @@ struct SalvageWriter {
         let known = trees[number]
         var name = known ?? SalvagedTree.name(of: number)
         if known == nil {
-            while report.trees.contains(where: { $0.name == name }) { name += "-new" }
+            while entries[name] != nil { name += "-new" }
             trees[number] = name
-            report.trees.append(SalvageReport.Tree(name: name))
-            report.trees[report.trees.count - 1].lost = [KeyRange()]
+            note(name) { $0.lost = [KeyRange()] }
         }
         guard let id = try transaction.tree(name, create: true) else { throw .invalid("a tree without a name") }
         return id
@@ -145,9 +165,13 @@ struct SalvageWriter {
 
     /// Commits, and counts what is there now.
     mutating func finish() throws(StorageError) -> SalvageReport {
+        report.trees = entries.values.sorted { $0.name < $1.name }
         for place in report.trees.indices {
             guard let tree = try transaction.tree(report.trees[place].name) else { continue }
             report.trees[place].found = try transaction.count(tree)
+        }
+        if let refused {
+            report.notes.append("\(refused.operations) changes in the journal can't be made again: \(refused.reason)")
         }
         try transaction.commit()
         return report

@@ -241,7 +241,9 @@ struct CheckpointStepsTests {
         for value: UInt64 in 1...6 { try commit(value, store) }
         let run = try begin(store)
         let headers = Mutex(0)
-        let (entered, go, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let (entered, go, ended) = (
+            DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
+        )
         disk.allowsWriteThrough.withLock {
             $0 = { sector in
                 guard sector >= 2 else {

@@ -112,7 +112,9 @@ struct CompactionTests {
         expectShort(disk, store)
     }
 
-    @Test("finds room for a long value that no gap could take, and on a full disk for all but that", arguments: [false, true])
+    @Test(
+        "finds room for a long value that no gap could take, and on a full disk for all but that",
+        arguments: [false, true])
     func longValue(isFull: Bool) throws {
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk, options: SparseStore.options)

@@ -371,6 +371,51 @@ struct SalvageTests {
         #expect(try read.opened(found).pointee.isCompressed)
     }
 
+    @Test("leaves out what the journal tells and no store can take, and goes on with the rest")
+    func refused() throws {
+        let (closed, _, _) = try makeImages()
+        let file = try DamagedFile(file: try SimulatedDisk(image: closed))
+        let store = try TreeStore.open(file: try SimulatedDisk(), options: SparseStore.options)
+        var writer = SalvageWriter(file: file, transaction: try store.beginWrite())
+        let log = RedoLog()
+        log.begin(limit: 1 << 20)
+        let (key, huge) = ([UInt8]("k".utf8), [UInt8](repeating: 1, count: 5000))
+        [UInt8]("t".utf8).withBytes { log.add(.create, tree: 9, $0) }
+        huge.withBytes { log.add(.put, tree: 9, $0) }
+        key.withBytes { log.add(.put, tree: 9, $0, $0) }
+        var payload = Array(try #require(log.bytes))
+        try payload.withBytes { try writer.replay($0) }
+        // An operation that the record cuts off.
+        payload.removeLast()
+        try payload.withBytes { try writer.replay($0) }
+        let report = try writer.finish()
+        #expect(report.commits == 2 && report.trees.map(\.name) == ["t"] && report.found == 1)
+        #expect(report.notes.count == 1 && report.notes[0].hasPrefix("3 changes in the journal can't be made again"))
+        #expect(!report.isWhole)
+    }
+
+    @Test("finds the gap of a key", .seeded)
+    func gaps() {
+        var random = SeededGenerator()
+        for _ in 0..<200 {
+            let bounds = Set((0..<random.below(12)).map { _ in UInt8.random(in: 1...40, using: &random) }).sorted()
+            var tree = SalvagedTree(number: 1, name: "t")
+            // Some of the ranges between the bounds; the first and the last are open.
+            let edges: [[UInt8]?] = [nil] + bounds.map { [$0] } + [nil]
+            for (low, high) in zip(edges, edges.dropFirst()) where Bool.random(using: &random) {
+                tree.gaps.append(SalvagedTree.Gap(keys: KeyRange(low: low, high: high), entries: 3))
+            }
+            for key in UInt8(0)...41 {
+                #expect(tree.gap(of: [key]) == tree.gaps.firstIndex { $0.keys.contains([key]) })
+            }
+            guard let first = tree.gaps.first else { continue }
+            tree.find(2, at: first.keys.low ?? [0])
+            #expect(tree.lostEntries == UInt64(3 * tree.gaps.count - 2) && tree.lost.count == tree.gaps.count)
+            tree.find(2, at: first.keys.low ?? [0])
+            #expect(tree.lost.count == tree.gaps.count - 1)
+        }
+    }
+
     @Test("survives pages forged under valid checksums", .seeded)
     func forged() throws {
         let (closed, _, _) = try makeImages()
