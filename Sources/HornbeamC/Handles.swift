@@ -13,6 +13,7 @@ enum HandleKind: UInt {
     case store = 1
     case transaction = 2
     case cursor = 3
+    case value = 4
 }
 
 /// An object that C code holds by a handle. The table owns it from `insert` to `remove`.

@@ -53,12 +53,11 @@ public func hb_tree_open_reduced(
     _ txn: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ flags: UInt32, _ reduction: UnsafePointer<CChar>?,
     _ tree: UnsafeMutablePointer<hb_tree>?
 ) -> Int32 {
-    openTree(txn, name, flags, tree) { (handle, options) throws(StorageError) in
-        let reduction = try text(reduction, "the reduction's name")
-        guard let known = handle.store.reductions[reduction] else {
-            throw .invalid("the store was opened without a reduction called “\(reduction)”")
-        }
-        options.reduction = known
+    do throws(StorageError) {
+        return openTree(txn, name, flags, reduction: try text(reduction, "the reduction's name"), tree)
+    } catch {
+        tree?.pointee = 0
+        return Failure.report(error)
     }
 }
 

@@ -44,7 +44,7 @@ final class TransactionHandle: HandleObject {
         if isWritable { store.writer.hold() }
         var result = Result.ok
         do throws(StorageError) {
-            if committing && isWritable { try transaction.commit() } else { transaction.abort() }
+            if committing { try transaction.commit() } else { transaction.abort() }
         } catch {
             result = Failure.report(error)
         }

@@ -88,26 +88,32 @@ private func withStable(
 public func hb_tree_open(
     _ txn: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ flags: UInt32, _ tree: UnsafeMutablePointer<hb_tree>?
 ) -> Int32 {
-    openTree(txn, name, flags, tree) { (_, _) throws(StorageError) in }
+    openTree(txn, name, flags, reduction: nil, tree)
 }
 
-/// Opens a tree, or makes it with the options that `choose` sets.
+/// Opens a tree, or makes it. One that is there must keep the reduction, if one is asked for.
 func openTree(
-    _ txn: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ flags: UInt32, _ tree: UnsafeMutablePointer<hb_tree>?,
-    choose: (TransactionHandle, inout TreeOptions) throws(StorageError) -> Void
+    _ txn: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ flags: UInt32, reduction: String?,
+    _ tree: UnsafeMutablePointer<hb_tree>?
 ) -> Int32 {
     guard let tree else { return Failure.invalid("opening a tree needs a place for it") }
     tree.pointee = 0
     return inTransaction(txn) { (handle) throws(StorageError) in
         let name = try text(name, "the tree's name")
         guard flags <= UInt32(HB_TREE_CREATE | HB_TREE_LZ4) else { throw .invalid("the flags \(flags) of a tree") }
-        var options = TreeOptions(isCompressed: flags & UInt32(HB_TREE_LZ4) != 0)
-        try choose(handle, &options)
         if let found = try handle.transaction.tree(name) {
+            if let reduction { try handle.transaction.checkReduction(found, reduction) }
             tree.pointee = handle.number(found)
             return Result.ok
         }
         guard flags & UInt32(HB_TREE_CREATE) != 0 else { return Failure.notFound("a tree called “\(name)”") }
+        var options = TreeOptions(isCompressed: flags & UInt32(HB_TREE_LZ4) != 0)
+        if let reduction {
+            guard let known = handle.store.reductions[reduction] else {
+                throw .invalid("the store was opened without a reduction called “\(reduction)”")
+            }
+            options.reduction = known
+        }
         return try handle.change { (transaction) throws(StorageError) in
             guard let made = try transaction.tree(name, create: true, options: options) else {
                 return Failure.notFound("the new tree “\(name)”")
@@ -176,13 +182,10 @@ public func hb_get_many(
     let values = UnsafeMutableBufferPointer(start: values, count: count)
     values.update(repeating: .none)
     let result = inTransaction(txn) { (handle) throws(StorageError) in
-        let tree = handle.treeID(tree)
-        var wanted: [Bytes] = []
-        wanted.reserveCapacity(keys.count)
-        for key in keys { wanted.append(try key.key) }
-        for (index, found) in try handle.transaction.getMany(tree, wanted).enumerated() {
-            if let found { values[index] = handle.lend(found) }
-        }
+        for key in keys { _ = try key.key }
+        try handle.transaction.getMany(
+            handle.treeID(tree), count: count, key: { Bytes(start: keys[$0].data, count: keys[$0].size) },
+            { (index, found) in if let found { values[index] = handle.lend(found) } })
         return Result.ok
     }
     if result != Result.ok { values.update(repeating: .none) }

@@ -770,10 +770,19 @@ static void reductions_in_c(void) {
     hb_abort(txn);
     OK(hb_check(store, NULL, NULL));
     OK(hb_close(store));
+    // Functions under another name are another reduction, whatever their size.
+    sums.name = "largest value";
+    OK(hb_open_with(path_of("sums.hornbeam"), NULL, &more, &store));
+    txn = begin(store, HB_WRITE);
+    RESULT(hb_tree_open_reduced(txn, "numbers", HB_TREE_CREATE, "largest value", &tree), HB_INVALID);
+    RESULT(hb_tree_open_reduced(txn, "plain", HB_TREE_CREATE, "largest value", &tree), HB_INVALID);
+    CHECK(tree == 0);
+    hb_abort(txn);
+    OK(hb_close(store));
     // Without the functions the tree can be read, not changed.
     OK(hb_open(path_of("sums.hornbeam"), NULL, &store));
     txn = begin(store, HB_WRITE);
-    OK(hb_tree_open(txn, "numbers", 0, &tree));
+    OK(hb_tree_open_reduced(txn, "numbers", 0, "sum of values", &tree));
     CHECK(count_of(txn, tree) == 20000);
     RESULT(hb_put(txn, tree, S("x"), (hb_slice){&zero, 8}), HB_UNSUPPORTED);
     hb_abort(txn);
@@ -788,6 +797,74 @@ static void reductions_in_c(void) {
     }
     more.reductions = NULL;
     RESULT(hb_open_with(path_of("sums.hornbeam"), NULL, &more, &store), HB_INVALID);
+}
+
+// ---- Long values in parts
+
+static void values_in_parts(void) {
+    enum { size = 3000000, part = 70001 };
+    static unsigned char sent[size], got[size];
+    for (size_t i = 0; i < size; i++) sent[i] = (unsigned char)(i * 31 >> 8);
+    hb_store *store = file_store("parts.hornbeam");
+    hb_txn *txn = begin(store, HB_WRITE);
+    hb_tree tree = tree_of(txn, "t");
+    hb_value *value, *other, *stale;
+    OK(hb_put_begin(txn, tree, S("long"), size, &value));
+    OK(hb_put_begin(txn, tree, S("short"), 5, &other));
+    for (size_t at = 0; at < size; at += part) {
+        size_t count = size - at < part ? size - at : part;
+        OK(hb_put_more(value, (hb_slice){sent + at, count}));
+        // Other entries meanwhile.
+        OK(hb_put(txn, tree, (hb_slice){&at, sizeof at}, S("x")));
+    }
+    RESULT(hb_put_more(value, S("x")), HB_INVALID);
+    OK(hb_put_more(other, S("abc")));
+    OK(hb_put_end(value));
+    RESULT(hb_put_end(value), HB_INVALID);
+    RESULT(hb_put_more(value, S("x")), HB_INVALID);
+    // Bytes are missing.
+    RESULT(hb_put_end(other), HB_INVALID);
+    CHECK(!has(txn, tree, "short", "abc"));
+    OK(hb_put_begin(txn, tree, S("given up"), size, &other));
+    OK(hb_put_more(other, (hb_slice){sent, 1000000}));
+    hb_put_cancel(other);
+    hb_put_cancel(NULL);
+    OK(hb_put_begin(txn, tree, S("unfinished"), size, &stale));
+    OK(hb_put_more(stale, (hb_slice){sent, size}));
+    OK(hb_commit(txn));
+    RESULT(hb_put_end(stale), HB_INVALID);
+    hb_put_cancel(stale);
+
+    txn = begin(store, HB_READ);
+    size_t copied;
+    uint64_t whole;
+    for (size_t at = 0; at < size; at += part) {
+        OK(hb_get_part(txn, tree, S("long"), at, got + at, part < size - at ? part : size - at, &copied, &whole));
+        CHECK(copied == (part < size - at ? part : size - at) && whole == size);
+    }
+    CHECK(memcmp(sent, got, size) == 0);
+    OK(hb_get_part(txn, tree, S("long"), size - 3, got, 10, &copied, NULL));
+    CHECK(copied == 3 && memcmp(got, sent + size - 3, 3) == 0);
+    OK(hb_get_part(txn, tree, S("long"), UINT64_MAX, got, 10, &copied, &whole));
+    CHECK(copied == 0 && whole == size);
+    OK(hb_get_part(txn, tree, S("long"), 0, NULL, 0, &copied, &whole));
+    RESULT(hb_get_part(txn, tree, S("long"), 0, NULL, 1, &copied, NULL), HB_INVALID);
+    RESULT(hb_get_part(txn, tree, S("long"), 0, got, SIZE_MAX, &copied, NULL), HB_INVALID);
+    RESULT(hb_get_part(txn, tree, S("long"), 0, got, 1, NULL, NULL), HB_INVALID);
+    RESULT(hb_get_part(txn, tree, OPEN, 0, got, 1, &copied, NULL), HB_INVALID);
+    RESULT(hb_get_part(txn, tree, S("unfinished"), 0, got, 1, &copied, &whole), HB_NOT_FOUND);
+    RESULT(hb_get_part(NULL, tree, S("long"), 0, got, 1, &copied, NULL), HB_INVALID);
+    RESULT(hb_put_begin(txn, tree, S("k"), 5, &value), HB_READ_ONLY);
+    CHECK(value == NULL);
+    hb_abort(txn);
+    txn = begin(store, HB_WRITE);
+    RESULT(hb_put_begin(txn, tree, S("k"), UINT64_MAX, &value), HB_TOO_LARGE);
+    RESULT(hb_put_begin(txn, tree, OPEN, 5, &value), HB_INVALID);
+    RESULT(hb_put_begin(txn, tree + 77, S("k"), 5, &value), HB_INVALID);
+    RESULT(hb_put_begin(txn, tree, S("k"), 5, NULL), HB_INVALID);
+    hb_abort(txn);
+    OK(hb_check(store, NULL, NULL));
+    OK(hb_close(store));
 }
 
 // ---- All of them
@@ -819,6 +896,7 @@ static const struct test tests[] = {
     TEST(a_store_without_a_mapping),
     TEST(savepoints),
     TEST(reductions_in_c),
+    TEST(values_in_parts),
 };
 
 int main(int count, char **arguments) {

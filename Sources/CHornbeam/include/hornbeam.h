@@ -269,13 +269,31 @@ typedef struct {
 
 int hb_open_with(const char *path, const hb_options *options_or_null, const hb_more_options *more, hb_store **store);
 
-/* hb_tree_open; a tree that is made keeps the reduction of that name, one that is there keeps what it has. A tree whose
- * reduction the store was opened without can be read, but not changed: HB_UNSUPPORTED. */
+/* hb_tree_open; a tree that is made keeps the reduction of that name. HB_INVALID: one that is there keeps another, or
+ * none. A tree whose reduction the store was opened without can be read, but not changed: HB_UNSUPPORTED. */
 int hb_tree_open_reduced(hb_txn *txn, const char *name, uint32_t flags, const char *reduction, hb_tree *tree);
 
 /* What the entries from `from` to before `to` come to; an empty slice is an open end. HB_INVALID: the tree keeps no
  * reduction, or one of another size. */
 int hb_reduce(hb_txn *txn, hb_tree tree, hb_slice from, hb_slice to, void *target, size_t size);
+
+/* Long values in parts, so that they needn't be in memory as a whole.
+ * hb_get_part copies bytes of the key's value from `offset` on: as many as there are, at most `size`. Only what it copies
+ * is read and verified (in blocks of 64 KiB). `*copied` is less than `size` at the value's end. */
+int hb_get_part(hb_txn *txn, hb_tree tree, hb_slice key, uint64_t offset, void *target, size_t size, size_t *copied,
+                uint64_t *value_size_or_null);
+
+/* A value of `size` bytes on its way into the file. hb_put_more adds its next bytes. hb_put_end puts the entry: inserts
+ * or replaces; the handle is gone whatever it returns, and HB_INVALID says that bytes are missing. hb_put_cancel gives the
+ * value up. The transaction may change other entries meanwhile; a value that isn't finished when it ends, or when it goes
+ * back to a savepoint from before the value, leaves nothing (its handle still has to be ended). A transaction with a value
+ * of more than 64 KiB put this way commits by a checkpoint. */
+typedef struct hb_value hb_value;
+
+int hb_put_begin(hb_txn *txn, hb_tree tree, hb_slice key, uint64_t size, hb_value **value);
+int hb_put_more(hb_value *value, hb_slice bytes);
+int hb_put_end(hb_value *value);
+void hb_put_cancel(hb_value *value_or_null);
 
 /* Savepoints: states of a write transaction that it can go back to, one inside the other.
  * hb_rollback undoes every change since, also one that failed midway; the savepoint stays, those inside of it go. Cursors
@@ -287,7 +305,8 @@ int hb_save(hb_txn *txn, hb_savepoint *savepoint);
 int hb_rollback(hb_txn *txn, hb_savepoint savepoint);
 int hb_release(hb_txn *txn, hb_savepoint savepoint);
 
-/* Figures of a store; sizes in bytes. Those of the file are as of its newest commit or checkpoint, the others of now. Set struct_size to sizeof(hb_figures). */
+/* Figures of a store; sizes in bytes. Those of the file are as of its newest commit or checkpoint, the others of now. Set
+ * struct_size to sizeof(hb_figures). */
 typedef struct {
     size_t struct_size;
     uint64_t file_bytes;             /* the file */

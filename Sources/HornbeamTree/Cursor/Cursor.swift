@@ -85,16 +85,17 @@ package struct Cursor: ~Copyable {
     package func entry() throws(StorageError) -> (key: Bytes, value: Bytes)? {
         guard state == .on else { return nil }
         if keepsKey, tree.pointee.changes != seen { return try entryNow() }
-        return (key, valueBytes)
+        let entry = (key, valueBytes)
+        // The moves don't ask: what they found may be an entry of zeros.
+        try transaction.view.checkIsWhole()
+        return entry
     }
 
     private func entryNow() throws(StorageError) -> (key: Bytes, value: Bytes)? {
-        do throws(StorageError) {
+        try transaction.answer(tree) { () throws(StorageError) in
             let found = try tree.pointee.root.get(key, of: tree.pointee.number, in: transaction.view)
             guard let value = found else { return nil }
             return (key, value)
-        } catch {
-            throw transaction.named(error, tree)
         }
     }
 
@@ -206,7 +207,7 @@ package struct Cursor: ~Copyable {
     /// After a move that failed the cursor stands on no entry.
     private mutating func failed(_ error: StorageError) -> StorageError {
         state = .after
-        return transaction.named(error, tree)
+        return transaction.explained(error, tree)
     }
 
     // MARK: - The path

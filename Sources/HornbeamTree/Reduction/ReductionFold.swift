@@ -170,7 +170,7 @@ extension Transaction {
         guard open.pointee.reductionSize > 0 else { throw .invalid("the tree was created without a reduction") }
         guard let reduction = open.pointee.reduction else { throw unknownReduction(open) }
         if let failure { throw failure }
-        do throws(StorageError) {
+        return try answer(open) { () throws(StorageError) in
             try writer?.settleReductions(open)
             let root = open.pointee.root
             guard !root.isEmpty, from.isEmpty || to.isEmpty || from.order(to) < 0 else {
@@ -183,11 +183,7 @@ extension Transaction {
             try fold.add(
                 ChildRecord(page: root.page, birth: root.birth, count: root.count), level: root.level,
                 from: from.isEmpty ? nil : from, to: to.isEmpty ? nil : to, to: target)
-            try view.checkIsWhole()
             return (Array(Bytes(start: target, count: reduction.size)), fold.nodesRead)
-        } catch {
-            try view.checkIsWhole()
-            throw named(error, open)
         }
     }
 

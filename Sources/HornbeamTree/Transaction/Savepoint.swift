@@ -15,8 +15,9 @@ package struct Savepoint: Equatable, Sendable {
 /// What going back to a savepoint restores.
 struct SavedTransaction {
     var number: UInt64
-    /// Every tree that was open, dropped ones too, and the catalogue.
-    var trees: [(tree: OpenTreePointer, state: OpenTree)]
+    /// Every tree that was open, dropped ones too, in the order in which they were opened; and the catalogue.
+    var trees: [OpenTree]
+    var catalogue: OpenTree
     /// Trees from this number on were created later.
     var nextTree: UInt32
     var redo: Int
@@ -29,38 +30,41 @@ extension Transaction {
         guard let writer else { throw .readOnly("a savepoint needs a write transaction") }
         if let failure { throw failure }
         try completePages()
-        var saved: [(tree: OpenTreePointer, state: OpenTree)] = []
-        trees.forEach { saved.append(($0, $0.pointee)) }
-        let catalogue = try catalogue()
-        saved.append((catalogue, catalogue.pointee))
+        var saved: [OpenTree] = []
+        saved.reserveCapacity(trees.count)
+        trees.forEach { saved.append($0.pointee) }
+        let catalogue = try catalogue().pointee
         try writer.pages.addSavepoint()
         writer.forgetPath()
         let savepoint = Savepoint(number: writer.birth)
         savepoints.append(
             SavedTransaction(
-                number: savepoint.number, trees: saved, nextTree: nextTree, redo: writer.memory.redo.mark))
+                number: savepoint.number, trees: saved, catalogue: catalogue, nextTree: nextTree,
+                redo: writer.memory.redo.mark))
         return savepoint
     }
 
     /// Undoes every change since the savepoint, also one that failed midway. The savepoint stays, those inside of it
     /// go. Cursors find their place again; those of trees that were created since see no entry.
     package func rollback(to savepoint: Savepoint) throws(StorageError) {
-        let (writer, index) = try find(savepoint)
-        let saved = savepoints[index]
+        let (writer, place) = try find(savepoint)
+        let saved = savepoints[place]
+        var index = 0
         trees.forEach { (tree) in
-            if !saved.trees.contains(where: { $0.tree == tree }) { restore(tree, openedAfter: saved) }
+            if index < saved.trees.count {
+                Self.restore(tree, saved.trees[index])
+            } else {
+                restore(tree, openedAfter: saved)
+            }
+            index += 1
         }
-        for (tree, state) in saved.trees {
-            let changes = tree.pointee.changes
-            tree.pointee = state
-            tree.pointee.changes = changes
-        }
+        Self.restore(try catalogue(), saved.catalogue)
         noteMovedPages()
         nextTree = saved.nextTree
         writer.memory.redo.takeBack(to: saved.redo)
-        writer.pages.rollBack(to: index)
+        writer.pages.rollBack(to: place)
         writer.forgetPath()
-        savepoints.removeSubrange((index + 1)...)
+        savepoints.removeSubrange((place + 1)...)
         failure = nil
     }
 
@@ -78,6 +82,12 @@ extension Transaction {
             throw .invalid("the savepoint was released or rolled back, or is another transaction's")
         }
         return (writer, index)
+    }
+
+    private static func restore(_ tree: OpenTreePointer, _ state: OpenTree) {
+        let changes = tree.pointee.changes
+        tree.pointee = state
+        tree.pointee.changes = changes
     }
 
     /// A tree that was first opened after the savepoint: the catalogue of then says what it was, if it was.

@@ -63,33 +63,46 @@ package final class Transaction {
 
     // MARK: - Reading
 
-    /// The value of `key`, or nil.
-    package func get(_ tree: TreeID, _ key: Bytes) throws(StorageError) -> Bytes? {
-        let open = try opened(tree)
+    /// What `body` read of the tree, once it is known that none of it was zeros in place of bytes that can't be read.
+    /// Whatever is answered from pages goes through here, or is asked for by `checkIsWhole` later.
+    @inline(__always)
+    func answer<Answer>(
+        _ tree: OpenTreePointer, _ body: () throws(StorageError) -> Answer
+    ) throws(StorageError) -> Answer {
         do throws(StorageError) {
-            let value = try open.pointee.root.get(key, of: open.pointee.number, in: view)
+            let answer = try body()
             try view.checkIsWhole()
-            return value
+            return answer
         } catch {
-            // What could not be read may look like damage.
-            try view.checkIsWhole()
-            throw named(error, open)
+            throw explained(error, tree)
         }
     }
 
-    /// The values of many keys, in their order; faster than one by one where pages are mapped.
-    package func getMany(_ tree: TreeID, _ keys: [Bytes]) throws(StorageError) -> [Bytes?] {
-        var values: [Bytes?] = []
-        values.reserveCapacity(keys.count)
+    /// The error with the tree's name, or the reason behind it: what could not be read may look like damage.
+    @inline(never)
+    func explained(_ error: StorageError, _ tree: OpenTreePointer) -> StorageError {
+        do throws(StorageError) { try view.checkIsWhole() } catch { return error }
+        return named(error, tree)
+    }
+
+    /// The value of `key`, or nil.
+    package func get(_ tree: TreeID, _ key: Bytes) throws(StorageError) -> Bytes? {
         let open = try opened(tree)
-        do throws(StorageError) {
-            try open.pointee.root.getMany(keys, of: open.pointee.number, in: view) { values.append($0) }
-            try view.checkIsWhole()
-        } catch {
-            try view.checkIsWhole()
-            throw named(error, open)
+        return try answer(open) { () throws(StorageError) in
+            try open.pointee.root.get(key, of: open.pointee.number, in: view)
         }
-        return values
+    }
+
+    /// The values of `count` keys, in their order; faster than one by one where pages are mapped. What `body` was given
+    /// counts only if this doesn't throw.
+    @inline(__always)
+    package func getMany(
+        _ tree: TreeID, count: Int, key: (Int) -> Bytes, _ body: (Int, Bytes?) -> Void
+    ) throws(StorageError) {
+        let open = try opened(tree)
+        try answer(open) { () throws(StorageError) in
+            try open.pointee.root.getMany(count, key: key, of: open.pointee.number, in: view, body)
+        }
     }
 
     /// Entries in all, O(1).
@@ -98,13 +111,8 @@ package final class Transaction {
     /// Entries in [from, to), an empty bound is an open end. O(log n).
     package func count(_ tree: TreeID, from: Bytes, to: Bytes) throws(StorageError) -> UInt64 {
         let open = try opened(tree)
-        do throws(StorageError) {
-            let count = try open.pointee.root.count(from: from, to: to, of: open.pointee.number, in: view)
-            try view.checkIsWhole()
-            return count
-        } catch {
-            try view.checkIsWhole()
-            throw named(error, open)
+        return try answer(open) { () throws(StorageError) in
+            try open.pointee.root.count(from: from, to: to, of: open.pointee.number, in: view)
         }
     }
 
@@ -130,7 +138,7 @@ package final class Transaction {
         }
         if let record = try catalogueRecord(bytes) {
             let open = try open(record, bytes)
-            try checkReduction(open, options)
+            if let reduction = options.reduction { try checkReduction(open, reduction.name, size: reduction.size) }
             return TreeID(rawValue: open.pointee.number)
         }
         guard create else { return nil }
@@ -139,17 +147,21 @@ package final class Transaction {
         return try createTree(bytes, options: options.stored)
     }
 
-    private func checkReduction(_ tree: OpenTreePointer, _ wanted: TreeOptions) throws(StorageError) {
+    /// Refuses a tree that keeps another reduction, or none. `size` is nil where only the name is known.
+    package func checkReduction(_ tree: TreeID, _ name: String) throws(StorageError) {
+        try checkReduction(opened(tree), name, size: nil)
+    }
+
+    private func checkReduction(_ tree: OpenTreePointer, _ wanted: String, size: Int?) throws(StorageError) {
         let stored = tree.pointee.stored.options
-        guard let wanted = wanted.reduction,
-            wanted.options.reduction != stored.reduction || wanted.options.reductionSize != stored.reductionSize
-        else { return }
+        let name = String(decoding: stored.reduction, as: UTF8.self)
+        guard name != wanted || stored.reductionSize != size ?? stored.reductionSize else { return }
         let owner = String(decoding: tree.pointee.name, as: UTF8.self)
-        let name = String(decoding: tree.pointee.stored.options.reduction, as: UTF8.self)
         throw .invalid(
             "tree “\(owner)” was created "
                 + (name.isEmpty ? "without a reduction" : "with the reduction “\(name)”")
-                + ", not with “\(wanted.name)”: drop it and create it anew")
+                + ", not with “\(wanted)”" + (name == wanted ? " of \(size ?? 0) bytes" : "")
+                + ": drop it and create it anew")
     }
 
     /// The names of all trees, in byte order.
@@ -194,14 +206,12 @@ package final class Transaction {
 
     func catalogueRecord(_ name: [UInt8]) throws(StorageError) -> CatalogueRecord? {
         let catalogue = try catalogue()
-        do throws(StorageError) {
+        return try answer(catalogue) { () throws(StorageError) in
             let found = try name.withBytes { (key) throws(StorageError) in
                 try catalogue.pointee.root.get(key, of: 0, in: view)
             }
             guard let found else { return nil }
             return try CatalogueRecord(found, transaction: view.transaction)
-        } catch {
-            throw named(error, catalogue)
         }
     }
 
@@ -259,7 +269,8 @@ package final class Transaction {
         guard isOpen else { throw .invalid("the transaction has ended") }
     }
 
-    /// Durable as configured when it returns; ends the transaction, always.
+    /// Durable as configured when it returns; ends the transaction, always. A read's throws if something that it saw
+    /// may have been zeros in place of a page that can't be read.
     package func commit() throws(StorageError) { try beginCommit().wait() }
 
     /// The first part of `commit`: ends the transaction, always, and lets the next one begin, which builds on this one.
@@ -267,10 +278,13 @@ package final class Transaction {
     package func beginCommit() throws(StorageError) -> CommitInFlight {
         try ensureOpen()
         guard let writer else {
-            abort()
+            defer { abort() }
+            // For whoever read on in slices after the last call.
+            try view.checkIsWhole()
             return .done
         }
         do throws(StorageError) {
+            try view.checkIsWhole()
             if let failure { throw failure }
             try storeRoots()
         } catch {

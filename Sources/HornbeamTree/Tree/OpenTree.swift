@@ -67,15 +67,16 @@ struct OpenTree {
 
 typealias OpenTreePointer = UnsafeMutablePointer<OpenTree>
 
-/// A hash table of opened trees with linear probing; nothing is ever taken out. Numbers are dense, so they are their
-/// own hash. Its state lies in memory of its own, so that a lookup through a class's constant needs no access check.
+/// A hash table of opened trees with linear probing, and the order in which they were opened; nothing is ever taken
+/// out. Numbers are dense, so they are their own hash. Its state lies in memory of its own, so that a lookup through a
+/// class's constant needs no access check.
 struct OpenTrees: ~Copyable {
     private struct State {
         /// Nil until the first tree is opened; then a power of two of them.
         var slots: UnsafeMutablePointer<OpenTreePointer?>?
         /// Slots less one.
         var mask = -1
-        var count = 0
+        var opened: [OpenTreePointer] = []
     }
 
     private static var firstCapacity: Int { 8 }
@@ -93,6 +94,7 @@ struct OpenTrees: ~Copyable {
             tree.deallocate()
         }
         state.pointee.slots?.deallocate()
+        state.deinitialize(count: 1)
         state.deallocate()
     }
 
@@ -109,11 +111,11 @@ struct OpenTrees: ~Copyable {
     }
 
     func insert(_ tree: OpenTree) -> OpenTreePointer {
-        if (state.pointee.count + 1) * 2 > state.pointee.mask + 1 { grow() }
+        if (count + 1) * 2 > state.pointee.mask + 1 { grow() }
         let pointer = OpenTreePointer.allocate(capacity: 1)
         pointer.initialize(to: tree)
         place(pointer)
-        state.pointee.count += 1
+        state.pointee.opened.append(pointer)
         return pointer
     }
 
@@ -122,12 +124,12 @@ struct OpenTrees: ~Copyable {
         forEach { (tree) in tree.pointee.close() }
     }
 
-    /// Every tree that was opened, dropped ones too.
+    /// Trees that were opened, dropped ones too.
+    var count: Int { state.pointee.opened.count }
+
+    /// Each of them, in the order in which they were opened.
     func forEach<Failure: Error>(_ body: (OpenTreePointer) throws(Failure) -> Void) throws(Failure) {
-        guard let slots = state.pointee.slots else { return }
-        for index in 0...state.pointee.mask {
-            if let tree = slots[index] { try body(tree) }
-        }
+        for index in 0..<count { try body(state.pointee.opened[index]) }
     }
 
     private func place(_ tree: OpenTreePointer) {

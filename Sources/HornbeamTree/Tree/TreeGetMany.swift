@@ -10,25 +10,26 @@ extension TreeRoot {
     /// Lines of a node that a search is likely to touch: header, key heads, slots.
     private static var prefetchedLines: Int { 8 }
 
-    /// Calls `body` with the place of each key, in their order, and its value, nil if it isn't there.
+    /// Calls `body` with the place of each of `total` keys, in their order, and its value, nil if it isn't there.
+    @inline(__always)
     func getMany(
-        _ keys: [Bytes], of tree: UInt32, in view: PageView, _ body: (Bytes?) -> Void
+        _ total: Int, key: (Int) -> Bytes, of tree: UInt32, in view: PageView, _ body: (Int, Bytes?) -> Void
     ) throws(StorageError) {
         // What is read into a cache comes from the disk, not from memory: nothing to interleave.
         guard !isEmpty, view.isMapped else {
-            for key in keys { body(try get(key, of: tree, in: view)) }
+            for index in 0..<total { body(index, try get(key(index), of: tree, in: view)) }
             return
         }
         var group = InlineArray<16, ChildRecord>(repeating: ChildRecord(page: page, birth: birth, count: count))
         var start = 0
-        while start < keys.count {
-            let size = min(Self.groupSize, keys.count - start)
+        while start < total {
+            let size = min(Self.groupSize, total - start)
             for index in 0..<size { group[index] = ChildRecord(page: page, birth: birth, count: count) }
             var level = level
             while level > 0 {
                 for index in 0..<size {
                     let node = try view.node(group[index].page, birth: group[index].birth, level: level)
-                    let child = node.child(node.childIndex(keys[start + index]))
+                    let child = node.child(node.childIndex(key(start + index)))
                     view.prefetch(child.page, lines: Self.prefetchedLines)
                     group[index] = child
                 }
@@ -36,15 +37,15 @@ extension TreeRoot {
             }
             for index in 0..<size {
                 let leaf = try view.leaf(group[index].page, birth: group[index].birth, of: tree)
-                let (place, found) = leaf.find(keys[start + index])
+                let (place, found) = leaf.find(key(start + index))
                 guard found else {
                     if view.holdsPages { view.keepWay() }
-                    body(nil)
+                    body(start + index, nil)
                     continue
                 }
                 let cell = leaf.cell(place)
                 let value = cell.isLong ? try LongValue.read(LongReference(cell.value), in: view) : cell.valueBytes
-                body(view.holdsPages ? view.keep(value) : value)
+                body(start + index, view.holdsPages ? view.keep(value) : value)
             }
             start += size
         }

@@ -3,88 +3,91 @@
 
 package import HornbeamPages
 
-/// One key's value. Good until its transaction ends or changes the tree; after that its reads are refused.
+/// One key's value. Good until its transaction ends, or replaces or deletes the value: its reads are refused then.
 package final class ValueReader {
     /// Of the value, in bytes.
     package let size: UInt64
     private let transaction: Transaction
     private let tree: OpenTreePointer
-    private let changes: UInt64
-    /// Nil for a value that lies in its leaf.
-    private let long: LongPageReader?
-    private let short: [UInt8]
+    private let key: [UInt8]
+    private var value: FoundValue
+    /// Of a long value's page; made anew when pages of the transaction may have moved.
+    private var page: LongPageReader?
+    private var changes: UInt64
 
-    init(_ transaction: Transaction, _ tree: OpenTreePointer, long: LongReference) throws(StorageError) {
+    fileprivate init(
+        _ transaction: Transaction, _ tree: OpenTreePointer, _ key: [UInt8], _ value: FoundValue
+    ) throws(StorageError) {
         self.transaction = transaction
         self.tree = tree
+        self.key = key
+        self.value = value
         changes = tree.pointee.changes
-        size = long.size
-        self.long = try LongPageReader(transaction.view, number: long.page, birth: long.birth, size: long.size)
-        short = []
+        size = value.size
+        try openPage()
     }
 
-    init(_ transaction: Transaction, _ tree: OpenTreePointer, short: [UInt8]) {
-        self.transaction = transaction
-        self.tree = tree
-        changes = tree.pointee.changes
-        size = UInt64(short.count)
-        long = nil
-        self.short = short
+    private func openPage() throws(StorageError) {
+        guard case .long(let long) = value else { return }
+        page = try LongPageReader(transaction.view, number: long.page, birth: long.birth, size: long.size)
     }
 
     /// Copies bytes from `offset` on to `target`, as many as it takes and there are; how many that is, 0 at the end.
     package func read(at offset: UInt64, into target: UnsafeMutableRawBufferPointer) throws(StorageError) -> Int {
         try transaction.ensureOpen()
-        guard tree.pointee.changes == changes else {
-            throw .invalid("the tree was changed since the value's reader was opened: open another")
+        return try transaction.answer(tree) { () throws(StorageError) in
+            if tree.pointee.changes != changes { try findAgain() }
+            if let page { return try page.read(at: offset, into: target) }
+            guard case .short(let bytes) = value, offset < size else { return 0 }
+            let part = bytes[Int(offset)...].prefix(target.count)
+            target.copyBytes(from: part)
+            return part.count
         }
-        if let long {
-            do throws(StorageError) {
-                let count = try long.read(at: offset, into: target)
-                try transaction.checkIsWhole()
-                return count
-            } catch {
-                try transaction.checkIsWhole()
-                throw transaction.named(error, tree)
-            }
+    }
+
+    /// After a change of the tree, or a move of the transaction's pages: the value may still be the same.
+    private func findAgain() throws(StorageError) {
+        let found = try transaction.find(key, in: tree)
+        guard let found, found == value else {
+            throw .invalid("the value was replaced or deleted since its reader was opened: open another")
         }
-        guard offset < size else { return 0 }
-        let part = short[Int(offset)...].prefix(target.count)
-        target.copyBytes(from: part)
-        return part.count
+        try openPage()
+        changes = tree.pointee.changes
     }
 }
 
 extension Transaction {
     /// A reader of the key's value; nil if there is none.
     package func valueReader(_ tree: TreeID, _ key: Bytes) throws(StorageError) -> ValueReader? {
-        let open = try opened(tree)
-        do throws(StorageError) {
-            guard let found = try open.pointee.root.find(key, of: open.pointee.number, in: view) else {
-                try view.checkIsWhole()
-                return nil
-            }
-            switch found {
-            case .long(let reference): return try ValueReader(self, open, long: reference)
-            case .short(let bytes):
-                try view.checkIsWhole()
-                return ValueReader(self, open, short: bytes)
-            }
-        } catch {
-            try view.checkIsWhole()
-            throw named(error, open)
-        }
+        try valueReader(tree, Array(key))
     }
 
     package func valueReader(_ tree: TreeID, _ key: [UInt8]) throws(StorageError) -> ValueReader? {
-        try key.withBytes { (k) throws(StorageError) in try valueReader(tree, k) }
+        let open = try opened(tree)
+        return try answer(open) { () throws(StorageError) in
+            guard let found = try find(key, in: open) else { return nil }
+            return try ValueReader(self, open, key, found)
+        }
+    }
+
+    fileprivate func find(_ key: [UInt8], in tree: OpenTreePointer) throws(StorageError) -> FoundValue? {
+        try key.withBytes { (key) throws(StorageError) in
+            try tree.pointee.root.find(key, of: tree.pointee.number, in: view)
+        }
     }
 }
 
 /// A value as its entry has it.
-private enum FoundValue {
+private enum FoundValue: Equatable {
     case long(LongReference)
     case short([UInt8])
+
+    var size: UInt64 {
+        switch self {
+        case .long(let long): long.size
+        case .short(let bytes): UInt64(bytes.count)
+        }
+    }
 }
 
 extension TreeRoot {

@@ -170,7 +170,7 @@ struct FaultTests {
 
     // The calls that read many entries didn't ask whether the file had failed under them: zeros in place of a page that
     // was trusted came out as missing keys, wrong counts and sums, or as a value's bytes.
-    @Test("gives no wrong answer from the calls that read many entries", arguments: 0..<3)
+    @Test("gives no wrong answer from the calls that read many entries", arguments: 0..<4)
     func manyEntries(call: Int) throws {
         let store = try store()
         let transaction = try store.beginRead()
@@ -191,7 +191,61 @@ struct FaultTests {
         transaction.abort()
     }
 
-    /// Whether a key is where it should be, as one of three calls has it.
+    // A cursor's moves don't ask; the entries that they gave were zeros, and a read that had ended within that leaf was
+    // told that all was well.
+    @Test("gives no entry of zeros to a cursor, and tells a read at its end")
+    func scans() throws {
+        let store = try TreeStore.open(at: path)
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t", create: true))
+        for key in 0..<2_000 { try write.put(tree, Self.key(key), [UInt8](repeating: 1, count: 100)) }
+        try write.commit()
+        try store.checkpoint()
+        let read = try store.beginRead()
+        let root = try read.opened(tree).pointee.root
+        #expect(root.level == 1)
+        var cursor = try read.cursor(tree)
+        try scan(&cursor)
+        #expect(try cursor.first())
+        // In the middle of the last leaf in the file.
+        let node = try read.view.node(root.page, birth: root.birth, level: 1)
+        let leaf = try #require((0..<node.count).map { node.child($0).page }.max())
+        truncate(path, Int(leaf) * 4096 + 4096)
+        #expect(throws: StorageError.self) { try scan(&cursor) }
+        #expect(throws: StorageError.self) { try read.commit() }
+    }
+
+    /// From the first entry on; each has the key that it should have.
+    private func scan(_ cursor: inout Cursor) throws {
+        var number = 0
+        repeat {
+            guard let entry = try cursor.entry() else { return }
+            try #require(Array(entry.key) == Self.key(number))
+            number += 1
+        } while try cursor.next()
+    }
+
+    @Test("doesn't say that there is no such tree")
+    func catalogue() throws {
+        let store = try store()
+        let write = try store.beginWrite()
+        // The catalogue's leaf, with names enough to fill it.
+        for number in 0..<60 { _ = try write.tree("tree \(number)", create: true) }
+        try write.commit()
+        try store.checkpoint()
+        let read = try store.beginRead()
+        for number in 0..<60 { #expect(try read.tree("tree \(number)") != nil) }
+        let root = Int(read.view.root.page)
+        read.abort()
+        truncate(path, root * 4096 + 4096)
+        let again = try store.beginRead()
+        for number in 0..<60 {
+            _ = try isReadable { try #require(try again.tree("tree \(number)") != nil) }
+        }
+        #expect(throws: StorageError.self) { try again.commit() }
+    }
+
+    /// Whether a key is where it should be, as one of four calls has it.
     private func isRight(
         _ call: Int, _ number: Int, _ transaction: Transaction, _ tree: TreeID
     ) throws(StorageError) -> Bool {
@@ -202,6 +256,13 @@ struct FaultTests {
             guard let found else { return false }
             let isRight = Array(found) == Self.value(number)
             // For a value's own bytes whoever reads them asks.
+            try transaction.checkIsWhole()
+            return isRight
+        }
+        if call == 3 {
+            var cursor = try transaction.cursor(tree)
+            guard try cursor.seek(Self.key(number)), let entry = try cursor.entry() else { return false }
+            let isRight = Array(entry.key) == Self.key(number) && Array(entry.value) == Self.value(number)
             try transaction.checkIsWhole()
             return isRight
         }

@@ -67,6 +67,13 @@ struct ModelTree: Equatable {
 }
 
 extension Transaction {
+    /// The values of the keys, in their order.
+    func getMany(_ tree: TreeID, _ keys: [Bytes]) throws(StorageError) -> [Bytes?] {
+        var values = [Bytes?](repeating: nil, count: keys.count)
+        try getMany(tree, count: keys.count, key: { keys[$0] }, { values[$0] = $1 })
+        return values
+    }
+
     /// The whole tree, by a cursor from its start.
     func contents(_ tree: TreeID) throws -> ModelTree {
         var model = ModelTree()

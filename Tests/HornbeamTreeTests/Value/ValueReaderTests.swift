@@ -87,7 +87,7 @@ struct ValueReaderTests {
         #expect(throws: StorageError.self) { _ = try read.value(found, [1]) }
     }
 
-    @Test("A reader is refused once its tree has changed or its transaction ended")
+    @Test("A reader is refused once its value was replaced or deleted, or its transaction ended")
     func ended() throws {
         let store = try TreeStore.inMemory()
         let write = try store.beginWrite()
@@ -95,6 +95,8 @@ struct ValueReaderTests {
         try write.put(tree, [1], [UInt8](repeating: 3, count: 100_000))
         var reader = try #require(try write.valueReader(tree, [1]))
         #expect(try part(reader, 5, 2) == [3, 3])
+        try write.put(tree, [2], [UInt8](repeating: 5, count: 100_000))
+        #expect(try part(reader, 99_999, 2) == [3])
         #expect(try write.delete(tree, [1]))
         #expect(throws: StorageError.self) { try part(reader, 5, 2) }
         try write.put(tree, [1], [UInt8](repeating: 4, count: 100_000))
