@@ -119,7 +119,8 @@ let package = Package(
             name: "hornbeam-proof", dependencies: ["HornbeamProof"], path: "Tests/hornbeam-proof",
             swiftSettings: engineSettings),
         .testTarget(
-            name: "HornbeamPagesTests", dependencies: ["HornbeamPages", "CHornbeamShims", "HornbeamTestSupport"],
+            name: "HornbeamPagesTests",
+            dependencies: ["HornbeamPages", "CHornbeamShims", "CXXHash", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamTreeTests",

@@ -13,9 +13,10 @@ final class CursorHandle: HandleObject {
 
     /// The engine's cursor; nil once the transaction has ended. In memory of its own, so that a move needs no
     /// exclusivity check.
-    private(set) var place: UnsafeMutablePointer<Cursor>?
+    @exclusivity(unchecked) private(set) var place: UnsafeMutablePointer<Cursor>?
     /// The transaction lives as long as `place` does: it ends its cursors before it goes.
     private let owner: Unmanaged<TransactionHandle>
+    private let isWritable: Bool
     private var next: Unmanaged<CursorHandle>?
     private var previous: Unmanaged<CursorHandle>?
 
@@ -24,6 +25,7 @@ final class CursorHandle: HandleObject {
         place.initialize(to: cursor)
         self.place = place
         self.owner = Unmanaged.passUnretained(owner)
+        isWritable = owner.isWritable
     }
 
     deinit { end() }
@@ -56,7 +58,8 @@ final class CursorHandle: HandleObject {
     @inline(__always)
     func entry(_ place: UnsafeMutablePointer<Cursor>) throws(StorageError) -> (key: hb_slice, value: hb_slice)? {
         guard let entry = try place.pointee.entry() else { return nil }
-        return owner._withUnsafeGuaranteedRef { ($0.lend(entry.key), $0.lend(entry.value)) }
+        if isWritable { owner._withUnsafeGuaranteedRef { $0.hasLent = true } }
+        return (hb_slice(lending: entry.key), hb_slice(lending: entry.value))
     }
 }
 

@@ -18,9 +18,9 @@ final class TransactionHandle: HandleObject {
     let isWritable: Bool
     /// Set when a slice of a write transaction's memory went out. Until the next change such a slice may come back
     /// as that change's argument, and is copied first: the change would move it.
-    var hasLent = false
+    @exclusivity(unchecked) var hasLent = false
     /// The head of the list of its open cursors.
-    var cursors: Unmanaged<CursorHandle>?
+    @exclusivity(unchecked) var cursors: Unmanaged<CursorHandle>?
 
     init(_ transaction: Transaction, of store: StoreHandle, entered: OpaquePointer?) {
         self.transaction = transaction
@@ -41,14 +41,19 @@ final class TransactionHandle: HandleObject {
     /// Ends the transaction; its handle must be gone from the table already.
     func end(committing: Bool) -> Int32 {
         endCursors()
-        if isWritable { store.writer.hold() }
         var result = Result.ok
         do throws(StorageError) {
-            if committing { try transaction.commit() } else { transaction.abort() }
+            if isWritable {
+                store.writer.hold()
+                defer { store.writer.letGo() }
+                if committing { try transaction.commit() } else { transaction.abort() }
+            } else {
+                defer { store.trees.endRead(transaction) }
+                if committing { try transaction.checkIsWhole() }
+            }
         } catch {
             result = Failure.report(error)
         }
-        if isWritable { store.writer.letGo() }
         HandleTable.leave(entered)
         return result
     }

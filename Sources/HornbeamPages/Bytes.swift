@@ -4,6 +4,7 @@
 public import Glibc
 
 /// Borrowed bytes: a key, a value, or a page. Never owns its memory.
+@usableFromInline
 package typealias Bytes = UnsafeRawBufferPointer
 
 extension UnsafeRawBufferPointer {
@@ -16,6 +17,30 @@ extension UnsafeRawBufferPointer {
             if order != 0 { return Int(order) }
         }
         return count &- other.count
+    }
+}
+
+extension UnsafeMutableRawPointer {
+    /// Copies a key's few bytes without a call: two loads and stores that may overlap, as libc's memcpy does it.
+    @inlinable @inline(__always)
+    package func copyShort(_ source: UnsafeRawPointer, _ count: Int) {
+        if count > 16 { return copyMemory(from: source, byteCount: count) }
+        if count >= 8 { return copyEnds(of: source, count, as: UInt64.self) }
+        if count >= 4 { return copyEnds(of: source, count, as: UInt32.self) }
+        if count >= 2 { return copyEnds(of: source, count, as: UInt16.self) }
+        if count == 1 { storeBytes(of: source.loadUnaligned(as: UInt8.self), as: UInt8.self) }
+    }
+
+    /// Copies `count` bytes, one to two times the type's.
+    @inlinable @inline(__always)
+    func copyEnds<Word: FixedWidthInteger & BitwiseCopyable>(
+        of source: UnsafeRawPointer, _ count: Int, as: Word.Type
+    ) {
+        let rest = count &- MemoryLayout<Word>.size
+        let first = source.loadUnaligned(as: Word.self)
+        let last = (source + rest).loadUnaligned(as: Word.self)
+        storeBytes(of: first, as: Word.self)
+        (self + rest).storeBytes(of: last, as: Word.self)
     }
 }
 

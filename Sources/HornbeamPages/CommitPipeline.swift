@@ -48,16 +48,16 @@ final class CommitPipeline: @unchecked Sendable {
     private let witness = WitnessWriter()
     /// Nil in memory, read-only, until recovery is done, and while a checkpoint waits for the second header slot that
     /// the slot's former header doesn't lead to.
-    private var journal: JournalWriter?
-    private var pending: [PendingCommit] = []
-    private var published: [PendingCommit] = []
-    private var withdrawn: [PendingCommit] = []
-    private var isFlushing = false
+    @exclusivity(unchecked) private var journal: JournalWriter?
+    @exclusivity(unchecked) private var pending: [PendingCommit] = []
+    @exclusivity(unchecked) private var published: [PendingCommit] = []
+    @exclusivity(unchecked) private var withdrawn: [PendingCommit] = []
+    @exclusivity(unchecked) private var isFlushing = false
     /// Flushes that have ended.
-    private var flushes = 0
-    private var failure: StorageError?
-    private var faults = 0
-    private var newestFault: StorageError?
+    @exclusivity(unchecked) private var flushes = 0
+    @exclusivity(unchecked) private var failure: StorageError?
+    @exclusivity(unchecked) private var faults = 0
+    @exclusivity(unchecked) private var newestFault: StorageError?
 
     /// Makes a state the newest, if there is one; the newest is durable if the second argument says so. Called with the
     /// lock held, in commit order.

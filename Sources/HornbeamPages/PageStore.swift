@@ -76,16 +76,27 @@ package final class PageStore: @unchecked Sendable {
 
     /// Pins the newest committed state. Never waits for a writer.
     package func beginRead() throws(StorageError) -> PageView {
+        PageView(store: self, pinned: try pinNewest())
+    }
+
+    /// The same with a view whose read has ended.
+    package func beginRead(again view: PageView) throws(StorageError) { view.renew(try pinNewest()) }
+
+    private func pinNewest() throws(StorageError) -> PublishedState {
         try checkProcess()
-        if let follower { return PageView(store: self, pinned: try follower.begin()) }
+        if let follower { return try follower.begin() }
         let state = newest.withLock { newest -> PublishedState? in
             guard !newest.isClosed else { return nil }
             newest.state.readers.add(1, ordering: .relaxed)
             return newest.state
         }
         guard let state else { throw .invalid("the store is closed") }
-        return PageView(store: self, pinned: state)
+        return state
     }
+
+    /// Whether two states of the same transaction are the same: not beside a writer of another process, which may begin
+    /// the file anew.
+    package var knowsStatesByNumber: Bool { follower == nil }
 
     /// Unpins. The view and its pages must not be used after.
     package func endRead(_ view: PageView) { view.unpin() }

@@ -12,9 +12,9 @@ package final class PageView {
     /// Bytes of a node page.
     package let pageSize: Int
     /// The newest transaction it sees.
-    package let transaction: UInt64
+    @exclusivity(unchecked) package private(set) var transaction: UInt64
     /// The snapshot's root.
-    package let root: RootRecord
+    @exclusivity(unchecked) package private(set) var root: RootRecord
 
     @usableFromInline let base: UnsafeRawPointer
     /// Sectors that have a verification bit; 0 without a mapping.
@@ -42,7 +42,7 @@ package final class PageView {
     let store: PageStore
     let mapping: Mapping?
     /// The pinned state; nil once it is unpinned, and in the writer's view.
-    private var pinned: PublishedState?
+    @exclusivity(unchecked) private var pinned: PublishedState?
 
     /// A reader's view of a state whose reader count already includes it.
     init(store: PageStore, pinned state: PublishedState) {
@@ -85,6 +85,13 @@ package final class PageView {
     }
 
     deinit { unpin() }
+
+    /// The view of another state, whose reader count already includes it, once its own is unpinned.
+    func renew(_ state: PublishedState) {
+        transaction = state.transaction
+        root = state.root
+        pinned = state
+    }
 
     /// Throws if bytes that were trusted could not be read (a file that was cut short, a fault of the medium): they may
     /// have been read as zeros. After bytes were read, before they are believed. (`page` asks too, by losing its bits.)

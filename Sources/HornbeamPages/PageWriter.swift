@@ -12,23 +12,23 @@ package final class PageWriter {
     package let view: PageView
     /// Of the pages it makes: greater than `view.transaction`, and more after each savepoint. Commit publishes
     /// the transaction under this number.
-    package internal(set) var birth: UInt64
+    @exclusivity(unchecked) package internal(set) var birth: UInt64
     /// Its pages from this birth on may be changed where they are; older ones are a savepoint's, or a snapshot's.
-    var ownBirth: UInt64
+    @exclusivity(unchecked) var ownBirth: UInt64
     /// The root that commit publishes.
-    package var root: RootRecord
+    @exclusivity(unchecked) package var root: RootRecord
 
     let store: PageStore
     let side: WriterSide
     /// Pages of earlier transactions that this one does without, and its own that a savepoint still needs.
-    var freed: [RetiredPages.Page] = []
+    @exclusivity(unchecked) var freed: [RetiredPages.Page] = []
     /// Those that can be gone back to, the oldest first.
-    var savepoints: [PageSavepoint] = []
+    @exclusivity(unchecked) var savepoints: [PageSavepoint] = []
     /// Long values on their way; no page of the transaction refers to them.
-    var openLongPages = OpenLongPages()
+    @exclusivity(unchecked) var openLongPages = OpenLongPages()
     /// Sectors that this transaction must leave free, so that a checkpoint can always be written.
     private let reserve: SpaceReserve
-    private(set) var isOpen = true
+    @exclusivity(unchecked) private(set) var isOpen = true
 
     /// A transaction with this number, or a greater one if it makes savepoints, on top of `state`. The caller has the
     /// turn.

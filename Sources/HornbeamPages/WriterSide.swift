@@ -15,36 +15,36 @@ enum SpaceReserve {
 final class WriterSide {
     let file: any StoreFile
     let verification: Verification
-    var space: SpaceMap
-    var retired = RetiredPages()
+    @exclusivity(unchecked) var space: SpaceMap
+    @exclusivity(unchecked) var retired = RetiredPages()
     let frames: FrameTable
     let unplaced: UnplacedLeaves
     /// Former newest states that may still have readers; each is pinned in `retired` once.
-    var older: [PublishedState] = []
+    @exclusivity(unchecked) var older: [PublishedState] = []
     /// The last durable checkpoint, and where its space pages lie.
-    var header: HeaderSlot
-    var spaceMaps: [PageReference] = []
+    @exclusivity(unchecked) var header: HeaderSlot
+    @exclusivity(unchecked) var spaceMaps: [PageReference] = []
     /// Nil where nobody else can have the file open.
     let announcer: Announcer?
     /// What the next transaction builds on: the newest state, or that of the newest pending commit.
-    var tip: PublishedState
+    @exclusivity(unchecked) var tip: PublishedState
     /// The greatest transaction number that a page was written with. None is used twice, not even after a commit was
     /// withdrawn: what is left of its pages and records can't be taken for a later one's.
-    var usedNumber: UInt64
+    @exclusivity(unchecked) var usedNumber: UInt64
     /// The checkpoint that is under way.
-    var run: CheckpointRun?
+    @exclusivity(unchecked) var run: CheckpointRun?
     /// `CommitPipeline.faultCount` when the last durable checkpoint began to write.
     var knownFaults = 0
     /// Bytes of pages that were written and that no durable checkpoint has: the medium may lack them. Any thread reads
     /// it.
     let dirtyBytes = Atomic<Int>(0)
     /// What the page cache has less because of the frames, those kept for the next transaction too.
-    var lentBytes = 0
+    @exclusivity(unchecked) var lentBytes = 0
     /// Bytes of memory that the open transaction's pages take. Any thread reads it.
     let frameBytes = Atomic<Int>(0)
     /// Checkpoints in a row that found the journal nearly empty, and the ring's size, in sectors, that came of it.
-    var quietCheckpoints = 0
-    var wantedRing: UInt64?
+    @exclusivity(unchecked) var quietCheckpoints = 0
+    @exclusivity(unchecked) var wantedRing: UInt64?
 
     init(
         file: any StoreFile, verification: Verification, space: SpaceMap, header: HeaderSlot, state: PublishedState,

@@ -9,6 +9,9 @@
 /// Asks for the cache line at `address`, which may be any.
 static inline void hbs_prefetch(const void *address) { __builtin_prefetch(address); }
 
+/// XXH3-64 with a seed, by instructions that not every processor has. 0 if this one hasn't: nothing is done then.
+int hbs_checksum_fast(const void *bytes, size_t count, uint64_t seed, uint64_t *result);
+
 /// fallocate(2) with mode 0: real blocks, so that a later write can't fail for want of space. Returns 0 or an errno.
 int hbs_allocate(int descriptor, int64_t offset, int64_t length);
 

@@ -10,13 +10,13 @@ final class FrameMemory {
 
     /// Bytes of chunks that stay for the next transaction.
     private let keptBound: Int
-    private var chunks: [UnsafeMutableRawPointer] = []
-    private var large: [UnsafeMutableRawPointer] = []
+    @exclusivity(unchecked) private var chunks: [UnsafeMutableRawPointer] = []
+    @exclusivity(unchecked) private var large: [UnsafeMutableRawPointer] = []
     /// The chunk being filled and the bytes used of it.
-    private var current = 0
-    private var used = 0
+    @exclusivity(unchecked) private var current = 0
+    @exclusivity(unchecked) private var used = 0
     /// Bytes handed out since the last `reset`.
-    private(set) var takenBytes = 0
+    @exclusivity(unchecked) private(set) var takenBytes = 0
 
     /// Bytes of the chunks, handed out or not.
     var keptBytes: Int { chunks.count * Self.chunkSize }

@@ -10,10 +10,10 @@ final class UnplacedLeaves {
         var byteCount: Int
     }
 
-    private var leaves: [Leaf] = []
+    @exclusivity(unchecked) private var leaves: [Leaf] = []
     /// Memory of freed leaves of the usual size, kept for the next ones.
-    private var spare: [UnsafeMutableRawPointer] = []
-    private(set) var liveBytes = 0
+    @exclusivity(unchecked) private var spare: [UnsafeMutableRawPointer] = []
+    @exclusivity(unchecked) private(set) var liveBytes = 0
 
     /// Bytes of memory that stay for later leaves.
     private let keptBound: Int

@@ -24,11 +24,11 @@ final class RedoLog {
     /// What is kept for the next transaction.
     private static let keptCapacity = 1 << 20
 
-    private var memory: UnsafeMutableRawPointer?
-    private var capacity = 0
-    private var size = 0
-    private var limit = 0
-    private var isComplete = true
+    @exclusivity(unchecked) private var memory: UnsafeMutableRawPointer?
+    @exclusivity(unchecked) private var capacity = 0
+    @exclusivity(unchecked) private var size = 0
+    @exclusivity(unchecked) private var limit = 0
+    @exclusivity(unchecked) private var isComplete = true
 
     deinit { memory?.deallocate() }
 

@@ -2,7 +2,7 @@
 // A transaction over named trees: opening trees, reading, and how it ends. Its changes are in TransactionWrites.swift.
 // Never outlives its pages: ending it closes every tree it has opened, and cursors notice.
 
-package import HornbeamPages
+public import HornbeamPages
 
 /// A named tree's number. Good for the life of the store once the transaction that opened or created the tree has
 /// committed or was a read.
@@ -13,10 +13,11 @@ package struct TreeID: Hashable, Sendable {
 
 /// A read or a write transaction over named trees. Belongs to one thread at a time.
 /// Slices it hands out live until it ends or, in a write transaction, until its next change.
+@usableFromInline
 package final class Transaction {
     /// Whom to give the snapshot back to; nil while recovery replays a record.
     private let store: PageStore?
-    let view: PageView
+    @usableFromInline let view: PageView
     /// Nil in a read.
     let writer: TreeWriter?
     let names: TreeNames
@@ -26,15 +27,15 @@ package final class Transaction {
     let maximumName: Int
     let trees = OpenTrees()
     /// Savepoints that can be gone back to, the oldest first.
-    var savepoints: [SavedTransaction] = []
-    private var openCatalogue: OpenTreePointer?
+    @exclusivity(unchecked) var savepoints: [SavedTransaction] = []
+    @exclusivity(unchecked) private var openCatalogue: OpenTreePointer?
     /// Every tree's number in this transaction is less.
-    var nextTree: UInt32
-    private var isOpen = true
+    @exclusivity(unchecked) var nextTree: UInt32
+    @exclusivity(unchecked) private(set) var isOpen = true
     /// Set when a change failed midway; the transaction can only be aborted then, or go back to a savepoint.
-    var failure: StorageError?
+    @exclusivity(unchecked) var failure: StorageError?
     /// Overrides the store's durability for this write transaction.
-    package var durability: Durability
+    @exclusivity(unchecked) package var durability: Durability
 
     init(
         store: PageStore?, view: PageView, writer: TreeWriter?, names: TreeNames, durability: Durability = .full
@@ -51,10 +52,14 @@ package final class Transaction {
 
     deinit {
         abort()
-        if let openCatalogue {
-            openCatalogue.deinitialize(count: 1)
-            openCatalogue.deallocate()
-        }
+        dropCatalogue()
+    }
+
+    private func dropCatalogue() {
+        guard let openCatalogue else { return }
+        openCatalogue.deinitialize(count: 1)
+        openCatalogue.deallocate()
+        self.openCatalogue = nil
     }
 
     package var isWritable: Bool { writer != nil }
@@ -122,6 +127,7 @@ package final class Transaction {
 
     /// Throws if something that was read may have been zeros in place of a page that can't be read. For whoever reads
     /// on in slices after the last call.
+    @inlinable @inline(__always)
     package func checkIsWhole() throws(StorageError) { try view.checkIsWhole() }
 
     // MARK: - Trees
@@ -302,6 +308,23 @@ package final class Transaction {
         close()
         guard let store else { return }
         if let writer { writer.pages.abort() } else { store.endRead(view) }
+    }
+
+    /// Ends a read that may begin again with what it has opened. Nobody else may have it: no cursor, no value's reader.
+    func suspend() {
+        isOpen = false
+        store?.endRead(view)
+    }
+
+    /// Begins a read anew, of the newest state. If that is still the one it had, its trees are open already.
+    func resume() throws(StorageError) {
+        let version = view.transaction
+        try store?.beginRead(again: view)
+        isOpen = true
+        guard view.transaction != version else { return }
+        trees.removeAll()
+        dropCatalogue()
+        nextTree = view.root.nextTree
     }
 
     /// Lets go of everything that refers to pages; what becomes of the changes is the caller's business.

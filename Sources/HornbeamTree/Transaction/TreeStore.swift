@@ -12,6 +12,7 @@ package final class TreeStore: Sendable {
     private let durability: Durability
     /// For whoever holds the write transaction; made by the first one.
     private let memory: Mutex<WriterMemory?>
+    private let idle = IdleReads()
 
     private init(
         options: StoreOptions, reductions: [Reduction],
@@ -77,7 +78,19 @@ package final class TreeStore: Sendable {
 
     /// A frozen view of the newest committed state. Any number at once, from any thread; never blocks.
     package func beginRead() throws(StorageError) -> Transaction {
-        Transaction(store: pages, view: try pages.beginRead(), writer: nil, names: names)
+        guard let transaction = idle.take() else {
+            return Transaction(store: pages, view: try pages.beginRead(), writer: nil, names: names)
+        }
+        try transaction.resume()
+        return transaction
+    }
+
+    /// Ends a read and keeps what it has made for the next one: a read of one value takes a third of the time then.
+    /// Nobody else may have the transaction: no cursor, no reader of a value.
+    package func endRead(_ transaction: Transaction) {
+        guard pages.knowsStatesByNumber, !transaction.isWritable, transaction.isOpen else { return transaction.abort() }
+        transaction.suspend()
+        idle.give(transaction)
     }
 
     /// The one write transaction: waits its turn, or throws `.busy` if it need not wait. `.invalid` if it would wait

@@ -6,6 +6,9 @@ import HornbeamPages
 
 /// A tree as a transaction knows it.
 struct OpenTree {
+    /// Grows with each change of this tree by the transaction, and when that ends: how cursors notice. First, because
+    /// they look at it by its address.
+    var changes: UInt64 = 0
     /// What lookups go by: the number, or -1 once the tree is dropped or the transaction has ended.
     var place: Int
     let number: UInt32
@@ -25,8 +28,6 @@ struct OpenTree {
     var hasUnplacedLeaves = false
     private let leafStamp: NodeStamp
     private let branchStamp: NodeStamp
-    /// Grows with each change of this tree by the transaction, and when that ends: how cursors notice.
-    var changes: UInt64 = 0
     /// What the catalogue says.
     var stored: CatalogueRecord
 
@@ -42,6 +43,11 @@ struct OpenTree {
         isCompressed = stored.options.isCompressed
         leafStamp = NodeStamp(tree: number, reductionSize: 0)
         branchStamp = NodeStamp(tree: number, reductionSize: reductionSize)
+    }
+
+    /// Where the tree's changes are counted.
+    static func changes(of tree: OpenTreePointer) -> UnsafePointer<UInt64> {
+        UnsafeRawPointer(tree).assumingMemoryBound(to: UInt64.self)
     }
 
     /// What its nodes of that level are marked with.
@@ -67,8 +73,8 @@ struct OpenTree {
 
 typealias OpenTreePointer = UnsafeMutablePointer<OpenTree>
 
-/// A hash table of opened trees with linear probing, and the order in which they were opened; nothing is ever taken
-/// out. Numbers are dense, so they are their own hash. Its state lies in memory of its own, so that a lookup through a
+/// A hash table of opened trees with linear probing, and the order in which they were opened; none is taken out alone.
+/// Numbers are dense, so they are their own hash. Its state lies in memory of its own, so that a lookup through a
 /// class's constant needs no access check.
 struct OpenTrees: ~Copyable {
     private struct State {
@@ -89,13 +95,21 @@ struct OpenTrees: ~Copyable {
     }
 
     deinit {
+        removeAll()
+        state.pointee.slots?.deallocate()
+        state.deinitialize(count: 1)
+        state.deallocate()
+    }
+
+    /// Nobody may refer to them any more.
+    func removeAll() {
+        guard count > 0 else { return }
         forEach { (tree) in
             tree.deinitialize(count: 1)
             tree.deallocate()
         }
-        state.pointee.slots?.deallocate()
-        state.deinitialize(count: 1)
-        state.deallocate()
+        state.pointee.opened.removeAll(keepingCapacity: true)
+        state.pointee.slots?.update(repeating: nil, count: state.pointee.mask + 1)
     }
 
     @inline(__always)

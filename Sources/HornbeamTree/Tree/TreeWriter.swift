@@ -63,10 +63,10 @@ final class TreeWriter {
     let memory: WriterMemory
     let path: UnsafeMutablePointer<PathStep>
     /// Of the pages it makes. A page of this birth may be changed where it is.
-    private(set) var birth: UInt64
+    @exclusivity(unchecked) private(set) var birth: UInt64
     let pageSize: Int
     /// The tree to whose last leaf the path leads, all of it this transaction's; see `append`.
-    var edge: TreeEdge?
+    @exclusivity(unchecked) var edge: TreeEdge?
 
     init(pages: PageWriter, memory: WriterMemory) {
         self.pages = pages

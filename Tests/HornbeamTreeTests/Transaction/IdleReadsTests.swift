@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads that have ended and begin again: they see the newest state and nothing of the one before, and hold no snapshot
+// meanwhile.
+
+import Foundation
+import HornbeamPages
+import HornbeamTestSupport
+import Synchronization
+import Testing
+
+@testable import HornbeamTree
+
+@Suite("A read that begins again")
+struct IdleReadsTests {
+    private let store: TreeStore
+
+    init() throws { store = try TreeStore.open(file: try SimulatedDisk()) }
+
+    private func write(_ body: (Transaction) throws -> Void) throws {
+        let transaction = try store.beginWrite()
+        defer { transaction.abort() }
+        try body(transaction)
+        try transaction.commit()
+    }
+
+    @Test("has its trees open while the state is the same, and sees the newest one after a commit")
+    func states() throws {
+        var tree = TreeID(rawValue: 0)
+        try write { (transaction) in
+            tree = try #require(try transaction.tree("t", create: true))
+            try transaction.put(tree, [1], [1])
+            _ = try transaction.tree("gone", create: true)
+        }
+        let first = try store.beginRead()
+        let gone = try #require(try first.tree("gone"))
+        #expect(try first.value(tree, [1]) == [1])
+        #expect(try first.count(gone) == 0)
+        store.endRead(first)
+        var again = try store.beginRead()
+        #expect(again === first)
+        #expect(try again.value(tree, [1]) == [1] && again.count(gone) == 0)
+        store.endRead(again)
+        try write { (transaction) in
+            try transaction.put(tree, [1], [2])
+            #expect(try transaction.dropTree("gone"))
+            _ = try transaction.tree("new", create: true)
+        }
+        again = try store.beginRead()
+        #expect(again === first)
+        #expect(try again.value(tree, [1]) == [2])
+        #expect(throws: StorageError.self) { try again.count(gone) }
+        #expect(try again.tree("gone") == nil && again.tree("new") != nil)
+        store.endRead(again)
+    }
+
+    @Test("holds no snapshot meanwhile, and doesn't keep the store from closing")
+    func pins() throws {
+        try write { _ = try $0.tree("t", create: true) }
+        let reads = try (0..<12).map { _ in try store.beginRead() }
+        #expect(Set(reads.map { ObjectIdentifier($0) }).count == 12)
+        for read in reads { store.endRead(read) }
+        for value in UInt8(0)..<4 {
+            try write { try $0.put(try #require(try $0.tree("t")), [1], [value]) }
+        }
+        #expect(store.statistics.olderSnapshots == 0)
+        try store.close()
+        #expect(throws: StorageError.self) { try store.beginRead() }
+    }
+
+    @Test("that ends twice, or is a write, just ends")
+    func refused() throws {
+        let read = try store.beginRead()
+        store.endRead(read)
+        store.endRead(read)
+        #expect(throws: StorageError.self) { try read.tree("t") }
+        let (first, second) = (try store.beginRead(), try store.beginRead())
+        #expect(first !== second)
+        let write = try store.beginWrite()
+        _ = try write.tree("t", create: true)
+        store.endRead(write)
+        #expect(try store.beginRead().tree("t") == nil)
+    }
+
+    @Test("belongs to one thread at a time, and never sees an older state than before")
+    func threads() throws {
+        var tree = TreeID(rawValue: 0)
+        try write { (transaction) in
+            tree = try #require(try transaction.tree("t", create: true))
+            for key in UInt8(0)..<8 { try transaction.put(tree, [key], [0]) }
+        }
+        let isOver = Atomic<Bool>(false)
+        let (store, shared) = (store, tree)
+        let readers = (0..<4).map { _ in
+            Thread {
+                var newest: UInt8 = 0
+                while !isOver.load(ordering: .relaxed) {
+                    let values = try? Self.values(store, shared)
+                    #expect(values.map { Set($0).count == 1 && $0[0] >= newest } == true)
+                    newest = values?.first ?? newest
+                }
+            }
+        }
+        for reader in readers { reader.start() }
+        for value in UInt8(1)...100 {
+            try write { (transaction) in
+                for key in UInt8(0)..<8 { try transaction.put(tree, [key], [value]) }
+            }
+        }
+        isOver.store(true, ordering: .relaxed)
+        while !readers.allSatisfy(\.isFinished) { usleep(1000) }
+    }
+
+    private static func values(_ store: TreeStore, _ tree: TreeID) throws -> [UInt8] {
+        let read = try store.beginRead()
+        defer { store.endRead(read) }
+        return try (0..<8).map { try read.value(tree, [UInt8($0)])?.first ?? 255 }
+    }
+}
