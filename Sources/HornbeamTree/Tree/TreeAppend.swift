@@ -21,19 +21,31 @@ extension TreeWriter {
             try plant(tree, key, value)
             return true
         }
-        if let edge, edge.tree == tree, edge.changes &+ 1 == tree.pointee.changes {
+        if isAtEdge(tree) {
             guard editor(0).view.isBehindAll(key) else { return false }
         } else {
             let (index, found) = try descend(tree, key)
             guard !found, isRightEdge(tree, level: 0, index: index) else { return false }
             try ownPath(tree)
         }
+        try putLast(tree, key, value)
+        return true
+    }
+
+    /// Whether the path still leads to the tree's last leaf. The transaction has counted one change of the tree since.
+    @inline(__always)
+    func isAtEdge(_ tree: OpenTreePointer) -> Bool {
+        guard let edge else { return false }
+        return edge.tree == tree && edge.changes &+ 1 == tree.pointee.changes
+    }
+
+    /// Inserts behind all entries; the path leads to the last leaf, all of it this transaction's.
+    func putLast(_ tree: OpenTreePointer, _ key: Bytes, _ value: Bytes) throws(StorageError) {
         if tree.pointee.reductionSize > 0 { markStale(tree) }
         let stored = try store(tree, value, keySize: key.count)
         addToCounts(tree, 1)
         edge = TreeEdge(tree: tree, changes: tree.pointee.changes)
         try push(tree, key, stored)
-        return true
     }
 
     /// Adds an entry behind the last of the path's leaf.

@@ -9,7 +9,13 @@ extension TreeWriter {
     /// Inserts or replaces.
     func put(_ tree: OpenTreePointer, _ key: Bytes, _ value: Bytes) throws(StorageError) {
         guard !tree.pointee.root.isEmpty else { return try plant(tree, key, value) }
+        // Keys that come in order need no descent, whoever doesn't know that they do.
+        if isAtEdge(tree), editor(0).view.isBehindAll(key) { return try putLast(tree, key, value) }
         let (index, found) = try descend(tree, key)
+        if !found, isRightEdge(tree, level: 0, index: index) {
+            try ownPath(tree)
+            return try putLast(tree, key, value)
+        }
         let stored = try store(tree, value, keySize: key.count)
         try put(tree, at: index, found, key, stored)
     }
