@@ -46,12 +46,14 @@ static int repair(uintptr_t address) {
         if (base == 0 || address < base || address - base >= guard->length) continue;
         void *page = (void *)(address & ~(page_size - 1));
         int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+        int is_watched = address >= watched_start && address < watched_end;
+        // Before the zeros are there: who reads them and then asks must be told.
+        if (!is_watched) __atomic_store_n(guard->lost, 1, __ATOMIC_SEQ_CST);
         if (mmap(page, page_size, PROT_READ, flags, -1, 0) == MAP_FAILED) return 0;
-        if (address >= watched_start && address < watched_end) {
+        if (is_watched) {
             watched_faulted = 1;
             return 1;
         }
-        __atomic_store_n(guard->lost, 1, __ATOMIC_SEQ_CST);
         // A page that was verified may hold zeros now: from here on none counts as verified.
         void *bits = atomic_load_explicit(&guard->bits, memory_order_acquire);
         if (bits != NULL) {

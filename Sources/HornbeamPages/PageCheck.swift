@@ -4,14 +4,14 @@
 import Synchronization
 
 extension PageStore {
-    /// Checks a page as on its first touch, though it may have been verified before.
+    /// Checks a node page as on its first touch, though it may have been verified before.
     package func verifyWholePage(
-        _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8, sectors: UInt32? = nil
+        _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
     ) throws(StorageError) {
         let stored = PagePointer.sectors(number)
         let expected = Verification.Expectation(
             number: PagePointer.number(number), birth: birth, kind: kind, level: level,
-            sectors: sectors ?? (stored > 0 ? stored : UInt32(pageSize / FileFormat.sectorSize)),
+            sectors: stored > 0 ? stored : UInt32(pageSize / FileFormat.sectorSize),
             isCompressible: kind == .leaf && stored > 0 && stored <= CompressedPage.maximumSectors)
         try verification.withWhole(expected) { (_) throws(StorageError) in }
     }

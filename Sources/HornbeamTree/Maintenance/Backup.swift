@@ -218,8 +218,7 @@ private struct BackupCopy {
         var long = LongReference(node.view.cell(index).value)
         let sectors = LongValue.sectors(long.size)
         do throws(StorageError) {
-            let value = try LongPageReader(
-                view, number: long.page, birth: long.birth, size: long.size, copies: true)
+            let value = try LongPageReader(view, number: long.page, birth: long.birth, size: long.size)
             long.page = try target.addLong(value, birth: long.birth)
         } catch {
             throw error.inTree(source.name).withKeys("the value of \(KeyRange.words(node.view.keyBytes(index)))")
