@@ -43,21 +43,17 @@ extension PageStore {
         guard expected.byteCount <= buffer.count else {
             throw .corrupt(Corruption(page: expected.number, reason: "it is larger than any node"))
         }
-        let stored = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: expected.byteCount, alignment: FileFormat.sectorSize)
-        defer { stored.deallocate() }
-        try verification.read(expected, into: stored)
-        guard let start = stored.baseAddress,
-            PageHeader(reading: UnsafeRawPointer(start)).flags == PageLayout.compressed
-        else {
-            buffer.copyMemory(from: Bytes(stored))
-            return stored.count
+        return try verification.withStored(expected) { (stored, isCompressed) throws(StorageError) in
+            guard isCompressed else {
+                buffer.copyMemory(from: stored)
+                try verification.checkStructure(stored, expected)
+                return stored.count
+            }
+            // No raw page is larger than the largest node.
+            let size = CompressedPage.rawSize(of: stored) ?? 0
+            try verification.decode(stored, expected, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<size]))
+            return size
         }
-        // Sizes of compressed pages were checked: no raw one is larger than the largest node.
-        let size = CompressedPage.rawSize(of: Bytes(stored)) ?? 0
-        try verification.decode(
-            Bytes(stored), expected, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<size]))
-        return size
     }
 
     /// What `check` begins with: a snapshot of the newest state, the account of its space, and what is wrong with the
