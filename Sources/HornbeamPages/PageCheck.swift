@@ -61,11 +61,7 @@ extension PageStore {
     /// check and change nothing in it.
     package func beginCheck() throws(StorageError) -> (view: PageView, account: SpaceAccount, problems: [String]) {
         try checkProcess()
-        // Beside a writer in another process the space map isn't known.
-        if let follower, !follower.describes(side.header) {
-            let view = try beginRead()
-            return (view, SpaceAccount(sectors: verification.sectorCount, live: nil, own: []), [])
-        }
+        if let follower { return try beginCheck(following: follower) }
         try takeTurn()
         defer { turn.give() }
         do throws(StorageError) {
@@ -77,6 +73,22 @@ extension PageStore {
         let own = file.isDurable ? side.ownRuns : Array(side.ownRuns.prefix(1))
         let account = SpaceAccount(sectors: side.space.sectorCount, live: side.space.live, own: own)
         return (try beginRead(), account, account.problems + headerProblems() + journalProblems())
+    }
+
+    /// The space map is that of the header that the store was opened by: it says nothing of the newest state once there
+    /// is another header, nor beside a writer in another process. One may come at any moment.
+    private func beginCheck(
+        following follower: Follower
+    ) throws(StorageError) -> (view: PageView, account: SpaceAccount, problems: [String]) {
+        let view = try beginRead()
+        // Without map pages it was opened beside a writer, and has no map.
+        if !side.spaceMaps.isEmpty, follower.describes(side.header) {
+            let account = SpaceAccount(
+                sectors: side.space.sectorCount, live: side.space.live, own: side.ownRuns)
+            let problems = account.problems + headerProblems() + journalProblems()
+            if follower.describes(side.header) { return (view, account, problems) }
+        }
+        return (view, SpaceAccount(sectors: verification.sectorCount, live: nil, own: []), [])
     }
 
     private func headerProblems() -> [String] {
@@ -120,7 +132,7 @@ package struct SpaceAccount {
     init(sectors: UInt64, live: [UInt64]?, own: [SectorRun]) {
         self.sectors = sectors
         self.live = live
-        seen = [UInt64](repeating: 0, count: Int(sectors / 64))
+        seen = [UInt64](repeating: 0, count: Int((sectors + 63) / 64))
         for run in own {
             guard let problem = add(run.start, sectors: run.count) else { continue }
             problems.append("the store's own sectors from \(run.start) on: \(problem)")
