@@ -125,14 +125,3 @@ extension Verification {
         }
     }
 }
-
-extension [UInt8] {
-    /// The array's bytes to write, for the length of `body`, with typed errors.
-    fileprivate mutating func withMutableBytes<Result, Failure: Error>(
-        _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try withUnsafeMutableBufferPointer { (buffer) throws(Failure) in
-            try body(UnsafeMutableRawBufferPointer(buffer))
-        }
-    }
-}

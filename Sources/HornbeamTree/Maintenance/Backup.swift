@@ -132,7 +132,7 @@ private struct BackupCopy {
         let isCompressed = Self.isCompressed(record, level, source)
         let page =
             isCompressed
-            ? try target.addLeaf(Bytes(start: node.base, count: node.view.size))
+            ? try target.addLeaf(UnsafeMutableRawBufferPointer(start: node.base, count: node.view.size))
             : try target.addNode(UnsafeRawPointer(node.base))
         // What it takes in the file, which may be less than what it holds.
         let sectors = Int(PagePointer.sectors(record.page))
