@@ -54,9 +54,7 @@ package enum BackupProof {
         for image in cuts.images + [whole] {
             let copy = try Workload.open(try SimulatedDisk(image))
             try expect(try copy.digest() == digest, "a backup differs from what it copies")
-            var problems: [String] = []
-            let isSound = try copy.check { problems.append($0) }
-            try expect(isSound, "the backup\u{2019}s check: \(problems.joined(separator: "; "))")
+            try Workload.expectSound(copy, "the backup\u{2019}s check")
         }
         try fail(store, calls: target.calls, digest: digest, seed: seed)
     }
