@@ -79,10 +79,11 @@ private struct Compaction {
         return result
     }
 
-    /// Room that was made may be in pieces, and a long value needs one. So everything else is crowded below a limit that
-    /// does without the values that found none; they give way to behind the file's end, and then move into what that
-    /// has cleared. It writes them twice, so it is done once for each length of the file, and only if the file gets
-    /// shorter by an eighth of their size. Otherwise they are left where they are, and more is left behind the rest.
+    /// Room that was made may be in pieces, and a long value needs one. So everything else is crowded below a limit
+    /// that does without the values that found none; they give way to behind the file's end, and then move into what
+    /// that has cleared. It writes them twice, so it is done once for each length of the file, and only if the file
+    /// gets shorter by an eighth of their size. Otherwise they are left where they are, and more is left behind the
+    /// rest.
     private mutating func nextLimit(_ pass: CompactionPass) throws(StorageError) -> CompactionLimit {
         if isClearing {
             isClearing = false

@@ -108,8 +108,8 @@ struct SalvageWriter {
 
     // MARK: The journal
 
-    /// Makes the changes of one commit again, all but those that no store can take: the record is as it was written, but
-    /// what it tells needn't be of this engine's making.
+    /// Makes the changes of one commit again, all but those that no store can take: the record is as it was written,
+    /// but what it tells needn't be of this engine's making.
     mutating func replay(_ payload: Bytes) throws(StorageError) {
         var reader = RedoReader(payload)
         do throws(StorageError) {
