@@ -287,7 +287,6 @@ package final class PageWriter {
 
     /// Publishes without a journal record: for recovery, whose records are in the journal already.
     func commitReplayed() throws(StorageError) {
-        releaseUnused()
         do throws(StorageError) {
             try view.checkIsWhole()
             try store.publishReplayed(self)
