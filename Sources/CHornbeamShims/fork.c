@@ -20,9 +20,14 @@ struct piece {
 
 static atomic_uint generation;
 static struct piece first;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t process_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+void hbs_process_lock(void) { pthread_mutex_lock(&process_mutex); }
+
+void hbs_process_unlock(void) { pthread_mutex_unlock(&process_mutex); }
 
 static void in_child(void) {
+    hbs_process_unlock();
     atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
     for (struct piece *piece = &first; piece != NULL; piece = atomic_load(&piece->next)) {
         for (int index = 0; index < capacity; index++) {
@@ -32,7 +37,10 @@ static void in_child(void) {
     }
 }
 
-static void prepare(void) { pthread_atfork(NULL, NULL, in_child); }
+// When the library is loaded, and not by the first who needs it: a fork could come in the middle of that.
+__attribute__((constructor)) static void prepare(void) {
+    pthread_atfork(hbs_process_lock, hbs_process_unlock, in_child);
+}
 
 uint32_t hbs_fork_generation(void) {
     return atomic_load_explicit(&generation, memory_order_relaxed);
@@ -49,7 +57,6 @@ static struct piece *next_of(struct piece *piece) {
 }
 
 int hbs_fork_close(int descriptor) {
-    pthread_once(&once, prepare);
     for (struct piece *piece = &first; piece != NULL; piece = next_of(piece)) {
         for (int index = 0; index < capacity; index++) {
             int empty = 0;

@@ -27,10 +27,9 @@ struct guard {
 };
 
 static struct guard guards[capacity];
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct sigaction former;
-static int is_installed;
+// Of installing the handler, once: 1, or -1 if it could not be done. Changes under the process's lock, as the guards do.
+static int installed;
 static uintptr_t page_size;
 
 // Touched by this thread before any fault, so the handler never makes it.
@@ -46,12 +45,14 @@ static int repair(uintptr_t address) {
         if (base == 0 || address < base || address - base >= guard->length) continue;
         void *page = (void *)(address & ~(page_size - 1));
         int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+        int is_watched = address >= watched_start && address < watched_end;
+        // Before the zeros are there: who reads them and then asks must be told.
+        if (!is_watched) __atomic_store_n(guard->lost, 1, __ATOMIC_SEQ_CST);
         if (mmap(page, page_size, PROT_READ, flags, -1, 0) == MAP_FAILED) return 0;
-        if (address >= watched_start && address < watched_end) {
+        if (is_watched) {
             watched_faulted = 1;
             return 1;
         }
-        __atomic_store_n(guard->lost, 1, __ATOMIC_SEQ_CST);
         // A page that was verified may hold zeros now: from here on none counts as verified.
         void *bits = atomic_load_explicit(&guard->bits, memory_order_acquire);
         if (bits != NULL) {
@@ -92,15 +93,14 @@ static void install(void) {
     action.sa_sigaction = on_fault;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
-    is_installed = sigaction(SIGBUS, &action, &former) == 0;
+    installed = sigaction(SIGBUS, &action, &former) == 0 ? 1 : -1;
 }
 
 int hbs_guard_add(void *base, size_t length, uint32_t *lost) {
-    pthread_once(&once, install);
-    if (!is_installed) return -1;
-    pthread_mutex_lock(&mutex);
+    hbs_process_lock();
+    if (installed == 0) install();
     int found = -1;
-    for (int index = 0; index < capacity && found < 0; index++) {
+    for (int index = 0; index < capacity && found < 0 && installed > 0; index++) {
         struct guard *guard = &guards[index];
         if (atomic_load_explicit(&guard->base, memory_order_relaxed) != 0) continue;
         found = index;
@@ -109,7 +109,7 @@ int hbs_guard_add(void *base, size_t length, uint32_t *lost) {
         atomic_store_explicit(&guard->bits, NULL, memory_order_relaxed);
         atomic_store_explicit(&guard->base, (uintptr_t)base, memory_order_release);
     }
-    pthread_mutex_unlock(&mutex);
+    hbs_process_unlock();
     return found;
 }
 

@@ -53,4 +53,13 @@ extension [UInt8] {
     ) throws(Failure) -> Result {
         try withUnsafeBufferPointer { (buffer) throws(Failure) in try body(UnsafeRawBufferPointer(buffer)) }
     }
+
+    /// The same, to write.
+    mutating func withMutableBytes<Result, Failure: Error>(
+        _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try withUnsafeMutableBufferPointer { (buffer) throws(Failure) in
+            try body(UnsafeMutableRawBufferPointer(buffer))
+        }
+    }
 }

@@ -54,4 +54,26 @@ struct SectorRun: Equatable, Hashable, Sendable {
     var end: UInt64 { start + UInt64(count) }
     var byteOffset: UInt64 { start << FileFormat.sectorShift }
     var byteCount: Int { Int(count) * FileFormat.sectorSize }
+
+    /// Hands out the runs of bits that are set in a word, which stands for 64 sectors from `first` on; ascending.
+    static func forEach(in bits: UInt64, from first: UInt64, _ body: (SectorRun) -> Void) {
+        var rest = bits
+        while rest != 0 {
+            let low = rest.trailingZeroBitCount
+            let count = (~(rest >> UInt64(low))).trailingZeroBitCount
+            body(SectorRun(start: first + UInt64(low), count: UInt32(count)))
+            rest &= ~SpaceMap.mask(low: low, count: count)
+        }
+    }
+}
+
+extension [SectorRun] {
+    /// Adds a run at the end, or to the last one if it begins where that ends.
+    mutating func join(_ run: SectorRun) {
+        if let last, last.end == run.start, last.count <= UInt32.max - run.count {
+            self[count - 1].count += run.count
+        } else {
+            append(run)
+        }
+    }
 }

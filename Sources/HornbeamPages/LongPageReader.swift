@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading parts of a long value: the page's header and checksums once, then each block when it is first wanted. What a
-// part costs goes by the part, not by the value.
+// part costs goes by the part, not by the value. Reads by calls, never where the file is mapped: what is handed out is
+// what was verified, and a sector that can't be read is an error of this value alone.
 
 /// Belongs to one view, and lives no longer than the page it reads.
 package final class LongPageReader {
@@ -8,37 +9,28 @@ package final class LongPageReader {
     package let size: UInt64
     private let number: UInt64
     private let view: PageView
-    /// The page, if it lies in memory or in the mapping.
+    /// The page, if it is the open transaction's own and lies in memory.
     private let page: Bytes?
     /// Of the blocks.
     private var checksums: [UInt64] = []
     private var isVerified: [Bool] = []
-    /// One block of a file that isn't mapped, and which it is.
+    /// One block, and which it is.
     private var block: [UInt8] = []
     private var loaded: Int?
 
-    /// The value of the page that a reference names. `copies`: every block is copied from the file before it is
-    /// verified, so that what it is used for is what was verified whatever happens to the file; else it may lie in the
-    /// mapping.
-    package init(
-        _ view: PageView, number: UInt64, birth: UInt64, size: UInt64, copies: Bool = false
-    ) throws(StorageError) {
+    /// The value of the page that a reference names.
+    package init(_ view: PageView, number: UInt64, birth: UInt64, size: UInt64) throws(StorageError) {
         self.view = view
         self.number = number
         self.size = size
         let expected = Verification.Expectation(
             number: number, birth: birth, kind: .longValue, level: 0, sectors: LongPage.sectors(size))
-        let verification = view.store.verification
         if let own = view.ownPage(expected) {
             page = own
-            isVerified = [Bool](repeating: true, count: LongPage.blocks(size))
             return
         }
-        if !copies, let mapping = verification.mapping {
-            page = try verification.unread(expected, in: mapping)
-        } else {
-            page = nil
-        }
+        page = nil
+        let verification = view.store.verification
         let head = try readHead(expected)
         isVerified = [Bool](repeating: false, count: LongPage.blocks(size))
         checksums = try head.withBytes { (head) throws(StorageError) in
@@ -53,17 +45,18 @@ package final class LongPageReader {
     }
 
     private func read(_ count: Int, at offset: Int) throws(StorageError) -> [UInt8] {
-        let place = number << FileFormat.sectorShift + UInt64(offset)
         var bytes = [UInt8](repeating: 0, count: count)
-        try bytes.withMutableBytes { (buffer) throws(StorageError) in
-            try view.store.verification.readByCall(into: buffer, at: place)
-        }
+        try bytes.withMutableBytes { (buffer) throws(StorageError) in try fill(buffer, from: offset) }
         return bytes
+    }
+
+    private func fill(_ buffer: UnsafeMutableRawBufferPointer, from offset: Int) throws(StorageError) {
+        try view.store.verification.readByCall(into: buffer, at: number << FileFormat.sectorShift + UInt64(offset))
     }
 
     /// Copies the value's bytes from `offset` on to `target`, as many as it takes and there are; how many that is.
     package func read(at offset: UInt64, into target: UnsafeMutableRawBufferPointer) throws(StorageError) -> Int {
-        guard offset < size, let start = target.baseAddress else { return 0 }
+        guard offset < size else { return 0 }
         let count = Int(min(UInt64(target.count), size - offset))
         var done = 0
         while done < count {
@@ -71,15 +64,21 @@ package final class LongPageReader {
             let index = place / LongPage.blockSize
             let inBlock = place % LongPage.blockSize
             let piece = min(LongPage.blockSize - inBlock, count - done)
-            try withBlock(index) { (block) in
-                if let source = block.baseAddress {
-                    (start + done).copyMemory(from: source + inBlock, byteCount: piece)
+            let part = UnsafeMutableRawBufferPointer(rebasing: target[done..<done + piece])
+            if page == nil, loaded != index, isVerified[index] {
+                try fill(part, from: first(index) + inBlock)
+            } else {
+                try withBlock(index) { (block) in
+                    part.copyMemory(from: Bytes(rebasing: block[inBlock..<inBlock + piece]))
                 }
             }
             done += piece
         }
         return count
     }
+
+    /// Where a block begins in the page.
+    private func first(_ index: Int) -> Int { LongPage.dataOffset(size) + index * LongPage.blockSize }
 
     /// Hands out all of the value's bytes in their order, at most a block at a time.
     package func forEachBlock(_ body: (Bytes) throws(StorageError) -> Void) throws(StorageError) {
@@ -88,34 +87,17 @@ package final class LongPageReader {
 
     /// A block's bytes, verified.
     private func withBlock(_ index: Int, _ body: (Bytes) throws(StorageError) -> Void) throws(StorageError) {
-        let first = LongPage.dataOffset(size) + index * LongPage.blockSize
+        let first = first(index)
         let count = min(LongPage.blockSize, Int(size) - index * LongPage.blockSize)
-        if let page {
-            let bytes = Bytes(rebasing: page[first..<first + count])
-            if !isVerified[index] { try verifyMapped(bytes, index) }
-            isVerified[index] = true
-            return try body(bytes)
-        }
+        if let page { return try body(Bytes(rebasing: page[first..<first + count])) }
         if loaded != index {
             loaded = nil
             block = try read(count, at: first)
             try block.withBytes { (bytes) throws(StorageError) in try verify(bytes, index) }
             loaded = index
+            isVerified[index] = true
         }
         try block.withBytes { (bytes) throws(StorageError) in try body(bytes) }
-    }
-
-    /// A block that can't be read is an error of this value alone, as long as nobody has trusted it.
-    private func verifyMapped(_ bytes: Bytes, _ index: Int) throws(StorageError) {
-        let mapping = view.store.verification.mapping
-        mapping?.watch(bytes)
-        do throws(StorageError) {
-            try verify(bytes, index)
-        } catch {
-            try mapping?.endWatch(bytes)
-            throw error
-        }
-        try mapping?.endWatch(bytes)
     }
 
     private func verify(_ bytes: Bytes, _ index: Int) throws(StorageError) {
@@ -126,14 +108,6 @@ package final class LongPageReader {
 }
 
 extension Verification {
-    /// A long value's page in the mapping, of which nothing was looked at but that it lies in the file.
-    fileprivate func unread(
-        _ expected: Expectation, in mapping: Mapping
-    ) throws(StorageError) -> Bytes {
-        try checkIsInFile(expected)
-        return mapping.bytes(at: expected.byteOffset, count: expected.byteCount)
-    }
-
     /// Checks all of a long value's page that lies before the value.
     fileprivate func checkHead(
         _ head: Bytes, size: UInt64, _ expected: Expectation, newestBirth: UInt64
@@ -148,17 +122,6 @@ extension Verification {
         try Self.checkIdentity(PageHeader(reading: start), expected)
         guard LongPage.statedSize(head) == size else {
             throw Self.corrupt(expected, "the long value has another size than its entry says")
-        }
-    }
-}
-
-extension [UInt8] {
-    /// The array's bytes to write, for the length of `body`, with typed errors.
-    fileprivate mutating func withMutableBytes<Result, Failure: Error>(
-        _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try withUnsafeMutableBufferPointer { (buffer) throws(Failure) in
-            try body(UnsafeMutableRawBufferPointer(buffer))
         }
     }
 }

@@ -112,7 +112,8 @@ package final class LongPageWriter {
 
     /// Gives the value up. Without effect once it is finished or given up.
     package func cancel() {
-        guard pages.isOpen, let run = pages.openLongPages.remove(number) else { return }
+        // In a forked child the place is the parent's, as in `PageWriter.abort`.
+        guard pages.isOpen, pages.store.isHere, let run = pages.openLongPages.remove(number) else { return }
         pages.side.release(run)
     }
 }

@@ -4,14 +4,14 @@
 import Synchronization
 
 extension PageStore {
-    /// Checks a page as on its first touch, though it may have been verified before.
+    /// Checks a node page as on its first touch, though it may have been verified before.
     package func verifyWholePage(
-        _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8, sectors: UInt32? = nil
+        _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
     ) throws(StorageError) {
         let stored = PagePointer.sectors(number)
         let expected = Verification.Expectation(
             number: PagePointer.number(number), birth: birth, kind: kind, level: level,
-            sectors: sectors ?? (stored > 0 ? stored : UInt32(pageSize / FileFormat.sectorSize)),
+            sectors: stored > 0 ? stored : UInt32(pageSize / FileFormat.sectorSize),
             isCompressible: kind == .leaf && stored > 0 && stored <= CompressedPage.maximumSectors)
         try verification.withWhole(expected) { (_) throws(StorageError) in }
     }
@@ -43,21 +43,17 @@ extension PageStore {
         guard expected.byteCount <= buffer.count else {
             throw .corrupt(Corruption(page: expected.number, reason: "it is larger than any node"))
         }
-        let stored = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: expected.byteCount, alignment: FileFormat.sectorSize)
-        defer { stored.deallocate() }
-        try verification.read(expected, into: stored)
-        guard let start = stored.baseAddress,
-            PageHeader(reading: UnsafeRawPointer(start)).flags == PageLayout.compressed
-        else {
-            buffer.copyMemory(from: Bytes(stored))
-            return stored.count
+        return try verification.withStored(expected) { (stored, isCompressed) throws(StorageError) in
+            guard isCompressed else {
+                buffer.copyMemory(from: stored)
+                try verification.checkStructure(stored, expected)
+                return stored.count
+            }
+            // No raw page is larger than the largest node.
+            let size = CompressedPage.rawSize(of: stored) ?? 0
+            try verification.decode(stored, expected, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<size]))
+            return size
         }
-        // Sizes of compressed pages were checked: no raw one is larger than the largest node.
-        let size = CompressedPage.rawSize(of: Bytes(stored)) ?? 0
-        try verification.decode(
-            Bytes(stored), expected, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<size]))
-        return size
     }
 
     /// What `check` begins with: a snapshot of the newest state, the account of its space, and what is wrong with the
@@ -65,11 +61,7 @@ extension PageStore {
     /// check and change nothing in it.
     package func beginCheck() throws(StorageError) -> (view: PageView, account: SpaceAccount, problems: [String]) {
         try checkProcess()
-        // Beside a writer in another process the space map isn't known.
-        if let follower, !follower.describes(side.header) {
-            let view = try beginRead()
-            return (view, SpaceAccount(sectors: verification.sectorCount, live: nil, own: []), [])
-        }
+        if let follower { return try beginCheck(following: follower) }
         try takeTurn()
         defer { turn.give() }
         do throws(StorageError) {
@@ -81,6 +73,22 @@ extension PageStore {
         let own = file.isDurable ? side.ownRuns : Array(side.ownRuns.prefix(1))
         let account = SpaceAccount(sectors: side.space.sectorCount, live: side.space.live, own: own)
         return (try beginRead(), account, account.problems + headerProblems() + journalProblems())
+    }
+
+    /// The space map is that of the header that the store was opened by: it says nothing of the newest state once there
+    /// is another header, nor beside a writer in another process. One may come at any moment.
+    private func beginCheck(
+        following follower: Follower
+    ) throws(StorageError) -> (view: PageView, account: SpaceAccount, problems: [String]) {
+        let view = try beginRead()
+        // Without map pages it was opened beside a writer, and has no map.
+        if !side.spaceMaps.isEmpty, follower.describes(side.header) {
+            let account = SpaceAccount(
+                sectors: side.space.sectorCount, live: side.space.live, own: side.ownRuns)
+            let problems = account.problems + headerProblems() + journalProblems()
+            if follower.describes(side.header) { return (view, account, problems) }
+        }
+        return (view, SpaceAccount(sectors: verification.sectorCount, live: nil, own: []), [])
     }
 
     private func headerProblems() -> [String] {
@@ -124,7 +132,7 @@ package struct SpaceAccount {
     init(sectors: UInt64, live: [UInt64]?, own: [SectorRun]) {
         self.sectors = sectors
         self.live = live
-        seen = [UInt64](repeating: 0, count: Int(sectors / 64))
+        seen = [UInt64](repeating: 0, count: Int((sectors + 63) / 64))
         for run in own {
             guard let problem = add(run.start, sectors: run.count) else { continue }
             problems.append("the store's own sectors from \(run.start) on: \(problem)")

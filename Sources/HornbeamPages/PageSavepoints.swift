@@ -20,9 +20,6 @@ struct PageSavepoint {
 }
 
 extension PageWriter {
-    /// Savepoints that can be gone back to.
-    package var savepointCount: Int { savepoints.count }
-
     /// Makes a savepoint, inside of the last one. From here on all older pages are copied before they change. Leaves
     /// without a place must have got theirs.
     package func addSavepoint() throws(StorageError) {

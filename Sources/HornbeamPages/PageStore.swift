@@ -173,7 +173,7 @@ package final class PageStore: @unchecked Sendable {
     /// The largest redo that a commit may carry; a larger transaction passes nil. 0 in memory: no redo is needed.
     package var maximumRedoSize: Int {
         let capacity = Int(newest.withLock { $0.statistics.journalCapacityBytes })
-        return Swift.max(0, capacity / 2 - JournalRecord.headerSize)
+        return Swift.max(0, JournalRecord.maximumPayload(ringBytes: capacity))
     }
 
     // MARK: Closing

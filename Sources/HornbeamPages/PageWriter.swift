@@ -280,22 +280,13 @@ package final class PageWriter {
     /// Where its own pages lie.
     var bornRuns: [SectorRun] {
         var runs: [SectorRun] = []
-        for frame in side.frames.inFileOrder() { Self.append(frame.run, to: &runs) }
-        side.frames.forEachSpilled { Self.append($0, to: &runs) }
+        for frame in side.frames.inFileOrder() { runs.join(frame.run) }
+        side.frames.forEachSpilled { runs.join($0) }
         return runs
-    }
-
-    private static func append(_ run: SectorRun, to runs: inout [SectorRun]) {
-        if let last = runs.last, last.end == run.start, last.count <= UInt32.max - run.count {
-            runs[runs.count - 1].count += run.count
-        } else {
-            runs.append(run)
-        }
     }
 
     /// Publishes without a journal record: for recovery, whose records are in the journal already.
     func commitReplayed() throws(StorageError) {
-        releaseUnused()
         do throws(StorageError) {
             try view.checkIsWhole()
             try store.publishReplayed(self)

@@ -57,20 +57,16 @@ package final class StoreBuilder {
         return run.start
     }
 
-    /// Adds a leaf of a compressed tree, given raw; its pointer.
-    package func addLeaf(_ page: Bytes) throws(StorageError) -> UInt64 {
-        let target = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: page.count, alignment: FileFormat.sectorSize)
-        defer { target.deallocate() }
-        let compressed = CompressedPage.make(page, into: target)
-        if compressed == nil { target.copyMemory(from: page) }
-        let sectors = compressed ?? UInt32(page.count / FileFormat.sectorSize)
-        let run = SectorRun(start: try takePlace(Int(sectors)), count: sectors)
-        let stored = UnsafeMutableRawBufferPointer(rebasing: target[..<run.byteCount])
-        PageHeader.seal(stored, number: run.start)
-        space.take(run)
-        try file.write(Bytes(stored), at: run.byteOffset)
-        return PagePointer.make(run.start, sectors: sectors)
+    /// Adds a leaf of a compressed tree, given raw, and may change its checksum; its pointer.
+    package func addLeaf(_ page: UnsafeMutableRawBufferPointer) throws(StorageError) -> UInt64 {
+        try CompressedPage.withStored(page) { (stored) throws(StorageError) in
+            let sectors = UInt32(stored.count / FileFormat.sectorSize)
+            let run = SectorRun(start: try takePlace(Int(sectors)), count: sectors)
+            PageHeader.seal(stored, number: run.start)
+            space.take(run)
+            try file.write(Bytes(stored), at: run.byteOffset)
+            return PagePointer.make(run.start, sectors: sectors)
+        }
     }
 
     /// Adds the value as a page with this birth, block by block, each verified before it gets the checksum of its new

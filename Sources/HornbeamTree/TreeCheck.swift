@@ -175,13 +175,11 @@ struct TreeCheck {
         longValues += 1
         let long = LongReference(cell.value)
         let sectors = LongValue.sectors(long.size)
-        let mark = view.heldMark
-        defer { view.letGo(to: mark) }
         let keys = KeyRange(low: key(), high: key() + [0])
         guard take(long.page, sectors, keys) else { return }
         do throws(StorageError) {
-            try pages.verifyWholePage(long.page, birth: long.birth, kind: .longValue, level: 0, sectors: sectors)
-            _ = try LongValue.read(long, in: view)
+            let value = try LongPageReader(view, number: long.page, birth: long.birth, size: long.size)
+            try value.forEachBlock { (_) throws(StorageError) in }
         } catch {
             problem(error, keys)
         }

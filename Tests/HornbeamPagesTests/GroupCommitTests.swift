@@ -209,6 +209,38 @@ struct GroupCommitTests {
         }
     }
 
+    @Test("that failed leave their numbers to nobody")
+    func numbers() throws {
+        let (disk, store) = try store()
+        let pending = try [enter(1, store), enter(2, store)]
+        disk.plan = SimulatedDisk.Plan(call: disk.calls + 1, fault: .error(EIO), operations: [.writeThrough])
+        for commit in pending { #expect(throws: StorageError.self) { try store.complete(commit) } }
+        disk.plan = nil
+        let writer = try store.beginWrite()
+        #expect(writer.birth > pending[1].state.transaction)
+        writer.abort()
+    }
+
+    @Test("that failed may have cost a block of a long value: the next checkpoint says so")
+    func lostBlock() throws {
+        let (disk, store) = try store()
+        try Toy.commit(ToyChange(cell: 1, value: 1, longSectors: 40), to: store)
+        let view = try store.beginRead()
+        let long = try #require(try Toy.read(view).pages.first { $0.sectors == 40 })
+        store.endRead(view)
+        disk.plan = SimulatedDisk.Plan(call: disk.calls + 1, fault: .error(EIO), operations: [.writeThrough])
+        #expect(throws: StorageError.self) { try Toy.commit(ToyChange(cell: 8, value: 8), to: store) }
+        disk.plan = nil
+        // The system has dropped it, and reads what lay there before.
+        try [UInt8](repeating: 0, count: 4096).withBytes { try disk.write($0, at: (long.page + 30) * 4096) }
+        #expect {
+            try store.checkpoint()
+        } throws: { error in
+            guard case StorageError.failed(cause: .corrupt(let what)) = error else { return false }
+            return what.page == long.page
+        }
+    }
+
     @Test("of eight threads need far fewer write-throughs than there are commits")
     func threads() throws {
         let slow = try SlowFile()

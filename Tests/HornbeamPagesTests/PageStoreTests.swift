@@ -2,9 +2,10 @@
 // Transactions over pages without faults: what readers see, what space comes back.
 
 import Glibc
-import HornbeamPages
 import HornbeamTestSupport
 import Testing
+
+@testable import HornbeamPages
 
 @Suite("A page store")
 struct PageStoreTests {
@@ -225,5 +226,63 @@ struct PageStoreTests {
             try await group.waitForAll()
         }
         try Toy.expectSound(store)
+    }
+
+    @Test("refuses a page that is newer than the snapshot, on its first touch", arguments: [PageAccess.mapped, .read])
+    func newerPage(access: PageAccess) throws {
+        var options = StoreOptions()
+        options.access = access
+        let store = try Toy.open(try SimulatedDisk(), options)
+        try Toy.commit(ToyChange(cell: 1, value: 5), to: store)
+        let old = try store.beginRead()
+        try Toy.commit(ToyChange(cell: 2, value: 6), to: store)
+        let new = try store.beginRead()
+        let root = new.root
+        let sectors = UInt32(store.pageSize / FileFormat.sectorSize)
+        store.verification.clear(SectorRun(start: root.page, count: sectors))
+        #expect {
+            _ = try old.page(root.page, birth: root.birth, kind: .branch, level: 1)
+        } throws: { error in
+            guard case StorageError.corrupt(let what) = error else { return false }
+            return what.reason.contains("after its snapshot")
+        }
+        _ = try new.page(root.page, birth: root.birth, kind: .branch, level: 1)
+        store.endRead(old)
+        store.endRead(new)
+    }
+
+    /// The ends of a transaction that made a node page and freed it again.
+    enum End: CaseIterable { case commit, large, abort, recovery }
+
+    @Test(
+        "gives back the place of a node page that was made and freed, however the transaction ends",
+        arguments: End.allCases)
+    func unusedPlaces(end: End) throws {
+        let disk = try SimulatedDisk()
+        let store = try Toy.open(disk)
+        let writer = try store.beginWrite()
+        let change = ToyChange(cell: 1, value: 5)
+        try Self.applyWasting(change, writer)
+        switch end {
+        case .abort: writer.abort()
+        case .large: try writer.commit(redo: nil, durability: .full)
+        case .commit, .recovery: try change.redo.withBytes { try writer.commit(redo: $0, durability: .full) }
+        }
+        try Toy.expectSound(store)
+        let again = try PageStore.open(
+            file: try SimulatedDisk(image: disk.killedImage()), options: StoreOptions(), structure: Toy.structure,
+            replay: { (redo, writer) throws(StorageError) in
+                let change = try ToyChange(redo: redo)
+                if end == .recovery { try Self.applyWasting(change, writer) } else { try Toy.apply(change, writer) }
+            })
+        try Toy.expectSound(again)
+        #expect(try Toy.cells(of: again)[1].value == (end == .abort ? 0 : 5))
+    }
+
+    private static func applyWasting(_ change: ToyChange, _ writer: PageWriter) throws(StorageError) {
+        try Toy.apply(change, writer)
+        for page in try [writer.allocate(kind: .leaf, level: 0), writer.allocate(kind: .leaf, level: 0)] {
+            try writer.free(page.number, birth: writer.birth, sectors: nil)
+        }
     }
 }

@@ -7,12 +7,34 @@ import HornbeamPages
 import HornbeamTestSupport
 import HornbeamTree
 
-enum BackupProof {
+package enum BackupProof {
     private final class Cuts: @unchecked Sendable {
         // Sendable: used in the one thread that makes the backup.
         var images: [DiskImage] = []
         var random: SeededGenerator
         init(seed: UInt64) { random = SeededGenerator(seed: seed) }
+    }
+
+    /// Of a store whose content is larger than its file.
+    package static func ofCompressedStore(seed: UInt64) throws {
+        var model = ModelStore()
+        let disk = try SimulatedDisk()
+        let store = try Workload.open(disk, Workload.options(seed: seed))
+        let write = try store.beginWrite()
+        defer { write.abort() }
+        guard let tree = try write.tree("text", create: true, options: TreeOptions(isCompressed: true)) else { return }
+        var entries: [ModelStore.Key: [UInt8]] = [:]
+        var random = SeededGenerator(seed: seed)
+        for number in 0..<6000 {
+            let key = withUnsafeBytes(of: UInt32(number).bigEndian) { Array($0) }
+            let value = random.bytes(8) + [UInt8](repeating: UInt8(number & 0xFF), count: 900 + random.below(200))
+            try write.append(tree, key, value)
+            entries[key] = value
+        }
+        model.trees["text"] = entries
+        try write.commit()
+        try expect(store.statistics.fileBytes < 6000 * 900, "it doesn\u{2019}t compress")
+        try run(store, digest: model.digest, seed: seed)
     }
 
     /// Makes a backup of a store whose content has the digest.
@@ -32,9 +54,7 @@ enum BackupProof {
         for image in cuts.images + [whole] {
             let copy = try Workload.open(try SimulatedDisk(image))
             try expect(try copy.digest() == digest, "a backup differs from what it copies")
-            var problems: [String] = []
-            let isSound = try copy.check { problems.append($0) }
-            try expect(isSound, "the backup\u{2019}s check: \(problems.joined(separator: "; "))")
+            try Workload.expectSound(copy, "the backup\u{2019}s check")
         }
         try fail(store, calls: target.calls, digest: digest, seed: seed)
     }

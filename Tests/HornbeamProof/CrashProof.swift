@@ -39,16 +39,13 @@ package final class CrashProof: @unchecked Sendable {
 
     /// Lives until `wanted` states were verified.
     package func run(states wanted: Int, progress: (CrashProof) -> Void = { _ in }) throws {
-        while total < wanted {
-            lives += 1
-            do {
+        try Workload.lives(
+            of: seed, after: lives, while: { total < wanted }, place: { workload.place },
+            live: { life in
+                lives = life
                 try live(until: wanted)
-            } catch {
-                throw ProofFailure(
-                    "seed \(seed), life \(lives), step \(workload.steps) (\(workload.lastStep)): \(error)")
-            }
-            progress(self)
-        }
+                progress(self)
+            })
     }
 
     private func live(until wanted: Int) throws {
@@ -109,8 +106,8 @@ package final class CrashProof: @unchecked Sendable {
         let store = try Workload.open(disk, options)
         disk.whenCalled = nil
         cuts = collected.images
-        let found = try stateIndex(store, allowed)
-        try expectSound(store)
+        let found = try workload.state(of: store, in: allowed)
+        try Workload.expectSound(store)
         for cut in cuts { try verify(cut, found...found, depth: depth + 1) }
         if let image, random.oneIn(30) {
             try SalvageProof.run(image, digest: workload.digests[found])
@@ -134,21 +131,6 @@ package final class CrashProof: @unchecked Sendable {
         }
     }
 
-    /// Which commit's state the store is in.
-    private func stateIndex(_ store: TreeStore, _ allowed: ClosedRange<Int>) throws -> Int {
-        let digest = try store.digest()
-        if let index = allowed.first(where: { workload.digests[$0] == digest }) { return index }
-        let other = workload.digests.firstIndex(of: digest).map { "it is that of commit \($0)" } ?? "it is that of none"
-        throw ProofFailure("the content should be that of commit \(allowed), \(other)")
-    }
-
-    private func expectSound(_ store: TreeStore) throws {
-        var problems: [String] = []
-        let isSound = try store.check { problems.append($0) }
-        try expect(isSound && problems.isEmpty, "check: \(problems.joined(separator: "; "))")
-        try Workload.expectReduced(store)
-    }
-
     /// The recovered store is of use: it commits, loses power, and is what it was.
     private func expectLife(_ disk: SimulatedDisk, _ store: TreeStore) throws {
         for round in 0..<3 {
@@ -166,7 +148,7 @@ package final class CrashProof: @unchecked Sendable {
         let image = disk.image(after: PowerLoss(seed: random.next()))
         let again = try Workload.open(try SimulatedDisk(image), options)
         try expect(try again.digest() == digest, "commits after a recovery were lost")
-        try expectSound(again)
+        try Workload.expectSound(again)
     }
 
     /// A sector beside one that was being written is destroyed: right, or an error that says so. What no store can tell
@@ -176,9 +158,8 @@ package final class CrashProof: @unchecked Sendable {
         states[0] += 1
         do {
             let store = try Workload.open(try SimulatedDisk(image), options)
-            let digest = try store.digest()
-            let isKnown = workload.digests[max(0, workload.durable - 1)...].contains(digest)
-            try expect(isKnown, "a lost neighbour gave a wrong answer in silence")
+            let allowed = max(0, workload.durable - 1)...workload.committed
+            _ = try workload.state(of: store, in: allowed, "a lost neighbour gave a wrong answer in silence: ")
         } catch is StorageError {
             refusals += 1
         }
@@ -192,7 +173,7 @@ package final class CrashProof: @unchecked Sendable {
         let next = try SimulatedDisk(image?.flattened())
         let store = try Workload.open(next, options)
         let least = isKilled ? max(workload.written, workload.durable) : workload.durable
-        try workload.resume(at: try stateIndex(store, least...workload.committed), store)
+        try workload.resume(at: try workload.state(of: store, in: least...workload.committed), store)
         return (next, store)
     }
 }

@@ -40,20 +40,17 @@ package final class FaultProof {
 
     /// Lives until `wanted` faults struck.
     package func run(faults wanted: Int, progress: (FaultProof) -> Void = { _ in }) throws {
-        while total < wanted {
-            lives += 1
-            do {
+        try Workload.lives(
+            of: seed, after: lives, while: { total < wanted }, place: { "\(workload.place), \(fault)" },
+            live: { life in
+                lives = life
                 try live(until: wanted)
-            } catch {
-                let fault = armed.map { "\($0.fault) at call \($0.call) of \(disk.calls)\($0.isLasting ? " on" : "")" }
-                throw ProofFailure(
-                    """
-                    seed \(seed), life \(lives), step \(workload.steps) (\(workload.lastStep)), \
-                    \(fault ?? "no fault"): \(error)
-                    """)
-            }
-            progress(self)
-        }
+                progress(self)
+            })
+    }
+
+    private var fault: String {
+        armed.map { "\($0.fault) at call \($0.call) of \(disk.calls)\($0.isLasting ? " on" : "")" } ?? "no fault"
     }
 
     private func live(until wanted: Int) throws {
@@ -111,7 +108,7 @@ package final class FaultProof {
         } else if struck.contains(.sync) {
             try expect(false, "a failed sync, and the store goes on")
         } else {
-            try expectSound(store)
+            try Workload.expectSound(store)
         }
         if random.oneIn(4) { try verifyImages() }
         armed = nil
@@ -135,12 +132,6 @@ package final class FaultProof {
 
     // MARK: Afterwards
 
-    private func expectSound(_ store: TreeStore) throws {
-        var problems: [String] = []
-        let isSound = try store.check { problems.append($0) }
-        try expect(isSound && problems.isEmpty, "check: \(problems.joined(separator: "; "))")
-    }
-
     /// What a power failure or a kill would leave right now.
     private func verifyImages() throws {
         let newest = workload.committed
@@ -150,10 +141,8 @@ package final class FaultProof {
         ]
         for (image, least) in images {
             let again = try Workload.open(try SimulatedDisk(image), options)
-            let digest = try again.digest()
-            try expect(
-                workload.digests[least...newest].contains(digest), "after a crash: not the state of commit \(least)…")
-            try expectSound(again)
+            _ = try workload.state(of: again, in: least...newest, "after a crash: ")
+            try Workload.expectSound(again)
         }
     }
 
@@ -178,12 +167,9 @@ package final class FaultProof {
         }
         disk.plan = nil
         guard let store else { return }
-        let digest = try store.digest()
-        guard let found = (least...workload.committed).first(where: { workload.digests[$0] == digest }) else {
-            throw ProofFailure("after reopening: not the state of commit \(least)…\(workload.committed)")
-        }
+        let found = try workload.state(of: store, in: least...workload.committed, "after reopening: ")
         try workload.resume(at: found, store)
-        try expectSound(store)
+        try Workload.expectSound(store)
     }
 
     /// Closing may fail; what was committed is there.
@@ -197,10 +183,12 @@ package final class FaultProof {
         if !disk.struck.isEmpty { isClosed = false }
         let again = try Workload.open(try SimulatedDisk(disk.imageAfterKill()), options)
         let least = max(workload.durable, workload.written)
-        let found = try again.digest()
-        let isRight = isClosed ? found == digest : workload.digests[least...].contains(found)
-        try expect(isRight, "after closing\(isClosed ? "" : " failed"): another state")
-        try expectSound(again)
+        if isClosed {
+            try expect(try again.digest() == digest, "after closing: another state")
+        } else {
+            _ = try workload.state(of: again, in: least...workload.committed, "after closing failed: ")
+        }
+        try Workload.expectSound(again)
         armed = nil
     }
 }

@@ -70,16 +70,13 @@ package final class ReaderProof: @unchecked Sendable {
 
     /// Lives until `wanted` snapshots were compared.
     package func run(snapshots wanted: Int, progress: (ReaderProof) -> Void = { _ in }) throws {
-        while snapshots + heldAgain < wanted {
-            lives += 1
-            do {
+        try Workload.lives(
+            of: seed, after: lives, while: { snapshots + heldAgain < wanted }, place: { workload.place },
+            live: { life in
+                lives = life
                 try live(until: wanted)
-            } catch {
-                throw ProofFailure(
-                    "seed \(seed), life \(lives), step \(workload.steps) (\(workload.lastStep)): \(error)")
-            }
-            progress(self)
-        }
+                progress(self)
+            })
     }
 
     private func live(until wanted: Int) throws {
@@ -127,17 +124,11 @@ package final class ReaderProof: @unchecked Sendable {
         try workload.finish()
         if let store {
             for _ in 0..<2 { try workload.putDurably(store) }
-            try expectSound(store)
+            try Workload.expectSound(store)
             try store.close()
         }
         unwatch()
         (store, writer) = (nil, nil)
-    }
-
-    private func expectSound(_ store: TreeStore) throws {
-        var problems: [String] = []
-        let isSound = try store.check { problems.append($0) }
-        try expect(isSound && problems.isEmpty, "check: \(problems.joined(separator: "; "))")
     }
 
     // MARK: Watching
@@ -217,9 +208,8 @@ package final class ReaderProof: @unchecked Sendable {
     private func expectDurable(_ index: Int) throws {
         let image = disk.image(after: PowerLoss(seed: random.next(), hasGarbage: true))
         let recovered = try Workload.open(try SimulatedDisk(image), options)
-        let digest = try recovered.digest()
-        let isThere = workload.digests[index...].contains(digest)
-        try expect(isThere, "a reader in another process saw commit \(index), which a power failure undid")
+        let when = "a reader in another process saw commit \(index), which a power failure undid: "
+        _ = try workload.state(of: recovered, in: index...workload.committed, when)
     }
 
     // MARK: Deaths
@@ -256,17 +246,14 @@ package final class ReaderProof: @unchecked Sendable {
         let opened = try Workload.open(process, options)
         if let failure { throw failure }
         store = opened
-        let digest = try opened.digest()
         let least = max(workload.written, workload.durable)
-        guard let found = (least...workload.committed).first(where: { workload.digests[$0] == digest }) else {
-            throw ProofFailure("the next writer does not find commit \(least)…\(workload.committed)")
-        }
+        let found = try workload.state(of: opened, in: least...workload.committed, "the next writer: ")
         try workload.resume(at: found, opened)
         durableAtDeath = nil
         for reader in readers {
             try expect(reader.newest <= found, "a reader saw commit \(reader.newest), the next writer finds \(found)")
         }
-        try expectSound(opened)
+        try Workload.expectSound(opened)
     }
 
     private func newReader() throws -> Reader { try Reader(disk, shared, options) }

@@ -50,9 +50,7 @@ enum SalvageProof {
         let file = try DamagedFile(file: try SimulatedDisk(image))
         let report = try Salvage.run(file, to: target) { () throws(StorageError) in try target.giveName() }
         let store = try Workload.open(try SimulatedDisk(target.imageAfterKill()))
-        var problems: [String] = []
-        let isSound = try store.check { problems.append($0) }
-        try expect(isSound, "check of what was salvaged: \(problems.joined(separator: "; "))")
+        try Workload.expectSound(store, "check of what was salvaged")
         return (report, store)
     }
 }

@@ -109,8 +109,7 @@ static void set_entry(struct model *model, uint32_t tree, uint32_t index, uint32
 // Whether a result is what it should be, or an error that a fault explains.
 static bool is_fine(struct life *life, int result, int expected, const char *what) {
     if (result == expected) return true;
-    bool is_error = result == HB_IO || result == HB_FULL || result == HB_FAILED || result == HB_BUSY ||
-                    result == HB_UNSUPPORTED;
+    bool is_error = result == HB_IO || result == HB_FULL || result == HB_FAILED || result == HB_BUSY;
     life->has_failed = true;
     if (!(life->fails_are_fine && is_error) || life->never_fails || (life->goes_on && result == HB_FAILED)) {
         say_problem("%s gave %d, not %d", what, result, expected);
@@ -122,8 +121,6 @@ static bool is_fine(struct life *life, int result, int expected, const char *wha
 static bool open_tree(struct life *life, hb_txn *txn, uint32_t tree, struct model *model, hb_tree *number) {
     uint32_t flags = HB_TREE_CREATE | (tree == 2 ? HB_TREE_LZ4 : 0);
     int result = hb_tree_open(txn, tree_names[tree], flags, number);
-    // A library without compression.
-    if (result == HB_UNSUPPORTED) result = hb_tree_open(txn, tree_names[tree], HB_TREE_CREATE, number);
     if (!is_fine(life, result, HB_OK, "hb_tree_open")) return false;
     if (!model->exists[tree]) model->digest += tree_digest(tree_names[tree]);
     model->exists[tree] = true;
@@ -321,9 +318,7 @@ static void look_after(struct life *life) {
     }
     if (chance(life, life->shape->compactions)) {
         int result = hb_compact(life->store);
-        if (result != HB_UNSUPPORTED && is_fine(life, result, HB_OK, "hb_compact")) {
-            note_mark(MARK_DURABLE, life->commits, 0, 0);
-        }
+        if (is_fine(life, result, HB_OK, "hb_compact")) note_mark(MARK_DURABLE, life->commits, 0, 0);
     }
     if (chance(life, life->shape->backups)) {
         note_mark(MARK_COPYING, life->commits, 0, 0);

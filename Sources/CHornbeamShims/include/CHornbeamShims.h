@@ -79,6 +79,11 @@ void hbs_survive_file_limit(void);
 /// How many forks lie between the process in which this library was loaded and this one.
 uint32_t hbs_fork_generation(void);
 
+/// Guards what all stores of a process share. Held across a fork, so that it is free in the child and what it guards is
+/// whole there. Never taken by one who has it.
+void hbs_process_lock(void);
+void hbs_process_unlock(void);
+
 /// A descriptor that a forked child must close at once, because locks hang from it. Returns 0, or -1 if there is no
 /// memory to take note of it.
 int hbs_fork_close(int descriptor);

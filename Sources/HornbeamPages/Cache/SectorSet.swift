@@ -49,14 +49,7 @@ struct SectorSet {
     func forEachRun(_ body: (SectorRun) -> Void) {
         for (chunk, words) in chunks.sorted(by: { $0.key < $1.key }) {
             for (word, bits) in words.enumerated() {
-                var rest = bits
-                let first = chunk << Self.chunkShift + UInt64(word) << 6
-                while rest != 0 {
-                    let low = rest.trailingZeroBitCount
-                    let length = (~(rest >> UInt64(low))).trailingZeroBitCount
-                    body(SectorRun(start: first + UInt64(low), count: UInt32(length)))
-                    rest &= ~SpaceMap.mask(low: low, count: length)
-                }
+                SectorRun.forEach(in: bits, from: chunk << Self.chunkShift + UInt64(word) << 6, body)
             }
         }
     }

@@ -23,6 +23,8 @@ final class Verification: Sendable {
     private let structure: PageStore.StructureCheck
     /// Where no page of a tree can be.
     let foreign = ForeignSectors()
+    /// Taken while a page in the mapping is verified, by its number.
+    private let turns = (0..<64).map { (_) in Turn() }
     /// Sectors of the file, for range checks. Shrinks only where no snapshot has pages.
     private let fileSectors = Atomic<UInt64>(0)
 
@@ -137,21 +139,44 @@ final class Verification: Sendable {
         try checkIsInFile(expected)
         let page = mapping.bytes(at: expected.byteOffset, count: expected.byteCount)
         guard let start = page.baseAddress else { throw Self.corrupt(expected, "it is empty") }
-        if isVerified(expected) {
+        if !isVerified(expected) {
+            try checkBirth(expected, newestBirth)
+            try checkIsTrees(expected)
+            try verify(page, start, expected, in: mapping)
+        }
+        do throws(StorageError) {
+            try Self.checkIdentity(PageHeader(reading: start), expected)
+        } catch {
+            // It may have been lost at this very look.
+            try mapping.checkIsWhole()
+            throw error
+        }
+        return page
+    }
+
+    private final class Turn: Sendable {
+        let mutex = Mutex(())
+    }
+
+    /// Checks everything, unless another thread does so first, and takes note. One thread at a time: what is watched is
+    /// trusted by nobody, or the zeros in place of a sector that can't be read would be told to the watcher alone.
+    private func verify(
+        _ page: Bytes, _ start: UnsafeRawPointer, _ expected: Expectation, in mapping: Mapping
+    ) throws(StorageError) {
+        let turn = turns[Int(truncatingIfNeeded: (expected.number &* 0x9E37_79B9_7F4A_7C15) >> 58)]
+        try turn.mutex.withLock { (_) throws(StorageError) in
+            if isVerified(expected) { return }
+            mapping.watch(page)
             do throws(StorageError) {
-                try Self.checkIdentity(PageHeader(reading: start), expected)
+                try checkContent(page, start, expected)
             } catch {
-                // It may have been lost at this very look.
-                try mapping.checkIsWhole()
+                // That the page can't be read comes before what its zeros look like.
+                try mapping.endWatch(page)
                 throw error
             }
-            return page
+            try mapping.endWatch(page)
+            mark(expected)
         }
-        try checkBirth(expected, newestBirth)
-        try checkIsTrees(expected)
-        try checkWhole(page, start, expected)
-        mark(expected)
-        return page
     }
 
     /// Checks that the page can be there at all: to be asked before memory is taken for it.
@@ -164,22 +189,23 @@ final class Verification: Sendable {
     /// Reads the page into `buffer`, which has its size, and checks the rest.
     func read(_ expected: Expectation, into buffer: UnsafeMutableRawBufferPointer) throws(StorageError) {
         try file.read(into: buffer, at: expected.byteOffset)
-        if let start = buffer.baseAddress { try checkWhole(Bytes(buffer), UnsafeRawPointer(start), expected) }
+        if let start = buffer.baseAddress { try checkContent(Bytes(buffer), UnsafeRawPointer(start), expected) }
     }
 
-    /// Checksum, identity and structure, whether or not the page was verified before. The bytes, in the mapping or read
-    /// for the purpose, live as long as `body`.
+    /// Checksum, identity and structure, whether or not the page was verified before. The bytes live as long as `body`;
+    /// they are read by a call: others may trust the page where it is mapped, and a sector that can't be read is an
+    /// error of this page alone.
     func withWhole<Result>(
         _ expected: Expectation, _ body: (Bytes) throws(StorageError) -> Result
     ) throws(StorageError) -> Result {
         try checkIsInFile(expected)
-        let reader = FileReader(file, mapping: mapping)
-        let page = try reader.bytes(at: expected.byteOffset, count: expected.byteCount)
-        guard let start = page.baseAddress else { throw Self.corrupt(expected, "it is empty") }
-        try checkWhole(page, start, expected)
-        let result = try body(page)
-        withExtendedLifetime(reader) {}
-        return result
+        let buffer = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: expected.byteCount, alignment: FileFormat.sectorSize)
+        defer { buffer.deallocate() }
+        try readByCall(into: buffer, at: expected.byteOffset)
+        guard let start = buffer.baseAddress else { throw Self.corrupt(expected, "it is empty") }
+        try checkContent(Bytes(buffer), UnsafeRawPointer(start), expected)
+        return try body(Bytes(buffer))
     }
 
     /// The structure's fault of a node page that the writer is about to publish, or nil.
@@ -206,20 +232,6 @@ final class Verification: Sendable {
         }
     }
 
-    private func checkWhole(
-        _ page: Bytes, _ start: UnsafeRawPointer, _ expected: Expectation
-    ) throws(StorageError) {
-        mapping?.watch(page)
-        do throws(StorageError) {
-            try checkContent(page, start, expected)
-        } catch {
-            // That the page can't be read comes before what its zeros look like.
-            try mapping?.endWatch(page)
-            throw error
-        }
-        try mapping?.endWatch(page)
-    }
-
     private func checkContent(
         _ page: Bytes, _ start: UnsafeRawPointer, _ expected: Expectation
     ) throws(StorageError) {
@@ -229,12 +241,16 @@ final class Verification: Sendable {
             return
         }
         switch expected.kind {
-        case .leaf, .branch:
-            if let problem = structure(page, expected.kind) { throw Self.corrupt(expected, problem) }
+        case .leaf, .branch: try checkStructure(page, expected)
         case .longValue:
             if let problem = LongPage.problem(page, number: expected.number) { throw Self.corrupt(expected, problem) }
         case .spaceMap, .spaceDirectory: break
         }
+    }
+
+    /// The inside of a raw node page.
+    func checkStructure(_ page: Bytes, _ expected: Expectation) throws(StorageError) {
+        if let problem = structure(page, expected.kind) { throw Self.corrupt(expected, problem) }
     }
 
     /// Checksum and identity: all that can be said of a page as it is stored.

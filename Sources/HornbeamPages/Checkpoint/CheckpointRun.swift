@@ -151,10 +151,7 @@ extension CheckpointRun {
 
     /// Whether slot 0 may have the header.
     private func isThere(_ header: HeaderSlot, _ file: any StoreFile) -> Bool {
-        withUnsafeTemporaryAllocation(byteCount: FileFormat.sectorSize, alignment: 8) { sector in
-            do throws(StorageError) { try file.read(into: sector, at: 0) } catch { return true }
-            return header.encoded().withBytes { Bytes(sector).order($0) == 0 }
-        }
+        header.encoded().withBytes { file.has($0, at: 0) } ?? true
     }
 }
 
@@ -179,15 +176,8 @@ extension CheckpointRun {
     private func rewritePages(_ file: any StoreFile) throws(StorageError) {
         var runs: [SectorRun] = []
         forEachNewWord(file) { first, words in
-            for (index, word) in words.enumerated() where word != 0 {
-                for bit in 0..<64 where word >> UInt64(bit) & 1 == 1 {
-                    let sector = first + UInt64(index * 64 + bit)
-                    if let last = runs.last, last.end == sector {
-                        runs[runs.count - 1].count += 1
-                    } else {
-                        runs.append(SectorRun(start: sector, count: 1))
-                    }
-                }
+            for (index, word) in words.enumerated() {
+                SectorRun.forEach(in: word, from: first + UInt64(index) << 6) { runs.join($0) }
             }
         }
         let own = Dictionary(plan.taken.map { ($0.start, $0.count) }) { first, _ in first }
@@ -227,13 +217,9 @@ extension CheckpointRun {
     private static func read(
         _ bytes: inout [UInt8], _ number: UInt64, _ file: any StoreFile
     ) throws(StorageError) {
-        var failure: StorageError?
-        bytes.withUnsafeMutableBytes { buffer in
-            do throws(StorageError) { try file.read(into: buffer, at: number << FileFormat.sectorShift) } catch {
-                failure = error
-            }
+        try bytes.withMutableBytes { (buffer) throws(StorageError) in
+            try file.read(into: buffer, at: number << FileFormat.sectorShift)
         }
-        if let failure { throw failure }
     }
 
     /// Of each changed map page the sectors that this checkpoint reaches and the former one did not. The former map

@@ -55,12 +55,11 @@ extension PageStore {
     /// good slot be lost later, the other must not lead there.
     private func renewStaleSlots() throws(StorageError) {
         let header = side.header.encoded()
-        let reader = fileReader
         try header.withBytes { (bytes) throws(StorageError) in
             for slot in 0..<FileFormat.headerSlotCount {
                 let offset = slot << FileFormat.sectorShift
                 // One that can't be read is no better than one that says something else.
-                if !reader.has(bytes, at: offset) { try file.writeThrough(bytes, at: offset) }
+                if file.has(bytes, at: offset) != true { try file.writeThrough(bytes, at: offset) }
             }
         }
     }

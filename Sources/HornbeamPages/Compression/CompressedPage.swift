@@ -63,6 +63,19 @@ enum CompressedPage {
         return UInt32(sectors)
     }
 
+    /// Hands out the page as a compressed tree stores it, but for the checksum: compressed, or itself if that saves no
+    /// sector.
+    static func withStored<Result>(
+        _ page: UnsafeMutableRawBufferPointer,
+        _ body: (UnsafeMutableRawBufferPointer) throws(StorageError) -> Result
+    ) throws(StorageError) -> Result {
+        let target = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: page.count, alignment: FileFormat.sectorSize)
+        defer { target.deallocate() }
+        guard let sectors = make(Bytes(page), into: target) else { return try body(page) }
+        return try body(UnsafeMutableRawBufferPointer(rebasing: target[..<(Int(sectors) * FileFormat.sectorSize)]))
+    }
+
     /// The size of the raw page that a stored one says it holds; nil if it can't.
     static func rawSize(of stored: Bytes) -> Int? {
         guard let start = stored.baseAddress, stored.count >= FileFormat.sectorSize else { return nil }

@@ -50,15 +50,13 @@ extension PageWriter {
             throw .corrupt(Corruption(page: PagePointer.number(pointer), reason: "there is no such leaf in memory"))
         }
         UnsafeMutableRawBufferPointer(rebasing: leaf[unused]).initializeMemory(as: UInt8.self, repeating: 0)
-        let target = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: leaf.count, alignment: FileFormat.sectorSize)
-        defer { target.deallocate() }
-        let compressed = CompressedPage.make(Bytes(leaf), into: target)
-        let sectors = compressed ?? UInt32(leaf.count / FileFormat.sectorSize)
-        let run = SectorRun(start: try takeRun(sectors), count: sectors)
-        let frame = newFrame(run).buffer
-        frame.copyMemory(from: Bytes(rebasing: Bytes(compressed == nil ? leaf : target)[..<run.byteCount]))
+        let run = try CompressedPage.withStored(leaf) { (stored) throws(StorageError) in
+            let sectors = UInt32(stored.count / FileFormat.sectorSize)
+            let run = SectorRun(start: try takeRun(sectors), count: sectors)
+            newFrame(run).buffer.copyMemory(from: Bytes(stored))
+            return run
+        }
         side.unplaced.free(pointer)
-        return PagePointer.make(run.start, sectors: sectors)
+        return PagePointer.make(run.start, sectors: run.count)
     }
 }

@@ -21,11 +21,6 @@ final class FileReader {
         HeaderSlot.read(try bytes(at: slot << FileFormat.sectorShift, count: FileFormat.sectorSize))
     }
 
-    /// Whether these bytes are there. False if they can't be read.
-    func has(_ content: Bytes, at offset: UInt64) -> Bool {
-        (try? bytes(at: offset, count: content.count).order(content)) == 0
-    }
-
     /// Whole sectors that lie in the file. The bytes live until the next call, and no longer than the reader.
     func bytes(at offset: UInt64, count: Int) throws(StorageError) -> Bytes {
         if let mapping { return mapping.bytes(at: offset, count: count) }
@@ -36,5 +31,15 @@ final class FileReader {
         let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
         try file.read(into: piece, at: offset)
         return Bytes(piece)
+    }
+}
+
+extension StoreFile {
+    /// Whether these bytes are there, read by a call; nil if they can't be read.
+    func has(_ content: Bytes, at offset: UInt64) -> Bool? {
+        withUnsafeTemporaryAllocation(byteCount: content.count, alignment: 8) { buffer in
+            do throws(StorageError) { try read(into: buffer, at: offset) } catch { return nil }
+            return Bytes(buffer).order(content) == 0
+        }
     }
 }

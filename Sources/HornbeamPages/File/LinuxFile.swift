@@ -166,9 +166,14 @@ extension LinuxFile {
             let name = path + ".\(UInt64.random(in: 0...UInt64.max)).new"
             let flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC
             let descriptor = try call("create", path) { Int(Glibc.open(name, flags, 0o644)) }
-            return try adopt(
-                path: path, descriptor: Int32(descriptor), pendingName: .temporary(name), options: options, locks: locks
-            )
+            do throws(StorageError) {
+                return try adopt(
+                    path: path, descriptor: Int32(descriptor), pendingName: .temporary(name), options: options,
+                    locks: locks)
+            } catch {
+                unlink(name)
+                throw error
+            }
         }
     }
 

@@ -24,12 +24,19 @@ final class OpenFile: Sendable {
     private let isGivenBack = Atomic<Bool>(false)
 
     /// Each file with the fork generation in which it was opened: what the parent of this process has open isn't ours.
-    private static let files = Mutex<[FileIdentity: UInt32]>([:])
+    /// Guarded by the process's lock, which a forked child finds free.
+    private static nonisolated(unsafe) var files: [FileIdentity: UInt32] = [:]
+
+    private static func withFiles<Result>(_ body: (inout [FileIdentity: UInt32]) -> Result) -> Result {
+        hbs_process_lock()
+        defer { hbs_process_unlock() }
+        return body(&files)
+    }
 
     /// Nil if a store of this process has the file open.
     init?(_ identity: FileIdentity) {
         let generation = hbs_fork_generation()
-        let isFree = Self.files.withLock { files in
+        let isFree = Self.withFiles { files in
             guard files[identity] != generation else { return false }
             files[identity] = generation
             return true
@@ -43,9 +50,8 @@ final class OpenFile: Sendable {
 
     /// Without effect the second time.
     func giveBack() {
-        // In a forked child another thread may have held the lock when it was forked.
         guard generation == hbs_fork_generation(), !isGivenBack.exchange(true, ordering: .relaxed) else { return }
-        Self.files.withLock { files in
+        Self.withFiles { files in
             if files[identity] == generation { files[identity] = nil }
         }
     }

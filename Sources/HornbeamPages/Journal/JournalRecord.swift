@@ -31,6 +31,8 @@ struct JournalRecord: Equatable {
 
     private static let zeros = [UInt8](repeating: 0, count: FileFormat.sectorSize)
 
+    /// The largest payload of a record in a ring of this size: a record may take half of it.
+    static func maximumPayload(ringBytes: Int) -> Int { ringBytes / 2 - headerSize }
     static func sectors(payload: Int) -> UInt64 { UInt64(FileFormat.sectors(bytes: headerSize + payload)) }
     var sectors: UInt64 { Self.sectors(payload: payloadSize) }
 

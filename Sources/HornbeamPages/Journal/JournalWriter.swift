@@ -67,7 +67,7 @@ struct JournalWriter {
     var usedSectors: UInt64 { end.position - start }
 
     /// The largest payload that one record may have: half of the ring.
-    var maximumPayload: Int { ring.byteCount / 2 - JournalRecord.headerSize }
+    var maximumPayload: Int { JournalRecord.maximumPayload(ringBytes: ring.byteCount) }
 
     func fits(payload: Int) -> Bool {
         payload <= maximumPayload && JournalRecord.sectors(payload: payload) <= ring.count - usedSectors
@@ -184,9 +184,6 @@ extension JournalBatch {
         guard let record = bytes.baseAddress else { return true }
         let size = JournalRecord.headerSize + Int(truncatingIfNeeded: record.u64(8))
         let compared = Swift.min(size, FileFormat.sectorSize)
-        return withUnsafeTemporaryAllocation(byteCount: FileFormat.sectorSize, alignment: 8) { sector in
-            do throws(StorageError) { try file.read(into: sector, at: offset) } catch { return true }
-            return Bytes(rebasing: sector[..<compared]).order(Bytes(rebasing: bytes[..<compared])) == 0
-        }
+        return file.has(Bytes(rebasing: bytes[..<compared]), at: offset) ?? true
     }
 }

@@ -66,7 +66,6 @@ package final class DamagedFile {
 
     deinit { file.close() }
 
-    package var hasHeader: Bool { header != nil }
     /// The checkpoint's root, if there is a header.
     package var root: RootRecord? { header?.root }
     /// The newest transaction that a page can be of.

@@ -176,19 +176,8 @@ extension SpaceMap {
     /// All free sectors, in order.
     func freeRuns() -> [SectorRun] {
         var runs: [SectorRun] = []
-        for word in live.indices where freeBits(word) != 0 {
-            var free = freeBits(word)
-            while free != 0 {
-                let low = free.trailingZeroBitCount
-                let count = (~(free >> UInt64(low))).trailingZeroBitCount
-                let start = UInt64(word << 6 + low)
-                if let last = runs.last, last.end == start {
-                    runs[runs.count - 1].count += UInt32(count)
-                } else {
-                    runs.append(SectorRun(start: start, count: UInt32(count)))
-                }
-                free &= ~SpaceMap.mask(low: low, count: count)
-            }
+        for word in live.indices {
+            SectorRun.forEach(in: freeBits(word), from: UInt64(word) << 6) { runs.join($0) }
         }
         return runs
     }

@@ -27,8 +27,8 @@ final class Follower: Sendable {
         var identity = SharedRoot.Identity(life: 0, sequence: 0)
         var life: UInt64 = 0
         var state = PublishedState(transaction: 0, root: RootRecord())
-        /// The state is the header's: nobody writes.
-        var isCheckpoint = false
+        /// The header whose state it is, if nobody writes.
+        var header: HeaderSlot?
         var fileBytes: UInt64 = 0
         var usedBytes: UInt64 = 0
         /// Open snapshots by transaction; each transaction is pinned once.
@@ -88,9 +88,19 @@ final class Follower: Sendable {
         }
     }
 
-    /// Whether the newest state is the checkpoint's of this header, with no writer since.
+    /// Whether the newest state, as of the last snapshot that began, is this header's, and no writer has come since.
+    /// The transaction alone would not tell, nor would the shared root: a compaction ends with checkpoints of the same
+    /// state, which is told once.
     func describes(_ header: HeaderSlot) -> Bool {
-        held.withLock { $0.isCheckpoint && $0.state.transaction == header.transaction }
+        held.withLock { held in
+            guard held.header == header else { return false }
+            do throws(StorageError) {
+                guard try isCurrent(held) else { return false }
+                return try PageStore.readHeader(file) == header
+            } catch {
+                return false
+            }
+        }
     }
 
     /// The figures that the newest state came with.
@@ -161,7 +171,7 @@ final class Follower: Sendable {
         verification.noteFileSize(sectors: sectors)
         held.identity = root.identity
         held.life = found.life
-        held.isCheckpoint = found.header != nil
+        held.header = found.header
         held.state = PublishedState(transaction: root.transaction, root: root.root)
         held.fileBytes = sectors << FileFormat.sectorShift
         held.usedBytes = root.usedSectors << FileFormat.sectorShift

@@ -21,8 +21,6 @@ struct RetiredPages {
         var sectors: UInt64 = 0
     }
 
-    var sectorCount: Int { buckets.values.reduce(0) { $0 + Int($1.sectors) } }
-
     /// Sectors of the pages that no pin newer than this one holds.
     func sectors(heldBy number: UInt64) -> UInt64 { buckets[number]?.sectors ?? 0 }
 

@@ -9,7 +9,7 @@ package import HornbeamPages
 /// How far a backup is. Bytes of the source's pages.
 package struct BackupProgress: Sendable {
     package var copiedBytes: UInt64 = 0
-    /// An estimate: what was in use when the copy began.
+    /// An estimate, never less than what is copied: what was in use when the copy began.
     package var totalBytes: UInt64 = 0
 
     package init() {}
@@ -69,7 +69,9 @@ private struct BackupCopy {
         self.view = view
         self.target = target
         self.buffers = buffers
-        figures.totalBytes = pages.statistics.usedBytes
+        let figures = pages.statistics
+        // Beside another process what is in use may not be known.
+        self.figures.totalBytes = figures.usedBytes > 0 ? figures.usedBytes : figures.fileBytes
     }
 
     /// Bytes of the buffers that a copy needs.
@@ -98,7 +100,8 @@ private struct BackupCopy {
         _ root: TreeRoot, _ source: Source, _ report: Report
     ) throws(StorageError) -> UInt64 {
         guard root.isPlausible(transaction: view.transaction) else {
-            throw .corrupt(Corruption(page: root.page, tree: source.name, reason: "an impossible root"))
+            let number = PagePointer.number(root.page)
+            throw .corrupt(Corruption(page: number, tree: source.name, reason: "an impossible root"))
         }
         guard !root.isEmpty else { return 0 }
         let record = ChildRecord(page: root.page, birth: root.birth, count: root.count)
@@ -126,11 +129,14 @@ private struct BackupCopy {
                 try copyLong(index, of: node, source, report)
             }
         }
+        let isCompressed = Self.isCompressed(record, level, source)
         let page =
-            Self.isCompressed(record, level, source)
-            ? try target.addLeaf(Bytes(start: node.base, count: node.view.size))
+            isCompressed
+            ? try target.addLeaf(UnsafeMutableRawBufferPointer(start: node.base, count: node.view.size))
             : try target.addNode(UnsafeRawPointer(node.base))
-        try note(node.view.size, report)
+        // What it takes in the file, which may be less than what it holds.
+        let sectors = Int(PagePointer.sectors(record.page))
+        try note(isCompressed ? sectors * FileFormat.sectorSize : node.view.size, report)
         return page
     }
 
@@ -138,18 +144,24 @@ private struct BackupCopy {
     private func read(
         _ record: ChildRecord, _ level: Int, _ source: Source
     ) throws(StorageError) -> NodeEditor {
+        let number = PagePointer.number(record.page)
+        // Without this a hostile file could have few pages referred to so often that the copy never ends.
+        guard figures.copiedBytes <= pages.statistics.fileBytes else {
+            throw .corrupt(
+                Corruption(
+                    page: number, reason: "the trees have more pages than the file has room for: some of them twice"))
+        }
         let node =
             Self.isCompressed(record, level, source)
             ? try readLeaf(record) : try readNode(record, level, isCatalogue: source.isCatalogue)
         guard node.view.stamp == (level == 0 ? source.leafStamp : source.branchStamp) else {
             throw .corrupt(
-                Corruption(page: record.page, reason: "it is marked as a node of tree number \(node.view.stamp.tree)"))
+                Corruption(page: number, reason: "it is marked as a node of tree number \(node.view.stamp.tree)"))
         }
-        // Without this a hostile file could have few pages referred to so often that the copy never ends.
         let count = level == 0 ? UInt64(node.view.count) : node.view.childEntries
-        guard count == record.count, figures.copiedBytes <= pages.statistics.fileBytes else {
+        guard count == record.count else {
             throw .corrupt(
-                Corruption(page: record.page, reason: "\(count) entries below it, its parent says \(record.count)"))
+                Corruption(page: number, reason: "\(count) entries below it, its parent says \(record.count)"))
         }
         return node
     }
@@ -206,8 +218,7 @@ private struct BackupCopy {
         var long = LongReference(node.view.cell(index).value)
         let sectors = LongValue.sectors(long.size)
         do throws(StorageError) {
-            let value = try LongPageReader(
-                view, number: long.page, birth: long.birth, size: long.size, copies: true)
+            let value = try LongPageReader(view, number: long.page, birth: long.birth, size: long.size)
             long.page = try target.addLong(value, birth: long.birth)
         } catch {
             throw error.inTree(source.name).withKeys("the value of \(KeyRange.words(node.view.keyBytes(index)))")
@@ -218,6 +229,7 @@ private struct BackupCopy {
 
     private mutating func note(_ bytes: Int, _ report: Report) throws(StorageError) {
         figures.copiedBytes += UInt64(bytes)
+        figures.totalBytes = max(figures.totalBytes, figures.copiedBytes)
         guard figures.copiedBytes - reportedBytes >= Self.reportBytes else { return }
         reportedBytes = figures.copiedBytes
         guard report(figures) else {

@@ -118,6 +118,28 @@ struct CheckpointPlanTests {
         try Toy.expectSound(store)
     }
 
+    @Test(
+        "finds its places: transactions leave those of two, recovery those of one, whatever else is free",
+        arguments: [8192, 16_384])
+    func reserves(pageSize: Int) throws {
+        let (store, _, _) = try fragmentedStore(pageSize: pageSize, nodes: 12)
+        let space = store.side.space
+        #expect(space.freeNodes >= 12 && space.freeSectors > 12 * space.pageSectors + 50)
+        // A map page, a directory, and one for either that grows.
+        for (reserve, left) in [(SpaceReserve.transaction, 6), (.recovery, 3), (.checkpoint, 0)] {
+            while (try? store.side.takeNode(keeping: reserve)) != nil {}
+            #expect(store.side.space.freeNodes == left, "\(reserve)")
+        }
+    }
+
+    @Test("leaves every sector between its places to short runs", arguments: [8192, 16_384])
+    func everySector(pageSize: Int) throws {
+        let (store, _, _) = try fragmentedStore(pageSize: pageSize, nodes: 12)
+        while (try? store.side.takeRun(1, keeping: .transaction)) != nil {}
+        let space = store.side.space
+        #expect(space.freeNodes == 6 && space.freeSectors == 6 * space.pageSectors)
+    }
+
     @Test("leaves free places of node pages to them while a short run fits between")
     func sparing() {
         var space = SpaceMap(pageSize: 16_384)

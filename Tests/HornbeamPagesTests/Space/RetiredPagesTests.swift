@@ -40,7 +40,8 @@ struct RetiredPagesTests {
             }
             #expect(Set(freed) == Set(free.map(\.page.run)), "seed \(seed)")
             waiting.removeAll { entry in freed.contains(entry.page.run) }
-            #expect(retired.sectorCount == waiting.count)
+            let held = Set(pins).reduce(0) { $0 + retired.sectors(heldBy: $1) }
+            #expect(held == UInt64(waiting.count))
         }
     }
 }

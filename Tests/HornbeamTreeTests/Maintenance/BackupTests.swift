@@ -4,6 +4,7 @@
 import Foundation
 import Glibc
 import HornbeamTestSupport
+import Synchronization
 import Testing
 
 @testable import HornbeamPages
@@ -162,5 +163,140 @@ struct BackupTests {
             }
             #expect(call > 6)
         }
+    }
+
+    // A backup counted the bytes of compressed leaves as its trees see them, and took more of these than the file has
+    // for a file that leads it in circles: the better a store compressed, the surer it could not be backed up.
+    @Test("of a store that holds more than its file has bytes is whole, and its progress ends at the total")
+    func compressed() throws {
+        let store = try TreeStore.open(file: try SimulatedDisk(), options: SparseStore.options)
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t", create: true, options: TreeOptions(isCompressed: true)))
+        let count = 8_000
+        for number in 0..<count { try write.append(tree, Self.key(number), Self.text(number)) }
+        try write.commit()
+        try store.checkpoint()
+        #expect(store.statistics.fileBytes < UInt64(count * 1_000 / 2))
+        let target = try SimulatedDisk()
+        var last = BackupProgress()
+        var isWithin = true
+        let isWhole = try store.backup(to: builder(target)) { progress in
+            isWithin = isWithin && progress.copiedBytes <= progress.totalBytes
+            last = progress
+            return true
+        }
+        #expect(isWhole && isWithin)
+        #expect(last.copiedBytes > 0 && last.copiedBytes <= store.statistics.usedBytes)
+        let copy = try TreeStore.open(file: target)
+        let read = try copy.beginRead()
+        let copied = try #require(try read.tree("t"))
+        var cursor = try read.cursor(copied)
+        var found = 0
+        while try cursor.next() {
+            #expect(Array(cursor.value) == Self.text(found))
+            found += 1
+        }
+        #expect(found == count)
+        read.abort()
+        #expect(try copy.check { Issue.record("\($0)") })
+    }
+
+    private static func key(_ number: Int) -> [UInt8] { withUnsafeBytes(of: UInt32(number).bigEndian) { Array($0) } }
+    private static func text(_ number: Int) -> [UInt8] { key(number) + [UInt8](repeating: 7, count: 1_000) }
+
+    // The bound on what a backup copies told of a wrong number of entries, which there was not.
+    @Test("ends where a hostile file leads it to the same pages again and again, and says so")
+    func circles() throws {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: SparseStore.options)
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t0", create: true))
+        for number in 0..<600 { try write.put(tree, Self.key(number), [UInt8](repeating: 1, count: 900)) }
+        for number in 1..<40 { _ = try write.tree("t\(number)", create: true) }
+        try write.commit()
+        try store.close()
+        var image = try #require(disk.killedImage())
+        let root = try DamagedFile(file: try SimulatedDisk(image: image)).root?.page
+        let leaf = Int(try #require(root)) * 4096
+        image[leaf..<leaf + 4096].withUnsafeMutableBytes { bytes in
+            guard let base = bytes.baseAddress else { return }
+            // Every tree has the first one's pages.
+            let node = NodeEditor(base, size: 4096)
+            let first = Array(node.view.cell(0).valueBytes)
+            for index in 1..<node.view.count {
+                node.overwriteValue(index) { target in first.withUnsafeBytes { target.copy($0) } }
+            }
+            PageHeader.seal(bytes, number: UInt64(leaf / 4096))
+        }
+        let hostile = try TreeStore.open(file: try SimulatedDisk(image: image), options: SparseStore.options)
+        #expect {
+            _ = try hostile.backup(to: builder(try SimulatedDisk()))
+        } throws: { error in
+            guard case StorageError.corrupt(let what) = error else { return false }
+            return what.reason.contains("more pages than the file has room for")
+        }
+    }
+
+    // The leaf was decoded and its structure checked as it was read, and once more into the buffer that was asked for.
+    @Test("looks at a leaf once, as it is stored", arguments: [true, false])
+    func leafOnce(isCompressible: Bool) throws {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk)
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t", create: true, options: TreeOptions(isCompressed: true)))
+        var random = SeededGenerator()
+        for number in 0..<30 {
+            try write.put(tree, Self.key(number), isCompressible ? Self.text(number) : random.bytes(1_000))
+        }
+        try write.commit()
+        let read = try store.beginRead()
+        let leaf = try read.opened(try #require(try read.tree("t"))).pointee.root
+        read.abort()
+        try store.close()
+        let looks = Mutex(0)
+        let pages = try PageStore.open(
+            file: disk, options: StoreOptions(),
+            structure: { page, kind in
+                looks.withLock { $0 += 1 }
+                return NodeValidation.problem(page, kind: kind)
+            }, replay: { (_, _) throws(StorageError) in })
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: PageStore.largestNode, alignment: 16)
+        defer { buffer.deallocate() }
+        looks.withLock { $0 = 0 }
+        let size = try pages.copyWholeLeaf(leaf.page, birth: leaf.birth, into: buffer)
+        #expect(looks.withLock { $0 } == 1)
+        #expect(NodeView(UnsafeRawPointer(try #require(buffer.baseAddress)), size: size).count == 30)
+        #expect((size > Int(PagePointer.sectors(leaf.page)) * FileFormat.sectorSize) == isCompressible)
+    }
+
+    // What goes into the copy must be what was verified: bytes in the mapping can change under it, to zeros at least.
+    @Test("reads every sector by a call, though it is mapped and was verified", .seeded)
+    func byCall() throws {
+        var options = SparseStore.options
+        options.access = .mapped
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: options)
+        let write = try store.beginWrite()
+        for isCompressed in [false, true] {
+            let tree = try #require(
+                try write.tree("\(isCompressed)", create: true, options: TreeOptions(isCompressed: isCompressed)))
+            for number in 0..<60 { try write.put(tree, Self.key(number), Self.text(number)) }
+            try write.put(tree, Self.key(60), [UInt8](repeating: 3, count: 90_000))
+        }
+        try write.commit()
+        try store.checkpoint()
+        #expect(try store.check { Issue.record("\($0)") })
+        let own = store.pages.side.ownRuns.reduce(0) { $0 + Int($1.count) }
+        let used = Int(store.statistics.usedBytes) / FileFormat.sectorSize
+        var unreadable = 0
+        for sector in 0..<disk.size() >> FileFormat.sectorShift {
+            disk.unreadable = sector..<sector + 1
+            do {
+                #expect(try store.backup(to: builder(try SimulatedDisk())))
+            } catch StorageError.io(_, _, EIO) {
+                unreadable += 1
+            }
+        }
+        #expect(unreadable == used - own)
     }
 }

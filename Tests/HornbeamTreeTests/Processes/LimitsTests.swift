@@ -90,6 +90,16 @@ struct LimitsTests {
         #expect(try folder.names() == ["store.hornbeam"])
     }
 
+    // The temporary name stayed if the new file could not be locked or mapped.
+    @Test("without /proc leaves no temporary file of a store it can't create", .enabled(if: WorkerProcess.canHideProc))
+    func temporaryName() throws {
+        let worker = try WorkerProcess(under: "ulimit -n 64", hidesProc: true)
+        // One for the file, none for its locks.
+        try worker.ask("exhaust 1")
+        #expect(throws: WorkerProcess.Refused.self) { try worker.ask("write \(path)") }
+        #expect(try folder.names().isEmpty)
+    }
+
     /// The guard called whatever was there before it if that had asked for three arguments, also where it was no
     /// handler: a SIGBUS that concerned no store ended the process at address 0, with another signal and a useless
     /// core.

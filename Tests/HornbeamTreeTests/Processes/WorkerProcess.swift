@@ -24,7 +24,8 @@ final class WorkerProcess {
         process.arguments = limits.map { ["-c", "\($0) && exec '\(worker.path)'"] } ?? []
         if hidesProc {
             process.executableURL = URL(fileURLWithPath: Self.unshare)
-            process.arguments = ["-m", "sh", "-c", "\(Self.hiding) && exec '\(worker.path)'"]
+            let words = [Self.hiding] + (limits.map { [$0] } ?? []) + ["exec '\(worker.path)'"]
+            process.arguments = ["-m", "sh", "-c", words.joined(separator: " && ")]
         }
         process.standardInput = input
         process.standardOutput = output

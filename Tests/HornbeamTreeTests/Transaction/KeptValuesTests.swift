@@ -123,13 +123,23 @@ struct KeptValuesTests {
         let tree = try #require(try read.tree("t"))
         for number in 0..<count { _ = try read.get(tree, Self.key(number)) }
         let write = try store.beginWrite()
+        var most = 0
         for number in 0..<count {
             try write.put(tree, Self.key(count + number * 7919 % count), Self.text(number))
-            guard number % 50 == 0 else { continue }
             let figures = store.statistics.cache
+            let writerBytes = Int(store.statistics.writerBytes)
             // A page may be added before the pages are spilled.
-            #expect(figures.residentBytes + figures.lentBytes <= UInt64(budget))
+            guard Int(figures.residentBytes + figures.lentBytes) <= budget,
+                writerBytes <= Int(figures.lentBytes) + 1 << 20,
+                writerBytes <= (budget - Int(figures.readers.pinnedBytes)) / 2 + 1 << 18
+            else {
+                Issue.record("\(writerBytes) for the writer, \(figures) at \(number)")
+                break
+            }
+            most = max(most, writerBytes)
         }
+        // So much that some of it was lent.
+        #expect(most > 1 << 20)
         try write.commit()
         read.abort()
     }

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a forked child does with what it inherits, and that it can open files of its own whatever other threads of its
+// parent were doing.
+
+import CHornbeamShims
+import Dispatch
+import Glibc
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamPages
+
+@Suite("A forked child")
+struct ForkTests {
+    /// Runs `body` in a child process, which is ended if it takes too long; the child's status. (Swift hides `fork`.)
+    private func inChild(_ body: () -> Int32) throws -> Int32 {
+        typealias Fork = @convention(c) () -> pid_t
+        let symbol = try #require(dlsym(nil, "fork"))
+        let child = unsafeBitCast(symbol, to: Fork.self)()
+        if child == 0 { _exit(body()) }
+        var status: Int32 = 0
+        // Not by an alarm: the thread that forked may block it, and the child with it.
+        for _ in 0..<5_000 {
+            if waitpid(child, &status, WNOHANG) != 0 { return status }
+            usleep(1000)
+        }
+        kill(child, SIGKILL)
+        waitpid(child, &status, 0)
+        return status
+    }
+
+    // The child asked the transaction, which looked open to it, to give the value's place back: to a store that other
+    // threads may have been changing when the process was forked.
+    @Test("lets go of a long value that was on its way without touching the store")
+    func longValue() throws {
+        let store = try Toy.open(try SimulatedDisk())
+        let writer = try store.beginWrite()
+        let long = try LongPageWriter(writer, size: 100_000)
+        let free = store.side.space.freeSectors
+        let status = try inChild {
+            long.cancel()
+            return store.side.space.freeSectors == free ? 0 : 1
+        }
+        #expect(status == 0)
+        long.cancel()
+        #expect(store.side.space.freeSectors > free)
+        writer.abort()
+    }
+
+    // Opening takes locks of the whole process. A thread that held one when the process was forked is not in the child,
+    // and never gave it back there.
+    @Test("opens a file of its own, whatever other threads were just opening")
+    func opening() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("store")
+        let thread = DispatchQueue(label: "opens")
+        let isHeld = DispatchSemaphore(value: 0)
+        thread.async {
+            hbs_process_lock()
+            isHeld.signal()
+            usleep(100_000)
+            hbs_process_unlock()
+        }
+        isHeld.wait()
+        let status = try inChild { (try? LinuxFile.open(path: path, options: StoreOptions())) == nil ? 1 : 0 }
+        #expect(status == 0)
+        thread.sync {}
+        // The parent's lock is its own again, and its file another one.
+        let file = try LinuxFile.open(path: path, options: StoreOptions())
+        file.close()
+    }
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Backups cut at every call. Those of random lives are made within the other proofs.
+
+import HornbeamProof
+import HornbeamTestSupport
+import Testing
+
+@Suite("A backup")
+struct BackupProofTests {
+    @Test(
+        "of a store that holds more than its file has bytes is whole or has no name, wherever it is cut",
+        arguments: SeededGenerator.seeds(1))
+    func compressed(seed: UInt64) throws {
+        try BackupProof.ofCompressedStore(seed: seed)
+    }
+}
