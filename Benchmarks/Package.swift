@@ -38,10 +38,6 @@ targets.append(
         name: "hornbeam-bench",
         dependencies: ["CAllocations", .product(name: "HornbeamC", package: "hornbeam")] + peers,
         path: "Sources/HornbeamBench", swiftSettings: settings))
-targets.append(
-    .executableTarget(
-        name: "async-commits", dependencies: [.product(name: "Hornbeam", package: "hornbeam")],
-        path: "Sources/AsyncCommits", swiftSettings: settings))
 
 let package = Package(
     name: "hornbeam-benchmarks",

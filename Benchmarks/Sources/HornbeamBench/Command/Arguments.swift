@@ -33,9 +33,12 @@ struct Arguments {
 
     func text(_ name: String) -> String? { options[name] }
 
-    func number(_ name: String, _ standard: Int) throws -> Int {
+    /// Refuses numbers below `least`.
+    func number(_ name: String, _ standard: Int, least: Int = 0) throws -> Int {
         guard let text = options[name] else { return standard }
-        guard let number = Int(text), number >= 0 else { throw EngineError("--\(name) needs a number, not \(text)") }
+        guard let number = Int(text), number >= least else {
+            throw EngineError("--\(name) needs a number of \(least) or more, not \(text)")
+        }
         return number
     }
 

@@ -47,9 +47,9 @@ enum Child {
             let folder = arguments.text("folder")
         else { throw EngineError("child is for hornbeam-bench itself: see run") }
         let run = Run(
-            engine: engine, folder: folder, count: try arguments.number("n", 1_000),
+            engine: engine, folder: folder, count: try arguments.number("n", 1_000, least: 1),
             seed: UInt64(try arguments.number("seed", 1)), round: try arguments.number("round", 0),
-            repeats: try arguments.number("repeats", 1), wanted: Set(arguments.list("workload"))
+            repeats: try arguments.number("repeats", 1, least: 1), wanted: Set(arguments.list("workload"))
         ) { figure in
             var line = try JSONEncoder().encode(figure)
             line.append(UInt8(ascii: "\n"))

@@ -25,7 +25,7 @@ struct CountsCommand {
         let arguments = try Arguments(arguments, options: ["check", "write", "n"])
         check = arguments.text("check")
         target = arguments.text("write")
-        count = try arguments.number("n", 20_000)
+        count = try arguments.number("n", 20_000, least: 100)
     }
 
     func run() throws {

@@ -28,8 +28,8 @@ struct Selection {
             }
             return workloads.isEmpty ? nil : (scenario, workloads)
         }
-        count = max(100, try arguments.number("n", 1_000_000))
+        count = try arguments.number("n", 1_000_000, least: 100)
         seed = UInt64(try arguments.number("seed", 1))
-        rounds = max(1, try arguments.number("runs", 3))
+        rounds = try arguments.number("runs", 3, least: 1)
     }
 }

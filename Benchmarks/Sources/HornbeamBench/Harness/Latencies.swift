@@ -24,6 +24,15 @@ struct Latencies {
 
     mutating func add(_ others: Latencies) { all += others.all }
 
+    /// Number, percentiles and longest, for people.
+    var words: String {
+        guard let summary else { return "none" }
+        let parts = [summary.p50, summary.p99, summary.p999, summary.most].map {
+            String(format: "%.2f", Double($0) * 1e-6)
+        }
+        return "\(all.count), p50 \(parts[0]), p99 \(parts[1]), p99.9 \(parts[2]), at most \(parts[3]) ms"
+    }
+
     /// Median, 99 % and 99.9 %; nil if nothing was timed.
     var summary: LatencySummary? {
         guard !all.isEmpty else { return nil }
