@@ -4,6 +4,7 @@
 //
 //     hornbeam-bench load MEBIBYTES [--cache MEBIBYTES] [--order sorted|random] [--seed NUMBER]
 
+import BenchHarness
 import Foundation
 
 /// Entries of 16-byte keys and 1,000-byte values, made as they are put: they take no memory of their own.
@@ -26,7 +27,7 @@ struct LargeLoad {
     init(_ arguments: [String]) throws {
         let arguments = try Arguments(arguments, options: ["cache", "order", "seed"])
         guard let mebibytes = arguments.words.first.flatMap({ Int($0) }), mebibytes > 0 else {
-            throw EngineError("load needs a number of mebibytes")
+            throw BenchError("load needs a number of mebibytes")
         }
         self.init(
             bytes: mebibytes << 20, cacheBytes: try arguments.number("cache", 64, least: 1) << 20,

@@ -4,6 +4,7 @@
 //
 //     hornbeam-bench reliability pause [--runs NUMBER] [--n NUMBER] [--dirty MEBIBYTES]
 
+import BenchHarness
 import CHornbeam
 import Foundation
 import Synchronization

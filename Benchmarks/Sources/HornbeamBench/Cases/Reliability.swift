@@ -8,6 +8,7 @@
 //     hornbeam-bench reliability pause                       see Pause.swift
 //     hornbeam-bench reliability growth                      see Growth.swift
 
+import BenchHarness
 import CHornbeam
 import Foundation
 
@@ -37,7 +38,7 @@ struct Reliability {
                 dirtyBytes: UInt64(arguments.number("dirty", 112, least: 1)) << 20
             ).run(at: path)
         case "growth": try Growth(count: count, batch: arguments.number("batch", 1_000, least: 1)).run(at: path)
-        default: throw EngineError("reliability measures commits, updates, recovery, open, pause or growth")
+        default: throw BenchError("reliability measures commits, updates, recovery, open, pause or growth")
         }
     }
 
@@ -101,7 +102,7 @@ struct Reliability {
         try child.run()
         let said = pipe.fileHandleForReading.readDataToEndOfFile()
         child.waitUntilExit()
-        guard child.terminationReason == .uncaughtSignal else { throw EngineError("the child did not die") }
+        guard child.terminationReason == .uncaughtSignal else { throw BenchError("the child did not die") }
         let duration = try ContinuousClock().measure {
             let store = try BenchStore(path: path)
             try store.close()

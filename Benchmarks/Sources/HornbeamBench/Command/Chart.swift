@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run as a picture.
 
+import BenchHarness
 import Foundation
 
 /// How many times faster Hornbeam is than each peer: a bar for each workload and peer, on a logarithmic scale, as SVG.

@@ -4,7 +4,7 @@
 enum ListCommand {
     static func run() {
         print("engines in this build: \(allEngines.map { $0.name }.joined(separator: ", "))\n")
-        for scenario in allScenarios {
+        for scenario in allScenarios + [scaling] {
             print(scenario.name)
             print(
                 aligned(scenario.workloads.map { ["  " + $0.name] }).split(separator: "\n").enumerated().map {

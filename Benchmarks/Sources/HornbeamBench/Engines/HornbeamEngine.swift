@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hornbeam through its public C interface.
 
+import BenchHarness
 import CHornbeam
 
 final class HornbeamEngine: Engine {
     static let name = "hornbeam"
     static let version = hb_version().map { String(cString: $0) } ?? ""
-    static let features: Set<Feature> = [.append, .getMany, .counts, .compression, .manyWriters]
+    static let features: Set<Feature> = [.getMany, .counts, .compression, .typed, .machine]
 
     private let store: Store
     private let tree: hb_tree
@@ -44,7 +45,7 @@ final class HornbeamEngine: Engine {
     /// Throws what the library says of a call that failed.
     static func check(_ code: Int32) throws {
         guard code == Int32(HB_OK) else {
-            throw EngineError("hornbeam: \(hb_error().map { String(cString: $0) } ?? "error \(code)")")
+            throw BenchError("hornbeam: \(hb_error().map { String(cString: $0) } ?? "error \(code)")")
         }
     }
 }

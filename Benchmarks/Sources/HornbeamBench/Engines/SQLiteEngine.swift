@@ -3,11 +3,12 @@
 // synchronous=FULL, or OFF where the end of the process is all that must be survived.
 
 #if PEER_SQLITE
+    import BenchHarness
     import CSQLite
 
     final class SQLiteEngine: Engine {
         static let name = "sqlite"
-        static let features: Set<Feature> = [.manyWriters]
+        static let features: Set<Feature> = [.typed]
 
         private let path: String
         private let settings: StoreSettings
@@ -35,9 +36,14 @@
         private var descending: OpaquePointer?
         private var counting: OpaquePointer?
         private var placed: OpaquePointer?
+        private var begin: OpaquePointer?
+        private var beginImmediate: OpaquePointer?
+        private var commit: OpaquePointer?
 
         init(path: String, settings: StoreSettings, isFirst: Bool) throws {
-            try check(sqlite3_open(path, &connection))
+            // A connection is one thread's.
+            let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
+            try check(sqlite3_open_v2(path, &connection, flags, nil))
             try check(sqlite3_busy_timeout(connection, 60_000))
             try execute("PRAGMA journal_mode=WAL")
             try execute("PRAGMA synchronous=\(settings.durability == .full ? "FULL" : "OFF")")
@@ -45,6 +51,9 @@
             try execute("PRAGMA cache_size=-65536")
             try execute("CREATE TABLE IF NOT EXISTS entries (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID")
             guard !isFirst else { return }
+            begin = try prepare("BEGIN")
+            beginImmediate = try prepare("BEGIN IMMEDIATE")
+            commit = try prepare("COMMIT")
             insert = try prepare("INSERT OR REPLACE INTO entries VALUES (?, ?)")
             remove = try prepare("DELETE FROM entries WHERE key = ?")
             select = try prepare("SELECT value FROM entries WHERE key = ?")
@@ -61,7 +70,7 @@
 
         private func check(_ code: Int32) throws {
             guard code == SQLITE_OK || code == SQLITE_DONE || code == SQLITE_ROW else {
-                throw EngineError("sqlite: \(String(cString: sqlite3_errmsg(connection)))")
+                throw BenchError("sqlite: \(String(cString: sqlite3_errmsg(connection)))")
             }
         }
 
@@ -80,26 +89,35 @@
             sqlite3_bind_blob(statement, column, bytes.baseAddress, Int32(bytes.count), nil)
         }
 
-        private func writing(_ body: () throws -> Void) throws {
-            try execute("BEGIN IMMEDIATE")
+        private func step(_ statement: OpaquePointer?) throws {
+            let code = sqlite3_step(statement)
+            sqlite3_reset(statement)
+            try check(code)
+        }
+
+        /// A single statement is a transaction by itself.
+        private func writing(_ count: Int, _ body: () throws -> Void) throws {
+            guard count > 1 else { return try body() }
+            try step(beginImmediate)
             do {
                 try body()
             } catch {
                 try execute("ROLLBACK")
                 throw error
             }
-            try execute("COMMIT")
+            try step(commit)
         }
 
-        private func reading<Result>(_ body: () throws -> Result) throws -> Result {
-            try execute("BEGIN")
+        private func reading<Result>(_ count: Int, _ body: () throws -> Result) throws -> Result {
+            guard count > 1 else { return try body() }
+            try step(begin)
             let result = try body()
-            try execute("COMMIT")
+            try step(commit)
             return result
         }
 
         func put(_ entries: Entries, _ order: ArraySlice<Int>) throws {
-            try writing {
+            try writing(order.count) {
                 for index in order {
                     let code = entries.withKey(index) { key in
                         entries.withValue(index) { value in
@@ -108,21 +126,21 @@
                             return sqlite3_step(insert)
                         }
                     }
-                    try check(code)
                     sqlite3_reset(insert)
+                    try check(code)
                 }
             }
         }
 
         func delete(_ entries: Entries, _ order: ArraySlice<Int>) throws {
-            try writing {
+            try writing(order.count) {
                 for index in order {
                     let code = entries.withKey(index) { key in
                         bind(remove, 1, key)
                         return sqlite3_step(remove)
                     }
-                    try check(code)
                     sqlite3_reset(remove)
+                    try check(code)
                 }
             }
         }
@@ -140,7 +158,7 @@
         }
 
         func get(_ entries: Entries, _ order: ArraySlice<Int>) throws -> Int {
-            try reading {
+            try reading(order.count) {
                 var sum = 0
                 for index in order { find(entries, index) { sum &+= Int($0[0]) } }
                 return sum
@@ -154,7 +172,7 @@
         }
 
         func copy(_ entries: Entries, _ order: ArraySlice<Int>) throws -> Int {
-            try reading {
+            try reading(order.count) {
                 var sum = 0
                 withUnsafeTemporaryAllocation(byteCount: entries.valueSize, alignment: 8) { buffer in
                     for index in order {
@@ -174,7 +192,7 @@
         }
 
         func scan(_ entries: Entries, from starts: ArraySlice<Int>, length: Int) throws -> Int {
-            try reading {
+            try reading(starts.count) {
                 var bytes = 0
                 for start in starts {
                     bytes += entries.withKey(start) { key in

@@ -2,6 +2,7 @@
 // A store with one tree for the cases that measure Hornbeam alone: random entries, and what the store and the system
 // say of it.
 
+import BenchHarness
 import CHornbeam
 import Foundation
 

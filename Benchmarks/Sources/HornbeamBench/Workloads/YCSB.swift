@@ -2,6 +2,8 @@
 // The core workloads of the Yahoo! Cloud Serving Benchmark (Cooper et al., 2010): records of 1 KB, each operation a
 // transaction of its own, values copied out.
 
+import BenchHarness
+
 func ycsbScenario(_ run: Run, durability: Durability) throws {
     let operations = max(100, run.count / (durability == .full ? 50 : 4))
     // Workloads D and E insert.

@@ -4,19 +4,19 @@
 import Foundation
 
 /// A file of 4 KiB that is overwritten in place.
-final class BareFile {
+package final class BareFile {
     private let descriptor: Int32
     private let page: [UInt8] = Array(repeating: 7, count: 4096)
 
-    init(path: String) throws {
+    package init(path: String) throws {
         descriptor = Glibc.open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw EngineError("\(path) can't be created") }
+        guard descriptor >= 0 else { throw BenchError("\(path) can't be created") }
         try writeThrough()
     }
 
-    func writeThrough() throws {
+    package func writeThrough() throws {
         guard pwrite(descriptor, page, page.count, 0) == page.count, fdatasync(descriptor) == 0 else {
-            throw EngineError("the bare file can't be written")
+            throw BenchError("the bare file can't be written")
         }
     }
 
