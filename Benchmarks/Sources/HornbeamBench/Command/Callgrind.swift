@@ -24,8 +24,9 @@ enum Callgrind {
         let told = folder + "/callgrind"
         try? FileManager.default.removeItem(atPath: told)
         try FileManager.default.createDirectory(atPath: told, withIntermediateDirectories: true)
+        let programs = try withoutDebugInformation(in: folder)
         let figures = try Child.run(
-            scenario, workloads, engine, folder: folder + "/store", count: count, seed: seed,
+            scenario, workloads, engine, folder: folder + "/store", count: count, seed: seed, program: programs,
             under: [
                 program, "--quiet", "--tool=callgrind", "--instr-atstart=no", "--separate-threads=yes",
                 "--callgrind-out-file=\(told)/out",
@@ -41,6 +42,25 @@ enum Callgrind {
                 instructions: total / operations, allocations: Double(figure.allocations) / operations)
         }
         return counts
+    }
+
+    /// Copies of this build's programs and library: valgrind stumbles over what Swift writes for debuggers. The names of
+    /// functions stay. Made once in a folder; the path of hornbeam-bench among them.
+    private static func withoutDebugInformation(in folder: String) throws -> String {
+        let target = folder + "/programs"
+        let name = (Child.program as NSString).lastPathComponent
+        guard !FileManager.default.fileExists(atPath: target) else { return target + "/" + name }
+        try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: true)
+        let source = (Child.program as NSString).deletingLastPathComponent
+        for file in [name, name + "-typed", "libHornbeamC.so"] {
+            let strip = Process()
+            strip.executableURL = URL(fileURLWithPath: "/usr/bin/strip")
+            strip.arguments = ["--strip-debug", "-o", target + "/" + file, source + "/" + file]
+            try strip.run()
+            strip.waitUntilExit()
+            guard strip.terminationStatus == 0 else { throw BenchError("strip failed on \(file)") }
+        }
+        return target + "/" + name
     }
 
     /// Instructions of the first thread, by the names that `instructions_end` gave.

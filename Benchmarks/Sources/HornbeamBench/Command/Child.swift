@@ -8,11 +8,12 @@ import Foundation
 enum Child {
     static let program: String = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
 
-    /// In the parent. `under`: a program and its arguments that runs the child, such as a profiler, and what the
-    /// environment has besides.
+    /// In the parent. `program`: a copy of this one that the child is. `under`: a program and its arguments that
+    /// runs the child, such as a profiler, and what the environment has besides.
     static func run(
         _ scenario: Scenario, _ workloads: [Workload], _ engine: any Engine.Type, folder: String, count: Int,
-        seed: UInt64, round: Int = 0, under: [String] = [], environment: [String: String] = [:]
+        seed: UInt64, round: Int = 0, program: String = program, under: [String] = [],
+        environment: [String: String] = [:]
     ) throws -> [Figure] {
         let wanted = workloads.filter { $0.needs.map { engine.features.contains($0) } ?? true }
         guard !wanted.isEmpty else { return [] }

@@ -14,6 +14,8 @@ enum Durability: String, Sendable {
 struct StoreSettings: Sendable {
     var durability = Durability.full
     var isCompressed = false
+    /// Values of a kilobyte and more: an engine may have another form of table for them.
+    var hasLongValues = false
 }
 
 /// What an engine has, where not all of them have it.

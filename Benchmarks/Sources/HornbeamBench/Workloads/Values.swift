@@ -7,7 +7,7 @@ func longScenario(_ run: Run) throws {
     let count = max(2, run.count / 5_000)
     let entries = Entries(count: count, keys: .random, valueSize: 1 << 20, seed: run.seed)
     let all = Array(0..<count)
-    let store = try run.open()
+    let store = try run.open(StoreSettings(hasLongValues: true))
     try withSession(of: store) { session in
         try run.change("long-write", count) { latencies in
             for place in all { try latencies.time { try session.put(entries, all[place...place]) } }

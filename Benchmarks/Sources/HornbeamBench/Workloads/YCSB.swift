@@ -8,7 +8,7 @@ func ycsbScenario(_ run: Run, durability: Durability) throws {
     let operations = max(100, run.count / (durability == .full ? 50 : 4))
     // Workloads D and E insert.
     let entries = Entries(count: run.count + 2 * operations, keys: .random, valueSize: 1_000, seed: run.seed)
-    let store = try run.open(StoreSettings(durability: durability))
+    let store = try run.open(StoreSettings(durability: durability, hasLongValues: true))
     try withSession(of: store) { session in
         let all = Array(0..<run.count)
         try run.change("ycsb-load", run.count) { _ in try inBatches(all, of: 1_000) { try session.put(entries, $0) } }
