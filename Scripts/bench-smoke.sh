@@ -11,7 +11,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 
-printf '<!-- figures -->\n<!-- end of figures -->\n<!-- scaling -->\n<!-- end of scaling -->\n' >report.md
+printf '<!-- figures -->\n<!-- end of figures -->\n<!-- workloads -->\n<!-- end of workloads -->\n<!-- scaling -->\n<!-- end of scaling -->\n' >report.md
 "$bench" list >/dev/null
 "$bench" run --smoke --json run.json >/dev/null
 "$bench" compare run.json run.json >/dev/null

@@ -65,6 +65,7 @@ enum ReportCommand {
         print(report.text)
         if let markdown = arguments.text("markdown") {
             try replacePart("figures", of: markdown, with: report.markdown)
+            try replacePart("workloads", of: markdown, with: ListCommand.markdown)
         }
         if let svg = arguments.text("svg") { try Data(Chart(report).svg.utf8).write(to: URL(fileURLWithPath: svg)) }
     }
