@@ -52,7 +52,10 @@
             for text in [
                 "PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "PRAGMA mmap_size=8589934592",
                 "PRAGMA cache_size=-65536",
-                "CREATE TABLE IF NOT EXISTS maintainer (id INTEGER PRIMARY KEY, name TEXT NOT NULL, email TEXT NOT NULL)",
+                """
+                CREATE TABLE IF NOT EXISTS maintainer
+                (id INTEGER PRIMARY KEY, name TEXT NOT NULL, email TEXT NOT NULL)
+                """,
                 """
                 CREATE TABLE IF NOT EXISTS package (id INTEGER PRIMARY KEY, name TEXT NOT NULL, version TEXT NOT NULL,
                 source TEXT NOT NULL, section TEXT NOT NULL, summary TEXT NOT NULL, installedSize INTEGER NOT NULL,

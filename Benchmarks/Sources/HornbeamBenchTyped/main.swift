@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the scenario of entities for hornbeam-bench, as its child: Hornbeam's Swift library beside SQLite as one writes it
-// by hand. It is a program of its own because hornbeam-bench has Hornbeam's C library, and with it the engine, already.
+// Runs the scenario of entities for hornbeam-bench, as its child: Hornbeam's Swift library beside SQLite as one writes
+// it by hand. It is a program of its own because hornbeam-bench has Hornbeam's C library, and with it the engine,
+// already.
 
 import BenchHarness
 import Foundation

@@ -44,8 +44,8 @@ enum Callgrind {
         return counts
     }
 
-    /// Copies of this build's programs and library: valgrind stumbles over what Swift writes for debuggers. The names of
-    /// functions stay. Made once in a folder; the path of hornbeam-bench among them.
+    /// Copies of this build's programs and library: valgrind stumbles over what Swift writes for debuggers. The names
+    /// of functions stay. Made once in a folder; the path of hornbeam-bench among them.
     private static func withoutDebugInformation(in folder: String) throws -> String {
         let target = folder + "/programs"
         let name = (Child.program as NSString).lastPathComponent

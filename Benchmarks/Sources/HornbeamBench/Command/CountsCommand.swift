@@ -88,10 +88,10 @@ struct CountsCommand {
                 """
                 more than in \(path):
                 \(worse.joined(separator: "\n"))
-                Find out what the operation does more than before ('valgrind --tool=callgrind' names the functions). If \
-                it is worth that, write the new counts with 'make counts-baseline' and commit the file together with \
-                the change, whose message says what they buy. Counts are of one version of the compiler and of the \
-                libraries: after an update of these, write the baseline before anything else.
+                Find out what the operation does more than before ('valgrind --tool=callgrind' names the functions). \
+                If it is worth that, write the new counts with 'make counts-baseline' and commit the file together \
+                with the change, whose message says what they buy. Counts are of one version of the compiler \
+                and of the libraries: after an update of these, write the baseline before anything else.
                 """)
         }
         print("no more than in \(path)")

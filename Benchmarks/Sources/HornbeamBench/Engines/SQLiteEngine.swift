@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQLite as a key-value store: a WITHOUT ROWID table, or an ordinary one for rows of more than a twentieth of a page, as
-// its documentation advises; prepared statements, a connection for each thread, WAL with synchronous=FULL, or OFF where
-// the end of the process is all that must be survived.
+// SQLite as a key-value store: a WITHOUT ROWID table, or an ordinary one for rows of more than a twentieth of a page,
+// as its documentation advises; prepared statements, a connection for each thread, WAL with synchronous=FULL, or OFF
+// where the end of the process is all that must be survived.
 
 #if PEER_SQLITE
     import BenchHarness
