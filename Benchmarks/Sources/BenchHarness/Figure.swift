@@ -65,14 +65,14 @@ package struct Report: Codable {
     /// Median of the rounds' medians in nanoseconds.
     package func latency(_ workload: String, _ engine: String) -> UInt64? {
         let medians = figures(workload, engine).compactMap { $0.latency?.p50 }.sorted()
-        return medians.isEmpty ? nil : medians[medians.count / 2]
+        return medians.isEmpty ? nil : (medians[medians.count / 2] + medians[(medians.count - 1) / 2]) / 2
     }
 
     /// Median of the rounds, and how far the rounds lie apart as a share of it.
     package func speed(_ workload: String, _ engine: String) -> (median: Double, spread: Double)? {
         let speeds = figures(workload, engine).map(\.perSecond).sorted()
         guard let least = speeds.first, let most = speeds.last else { return nil }
-        let median = speeds[speeds.count / 2]
+        let median = (speeds[speeds.count / 2] + speeds[(speeds.count - 1) / 2]) / 2
         return (median, (most - least) / median)
     }
 }

@@ -30,7 +30,8 @@ struct RunCommand {
         try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: parent) }
         var report = Report(
-            count: selection.count, seed: selection.seed, rounds: selection.rounds, version: HornbeamEngine.version)
+            count: selection.count, seed: selection.seed, rounds: 0, version: HornbeamEngine.version)
+        report.command = command
         let steps = selection.rounds * selection.scenarios.count * selection.engines.count
         var progress = Progress(steps: steps)
         for round in 0..<selection.rounds {
@@ -43,11 +44,12 @@ struct RunCommand {
                     progress.step()
                 }
             }
+            report.rounds = round + 1
+            report.date = String(ISO8601DateFormatter().string(from: Date()).prefix(10))
+            // After each round, for whoever has no time for all of them.
+            if let json = arguments.text("json") { try writeJSON(report, to: json) }
         }
         progress.end()
-        report.date = String(ISO8601DateFormatter().string(from: Date()).prefix(10))
-        report.command = command
-        if let json = arguments.text("json") { try writeJSON(report, to: json) }
         try ReportCommand.show(report, arguments)
     }
 }
