@@ -37,7 +37,7 @@ extension Report {
 
     var markdown: String {
         var parts = [
-            "Taken on \(date) by `\(command)`: \(count) entries, seed \(seed), medians of \(rounds) rounds.",
+            "Taken on \(date) by `\(command)`.",
             Table(rows: comparison { "`\($0)`" }).markdown,
         ]
         if !bare.isEmpty { parts += ["Beside the machine itself:", machine.markdown] }

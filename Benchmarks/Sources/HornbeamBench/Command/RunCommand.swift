@@ -9,21 +9,20 @@ struct RunCommand {
     private let selection: Selection
     private let arguments: Arguments
     private let parent: String
-    private let command: String
 
     init(_ words: [String]) throws {
-        let arguments = try Arguments(
+        arguments = try Arguments(
             words, options: Selection.options.union(ReportCommand.options).union(["json", "folder"]),
             flags: Selection.flags)
-        self.arguments = arguments
         selection = try Selection(arguments)
         let folder = arguments.text("folder") ?? FileManager.default.currentDirectoryPath
         parent = folder + "/bench-\(getpid())"
-        // Not where its files lie: a report tells how to repeat it, not on whose disk.
-        let told = ["n", "runs", "seed", "engine", "workload"].compactMap { name in
-            arguments.text(name).map { " --\(name) \($0)" }
-        }
-        command = "hornbeam-bench run" + told.joined()
+    }
+
+    /// How to do it again, with as many rounds as were done, and without where the files lie.
+    private func command(rounds: Int) -> String {
+        let told = ["engine", "workload"].compactMap { name in arguments.text(name).map { " --\(name) \($0)" } }
+        return "hornbeam-bench run --n \(selection.count) --runs \(rounds) --seed \(selection.seed)" + told.joined()
     }
 
     func run() throws {
@@ -31,7 +30,6 @@ struct RunCommand {
         defer { try? FileManager.default.removeItem(atPath: parent) }
         var report = Report(
             count: selection.count, seed: selection.seed, rounds: 0, version: HornbeamEngine.version)
-        report.command = command
         let steps = selection.rounds * selection.scenarios.count * selection.engines.count
         var progress = Progress(steps: steps)
         for round in 0..<selection.rounds {
@@ -45,6 +43,7 @@ struct RunCommand {
                 }
             }
             report.rounds = round + 1
+            report.command = command(rounds: round + 1)
             report.date = String(ISO8601DateFormatter().string(from: Date()).prefix(10))
             // After each round, for whoever has no time for all of them.
             if let json = arguments.text("json") { try writeJSON(report, to: json) }
