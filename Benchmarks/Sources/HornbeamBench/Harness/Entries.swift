@@ -25,6 +25,9 @@ struct Entries: Sendable {
     private let keys: [UInt8]
     private let values: [UInt8]
     private let lastStart: Int
+    /// Entries of another edition have the same keys and other values. An update must bring another one: an engine may
+    /// see that a value is what it was, and write nothing.
+    var edition = 0
 
     /// `text`: what values are pieces of; nil for bytes that don't compress.
     init(count: Int, keys kind: KeyKind, valueSize: Int, text: [UInt8]? = nil, seed: UInt64) {
@@ -65,13 +68,19 @@ struct Entries: Sendable {
     @inline(__always)
     func withValue<Result>(_ index: Int, _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try values.withUnsafeBytes { all in
-            let start = (index &* 8_191) % (lastStart + 1)
+            let start = (index &* 8_191 &+ edition &* 131) % (lastStart + 1)
             return try body(UnsafeRawBufferPointer(rebasing: all[start..<start + valueSize]))
         }
     }
 
     /// What reading the first byte of each value adds up to.
     func sum(_ order: ArraySlice<Int>) -> Int { order.reduce(0) { $0 &+ withValue($1) { Int($0[0]) } } }
+
+    func edition(_ edition: Int) -> Entries {
+        var entries = self
+        entries.edition = edition
+        return entries
+    }
 
     func key(_ index: Int) -> [UInt8] { withKey(index) { Array($0) } }
 

@@ -25,9 +25,16 @@ func scalingScenario(_ run: Run) throws {
                 try expect(session.count(from: keys[place].0, to: keys[place].1), range.1 - range.0)
             }
         }
-        try run.look("put", order.count) { _ in try inBatches(order, of: 1_000) { try session.put(entries, $0) } }
+        var changed = entries
+        try run.look("put", order.count) { _ in
+            try inBatches(order, of: 1_000) { batch in
+                changed.edition += 1
+                try session.put(changed, batch)
+            }
+        }
+        changed.edition += 1
         try run.look("commit", 5_000) { _ in
-            for place in 0..<5_000 { try session.put(entries, order[place...place]) }
+            for place in 0..<5_000 { try session.put(changed, order[place...place]) }
         }
     }
     try store.close()

@@ -28,7 +28,7 @@ func ycsbScenario(_ run: Run, durability: Durability) throws {
 
 /// The operations, over records 0 ..< count.
 private struct YCSB {
-    let entries: Entries
+    var entries: Entries
     let session: any Session
     var count: Int
     var random: SplitMix
@@ -47,7 +47,10 @@ private struct YCSB {
 
     private func read(_ index: Int) throws { _ = try session.copy(entries, numbers[index...index]) }
 
-    private func update(_ index: Int) throws { try session.put(entries, numbers[index...index]) }
+    private mutating func update(_ index: Int) throws {
+        entries.edition += 1
+        try session.put(entries, numbers[index...index])
+    }
 
     private mutating func insert() throws {
         try session.put(entries, numbers[count...count])
