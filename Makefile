@@ -53,7 +53,7 @@ bench:
 bench-smoke: deps
 	Scripts/bench-smoke.sh
 
-# The figures of Docs/performance.md, anew: some hours. REPORT=FILE takes those of a run that is there already.
+# The figures of Docs/performance.md, anew: an hour or two. REPORT=FILE takes those of a run that is there already.
 REPORT ?= Benchmarks/.build/report.json
 bench-report:
 	@Scripts/install-dependencies.sh bench
