@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 STRICT = -Xswiftc -warnings-as-errors
 SOURCES = Package.swift Sources Tests Examples Benchmarks/Package.swift Benchmarks/Sources fuzz/Package.swift fuzz/Sources
 
-.PHONY: demo test build deps lint format bench crash hostile faults readers soak tsan asan outside fuzz install clean
+.PHONY: demo test build deps lint format bench bench-smoke bench-report counts counts-baseline crash hostile faults readers soak tsan asan outside fuzz install clean
 
 demo: deps
 	Scripts/make-demo-data.sh data/debian
@@ -41,9 +41,38 @@ lint:
 format:
 	$(SWIFT) format format --in-place --recursive --parallel $(SOURCES)
 
+# Any command of hornbeam-bench: make bench BENCH="run --workload random --n 100000".
+BENCHMARKS = $(SWIFT) build --package-path Benchmarks -c release
+HORNBEAM_BENCH = Benchmarks/.build/release/hornbeam-bench
 bench:
 	@Scripts/install-dependencies.sh bench
-	$(SWIFT) run --package-path Benchmarks -c release hornbeam-bench $(BENCH)
+	$(BENCHMARKS)
+	$(HORNBEAM_BENCH) $(BENCH)
+
+# Every workload once at a tiny size, by every engine that is installed: do all of them give right answers?
+bench-smoke: deps
+	Scripts/bench-smoke.sh
+
+# The figures of Docs/performance.md, anew: an hour or two. REPORT=FILE takes those of a run that is there already.
+REPORT ?= Benchmarks/.build/report.json
+bench-report:
+	@Scripts/install-dependencies.sh bench
+	$(BENCHMARKS)
+	test -e $(REPORT) || $(HORNBEAM_BENCH) run --json $(REPORT)
+	$(HORNBEAM_BENCH) report $(REPORT) --markdown Docs/performance.md --svg Docs/performance.svg
+	$(HORNBEAM_BENCH) scaling --instructions --markdown Docs/performance.md
+
+# Instructions and allocations an operation: no more than in the baseline? counts-baseline writes that anew.
+COUNTS = Benchmarks/Baselines/counts.json
+counts:
+	@Scripts/install-dependencies.sh bench
+	$(BENCHMARKS)
+	$(HORNBEAM_BENCH) counts --check $(COUNTS)
+
+counts-baseline:
+	@Scripts/install-dependencies.sh bench
+	$(BENCHMARKS)
+	$(HORNBEAM_BENCH) counts --write $(COUNTS)
 
 # The proofs at length, in release builds, a process for each core with seeds from SEED on. Docs/testing.md tells what
 # each shows.

@@ -32,16 +32,21 @@ if isInstalled("rocksdb/c.h") {
     peers.append("CRocksDB")
     settings.append(.define("PEER_ROCKSDB"))
 }
-targets.append(.target(name: "CAllocations"))
+targets.append(.target(name: "CCounts"))
+targets.append(
+    .target(name: "BenchHarness", dependencies: ["CCounts"], path: "Sources/BenchHarness", swiftSettings: settings))
 targets.append(
     .executableTarget(
         name: "hornbeam-bench",
-        dependencies: ["CAllocations", .product(name: "HornbeamC", package: "hornbeam")] + peers,
+        dependencies: ["BenchHarness", .product(name: "HornbeamC", package: "hornbeam")] + peers,
         path: "Sources/HornbeamBench", swiftSettings: settings))
+// A process can't have both the C library, which has the engine in it, and the Swift library: a program for each.
 targets.append(
     .executableTarget(
-        name: "async-commits", dependencies: [.product(name: "Hornbeam", package: "hornbeam")],
-        path: "Sources/AsyncCommits", swiftSettings: settings))
+        name: "hornbeam-bench-typed",
+        dependencies: ["BenchHarness", .product(name: "Hornbeam", package: "hornbeam")]
+            + (isInstalled("sqlite3.h") ? ["CSQLite"] : []),
+        path: "Sources/HornbeamBenchTyped", swiftSettings: settings))
 
 let package = Package(
     name: "hornbeam-benchmarks",

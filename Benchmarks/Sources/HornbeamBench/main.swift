@@ -14,13 +14,23 @@ let help = """
         --runs NUMBER        rounds (default 3)
         --seed NUMBER        of keys, values and orders (default 1)
         --json FILE          write the figures
-        --chart FILE         draw them as SVG
+        --markdown FILE      put them into the document's part <!-- figures -->, and the
+                             workloads into <!-- workloads -->
+        --svg FILE           draw the ratios
+        --smoke              every workload once with 500 entries: do all of them give right answers?
         --folder FOLDER      where stores lie meanwhile (default: the current one)
+      report FILE            the figures of a run once more [--markdown FILE] [--svg FILE]
       list                   engines and workloads
       compare FILE FILE      two runs' figures side by side
+      scaling [options]      what an operation costs in stores from 10,000 entries on
+        --max NUMBER         up to so many entries (default 10,000,000)
+        --instructions       count instructions too; needs valgrind
+        --runs, --seed, --json, --markdown (the part <!-- scaling -->)
       counts [options]       instructions and allocations an operation; needs valgrind
         --check FILE         fail if they exceed those in the file
         --write FILE         write them
+        --workload A,B       of these workloads alone
+        --n NUMBER           entries (default 20,000)
       reliability WHAT       what safety costs: commits, updates, recovery, open, pause or growth [--n NUMBER]
       load MEBIBYTES         one large transaction [--cache MEBIBYTES] [--order sorted|random] [--seed NUMBER]
     """
@@ -38,6 +48,8 @@ func perform(_ words: [String]) throws {
     switch words.first {
     case "list": ListCommand.run()
     case "compare": try CompareCommand.run(rest)
+    case "report": try ReportCommand.run(rest)
+    case "scaling": try ScalingCommand(rest).run()
     case "counts": try CountsCommand(rest).run()
     case "reliability": try inFolder { try Reliability(folder: $0, rest).run() }
     case "load": try inFolder { try LargeLoad(rest).run(at: $0 + "/load") }

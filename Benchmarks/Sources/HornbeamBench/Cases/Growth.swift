@@ -4,6 +4,7 @@
 //
 //     hornbeam-bench reliability growth [--n NUMBER] [--batch NUMBER]
 
+import BenchHarness
 import CHornbeam
 import Foundation
 

@@ -4,6 +4,7 @@
 //
 //     hornbeam-bench reliability pause [--runs NUMBER] [--n NUMBER] [--dirty MEBIBYTES]
 
+import BenchHarness
 import CHornbeam
 import Foundation
 import Synchronization
@@ -19,59 +20,32 @@ struct Pause {
             try store.put(first..<min(first + 10_000, count), durability: HB_DURABLE_NONE)
         }
         var random = SplitMix(state: 1)
-        var quiet: [Duration] = []
-        var beside: [Duration] = []
-        var checkpoints: [Duration] = []
+        var quiet = Latencies()
+        var beside = Latencies()
+        var checkpoints = Latencies()
         for round in 0...rounds {
-            try BenchStore.check(hb_checkpoint(store.store))
-            var calm: [Duration] = []
-            for _ in 0..<1000 { calm.append(try commit(to: store, &random)) }
+            try HornbeamEngine.check(hb_checkpoint(store.store))
+            // The first round is the journal's: it grows to its size.
+            if round == 1 { (quiet, beside, checkpoints) = (Latencies(), Latencies(), Latencies()) }
+            for _ in 0..<1000 { try commit(to: store, &random, &quiet) }
             while try store.figures.dirty_bytes < dirtyBytes {
                 let numbers = (0..<500).map { _ in Int.random(in: 0..<count, using: &random) }
                 try store.put(numbers, durability: HB_DURABLE_NONE)
             }
-            let (times, whole) = try besideCheckpoint(of: store, &random)
-            // The first round is the journal's: it grows to its size.
-            if round == 0 { continue }
-            quiet += calm
-            beside += times
-            checkpoints.append(whole)
+            let checkpoint = BackgroundCheckpoint(store.store)
+            while !checkpoint.hasEnded { try commit(to: store, &random, &beside) }
+            checkpoints.add(try checkpoint.latencies())
         }
         try store.close()
         print("\(count) entries, \(rounds) checkpoints of \(dirtyBytes >> 20) MiB of dirty pages and more")
-        print("one-key durable commits, no checkpoint: \(Self.summary(quiet))")
-        print("one-key durable commits, beside checkpoints: \(Self.summary(beside))")
-        print("checkpoints: \(Self.summary(checkpoints))")
+        print("one-key durable commits, no checkpoint: \(quiet.words)")
+        print("one-key durable commits, beside checkpoints: \(beside.words)")
+        print("checkpoints: \(checkpoints.words)")
     }
 
-    private func commit(to store: BenchStore, _ random: inout SplitMix) throws -> Duration {
+    private func commit(to store: BenchStore, _ random: inout SplitMix, _ latencies: inout Latencies) throws {
         let number = Int.random(in: 0..<count, using: &random)
-        let start = ContinuousClock.now
-        try store.put(CollectionOfOne(number))
-        return ContinuousClock.now - start
-    }
-
-    /// Commits until the checkpoint has ended; their times, and its.
-    private func besideCheckpoint(
-        of store: BenchStore, _ random: inout SplitMix
-    ) throws -> (commits: [Duration], checkpoint: Duration) {
-        let checkpoint = BackgroundCheckpoint(store.store)
-        var times: [Duration] = []
-        while !checkpoint.hasEnded { times.append(try commit(to: store, &random)) }
-        return (times, try checkpoint.time())
-    }
-
-    private static func summary(_ times: [Duration]) -> String {
-        let sorted = times.sorted()
-        guard let last = sorted.last else { return "none" }
-        let places = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)].map { name, share in
-            "\(name) \(milliseconds(sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))]))"
-        }
-        return "\(sorted.count), \(places.joined(separator: ", ")), longest \(milliseconds(last))"
-    }
-
-    private static func milliseconds(_ time: Duration) -> String {
-        String(format: "%.2f ms", Double(time.components.attoseconds) / 1e15 + Double(time.components.seconds) * 1e3)
+        try latencies.time { try store.put(CollectionOfOne(number)) }
     }
 }
 
@@ -79,7 +53,7 @@ struct Pause {
 private final class BackgroundCheckpoint: @unchecked Sendable {
     // Sendable: the store may be used from any thread, and `result` is guarded.
     private let store: OpaquePointer?
-    private let result = Mutex<(code: Int32, time: Duration)?>(nil)
+    private let result = Mutex<(code: Int32, latencies: Latencies)?>(nil)
 
     init(_ store: OpaquePointer?) {
         self.store = store
@@ -87,17 +61,18 @@ private final class BackgroundCheckpoint: @unchecked Sendable {
     }
 
     private func run() {
-        let start = ContinuousClock.now
-        let code = hb_checkpoint(store)
-        result.withLock { $0 = (code, ContinuousClock.now - start) }
+        var latencies = Latencies()
+        var code = Int32(HB_OK)
+        latencies.time { code = hb_checkpoint(store) }
+        result.withLock { $0 = (code, latencies) }
     }
 
     var hasEnded: Bool { result.withLock { $0 != nil } }
 
     /// How long it took, once it has ended.
-    func time() throws -> Duration {
+    func latencies() throws -> Latencies {
         let result = result.withLock { $0 }
-        try BenchStore.check(result?.code ?? Int32(HB_OK))
-        return result?.time ?? .zero
+        try HornbeamEngine.check(result?.code ?? Int32(HB_OK))
+        return result?.latencies ?? Latencies()
     }
 }

@@ -8,6 +8,7 @@
 //     hornbeam-bench reliability pause                       see Pause.swift
 //     hornbeam-bench reliability growth                      see Growth.swift
 
+import BenchHarness
 import CHornbeam
 import Foundation
 
@@ -22,7 +23,7 @@ struct Reliability {
     init(folder: String, _ arguments: [String]) throws {
         self.folder = folder
         self.arguments = try Arguments(arguments, options: ["n", "load", "runs", "dirty", "batch"])
-        count = try self.arguments.number("n", 1_000_000)
+        count = try self.arguments.number("n", 1_000_000, least: 1)
     }
 
     func run() throws {
@@ -30,14 +31,14 @@ struct Reliability {
         case "commits": try commits()
         case "updates": try updates()
         case "recovery": try recovery()
-        case "open": try open(mebibytes: arguments.number("load", 10_240))
+        case "open": try open(mebibytes: arguments.number("load", 10_240, least: 1))
         case "pause":
             try Pause(
-                rounds: arguments.number("runs", 8), count: count,
-                dirtyBytes: UInt64(arguments.number("dirty", 112)) << 20
+                rounds: arguments.number("runs", 8, least: 1), count: count,
+                dirtyBytes: UInt64(arguments.number("dirty", 112, least: 1)) << 20
             ).run(at: path)
-        case "growth": try Growth(count: count, batch: arguments.number("batch", 1_000)).run(at: path)
-        default: throw EngineError("reliability measures commits, updates, recovery, open, pause or growth")
+        case "growth": try Growth(count: count, batch: arguments.number("batch", 1_000, least: 1)).run(at: path)
+        default: throw BenchError("reliability measures commits, updates, recovery, open, pause or growth")
         }
     }
 
@@ -63,8 +64,8 @@ struct Reliability {
             try disk.time { try bare.writeThrough() }
         }
         try store.close()
-        print("durable commits of one key among \(count) entries: \(words(ours))")
-        print("bare write-through of 4 KiB beside them:           \(words(disk))")
+        print("durable commits of one key among \(count) entries: \(ours.words)")
+        print("bare write-through of 4 KiB beside them:           \(disk.words)")
         print("per commit: \(written.bytes / rounds) bytes written in \(ratio(written.calls, rounds)) calls")
     }
 
@@ -74,13 +75,13 @@ struct Reliability {
         let batch = 1_000
         let store = try BenchStore(path: path)
         try store.put(0..<count)
-        try BenchStore.check(hb_checkpoint(store.store))
+        try HornbeamEngine.check(hb_checkpoint(store.store))
         let changes = min(count, 200_000)
         let before = Machine.written
         for start in stride(from: 0, to: changes, by: batch) {
-            try store.put((start..<start + batch).lazy.map { $0 &* 7_919 % count })
+            try store.put((start..<min(start + batch, changes)).lazy.map { $0 &* 7_919 % count })
         }
-        try BenchStore.check(hb_checkpoint(store.store))
+        try HornbeamEngine.check(hb_checkpoint(store.store))
         let written = Machine.written.bytes - before.bytes
         try store.close()
         print(
@@ -101,7 +102,7 @@ struct Reliability {
         try child.run()
         let said = pipe.fileHandleForReading.readDataToEndOfFile()
         child.waitUntilExit()
-        guard child.terminationReason == .uncaughtSignal else { throw EngineError("the child did not die") }
+        guard child.terminationReason == .uncaughtSignal else { throw BenchError("the child did not die") }
         let duration = try ContinuousClock().measure {
             let store = try BenchStore(path: path)
             try store.close()
@@ -129,8 +130,7 @@ struct Reliability {
     // MARK: Opening
 
     private func open(mebibytes: Int) throws {
-        let load = LargeLoad(bytes: mebibytes << 20, cacheBytes: 64 << 20, isSorted: true, seed: 1)
-        try load.run(at: path)
+        try LargeLoad(bytes: mebibytes << 20, cacheBytes: 64 << 20, isSorted: true, seed: 1).run(at: path)
         for round in 0..<3 {
             let isCold = Machine.dropCaches()
             let first = try openAndRead()
@@ -143,45 +143,19 @@ struct Reliability {
         var store: OpaquePointer?
         var transaction: OpaquePointer?
         let duration = try ContinuousClock().measure {
-            try BenchStore.check(hb_open(path, nil, &store))
-            try BenchStore.check(hb_begin(store, UInt32(HB_READ), &transaction))
+            try HornbeamEngine.check(hb_open(path, nil, &store))
+            try HornbeamEngine.check(hb_begin(store, UInt32(HB_READ), &transaction))
             var tree: hb_tree = 0
-            try BenchStore.check(hb_tree_open(transaction, "load", 0, &tree))
+            try HornbeamEngine.check(hb_tree_open(transaction, BenchStore.treeName, 0, &tree))
             var cursor: OpaquePointer?
-            try BenchStore.check(hb_cursor_open(transaction, tree, &cursor))
-            try BenchStore.check(hb_cursor_at(cursor, 12_345))
+            try HornbeamEngine.check(hb_cursor_open(transaction, tree, &cursor))
+            try HornbeamEngine.check(hb_cursor_at(cursor, 123))
             hb_cursor_close(cursor)
         }
         hb_abort(transaction)
-        try BenchStore.check(hb_close(store))
+        try HornbeamEngine.check(hb_close(store))
         return duration
     }
 
-    private func words(_ latencies: Latencies) -> String {
-        guard let summary = latencies.summary else { return "–" }
-        let parts = [summary.p50, summary.p99, summary.p999, summary.most].map { "\($0 / 1_000)" }
-        return "p50 \(parts[0]), p99 \(parts[1]), p99.9 \(parts[2]), at most \(parts[3]) µs"
-    }
-
     private func ratio(_ part: Int, _ whole: Int) -> String { String(format: "%.2f", Double(part) / Double(whole)) }
-}
-
-/// A file of 4 KiB that is overwritten in place.
-final class BareFile {
-    private let descriptor: Int32
-    private let page: [UInt8] = Array(repeating: 7, count: 4096)
-
-    init(path: String) throws {
-        descriptor = Glibc.open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw EngineError("\(path) can't be created") }
-        try writeThrough()
-    }
-
-    func writeThrough() throws {
-        guard pwrite(descriptor, page, page.count, 0) == page.count, fdatasync(descriptor) == 0 else {
-            throw EngineError("the bare file can't be written")
-        }
-    }
-
-    deinit { Glibc.close(descriptor) }
 }

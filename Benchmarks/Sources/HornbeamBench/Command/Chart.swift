@@ -1,71 +1,114 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run as a picture.
 
+import BenchHarness
 import Foundation
 
 /// How many times faster Hornbeam is than each peer: a bar for each workload and peer, on a logarithmic scale, as SVG.
+/// Bars to the right of the line at 1 are faster, those to the left slower. Colours follow the reader's light or dark.
 struct Chart {
     private let report: Report
     private let peers: [String]
+    private let workloads: [String]
 
     init(_ report: Report) {
         self.report = report
-        peers = report.engines.filter { $0 != HornbeamEngine.name }
+        let peers = report.peers
+        self.peers = peers
+        workloads = report.workloads.filter { workload in
+            report.speed(workload, HornbeamEngine.name) != nil && peers.contains { report.speed(workload, $0) != nil }
+        }
     }
 
-    private static let colours = ["#3b6ea5", "#c8553d", "#6a994e", "#8d6a9f"]
+    private static let style = """
+        <style>
+        text { fill: #3d3d3a; font: 11px sans-serif } .value { font-size: 9px } .grid { stroke: #d5d4cf }
+        .one { stroke: #73726c } .peer0 { fill: #2a78d6 } .peer1 { fill: #1b9e70 } .peer2 { fill: #d98a00 }
+        @media (prefers-color-scheme: dark) {
+        text { fill: #d5d4cf } .grid { stroke: #3d3d3a } .one { stroke: #a3a29b }
+        .peer0 { fill: #5598e7 } .peer1 { fill: #2fb988 } .peer2 { fill: #e8a93a } }
+        </style>
+        """
     private static let barHeight = 9
-    private static let left = 130
-    private static let width = 760
+    private static let gap = 9
+    private static let left = 120.0
+    private static let right = 790.0
+    private static let top = 52
+    /// Ratios beyond are drawn to the edge; their figure stands beside the bar.
+    private static let scale = 0.1...1_000.0
 
-    /// From a tenth to a hundred times.
     private func place(_ ratio: Double) -> Double {
-        let clamped = min(100, max(0.1, ratio))
-        return Double(Self.left) + (log10(clamped) + 1) / 3 * Double(Self.width - Self.left - 60)
+        let clamped = min(Self.scale.upperBound, max(Self.scale.lowerBound, ratio))
+        let share = log10(clamped / Self.scale.lowerBound) / log10(Self.scale.upperBound / Self.scale.lowerBound)
+        return Self.left + share * (Self.right - Self.left)
     }
 
     var svg: String {
-        let workloads = report.workloads.filter { report.speed($0, HornbeamEngine.name) != nil }
-        let rowHeight = Self.barHeight * peers.count + 10
-        let height = 50 + rowHeight * workloads.count + 20
+        let tops = rowTops
+        let bottom = (tops.last ?? Self.top) - Self.gap / 2
         var lines = [
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"\(Self.width)\" height=\"\(height)\" "
-                + "font-family=\"sans-serif\" font-size=\"11\">",
-            "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>",
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 830 \(bottom + 12)\" width=\"830\" "
+                + "height=\"\(bottom + 12)\" role=\"img\">",
+            "<title>How many times faster Hornbeam is than its peers, by workload</title>", Self.style,
         ]
-        for (index, peer) in peers.enumerated() {
-            let x = Self.left + index * 110
-            lines.append("<rect x=\"\(x)\" y=\"8\" width=\"10\" height=\"10\" fill=\"\(Self.colours[index % 4])\"/>")
-            lines.append("<text x=\"\(x + 14)\" y=\"17\">× \(peer)</text>")
-        }
-        for ratio in [0.1, 1, 10, 100] {
-            let x = place(ratio)
-            let dash = ratio == 1 ? "" : " stroke-dasharray=\"2 3\""
-            lines.append(
-                "<line x1=\"\(x)\" x2=\"\(x)\" y1=\"38\" y2=\"\(height - 14)\" stroke=\"#999\"\(dash)/>"
-                    + "<text x=\"\(x)\" y=\"34\" text-anchor=\"middle\">\(ratio < 1 ? "0.1" : "\(Int(ratio))")×</text>")
-        }
-        for (row, workload) in workloads.enumerated() { lines += bars(workload, top: 46 + row * rowHeight) }
+        lines += legend + grid(to: bottom)
+        for (workload, top) in zip(workloads, tops) { lines += bars(workload, top: top) }
         lines.append("</svg>\n")
         return lines.joined(separator: "\n")
     }
 
+    private func rivals(_ workload: String) -> [(index: Int, ratio: Double)] {
+        guard let ours = report.speed(workload, HornbeamEngine.name)?.median else { return [] }
+        return peers.enumerated().compactMap { index, peer in
+            report.speed(workload, peer).map { (index, ours / $0.median) }
+        }
+    }
+
+    /// Where each row begins, and last where the next one would.
+    private var rowTops: [Int] {
+        workloads.reduce(into: [Self.top]) { tops, workload in
+            tops.append((tops.last ?? 0) + rivals(workload).count * Self.barHeight + Self.gap)
+        }
+    }
+
+    private var legend: [String] {
+        peers.enumerated().flatMap { index, peer in
+            let x = Int(Self.left) + index * 150
+            return [
+                "<rect class=\"peer\(index % 3)\" x=\"\(x)\" y=\"6\" width=\"10\" height=\"10\" rx=\"2\"/>",
+                "<text x=\"\(x + 15)\" y=\"15\">times as fast as \(peer)</text>",
+            ]
+        }
+    }
+
+    private func grid(to bottom: Int) -> [String] {
+        [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000].flatMap { ratio -> [String] in
+            let x = number(place(ratio))
+            let line =
+                "<line class=\"\(ratio == 1 ? "one" : "grid")\" x1=\"\(x)\" x2=\"\(x)\" y1=\"\(Self.top - 10)\" "
+                + "y2=\"\(bottom)\"/>"
+            let label = ratio < 1 ? String(format: "%.1f", ratio) : "\(Int(ratio))"
+            return [line, "<text x=\"\(x)\" y=\"\(Self.top - 14)\" text-anchor=\"middle\">\(label)×</text>"]
+        }
+    }
+
     private func bars(_ workload: String, top: Int) -> [String] {
-        let middle = top + Self.barHeight * peers.count / 2 + 4
-        var lines = ["<text x=\"\(Self.left - 8)\" y=\"\(middle)\" text-anchor=\"end\">\(workload)</text>"]
-        guard let ours = report.speed(workload, HornbeamEngine.name)?.median else { return lines }
-        for (index, peer) in peers.enumerated() {
-            guard let theirs = report.speed(workload, peer)?.median else { continue }
-            let ratio = ours / theirs
+        let rivals = rivals(workload)
+        let middle = top + Self.barHeight * rivals.count / 2 + 4
+        var lines = ["<text x=\"\(Int(Self.left) - 8)\" y=\"\(middle)\" text-anchor=\"end\">\(workload)</text>"]
+        for (row, rival) in rivals.enumerated() {
             let one = place(1)
-            let end = place(ratio)
-            let y = top + index * Self.barHeight
+            let end = place(rival.ratio)
+            let y = top + row * Self.barHeight
+            let format = rival.ratio < 10 ? "%.2f" : "%.0f"
             lines.append(
-                "<rect x=\"\(min(one, end))\" y=\"\(y)\" width=\"\(abs(end - one))\" height=\"\(Self.barHeight - 1)\" "
-                    + "fill=\"\(Self.colours[index % 4])\"/>"
-                    + "<text x=\"\(max(one, end) + 3)\" y=\"\(y + 8)\" font-size=\"9\">"
-                    + String(format: ratio < 10 ? "%.1f" : "%.0f", ratio) + "</text>")
+                "<rect class=\"peer\(rival.index % 3)\" x=\"\(number(min(one, end)))\" y=\"\(y)\" "
+                    + "width=\"\(number(max(1, abs(end - one))))\" height=\"\(Self.barHeight - 2)\" rx=\"1\"/>"
+                    + "<text class=\"value\" x=\"\(number(max(one, end) + 4))\" y=\"\(y + 7)\">"
+                    + String(format: format, rival.ratio) + "</text>")
         }
         return lines
     }
+
+    private func number(_ value: Double) -> String { String(format: "%.1f", value) }
 }

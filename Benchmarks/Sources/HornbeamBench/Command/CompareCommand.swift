@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // `compare`: two runs' JSON, side by side. A change within what the rounds of either run lie apart is noise.
 
+import BenchHarness
 import Foundation
 
 enum CompareCommand {
     static func run(_ arguments: [String]) throws {
         let arguments = try Arguments(arguments, options: [])
         guard arguments.words.count == 2 else {
-            throw EngineError("compare needs two files that run --json has written")
+            throw BenchError("compare needs two files that run --json has written")
         }
-        let reports = try arguments.words.map {
-            try JSONDecoder().decode(Report.self, from: Data(contentsOf: URL(fileURLWithPath: $0)))
-        }
+        let reports = try arguments.words.map { try readJSON(Report.self, from: $0) }
         var rows = [["workload", "engine", "before/s", "after/s", "change", ""]]
         for workload in reports[1].workloads {
             for engine in reports[1].engines {

@@ -1,94 +1,106 @@
 // SPDX-License-Identifier: Apache-2.0
-// `counts`: instructions and allocations an operation, which don't depend on what else the machine does. Each scenario
-// runs twice, once with its parts repeated; the difference is that of the repeated operations alone.
+// `counts`: instructions and allocations an operation, which don't depend on what else the machine does.
 
+import BenchHarness
 import Foundation
 
-/// Of one workload of Hornbeam.
-struct Count: Codable {
-    var instructions: Double
-    var allocations: Double
-}
-
 struct CountsCommand {
+    /// Those that one thread does alone, and that no clock takes part in.
     private static let workloads = [
-        "get-rand", "get-txn", "get-many", "scan-full", "scan-100", "commit-process", "ycsb-c",
+        "load-seq", "scan-full", "scan-reverse", "count-half", "entry-at", "append", "load-rand", "get-rand",
+        "get-txn", "get-many", "scan-100", "update-rand", "delete-rand", "reinsert-rand", "commit", "commit-process",
+        "ycsb-a", "ycsb-c", "ycsb-e", "text-load", "text-get", "text-scan", "entity-load", "entity-get", "entity-equal",
+        "entity-range", "entity-nested", "entity-update", "entity-save",
     ]
-    /// Beyond this share more instructions than before, a check fails: compilers and libraries differ a little.
-    private static let tolerance = 0.1
+    /// Beyond this share more instructions than before, a check fails.
+    private static let tolerance = 0.02
+    /// Beyond so many more allocations, in figures and as a share: a sort or a table may take one more now and then,
+    /// by the addresses that it meets.
+    private static let toleratedAllocations = (number: 0.02, share: 0.001)
 
     private let check: String?
     private let target: String?
-    private let count: Int
+    private let selection: Selection
 
-    init(_ arguments: [String]) throws {
-        let arguments = try Arguments(arguments, options: ["check", "write", "n"])
+    init(_ words: [String]) throws {
+        let arguments = try Arguments(words, options: ["check", "write", "n", "workload"])
         check = arguments.text("check")
         target = arguments.text("write")
-        count = try arguments.number("n", 20_000)
+        let wanted = arguments.text("workload") ?? Self.workloads.joined(separator: ",")
+        let count = try arguments.number("n", 20_000, least: 100)
+        selection = try Selection(
+            Arguments(
+                ["--engine", HornbeamEngine.name, "--workload", wanted, "--n", "\(count)"],
+                options: Selection.options))
     }
 
     func run() throws {
         var counts: [String: Count] = [:]
         try inFolder { folder in
-            for name in Self.workloads { counts[name] = try measure(name, folder) }
+            var progress = Progress(steps: selection.scenarios.count)
+            for (scenario, workloads) in selection.scenarios {
+                progress.show(scenario.name)
+                counts.merge(
+                    try Callgrind.counts(
+                        scenario, workloads, HornbeamEngine.self, folder: folder, count: selection.count,
+                        seed: selection.seed)
+                ) { $1 }
+                progress.step()
+            }
+            progress.end()
         }
+        let names = selection.scenarios.flatMap { $0.workloads.map(\.name) }
         print(
             aligned(
                 [["workload", "instructions/op", "allocations/op"]]
-                    + Self.workloads.compactMap { name in
+                    + names.compactMap { name in
                         counts[name].map { [name, "\(Int($0.instructions))", String(format: "%.3f", $0.allocations)] }
                     }))
-        if let target {
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-            try encoder.encode(counts).write(to: URL(fileURLWithPath: target))
-        }
+        if let target { try writeJSON(counts.mapValues(\.rounded), to: target) }
         if let check { try compare(counts, with: check) }
     }
 
-    private func measure(_ name: String, _ folder: String) throws -> Count {
-        let selection = try Selection(
-            Arguments(
-                ["--engine", HornbeamEngine.name, "--workload", name, "--n", "\(count)"], options: Selection.options))
-        guard let (scenario, workloads) = selection.scenarios.first else { throw EngineError("no workload \(name)") }
-        var totals: [Double] = []
-        var figures: [Figure] = []
-        for repeats in [1, 3] {
-            let told = folder + "/valgrind-\(repeats)"
-            guard FileManager.default.createFile(atPath: told, contents: nil),
-                let output = FileHandle(forWritingAtPath: told)
-            else { throw EngineError("can't write in \(folder)") }
-            figures += try Child.run(
-                scenario, workloads, HornbeamEngine.self, folder: folder + "/store", selection: selection, round: 0,
-                repeats: repeats, under: ["/usr/bin/valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"],
-                standardError: output)
-            try output.close()
-            let text = try String(contentsOfFile: told, encoding: .utf8)
-            guard let line = text.split(separator: "\n").first(where: { $0.contains("Collected : ") }),
-                let total = line.split(separator: " ").last.flatMap({ Double($0) })
-            else { throw EngineError("valgrind told no total: \(text)") }
-            totals.append(total)
-        }
-        guard figures.count == 2 else { throw EngineError("\(name) told no figures") }
-        let operations = Double(figures[1].operations - figures[0].operations)
-        return Count(
-            instructions: (totals[1] - totals[0]) / operations,
-            allocations: Double(figures[1].allocations - figures[0].allocations) / operations)
-    }
-
     private func compare(_ counts: [String: Count], with path: String) throws {
-        let former = try JSONDecoder().decode([String: Count].self, from: Data(contentsOf: URL(fileURLWithPath: path)))
-        var problems: [String] = []
+        let former = try readJSON([String: Count].self, from: path)
+        var worse: [String] = []
+        var better: [String] = []
         for (name, count) in counts.sorted(by: { $0.key < $1.key }) {
-            guard let before = former[name] else { continue }
-            if count.instructions > before.instructions * (1 + Self.tolerance) {
-                problems.append("\(name): \(Int(count.instructions)) instructions, before \(Int(before.instructions))")
-            }
-            if count.allocations > before.allocations + 0.01 {
-                problems.append("\(name): \(count.allocations) allocations, before \(before.allocations)")
+            guard let before = former[name] else { throw BenchError("\(path) has no \(name): write it anew") }
+            let change = count.instructions / before.instructions - 1
+            let told = String(
+                format: "  %@: %.0f instructions an operation, before %.0f (%+.1f %%)", name, count.instructions,
+                before.instructions, change * 100)
+            if change > Self.tolerance { worse.append(told) }
+            if change < -Self.tolerance { better.append(told) }
+            let tolerated = Self.toleratedAllocations.number + before.allocations * Self.toleratedAllocations.share
+            if count.allocations > before.allocations + tolerated {
+                worse.append(
+                    String(
+                        format: "  %@: %.3f allocations an operation, before %.3f", name, count.allocations,
+                        before.allocations))
             }
         }
-        guard problems.isEmpty else { throw EngineError("slower than \(path):\n" + problems.joined(separator: "\n")) }
+        if !better.isEmpty {
+            print("fewer than in \(path); 'make counts-baseline' keeps it so:\n" + better.joined(separator: "\n"))
+        }
+        guard worse.isEmpty else {
+            throw BenchError(
+                """
+                more than in \(path):
+                \(worse.joined(separator: "\n"))
+                Find out what the operation does more than before ('valgrind --tool=callgrind' names the functions). \
+                If it is worth that, write the new counts with 'make counts-baseline' and commit the file together \
+                with the change, whose message says what they buy. Counts are of one version of the compiler \
+                and of the libraries: after an update of these, write the baseline before anything else.
+                """)
+        }
+        print("no more than in \(path)")
+    }
+}
+
+extension Count {
+    /// With as many digits as mean something.
+    fileprivate var rounded: Count {
+        Count(instructions: (instructions * 10).rounded() / 10, allocations: (allocations * 1_000).rounded() / 1_000)
     }
 }

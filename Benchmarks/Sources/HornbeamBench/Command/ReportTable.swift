@@ -1,19 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run as text.
+// A run as tables, for a terminal and for a document.
 
+import BenchHarness
 import Foundation
 
+/// Cells by rows; the first row is the head.
+struct Table {
+    var rows: [[String]]
+
+    /// Columns side by side, the first to the left, the others to the right.
+    var text: String { aligned(rows) }
+
+    var markdown: String {
+        guard let head = rows.first else { return "" }
+        let rule = head.indices.map { $0 == 0 ? "---" : "---:" }
+        return ([head, rule] + rows.dropFirst()).map { "| " + $0.joined(separator: " | ") + " |" }
+            .joined(separator: "\n")
+    }
+}
+
 extension Report {
+    var peers: [String] { engines.filter { $0 != HornbeamEngine.name && $0 != Figure.machine } }
+
+    /// Those that are compared with other engines, or with none; and those that are compared with the machine.
+    private var ordinary: [String] { workloads.filter { figures($0, Figure.machine).isEmpty } }
+    private var bare: [String] { workloads.filter { !figures($0, Figure.machine).isEmpty } }
+
+    var text: String {
+        let head =
+            "\(count) entries, seed \(seed), medians of \(rounds) rounds; ×: how many times faster Hornbeam is; "
+            + "from p50 on: Hornbeam's last round"
+        var parts = [head, Table(rows: comparison { $0 }).text]
+        if !bare.isEmpty { parts.append(machine.text) }
+        return parts.joined(separator: "\n")
+    }
+
+    var markdown: String {
+        var parts = [
+            "Taken on \(date) by `\(command)`.",
+            Table(rows: comparison { "`\($0)`" }).markdown,
+        ]
+        if !bare.isEmpty { parts += ["Beside the machine itself:", machine.markdown] }
+        return parts.joined(separator: "\n\n")
+    }
+
     /// A line for each workload: Hornbeam's median, and how many times faster it is than each peer.
-    var table: String {
-        let peers = engines.filter { $0 != HornbeamEngine.name }
+    private func comparison(_ name: (String) -> String) -> [[String]] {
         var rows: [[String]] = [
             ["workload", "hornbeam/s", "±"] + peers.flatMap { ["\($0)/s", "×"] }
                 + ["p50", "p99", "p99.9", "disk", "written/op", "memory", "allocs/op"]
         ]
-        for workload in workloads {
+        for workload in ordinary {
             guard let ours = speed(workload, HornbeamEngine.name) else { continue }
-            var row = [workload, number(ours.median), percent(ours.spread)]
+            var row = [name(workload), number(ours.median), percent(ours.spread)]
             for peer in peers {
                 let theirs = speed(workload, peer)
                 row.append(theirs.map { number($0.median) } ?? "–")
@@ -22,9 +61,18 @@ extension Report {
             row += details(figures(workload, HornbeamEngine.name).last)
             rows.append(row)
         }
-        return
-            "\(count) entries, seed \(seed), medians of \(rounds) rounds; ×: how many times faster Hornbeam is; "
-            + "from p50 on: Hornbeam's last round\n" + aligned(rows)
+        return rows
+    }
+
+    /// Medians of single operations that were done in turns.
+    private var machine: Table {
+        var rows = [["workload", "hornbeam p50", "machine p50", "times as long"]]
+        for workload in bare {
+            guard let ours = latency(workload, HornbeamEngine.name), let theirs = latency(workload, Figure.machine)
+            else { continue }
+            rows.append([workload, time(ours), time(theirs), String(format: "%.2f", Double(ours) / Double(theirs))])
+        }
+        return Table(rows: rows)
     }
 
     private func details(_ figure: Figure?) -> [String] {
@@ -46,7 +94,7 @@ extension Report {
         }
     }
 
-    private func percent(_ share: Double) -> String { String(format: "%.0f%%", share * 100) }
+    private func percent(_ share: Double) -> String { String(format: "%.0f %%", share * 100) }
 
     private func time(_ nanoseconds: UInt64?) -> String {
         guard let nanoseconds else { return "–" }

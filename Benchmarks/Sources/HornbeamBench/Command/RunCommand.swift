@@ -1,30 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 // `run`: every scenario by every engine, in child processes, the engines one after the other in each round, so that
-// whatever else the machine does meets all of them alike.
+// whatever else the machine does meets all of them alike. `report`: what a run has found, once more.
 
+import BenchHarness
 import Foundation
 
 struct RunCommand {
     private let selection: Selection
-    private let json: String?
-    private let chart: String?
+    private let arguments: Arguments
     private let parent: String
 
-    init(_ arguments: [String]) throws {
-        let arguments = try Arguments(arguments, options: Selection.options.union(["json", "chart", "folder"]))
+    init(_ words: [String]) throws {
+        arguments = try Arguments(
+            words, options: Selection.options.union(ReportCommand.options).union(["json", "folder"]),
+            flags: Selection.flags)
         selection = try Selection(arguments)
-        json = arguments.text("json")
-        chart = arguments.text("chart")
         let folder = arguments.text("folder") ?? FileManager.default.currentDirectoryPath
         parent = folder + "/bench-\(getpid())"
+    }
+
+    /// How to do it again, with as many rounds as were done, and without where the files lie.
+    private func command(rounds: Int) -> String {
+        let told = ["engine", "workload"].compactMap { name in arguments.text(name).map { " --\(name) \($0)" } }
+        return "hornbeam-bench run --n \(selection.count) --runs \(rounds) --seed \(selection.seed)" + told.joined()
     }
 
     func run() throws {
         try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: parent) }
         var report = Report(
-            count: selection.count, seed: selection.seed, rounds: selection.rounds, version: HornbeamEngine.version,
-            figures: [])
+            count: selection.count, seed: selection.seed, rounds: 0, version: HornbeamEngine.version)
         let steps = selection.rounds * selection.scenarios.count * selection.engines.count
         var progress = Progress(steps: steps)
         for round in 0..<selection.rounds {
@@ -32,18 +37,57 @@ struct RunCommand {
                 for engine in selection.engines {
                     progress.show("\(scenario.name), \(engine.name), round \(round + 1) of \(selection.rounds)")
                     report.figures += try Child.run(
-                        scenario, workloads, engine, folder: parent + "/store", selection: selection, round: round)
+                        scenario, workloads, engine, folder: parent + "/store", count: selection.count,
+                        seed: selection.seed, round: round)
                     progress.step()
                 }
             }
+            report.rounds = round + 1
+            report.command = command(rounds: round + 1)
+            report.date = String(ISO8601DateFormatter().string(from: Date()).prefix(10))
+            // After each round, for whoever has no time for all of them.
+            if let json = arguments.text("json") { try writeJSON(report, to: json) }
         }
         progress.end()
-        print(report.table)
-        if let json {
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-            try encoder.encode(report).write(to: URL(fileURLWithPath: json))
-        }
-        if let chart { try Data(Chart(report).svg.utf8).write(to: URL(fileURLWithPath: chart)) }
+        try ReportCommand.show(report, arguments)
     }
+}
+
+enum ReportCommand {
+    static let options: Set<String> = ["markdown", "svg"]
+
+    static func run(_ words: [String]) throws {
+        let arguments = try Arguments(words, options: options)
+        guard arguments.words.count == 1 else { throw BenchError("report needs a file that run --json has written") }
+        try show(readJSON(Report.self, from: arguments.words[0]), arguments)
+    }
+
+    static func show(_ report: Report, _ arguments: Arguments) throws {
+        print(report.text)
+        if let markdown = arguments.text("markdown") {
+            try replacePart("figures", of: markdown, with: report.markdown)
+            try replacePart("workloads", of: markdown, with: ListCommand.markdown)
+        }
+        if let svg = arguments.text("svg") { try Data(Chart(report).svg.utf8).write(to: URL(fileURLWithPath: svg)) }
+    }
+}
+
+func writeJSON(_ value: some Encodable, to path: String) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+    try (encoder.encode(value) + Data("\n".utf8)).write(to: URL(fileURLWithPath: path))
+}
+
+func readJSON<Value: Decodable>(_ type: Value.Type, from path: String) throws -> Value {
+    try JSONDecoder().decode(type, from: Data(contentsOf: URL(fileURLWithPath: path)))
+}
+
+/// Puts generated text into a document, between the lines `<!-- name -->` and `<!-- end of name -->`.
+func replacePart(_ name: String, of path: String, with text: String) throws {
+    let document = try String(contentsOfFile: path, encoding: .utf8)
+    guard let start = document.range(of: "<!-- \(name) -->\n"),
+        let end = document.range(of: "<!-- end of \(name) -->", range: start.upperBound..<document.endIndex)
+    else { throw BenchError("\(path) has no part between <!-- \(name) --> and <!-- end of \(name) -->") }
+    let whole = document[..<start.upperBound] + "\n" + text + "\n\n" + document[end.lowerBound...]
+    try String(whole).write(toFile: path, atomically: true, encoding: .utf8)
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which engines and workloads the options name.
 
+import BenchHarness
+
 /// What a run measures.
 struct Selection {
     let engines: [any Engine.Type]
@@ -10,17 +12,19 @@ struct Selection {
     let rounds: Int
 
     static let options: Set<String> = ["engine", "workload", "n", "seed", "runs"]
+    /// `smoke`: every workload once, at a size that takes seconds, to see that all of them give right answers.
+    static let flags: Set<String> = ["smoke"]
 
     init(_ arguments: Arguments) throws {
         let names = arguments.list("engine")
         for name in names where !allEngines.contains(where: { $0.name == name }) {
-            throw EngineError("there is no engine \(name) in this build: \(allEngines.map { $0.name })")
+            throw BenchError("there is no engine \(name) in this build: \(allEngines.map { $0.name })")
         }
         engines = allEngines.filter { names.isEmpty || names.contains($0.name) }
         let wanted = arguments.list("workload")
         let known = allScenarios.flatMap { $0.workloads.map(\.name) }
         for name in wanted where !known.contains(name) && !allScenarios.contains(where: { $0.name == name }) {
-            throw EngineError("there is no workload \(name): see hornbeam-bench list")
+            throw BenchError("there is no workload \(name): see hornbeam-bench list")
         }
         scenarios = allScenarios.compactMap { scenario in
             let workloads = scenario.workloads.filter {
@@ -28,8 +32,8 @@ struct Selection {
             }
             return workloads.isEmpty ? nil : (scenario, workloads)
         }
-        count = max(100, try arguments.number("n", 1_000_000))
+        count = try arguments.number("n", arguments.has("smoke") ? 500 : 1_000_000, least: 100)
         seed = UInt64(try arguments.number("seed", 1))
-        rounds = max(1, try arguments.number("runs", 3))
+        rounds = try arguments.number("runs", arguments.has("smoke") ? 1 : 3, least: 1)
     }
 }

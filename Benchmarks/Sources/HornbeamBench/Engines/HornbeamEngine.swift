@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hornbeam through its public C interface.
 
+import BenchHarness
 import CHornbeam
 
 final class HornbeamEngine: Engine {
     static let name = "hornbeam"
     static let version = hb_version().map { String(cString: $0) } ?? ""
-    static let features: Set<Feature> = [.append, .getMany, .counts, .compression, .manyWriters]
+    static let features: Set<Feature> = [.getMany, .counts, .compression, .typed, .machine]
 
     private let store: Store
     private let tree: hb_tree
@@ -21,25 +22,32 @@ final class HornbeamEngine: Engine {
         options.struct_size = MemoryLayout<hb_options>.size
         options.durability = UInt32(settings.durability == .full ? HB_DURABLE_FULL : HB_DURABLE_PROCESS)
         var store: OpaquePointer?
-        try HornbeamSession.check(hb_open(path, &options, &store))
+        try HornbeamEngine.check(hb_open(path, &options, &store))
         self.store = Store(handle: store)
         var transaction: OpaquePointer?
         var tree: hb_tree = 0
-        try HornbeamSession.check(hb_begin(store, UInt32(HB_READ), &transaction))
+        try HornbeamEngine.check(hb_begin(store, UInt32(HB_READ), &transaction))
         let found = hb_tree_open(transaction, "bench", 0, &tree)
         hb_abort(transaction)
         if found == Int32(HB_NOT_FOUND) {
             let flags = HB_TREE_CREATE | (settings.isCompressed ? HB_TREE_LZ4 : 0)
-            try HornbeamSession.check(hb_begin(store, UInt32(HB_WRITE), &transaction))
-            try HornbeamSession.check(hb_tree_open(transaction, "bench", UInt32(flags), &tree))
-            try HornbeamSession.check(hb_commit(transaction))
+            try HornbeamEngine.check(hb_begin(store, UInt32(HB_WRITE), &transaction))
+            try HornbeamEngine.check(hb_tree_open(transaction, "bench", UInt32(flags), &tree))
+            try HornbeamEngine.check(hb_commit(transaction))
         }
         self.tree = tree
     }
 
     func session() throws -> any Session { HornbeamSession(store: store.handle, tree: tree) }
 
-    func close() throws { try HornbeamSession.check(hb_close(store.handle)) }
+    func close() throws { try Self.check(hb_close(store.handle)) }
+
+    /// Throws what the library says of a call that failed.
+    static func check(_ code: Int32) throws {
+        guard code == Int32(HB_OK) else {
+            throw BenchError("hornbeam: \(hb_error().map { String(cString: $0) } ?? "error \(code)")")
+        }
+    }
 }
 
 final class HornbeamSession: Session {
@@ -51,12 +59,6 @@ final class HornbeamSession: Session {
         self.tree = tree
     }
 
-    static func check(_ code: Int32) throws {
-        guard code == Int32(HB_OK) else {
-            throw EngineError("hornbeam: \(hb_error().map { String(cString: $0) } ?? "error \(code)")")
-        }
-    }
-
     @inline(__always)
     private func slice(_ bytes: UnsafeRawBufferPointer) -> hb_slice {
         hb_slice(data: bytes.baseAddress, size: bytes.count)
@@ -64,50 +66,47 @@ final class HornbeamSession: Session {
 
     private func reading<Result>(_ body: (OpaquePointer?) throws -> Result) throws -> Result {
         var transaction: OpaquePointer?
-        try Self.check(hb_begin(store, UInt32(HB_READ), &transaction))
+        try HornbeamEngine.check(hb_begin(store, UInt32(HB_READ), &transaction))
         defer { hb_abort(transaction) }
         return try body(transaction)
     }
 
     private func writing(_ body: (OpaquePointer?) throws -> Void) throws {
         var transaction: OpaquePointer?
-        try Self.check(hb_begin(store, UInt32(HB_WRITE), &transaction))
+        try HornbeamEngine.check(hb_begin(store, UInt32(HB_WRITE), &transaction))
         do {
             try body(transaction)
         } catch {
             hb_abort(transaction)
             throw error
         }
-        try Self.check(hb_commit(transaction))
+        try HornbeamEngine.check(hb_commit(transaction))
     }
 
     private func walking<Result>(_ body: (OpaquePointer?) throws -> Result) throws -> Result {
         try reading { transaction in
             var cursor: OpaquePointer?
-            try Self.check(hb_cursor_open(transaction, tree, &cursor))
+            try HornbeamEngine.check(hb_cursor_open(transaction, tree, &cursor))
             defer { hb_cursor_close(cursor) }
             return try body(cursor)
         }
     }
 
-    func put(_ entries: Entries, _ order: ArraySlice<Int>) throws {
-        try writing { transaction in
-            for index in order {
-                try Self.check(
-                    entries.withKey(index) { key in
-                        entries.withValue(index) { hb_put(transaction, tree, slice(key), slice($0)) }
-                    })
-            }
-        }
-    }
+    func put(_ entries: Entries, _ order: ArraySlice<Int>) throws { try put(entries, order, isAppend: false) }
 
-    func append(_ entries: Entries, _ order: ArraySlice<Int>) throws {
+    func append(_ entries: Entries, _ order: ArraySlice<Int>) throws { try put(entries, order, isAppend: true) }
+
+    private func put(_ entries: Entries, _ order: ArraySlice<Int>, isAppend: Bool) throws {
         try writing { transaction in
             for index in order {
-                try Self.check(
-                    entries.withKey(index) { key in
-                        entries.withValue(index) { hb_append(transaction, tree, slice(key), slice($0)) }
-                    })
+                let code = entries.withKey(index) { key in
+                    entries.withValue(index) { value in
+                        isAppend
+                            ? hb_append(transaction, tree, slice(key), slice(value))
+                            : hb_put(transaction, tree, slice(key), slice(value))
+                    }
+                }
+                try HornbeamEngine.check(code)
             }
         }
     }
@@ -115,7 +114,7 @@ final class HornbeamSession: Session {
     func delete(_ entries: Entries, _ order: ArraySlice<Int>) throws {
         try writing { transaction in
             for index in order {
-                try Self.check(entries.withKey(index) { hb_delete(transaction, tree, slice($0)) })
+                try HornbeamEngine.check(entries.withKey(index) { hb_delete(transaction, tree, slice($0)) })
             }
         }
     }
@@ -155,7 +154,7 @@ final class HornbeamSession: Session {
                 while start < order.endIndex {
                     let count = min(batch, order.endIndex - start)
                     for place in 0..<count { keys[place] = entries.withKey(order[start + place]) { slice($0) } }
-                    try Self.check(hb_get_many(transaction, tree, keys, values, count))
+                    try HornbeamEngine.check(hb_get_many(transaction, tree, keys, values, count))
                     for place in 0..<count {
                         if let data = values[place].data { sum &+= Int(data.load(as: UInt8.self)) }
                     }
@@ -219,7 +218,7 @@ final class HornbeamSession: Session {
     func count(from: [UInt8], to: [UInt8]) throws -> Int {
         try reading { transaction in
             var count: UInt64 = 0
-            try Self.check(
+            try HornbeamEngine.check(
                 from.withUnsafeBytes { lower in
                     to.withUnsafeBytes { hb_count(transaction, tree, slice(lower), slice($0), &count) }
                 })
@@ -229,10 +228,10 @@ final class HornbeamSession: Session {
 
     func entry(at index: Int) throws -> Int {
         try walking { cursor in
-            try Self.check(hb_cursor_at(cursor, UInt64(index)))
+            try HornbeamEngine.check(hb_cursor_at(cursor, UInt64(index)))
             var key = hb_slice()
             var value = hb_slice()
-            try Self.check(hb_cursor_entry(cursor, &key, &value))
+            try HornbeamEngine.check(hb_cursor_entry(cursor, &key, &value))
             return key.size
         }
     }

@@ -3,11 +3,12 @@
 // process is all that must be survived.
 
 #if PEER_LMDB
+    import BenchHarness
     import CLMDB
 
     final class LMDBEngine: Engine {
         static let name = "lmdb"
-        static let features: Set<Feature> = [.append, .manyWriters]
+        static let features: Set<Feature> = []
 
         private let environment: Environment
         private let database: MDB_dbi
@@ -53,7 +54,7 @@
         }
 
         static func check(_ code: Int32) throws {
-            guard code == 0 else { throw EngineError("lmdb: \(String(cString: mdb_strerror(code)))") }
+            guard code == 0 else { throw BenchError("lmdb: \(String(cString: mdb_strerror(code)))") }
         }
 
         private func reading<Result>(_ body: (OpaquePointer?) throws -> Result) throws -> Result {

@@ -3,12 +3,13 @@
 // that holds the data, bloom filters of ten bits, no compression unless it is asked for.
 
 #if PEER_ROCKSDB
+    import BenchHarness
     import CRocksDB
     import Foundation
 
     final class RocksDBEngine: Engine {
         static let name = "rocksdb"
-        static let features: Set<Feature> = [.getMany, .manyWriters, .compression]
+        static let features: Set<Feature> = [.getMany, .compression]
 
         fileprivate struct Handles: @unchecked Sendable {
             let database: OpaquePointer?
@@ -74,7 +75,7 @@
         static func check(_ message: UnsafeMutablePointer<CChar>?) throws {
             guard let message else { return }
             defer { free(message) }
-            throw EngineError("rocksdb: \(String(cString: message))")
+            throw BenchError("rocksdb: \(String(cString: message))")
         }
 
         @inline(__always)
@@ -128,7 +129,9 @@
             return sum
         }
 
-        private func inSnapshot<Result>(_ body: () throws -> Result) rethrows -> Result {
+        /// A single look needs no snapshot.
+        private func inSnapshot<Result>(of count: Int, _ body: () throws -> Result) rethrows -> Result {
+            guard count > 1 else { return try body() }
             let snapshot = rocksdb_create_snapshot(database)
             rocksdb_readoptions_set_snapshot(readOptions, snapshot)
             defer {
@@ -139,11 +142,11 @@
         }
 
         func get(_ entries: Entries, _ order: ArraySlice<Int>) throws -> Int {
-            try inSnapshot { try getEach(entries, order) }
+            try inSnapshot(of: order.count) { try getEach(entries, order) }
         }
 
         func getMany(_ entries: Entries, _ order: ArraySlice<Int>, batch: Int) throws -> Int {
-            try inSnapshot {
+            try inSnapshot(of: order.count) {
                 var sum = 0
                 var keys = [UnsafePointer<CChar>?](repeating: nil, count: batch)
                 var sizes = [Int](repeating: entries.keySize, count: batch)
@@ -171,7 +174,7 @@
         }
 
         func copy(_ entries: Entries, _ order: ArraySlice<Int>) throws -> Int {
-            try inSnapshot {
+            try inSnapshot(of: order.count) {
                 var sum = 0
                 try withUnsafeTemporaryAllocation(byteCount: entries.valueSize, alignment: 8) { buffer in
                     for index in order {
@@ -248,7 +251,8 @@
             walking { iterator in
                 rocksdb_iter_seek_to_first(iterator)
                 for _ in 0..<index { rocksdb_iter_next(iterator) }
-                return entrySize(iterator)
+                var size = 0
+                return rocksdb_iter_key(iterator, &size) == nil ? 0 : size
             }
         }
     }

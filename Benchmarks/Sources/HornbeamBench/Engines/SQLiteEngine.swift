@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQLite as a key-value store: a WITHOUT ROWID table, prepared statements, a connection for each thread, WAL with
-// synchronous=FULL, or OFF where the end of the process is all that must be survived.
+// SQLite as a key-value store: a WITHOUT ROWID table, or an ordinary one for rows of more than a twentieth of a page,
+// as its documentation advises; prepared statements, a connection for each thread, WAL with synchronous=FULL, or OFF
+// where the end of the process is all that must be survived.
 
 #if PEER_SQLITE
+    import BenchHarness
     import CSQLite
 
     final class SQLiteEngine: Engine {
         static let name = "sqlite"
-        static let features: Set<Feature> = [.manyWriters]
+        static let features: Set<Feature> = [.typed]
 
         private let path: String
         private let settings: StoreSettings
@@ -35,17 +37,30 @@
         private var descending: OpaquePointer?
         private var counting: OpaquePointer?
         private var placed: OpaquePointer?
+        private var begin: OpaquePointer?
+        private var beginImmediate: OpaquePointer?
+        private var commit: OpaquePointer?
 
         init(path: String, settings: StoreSettings, isFirst: Bool) throws {
-            try check(sqlite3_open(path, &connection))
+            // A connection is one thread's.
+            let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
+            try check(sqlite3_open_v2(path, &connection, flags, nil))
             try check(sqlite3_busy_timeout(connection, 60_000))
             try execute("PRAGMA journal_mode=WAL")
             try execute("PRAGMA synchronous=\(settings.durability == .full ? "FULL" : "OFF")")
             try execute("PRAGMA mmap_size=8589934592")
             try execute("PRAGMA cache_size=-65536")
-            try execute("CREATE TABLE IF NOT EXISTS entries (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID")
+            let form = settings.hasLongValues ? "" : "WITHOUT ROWID"
+            try execute("CREATE TABLE IF NOT EXISTS entries (key BLOB PRIMARY KEY, value BLOB) \(form)")
             guard !isFirst else { return }
-            insert = try prepare("INSERT OR REPLACE INTO entries VALUES (?, ?)")
+            begin = try prepare("BEGIN")
+            beginImmediate = try prepare("BEGIN IMMEDIATE")
+            commit = try prepare("COMMIT")
+            // In an ordinary table a replaced row would get a new place in both of its trees.
+            insert = try prepare(
+                settings.hasLongValues
+                    ? "INSERT INTO entries VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+                    : "INSERT OR REPLACE INTO entries VALUES (?, ?)")
             remove = try prepare("DELETE FROM entries WHERE key = ?")
             select = try prepare("SELECT value FROM entries WHERE key = ?")
             ascending = try prepare("SELECT key, value FROM entries WHERE key >= ? ORDER BY key")
@@ -61,7 +76,7 @@
 
         private func check(_ code: Int32) throws {
             guard code == SQLITE_OK || code == SQLITE_DONE || code == SQLITE_ROW else {
-                throw EngineError("sqlite: \(String(cString: sqlite3_errmsg(connection)))")
+                throw BenchError("sqlite: \(String(cString: sqlite3_errmsg(connection)))")
             }
         }
 
@@ -80,26 +95,35 @@
             sqlite3_bind_blob(statement, column, bytes.baseAddress, Int32(bytes.count), nil)
         }
 
-        private func writing(_ body: () throws -> Void) throws {
-            try execute("BEGIN IMMEDIATE")
+        private func step(_ statement: OpaquePointer?) throws {
+            let code = sqlite3_step(statement)
+            sqlite3_reset(statement)
+            try check(code)
+        }
+
+        /// A single statement is a transaction by itself.
+        private func writing(_ count: Int, _ body: () throws -> Void) throws {
+            guard count > 1 else { return try body() }
+            try step(beginImmediate)
             do {
                 try body()
             } catch {
                 try execute("ROLLBACK")
                 throw error
             }
-            try execute("COMMIT")
+            try step(commit)
         }
 
-        private func reading<Result>(_ body: () throws -> Result) throws -> Result {
-            try execute("BEGIN")
+        private func reading<Result>(_ count: Int, _ body: () throws -> Result) throws -> Result {
+            guard count > 1 else { return try body() }
+            try step(begin)
             let result = try body()
-            try execute("COMMIT")
+            try step(commit)
             return result
         }
 
         func put(_ entries: Entries, _ order: ArraySlice<Int>) throws {
-            try writing {
+            try writing(order.count) {
                 for index in order {
                     let code = entries.withKey(index) { key in
                         entries.withValue(index) { value in
@@ -108,21 +132,21 @@
                             return sqlite3_step(insert)
                         }
                     }
-                    try check(code)
                     sqlite3_reset(insert)
+                    try check(code)
                 }
             }
         }
 
         func delete(_ entries: Entries, _ order: ArraySlice<Int>) throws {
-            try writing {
+            try writing(order.count) {
                 for index in order {
                     let code = entries.withKey(index) { key in
                         bind(remove, 1, key)
                         return sqlite3_step(remove)
                     }
-                    try check(code)
                     sqlite3_reset(remove)
+                    try check(code)
                 }
             }
         }
@@ -140,7 +164,7 @@
         }
 
         func get(_ entries: Entries, _ order: ArraySlice<Int>) throws -> Int {
-            try reading {
+            try reading(order.count) {
                 var sum = 0
                 for index in order { find(entries, index) { sum &+= Int($0[0]) } }
                 return sum
@@ -154,7 +178,7 @@
         }
 
         func copy(_ entries: Entries, _ order: ArraySlice<Int>) throws -> Int {
-            try reading {
+            try reading(order.count) {
                 var sum = 0
                 withUnsafeTemporaryAllocation(byteCount: entries.valueSize, alignment: 8) { buffer in
                     for index in order {
@@ -174,7 +198,7 @@
         }
 
         func scan(_ entries: Entries, from starts: ArraySlice<Int>, length: Int) throws -> Int {
-            try reading {
+            try reading(starts.count) {
                 var bytes = 0
                 for start in starts {
                     bytes += entries.withKey(start) { key in

@@ -14,11 +14,17 @@ enum Durability: String, Sendable {
 struct StoreSettings: Sendable {
     var durability = Durability.full
     var isCompressed = false
+    /// Values of a kilobyte and more: an engine may have another form of table for them.
+    var hasLongValues = false
 }
 
 /// What an engine has, where not all of them have it.
 enum Feature: Sendable {
-    case append, getMany, counts, compression, manyWriters
+    case getMany, counts, compression
+    /// Its entities or rows are measured by hornbeam-bench-typed.
+    case typed
+    /// Measured in turns with what the machine itself does.
+    case machine
 }
 
 /// An ordered store under test.
@@ -77,12 +83,4 @@ extension Session {
     func append(_ entries: Entries, _ order: ArraySlice<Int>) throws { try put(entries, order) }
 
     func getMany(_ entries: Entries, _ order: ArraySlice<Int>, batch: Int) throws -> Int { try get(entries, order) }
-}
-
-struct EngineError: Error, CustomStringConvertible {
-    let description: String
-
-    init(_ description: String) {
-        self.description = description
-    }
 }

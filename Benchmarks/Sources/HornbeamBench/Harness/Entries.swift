@@ -2,6 +2,7 @@
 // The entries of a run, made before any clock starts: keys in one flat buffer, values as pieces of another, so that
 // making them costs nothing while an engine is measured.
 
+import BenchHarness
 import Foundation
 
 /// What keys look like.
@@ -24,6 +25,9 @@ struct Entries: Sendable {
     private let keys: [UInt8]
     private let values: [UInt8]
     private let lastStart: Int
+    /// Entries of another edition have the same keys and other values. An update must bring another one: an engine may
+    /// see that a value is what it was, and write nothing.
+    var edition = 0
 
     /// `text`: what values are pieces of; nil for bytes that don't compress.
     init(count: Int, keys kind: KeyKind, valueSize: Int, text: [UInt8]? = nil, seed: UInt64) {
@@ -64,58 +68,22 @@ struct Entries: Sendable {
     @inline(__always)
     func withValue<Result>(_ index: Int, _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try values.withUnsafeBytes { all in
-            let start = (index &* 8_191) % (lastStart + 1)
+            let start = (index &* 8_191 &+ edition &* 131) % (lastStart + 1)
             return try body(UnsafeRawBufferPointer(rebasing: all[start..<start + valueSize]))
         }
+    }
+
+    /// What reading the first byte of each value adds up to.
+    func sum(_ order: ArraySlice<Int>) -> Int { order.reduce(0) { $0 &+ withValue($1) { Int($0[0]) } } }
+
+    func edition(_ edition: Int) -> Entries {
+        var entries = self
+        entries.edition = edition
+        return entries
     }
 
     func key(_ index: Int) -> [UInt8] { withKey(index) { Array($0) } }
 
     /// Bytes of all keys and values.
     var bytes: Int { count * (keySize + valueSize) }
-}
-
-/// A small, fast, seeded generator (Steele, Lea and Flood's SplitMix64).
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-}
-
-/// Numbers below `count` with the skew of YCSB: number r's share is proportional to 1 / (r + 1)^0.99, spread over all
-/// numbers (Gray et al., "Quickly generating billion-record synthetic databases").
-struct Zipf {
-    private let count: Int
-    private let theta = 0.99
-    private let zeta: Double
-    private let eta: Double
-
-    init(count: Int) {
-        self.count = count
-        var zeta = 0.0
-        for rank in 1...max(1, count) { zeta += 1 / pow(Double(rank), theta) }
-        self.zeta = zeta
-        let two = 1 + 1 / pow(2, theta)
-        eta = (1 - pow(2.0 / Double(count), 1 - theta)) / (1 - two / zeta)
-    }
-
-    /// A rank, the most popular being 0.
-    func rank(_ random: inout SplitMix) -> Int {
-        let uniform = Double.random(in: 0..<1, using: &random)
-        let share = uniform * zeta
-        if share < 1 { return 0 }
-        if share < 1 + pow(0.5, theta) { return min(1, count - 1) }
-        return min(count - 1, Int(Double(count) * pow(eta * uniform - eta + 1, 1 / (1 - theta))))
-    }
-
-    /// The number of an entry; popular ones lie anywhere.
-    func next(_ random: inout SplitMix) -> Int {
-        Int(UInt64(rank(&random)) &* 0x9E37_79B9_7F4A_7C15 % UInt64(count))
-    }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every workload, by scenario: workloads of one scenario share a store, and run in the order of this list.
 
+import BenchHarness
+
 struct Workload: Sendable {
     let name: String
     let summary: String
@@ -11,7 +13,10 @@ struct Workload: Sendable {
 struct Scenario: Sendable {
     let name: String
     let workloads: [Workload]
-    let run: @Sendable (Run) throws -> Void
+    /// Nil: hornbeam-bench-typed runs it, for a process can't have both Hornbeam's C library and its Swift library.
+    var run: (@Sendable (Run) throws -> Void)?
+
+    var isTyped: Bool { run == nil }
 }
 
 let allScenarios: [Scenario] = [
@@ -23,6 +28,9 @@ let allScenarios: [Scenario] = [
             Workload(name: "scan-reverse", summary: "all entries in reverse order"),
             Workload(name: "count-half", summary: "number of entries in the middle half"),
             Workload(name: "entry-at", summary: "the entry in the middle, by its position"),
+            Workload(
+                name: "scan-memcpy", summary: "all entries in order, in turns with memcpy of as many bytes",
+                needs: .machine),
         ], run: sortedScenario),
     Scenario(
         name: "append",
@@ -43,6 +51,10 @@ let allScenarios: [Scenario] = [
             Workload(name: "reinsert-rand", summary: "and put back, 1,000 a durable transaction"),
             Workload(name: "commit", summary: "durable transactions of one put"),
             Workload(name: "commit-8t", summary: "the same by eight threads"),
+            Workload(
+                name: "commit-disk",
+                summary: "durable transactions of one put, in turns with pwrite and fdatasync of 4 KiB",
+                needs: .machine),
             Workload(name: "mixed-read", summary: "random keys beside a writer of durable transactions of 100"),
             Workload(name: "mixed-write", summary: "that writer's puts"),
             Workload(name: "open-warm", summary: "opening and reading one entry"),
@@ -89,4 +101,33 @@ let allScenarios: [Scenario] = [
             Workload(name: "text-get", summary: "random ones of them in one transaction"),
             Workload(name: "text-scan", summary: "all of them in order"),
         ], run: textScenario),
+    Scenario(
+        name: "typed",
+        workloads: [
+            Workload(
+                name: "entity-load", summary: "packages with two indexes and a maintainer, 1,000 a durable transaction",
+                needs: .typed),
+            Workload(name: "entity-get", summary: "a package by its id, as a Swift struct", needs: .typed),
+            Workload(name: "entity-equal", summary: "the packages of one source, by an index", needs: .typed),
+            Workload(
+                name: "entity-range", summary: "packages of a section in a range of sizes, by size, at most 50",
+                needs: .typed),
+            Workload(name: "entity-nested", summary: "ten maintainers with all their packages", needs: .typed),
+            Workload(
+                name: "entity-update", summary: "packages changed in an indexed property, 1,000 a durable transaction",
+                needs: .typed),
+            Workload(name: "entity-save", summary: "the same, a durable transaction for each", needs: .typed),
+            Workload(name: "entity-save-8t", summary: "the same by eight threads", needs: .typed),
+        ]),
 ]
+
+/// Not among the others: its stores are of many sizes. See ScalingCommand.
+let scaling = Scenario(
+    name: "scaling",
+    workloads: [
+        Workload(name: "get", summary: "random keys in one transaction"),
+        Workload(name: "put", summary: "random entries overwritten, 1,000 a transaction that survives the process"),
+        Workload(name: "commit", summary: "transactions of one put that survive the process"),
+        Workload(name: "count", summary: "number of entries in a random range"),
+        Workload(name: "scan", summary: "all entries in order; an operation is an entry"),
+    ], run: scalingScenario)

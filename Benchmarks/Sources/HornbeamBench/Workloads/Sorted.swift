@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A store that was loaded in order.
 
+import BenchHarness
+
 func sortedScenario(_ run: Run) throws {
     let entries = Entries(count: run.count, keys: .ascending, valueSize: 100, seed: run.seed)
     let order = Array(0..<run.count)
@@ -12,7 +14,7 @@ func sortedScenario(_ run: Run) throws {
         let lower = entries.key(run.count / 4)
         let upper = entries.key(run.count / 4 * 3)
         // Engines that keep no counts walk, and can't be asked often.
-        let rounds = run.has(.counts) ? 10_000 : 5
+        let rounds = try run.has(.counts) ? 10_000 : 5
         try run.look("count-half", rounds) { latencies in
             for _ in 0..<rounds {
                 try latencies.time {
@@ -21,10 +23,24 @@ func sortedScenario(_ run: Run) throws {
             }
         }
         try run.look("entry-at", rounds) { latencies in
-            for _ in 0..<rounds { try latencies.time { _ = try session.entry(at: run.count / 2) } }
+            for _ in 0..<rounds { try latencies.time { try expect(session.entry(at: run.count / 2), entries.keySize) } }
         }
+        try besideMemory(run, entries, session)
     }
     try store.close()
+}
+
+/// All entries, and memcpy of as many bytes between two places that have been written before.
+private func besideMemory(_ run: Run, _ entries: Entries, _ session: any Session) throws {
+    guard run.wants("scan-memcpy") else { return }
+    let source = [UInt8](repeating: 1, count: entries.bytes)
+    var target = [UInt8](repeating: 2, count: entries.bytes)
+    try run.beside("scan-memcpy", rounds: 15) { _ in
+        try expect(session.scan(isReverse: false), entries.bytes)
+    } _: { _ in
+        target.withUnsafeMutableBytes { target in source.withUnsafeBytes { target.copyMemory(from: $0) } }
+        try expect(Int(target[entries.bytes - 1]), 1)
+    }
 }
 
 func appendScenario(_ run: Run) throws {
@@ -35,6 +51,7 @@ func appendScenario(_ run: Run) throws {
         try run.change("append", run.count) { _ in
             try inBatches(order, of: 10_000) { try session.append(entries, $0) }
         }
+        try expect(session.scan(isReverse: false), entries.bytes)
     }
     try store.close()
 }
@@ -51,5 +68,5 @@ func inBatches(_ order: [Int], of size: Int, _ body: (ArraySlice<Int>) throws ->
 
 /// An engine that reads something else than was written has no figures.
 func expect(_ found: Int, _ expected: Int) throws {
-    guard found == expected else { throw EngineError("read \(found), expected \(expected)") }
+    guard found == expected else { throw BenchError("read \(found), expected \(expected)") }
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values that are long, and values that compress.
 
+import BenchHarness
+
 func longScenario(_ run: Run) throws {
     let count = max(2, run.count / 5_000)
     let entries = Entries(count: count, keys: .random, valueSize: 1 << 20, seed: run.seed)
     let all = Array(0..<count)
-    let store = try run.open()
+    let store = try run.open(StoreSettings(hasLongValues: true))
     try withSession(of: store) { session in
         try run.change("long-write", count) { latencies in
             for place in all { try latencies.time { try session.put(entries, all[place...place]) } }
@@ -23,10 +25,11 @@ func textScenario(_ run: Run) throws {
     let all = Array(0..<run.count)
     var random = SplitMix(state: run.seed &+ 1)
     let order = all.map { _ in Int.random(in: 0..<run.count, using: &random) }
-    let store = try run.open(StoreSettings(isCompressed: run.has(.compression)))
+    let store = try run.open(StoreSettings(isCompressed: try run.has(.compression)))
     try withSession(of: store) { session in
         try run.change("text-load", run.count) { _ in try inBatches(all, of: 1_000) { try session.put(entries, $0) } }
-        let sum = try session.get(entries, order[...])
+        let sum = entries.sum(order[...])
+        try expect(session.get(entries, order[...]), sum)
         try run.look("text-get", order.count) { _ in try expect(session.get(entries, order[...]), sum) }
         try run.look("text-scan", run.count) { _ in try expect(session.scan(isReverse: false), entries.bytes) }
     }

@@ -2,11 +2,13 @@
 // The core workloads of the Yahoo! Cloud Serving Benchmark (Cooper et al., 2010): records of 1 KB, each operation a
 // transaction of its own, values copied out.
 
+import BenchHarness
+
 func ycsbScenario(_ run: Run, durability: Durability) throws {
     let operations = max(100, run.count / (durability == .full ? 50 : 4))
     // Workloads D and E insert.
     let entries = Entries(count: run.count + 2 * operations, keys: .random, valueSize: 1_000, seed: run.seed)
-    let store = try run.open(StoreSettings(durability: durability))
+    let store = try run.open(StoreSettings(durability: durability, hasLongValues: true))
     try withSession(of: store) { session in
         let all = Array(0..<run.count)
         try run.change("ycsb-load", run.count) { _ in try inBatches(all, of: 1_000) { try session.put(entries, $0) } }
@@ -26,11 +28,13 @@ func ycsbScenario(_ run: Run, durability: Durability) throws {
 
 /// The operations, over records 0 ..< count.
 private struct YCSB {
-    let entries: Entries
+    var entries: Entries
     let session: any Session
     var count: Int
     var random: SplitMix
     let zipf: Zipf
+    /// 0, 1, 2 …: an operation names its record by a slice of this, and so makes no array of its own.
+    private let numbers: [Int]
 
     init(entries: Entries, session: any Session, count: Int, seed: UInt64) {
         self.entries = entries
@@ -38,14 +42,18 @@ private struct YCSB {
         self.count = count
         random = SplitMix(state: seed &+ 2)
         zipf = Zipf(count: count)
+        numbers = Array(0..<entries.count)
     }
 
-    private func read(_ index: Int) throws { _ = try session.copy(entries, [index]) }
+    private func read(_ index: Int) throws { _ = try session.copy(entries, numbers[index...index]) }
 
-    private func update(_ index: Int) throws { try session.put(entries, [index]) }
+    private mutating func update(_ index: Int) throws {
+        entries.edition += 1
+        try session.put(entries, numbers[index...index])
+    }
 
     private mutating func insert() throws {
-        try session.put(entries, [count])
+        try session.put(entries, numbers[count...count])
         count += 1
     }
 
@@ -71,7 +79,8 @@ private struct YCSB {
                 continue
             }
             let length = Int.random(in: 1...100, using: &random)
-            _ = try session.scan(entries, from: [zipf.next(&random)], length: length)
+            let first = zipf.next(&random)
+            _ = try session.scan(entries, from: numbers[first...first], length: length)
         }
     }
 

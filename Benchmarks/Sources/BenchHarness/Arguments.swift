@@ -2,12 +2,12 @@
 // What a command is given: options with values, flags, and words.
 
 /// Options of the form `--name value`, `--name=value` or `--name`, and words without a name.
-struct Arguments {
-    private(set) var words: [String] = []
+package struct Arguments {
+    package private(set) var words: [String] = []
     private var options: [String: String] = [:]
 
     /// `flags` take no value. Refuses what is in neither list.
-    init(_ arguments: [String], options known: Set<String>, flags: Set<String> = []) throws {
+    package init(_ arguments: [String], options known: Set<String>, flags: Set<String> = []) throws {
         var rest = arguments[...]
         while let argument = rest.popFirst() {
             guard argument.hasPrefix("--") else {
@@ -20,27 +20,39 @@ struct Arguments {
                 options[name] = ""
             } else if known.contains(name) {
                 guard let value = parts.count > 1 ? String(parts[1]) : rest.popFirst() else {
-                    throw EngineError("--\(name) needs a value")
+                    throw BenchError("--\(name) needs a value")
                 }
                 options[name] = value
             } else {
-                throw EngineError("there is no option --\(name): see hornbeam-bench help")
+                throw BenchError("there is no option --\(name): see hornbeam-bench help")
             }
         }
     }
 
-    func has(_ flag: String) -> Bool { options[flag] != nil }
+    package func has(_ flag: String) -> Bool { options[flag] != nil }
 
-    func text(_ name: String) -> String? { options[name] }
+    package func text(_ name: String) -> String? { options[name] }
 
-    func number(_ name: String, _ standard: Int) throws -> Int {
+    /// Refuses numbers below `least`.
+    package func number(_ name: String, _ standard: Int, least: Int = 0) throws -> Int {
         guard let text = options[name] else { return standard }
-        guard let number = Int(text), number >= 0 else { throw EngineError("--\(name) needs a number, not \(text)") }
+        guard let number = Int(text), number >= least else {
+            throw BenchError("--\(name) needs a number of \(least) or more, not \(text)")
+        }
         return number
     }
 
     /// A list with commas.
-    func list(_ name: String) -> [String] {
+    package func list(_ name: String) -> [String] {
         options[name]?.split(separator: ",").map(String.init) ?? []
+    }
+}
+
+/// What is wrong, in words for whoever called.
+package struct BenchError: Error, CustomStringConvertible {
+    package let description: String
+
+    package init(_ description: String) {
+        self.description = description
     }
 }

@@ -3,7 +3,7 @@
 
 import Foundation
 
-enum Machine {
+package enum Machine {
     /// The number behind a word at the head of a line.
     private static func number(_ word: String, in path: String) -> Int {
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return 0 }
@@ -15,17 +15,17 @@ enum Machine {
     }
 
     /// Bytes that this process has handed to calls that write, and the number of those calls.
-    static var written: (bytes: Int, calls: Int) {
+    package static var written: (bytes: Int, calls: Int) {
         (number("wchar", in: "/proc/self/io"), number("syscw", in: "/proc/self/io"))
     }
 
     /// Memory that no file backs, and memory that files back.
-    static var resident: (anonymous: Int, mapped: Int) {
+    package static var resident: (anonymous: Int, mapped: Int) {
         (number("RssAnon", in: "/proc/self/status") << 10, number("RssFile", in: "/proc/self/status") << 10)
     }
 
     /// Bytes of a file, or of all files in a folder.
-    static func size(of path: String) -> Int {
+    package static func size(of path: String) -> Int {
         var information = stat()
         guard stat(path, &information) == 0 else { return 0 }
         guard information.st_mode & S_IFMT == S_IFDIR else { return Int(information.st_blocks) * 512 }
@@ -34,7 +34,7 @@ enum Machine {
     }
 
     /// Writes everything back and drops it from memory; false where only root may.
-    static func dropCaches() -> Bool {
+    package static func dropCaches() -> Bool {
         sync()
         let descriptor = open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return false }

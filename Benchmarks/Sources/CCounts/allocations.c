@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program's own malloc takes the place of libc's for every library in the process. Ours counts, and calls libc's.
-#include "allocations.h"
+#include "counts.h"
 
 #include <errno.h>
 #include <stddef.h>

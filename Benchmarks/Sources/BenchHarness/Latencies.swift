@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The clock, and what single operations take by it.
+
+import Foundation
+
+/// Nanoseconds of the clock that neither jumps nor stops.
+package func nanoseconds() -> UInt64 {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+}
+
+/// Times of single operations.
+package struct Latencies {
+    package private(set) var all: [UInt64] = []
+
+    package init() {}
+
+    package mutating func time(_ body: () throws -> Void) rethrows {
+        let start = nanoseconds()
+        try body()
+        all.append(nanoseconds() - start)
+    }
+
+    package mutating func add(_ others: Latencies) { all += others.all }
+
+    /// Number, percentiles and longest, for people.
+    package var words: String {
+        guard let summary else { return "none" }
+        let parts = [summary.p50, summary.p99, summary.p999, summary.most].map {
+            String(format: "%.2f", Double($0) * 1e-6)
+        }
+        return "\(all.count), p50 \(parts[0]), p99 \(parts[1]), p99.9 \(parts[2]), at most \(parts[3]) ms"
+    }
+
+    /// Median, 99 % and 99.9 %; nil if nothing was timed.
+    package var summary: LatencySummary? {
+        guard !all.isEmpty else { return nil }
+        let sorted = all.sorted()
+        func part(_ share: Double) -> UInt64 { sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))] }
+        return LatencySummary(p50: part(0.5), p99: part(0.99), p999: part(0.999), most: part(1))
+    }
+}
+
+/// In nanoseconds.
+package struct LatencySummary: Codable, Sendable {
+    package var p50: UInt64
+    package var p99: UInt64
+    package var p999: UInt64
+    package var most: UInt64
+}

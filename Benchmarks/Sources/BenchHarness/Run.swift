@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// One engine's way through one scenario, in a process of its own.
+
+import CCounts
+import Foundation
+
+/// Runs the parts of a scenario and tells their figures.
+package final class Run {
+    /// The engine's name.
+    package let engine: String
+    /// A folder for the store alone.
+    package let folder: String
+    /// Entries that a store of this run has, unless the workload says otherwise.
+    package let count: Int
+    package let seed: UInt64
+    private let round: Int
+    private let wanted: Set<String>
+
+    /// From what the parent has said.
+    package init(_ arguments: Arguments) throws {
+        guard let engine = arguments.text("engine"), let folder = arguments.text("folder") else {
+            throw BenchError("child is for hornbeam-bench itself: see run")
+        }
+        self.engine = engine
+        self.folder = folder
+        count = try arguments.number("n", 1_000, least: 1)
+        seed = UInt64(try arguments.number("seed", 1))
+        round = try arguments.number("round", 0)
+        wanted = Set(arguments.list("workload"))
+    }
+
+    /// What a child is told.
+    package static let options: Set<String> = ["engine", "workload", "n", "seed", "round", "folder"]
+
+    package var storePath: String { folder + "/store" }
+
+    package func wants(_ name: String) -> Bool { wanted.contains(name) }
+
+    /// A part that changes the store, so that later ones need it: it is done in any case, and told if it was asked for.
+    package func change(_ name: String, _ operations: Int, _ body: (inout Latencies) throws -> Void) throws {
+        var latencies = Latencies()
+        guard wants(name) else { return try body(&latencies) }
+        let written = Machine.written
+        let allocations = allocations_of_thread()
+        instructions_begin()
+        let start = nanoseconds()
+        try body(&latencies)
+        let time = nanoseconds() - start
+        instructions_end(name)
+        let allocated = allocations_of_thread() - allocations
+        let after = Machine.written
+        var figure = figure(name, operations: operations, seconds: Double(time) * 1e-9, latencies)
+        figure.writtenBytes = after.bytes - written.bytes
+        figure.writeCalls = after.calls - written.calls
+        figure.allocations = Int(allocated)
+        try tell(figure)
+    }
+
+    /// A part that leaves the store as it was.
+    package func look(_ name: String, _ operations: Int, _ body: (inout Latencies) throws -> Void) throws {
+        if wants(name) { try change(name, operations, body) }
+    }
+
+    private func figure(_ name: String, operations: Int, seconds: Double, _ latencies: Latencies) -> Figure {
+        let resident = Machine.resident
+        return Figure(
+            workload: name, engine: engine, round: round, operations: operations, seconds: seconds,
+            latency: latencies.summary, writtenBytes: 0, writeCalls: 0, diskBytes: Machine.size(of: folder),
+            anonymousBytes: resident.anonymous, mappedBytes: resident.mapped, allocations: 0)
+    }
+
+    /// To the parent, as a line of JSON.
+    private func tell(_ figure: Figure) throws {
+        var line = try JSONEncoder().encode(figure)
+        line.append(UInt8(ascii: "\n"))
+        try FileHandle.standardOutput.write(contentsOf: line)
+    }
+
+    /// Tells a figure that was measured otherwise.
+    package func tell(_ name: String, operations: Int, seconds: Double) throws {
+        if wants(name) { try tell(figure(name, operations: operations, seconds: seconds, Latencies())) }
+    }
+
+    /// Tells operations that were timed one by one, with other work between them.
+    package func tell(_ name: String, _ latencies: Latencies) throws {
+        if wants(name) { try tell(figure(name, of: latencies)) }
+    }
+
+    private func figure(_ name: String, of latencies: Latencies) -> Figure {
+        let time = latencies.all.reduce(0, +)
+        return figure(name, operations: latencies.all.count, seconds: Double(time) * 1e-9, latencies)
+    }
+
+    /// Does a part in turns with the least that the machine itself must do for it, and tells both.
+    package func beside(
+        _ name: String, rounds: Int, _ part: (Int) throws -> Void, _ machine: (Int) throws -> Void
+    ) throws {
+        guard wants(name) else { return }
+        var ours = Latencies()
+        var bare = Latencies()
+        for round in 0..<rounds {
+            try ours.time { try part(round) }
+            try bare.time { try machine(round) }
+        }
+        try tell(name, ours)
+        var figure = figure(name, of: bare)
+        figure.engine = Figure.machine
+        try tell(figure)
+    }
+
+    /// Runs the body on threads of their own, each with its number, and rethrows the first error.
+    package func onThreads(_ number: Int, _ body: @escaping @Sendable (Int) throws -> Void) throws {
+        let outcome = Outcome()
+        let threads = (0..<number).map { index in
+            let thread = Thread {
+                do { try body(index) } catch { outcome.note(error) }
+                outcome.end()
+            }
+            thread.stackSize = 8 << 20
+            return thread
+        }
+        for thread in threads { thread.start() }
+        try outcome.wait(for: number)
+    }
+}
+
+/// What became of some threads.
+private final class Outcome: @unchecked Sendable {
+    // Sendable: guarded by `lock`.
+    private let lock = NSCondition()
+    private var ended = 0
+    private var error: (any Error)?
+
+    func note(_ error: any Error) {
+        lock.withLock { if self.error == nil { self.error = error } }
+    }
+
+    func end() {
+        lock.withLock {
+            ended += 1
+            lock.broadcast()
+        }
+    }
+
+    func wait(for number: Int) throws {
+        try lock.withLock {
+            while ended < number { lock.wait() }
+            if let error { throw error }
+        }
+    }
+}

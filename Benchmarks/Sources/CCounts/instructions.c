@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tells callgrind what to count. Its header is a part of valgrind's package; without it there is nothing to tell.
+#include "counts.h"
+
+#if __has_include(<valgrind/callgrind.h>)
+#include <valgrind/callgrind.h>
+
+void instructions_begin(void) { CALLGRIND_START_INSTRUMENTATION; }
+
+void instructions_end(const char *name) {
+    CALLGRIND_DUMP_STATS_AT(name);
+    CALLGRIND_STOP_INSTRUMENTATION;
+}
+#else
+void instructions_begin(void) {}
+void instructions_end(const char *name) { (void)name; }
+#endif

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Runs every benchmark workload once at a tiny size, by Hornbeam and by the peers that are installed, and fails on a wrong
+# answer: benchmarks that nobody runs rot. Also the commands that make the documents' figures.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+swift=${SWIFT:-swift}
+"$swift" build --package-path Benchmarks -c release
+bench=$PWD/Benchmarks/.build/release/hornbeam-bench
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+
+printf '<!-- figures -->\n<!-- end of figures -->\n<!-- workloads -->\n<!-- end of workloads -->\n<!-- scaling -->\n<!-- end of scaling -->\n' >report.md
+"$bench" list >/dev/null
+"$bench" run --smoke --json run.json >/dev/null
+"$bench" compare run.json run.json >/dev/null
+"$bench" report run.json --markdown report.md --svg report.svg
+"$bench" scaling --max 10000 --runs 1 --markdown report.md
+"$bench" reliability updates --n 1500
+"$bench" reliability growth --n 1500
+"$bench" load 4
+
+# No workload has gone missing, and what is written can be read.
+for workload in $("$bench" list | sed -n '/^  [a-z]/s/ *\([^ ]*\).*/\1/p'); do
+    case $workload in
+    get | put | commit | count | scan) ;; # of scaling
+    open-cold) ;;                         # only root can measure it
+    *) grep -q "\"$workload\"" run.json || { echo "bench-smoke: no figure of $workload"; exit 1; } ;;
+    esac
+done
+grep -q '</svg>' report.svg
+grep -q '`entity-get`' report.md
+echo "bench-smoke: all workloads give right answers"
