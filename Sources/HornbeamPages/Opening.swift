@@ -112,7 +112,10 @@ extension PageStore {
             let side = WriterSide(
                 file: file, verification: verification, space: space, header: found.header ?? header, state: state,
                 cacheBytes: options.cacheBytes)
-            if found.header != nil { try side.loadSpace() }
+            if found.header != nil {
+                try side.loadSpace()
+                follower.noteUsed(sectors: UInt64(side.space.liveSectors))
+            }
             return PageStore(file: file, options: options, side: side, follower: follower)
         }
     }

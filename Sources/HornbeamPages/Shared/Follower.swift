@@ -161,6 +161,9 @@ final class Follower: Sendable {
         try held.withLock { (held) throws(StorageError) in try note(found, &held) }
     }
 
+    /// What the space map says of the state that was found at opening, where no writer tells it.
+    func noteUsed(sectors: UInt64) { held.withLock { $0.usedBytes = sectors << FileFormat.sectorShift } }
+
     private func note(_ found: Found, _ held: inout Held) throws(StorageError) {
         let root = found.root
         guard root.fileSectors <= UInt64(file.maximumBytes) >> FileFormat.sectorShift else {

@@ -55,6 +55,23 @@ struct OtherProcessesTests {
         #expect(try reader.ask("sum") == Self.total)
     }
 
+    @Test("tell what of the file is used, with a writer and without")
+    func used() throws {
+        var options = StoreOptions()
+        let store = try TreeStore.open(at: path, options: options)
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t", create: true))
+        for key in UInt8(0)..<200 { try write.put(tree, [key], [UInt8](repeating: key, count: 5_000)) }
+        try write.commit()
+        try store.checkpoint()
+        let used = store.statistics.usedBytes
+        try store.close()
+        options.readOnly = true
+        let reader = try TreeStore.open(at: path, options: options)
+        #expect(used > 1_000_000 && reader.statistics.usedBytes == used)
+        try reader.close()
+    }
+
     @Test("go on when the writer dies; a new reader or writer recovers the file and is blocked by none of them")
     func deadWriter() throws {
         let writer = try writer()
