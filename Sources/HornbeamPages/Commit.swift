@@ -85,7 +85,7 @@ extension PageStore {
     /// Settles what is published, and checkpoints if that is due. If somebody else has the turn, they settle, but they
     /// may have no commit of their own: the thread is told without it.
     private func tidy() {
-        worker.noteCommit()
+        worker.noteCommit(in: self)
         let (used, capacity) = pipeline.journalUse
         if used > capacity / 2 { worker.wakeUnlessBusy() }
         guard turn.tryTake(briefly: true) else { return }

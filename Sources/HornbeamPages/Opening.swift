@@ -19,7 +19,7 @@ extension PageStore {
                     return try follow(file: file, options: options, structure: structure, replay: replay)
                 }
                 let store = try open(file: file, options: options, structure: structure, replay: replay)
-                store.worker.start(for: store)
+                store.worker.allow()
                 return store
             } catch {
                 file.close()

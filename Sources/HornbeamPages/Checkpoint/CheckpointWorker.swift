@@ -16,24 +16,28 @@ final class CheckpointWorker: @unchecked Sendable {
     private var thread: pthread_t?
     private var isWanted = false
     private var isBusy = false
+    /// Whether the first commit begins the thread: a program that only reads needs none.
+    private var isAllowed = false
     /// Set while nothing is to be done until a commit comes.
-    private let isResting = Atomic<Bool>(false)
+    private let isResting = Atomic<Bool>(true)
 
-    /// Begins the thread. A system that gives none leaves checkpoints to the commits.
-    func start(for store: PageStore) {
-        monitor.locked {
-            self.store = store
-            var thread = pthread_t()
-            let worker = Unmanaged.passRetained(self)
-            let code = Self.withoutSignals {
-                pthread_create(&thread, nil, { Unmanaged<CheckpointWorker>.run($0) }, worker.toOpaque())
-            }
-            if code == 0 {
-                self.thread = thread
-            } else {
-                self.store = nil
-                worker.release()
-            }
+    /// From here on a commit begins the thread.
+    func allow() { monitor.locked { isAllowed = true } }
+
+    /// A system that gives no thread leaves checkpoints to the commits.
+    private func start(for store: PageStore) {
+        self.store = store
+        isAllowed = false
+        var thread = pthread_t()
+        let worker = Unmanaged.passRetained(self)
+        let code = Self.withoutSignals {
+            pthread_create(&thread, nil, { Unmanaged<CheckpointWorker>.run($0) }, worker.toOpaque())
+        }
+        if code == 0 {
+            self.thread = thread
+        } else {
+            self.store = nil
+            worker.release()
         }
     }
 
@@ -60,6 +64,7 @@ final class CheckpointWorker: @unchecked Sendable {
         let thread = monitor.locked { () -> pthread_t? in
             defer { self.thread = nil }
             store = nil
+            isAllowed = false
             monitor.broadcast()
             return self.thread
         }
@@ -84,9 +89,10 @@ final class CheckpointWorker: @unchecked Sendable {
     }
 
     /// There was a commit: it will be checkpointed once nothing has happened for a while.
-    func noteCommit() {
+    func noteCommit(in store: PageStore) {
         guard isResting.load(ordering: .relaxed) else { return }
         monitor.locked {
+            if isAllowed { start(for: store) }
             isResting.store(false, ordering: .relaxed)
             monitor.broadcast()
         }

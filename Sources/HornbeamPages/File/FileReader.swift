@@ -8,13 +8,19 @@ final class FileReader {
     /// Nil: by `StoreFile.read`.
     private let mapping: Mapping?
     private var buffer = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    /// What `sector` has read ahead, and where it lies.
+    private var window = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    private var windowPlace: Range<UInt64> = 0..<0
 
     init(_ file: any StoreFile, mapping: Mapping?) {
         self.file = file
         self.mapping = mapping
     }
 
-    deinit { buffer.deallocate() }
+    deinit {
+        buffer.deallocate()
+        window.deallocate()
+    }
 
     /// The slot's header, as far as it is one.
     func header(slot: UInt64) throws(StorageError) -> HeaderSlot.Reading {
@@ -31,6 +37,23 @@ final class FileReader {
         let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
         try file.read(into: piece, at: offset)
         return Bytes(piece)
+    }
+
+    /// Bytes that `sector` reads at once.
+    private static var windowSize: Int { 1 << 18 }
+
+    /// One sector, read together with those behind it, up to `end`: for whoever looks at one after the other. A sector
+    /// that can't be read is an error for those before it, too. Lives until the next call of this method.
+    func sector(at offset: UInt64, upTo end: UInt64) throws(StorageError) -> Bytes {
+        if !windowPlace.contains(offset) {
+            if window.isEmpty { window = .allocate(byteCount: Self.windowSize, alignment: FileFormat.sectorSize) }
+            let count = Int(Swift.min(UInt64(Self.windowSize), end - offset))
+            windowPlace = 0..<0
+            try file.read(into: UnsafeMutableRawBufferPointer(rebasing: window[..<count]), at: offset)
+            windowPlace = offset..<offset + UInt64(count)
+        }
+        let start = Int(offset - windowPlace.lowerBound)
+        return Bytes(rebasing: window[start..<start + FileFormat.sectorSize])
     }
 }
 

@@ -77,7 +77,8 @@ struct JournalReader {
 
     private func record(at position: UInt64, limit: UInt64) throws(StorageError) -> JournalRecord? {
         let offset = (ring.first + position) << FileFormat.sectorShift
-        guard let start = try file.bytes(at: offset, count: FileFormat.sectorSize).baseAddress else { return nil }
+        let end = (ring.first + ring.count) << FileFormat.sectorShift
+        guard let start = try file.sector(at: offset, upTo: end).baseAddress else { return nil }
         guard let record = JournalRecord(reading: start), record.generation == header.generation,
             record.sectors <= limit
         else { return nil }

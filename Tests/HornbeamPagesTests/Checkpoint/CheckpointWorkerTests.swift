@@ -101,6 +101,23 @@ struct CheckpointWorkerTests {
         }
     }
 
+    @Test("begins with the first commit: a store that is only read has none")
+    func lazy() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        var store = try open(folder)
+        #expect(!store.worker.isRunning)
+        try Toy.commit(ToyChange(cell: 1, value: 1), to: store)
+        #expect(store.worker.isRunning)
+        try store.close()
+        store = try open(folder)
+        try Toy.expectSound(store)
+        #expect(!store.worker.isRunning)
+        try store.close()
+        #expect(throws: StorageError.self) { try Toy.commit(ToyChange(cell: 1, value: 2), to: store) }
+        #expect(!store.worker.isRunning)
+    }
+
     @Test("ends with the close of its store, which then goes with its last user")
     func closed() throws {
         let folder = try TemporaryFolder()
@@ -145,7 +162,7 @@ struct CheckpointWorkerTests {
     func closedWhileZeroing() throws {
         let disk = try SimulatedDisk()
         let store = try Toy.open(disk)
-        store.worker.start(for: store)
+        store.worker.allow()
         defer { store.endThread() }
         try Toy.commit(ToyChange(cell: 1, value: 1), to: store)
         let former = disk.size()
