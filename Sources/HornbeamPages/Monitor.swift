@@ -34,14 +34,14 @@ final class Monitor: @unchecked Sendable {
     /// Waits, unlocked, for a change. May return without one: the caller looks again.
     func wait() { pthread_cond_wait(changed, mutex) }
 
-    /// The same, but no longer than this.
-    func wait(milliseconds: Int) {
+    /// The same, but no longer than this. Whether the time is up.
+    func wait(milliseconds: Int) -> Bool {
         var deadline = timespec()
         clock_gettime(CLOCK_MONOTONIC, &deadline)
         let nanoseconds = deadline.tv_nsec + milliseconds % 1000 * 1_000_000
         deadline.tv_sec += milliseconds / 1000 + nanoseconds / 1_000_000_000
         deadline.tv_nsec = nanoseconds % 1_000_000_000
-        pthread_cond_timedwait(changed, mutex, &deadline)
+        return pthread_cond_timedwait(changed, mutex, &deadline) == ETIMEDOUT
     }
 
     func broadcast() { pthread_cond_broadcast(changed) }

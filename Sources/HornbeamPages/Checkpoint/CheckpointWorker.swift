@@ -131,8 +131,8 @@ final class CheckpointWorker: @unchecked Sendable {
             isResting.store(true, ordering: .sequentiallyConsistent)
             if idle > 0, store.needsCheckpoint {
                 isResting.store(false, ordering: .relaxed)
-                monitor.wait(milliseconds: idle)
-                return true
+                // Woken before by a commit that came between the two looks, the time begins anew.
+                return monitor.wait(milliseconds: idle)
             }
             monitor.wait()
             return false
