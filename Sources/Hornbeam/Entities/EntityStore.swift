@@ -57,13 +57,20 @@ package final class EntityStore {
 
     /// All saved rows in the order of their row ids, until `body` returns false. `body` must not change the store.
     package func forEachRow(_ body: (RowID, RowReader) throws -> Bool) throws {
+        try forEachRow(from: [], to: [], body)
+    }
+
+    /// Those whose keys lie in a range; an empty bound is an open end.
+    func forEachRow(from: [UInt8], to: [UInt8], _ body: (RowID, RowReader) throws -> Bool) throws {
+        let end = to.isEmpty ? nil : to.withUnsafeBytes { RowID(key: $0) }
         var cursor = try transaction.cursor(type.rows)
-        var isValid = try cursor.first()
-        while isValid {
-            guard let rowID = RowID(key: cursor.key), cursor.key.count == 8 else {
+        var isValid = try from.isEmpty ? cursor.first() : cursor.seek(from)
+        while isValid, let entry = try cursor.entry() {
+            guard entry.key.count == 8, let rowID = RowID(key: entry.key) else {
                 throw corrupt("e:\(type.name)", "a key is no row id")
             }
-            guard try body(rowID, try RowReader(cursor.value, layout: type.layout)) else { return }
+            if let end, rowID >= end { return }
+            guard try body(rowID, try RowReader(entry.value, layout: type.layout)) else { return }
             isValid = try cursor.next()
         }
     }

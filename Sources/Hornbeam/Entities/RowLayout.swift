@@ -29,11 +29,42 @@ package final class RowLayout: Sendable {
         let previousEnd: Int
     }
 
+    /// What reading and writing a known type needs of a field: plain numbers, so that looking counts no references.
+    struct Place {
+        enum Kind: UInt8 {
+            case bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float, double, date
+            /// A string, URL or JSON.
+            case text
+            /// Goes through `Value`.
+            case other
+        }
+        let kind: Kind
+        let isOptional: Bool
+        let isVariable: Bool
+        let stored: Int
+        let offset: Int
+        let width: Int
+        let previousEnd: Int
+
+        init(_ field: Field) {
+            kind = Kind(field.type)
+            isOptional = field.isOptional
+            isVariable = field.isVariable
+            stored = field.stored
+            offset = field.offset
+            width = field.width
+            previousEnd = field.previousEnd
+        }
+    }
+
     /// More columns than this are refused by the schema.
     package static let maximumColumns = 4096
 
     /// By column number.
     let fields: [Field]
+    /// By column number, as many as fields. Constant as long as the layout lives.
+    nonisolated(unsafe) let places: UnsafePointer<Place>
+    let count: Int
     /// Column numbers by stored position.
     let columns: [Int]
     /// `fixedSizes[n]` is the size of the fixed area of a row with n columns.
@@ -60,11 +91,39 @@ package final class RowLayout: Sendable {
             sizes.append(offset)
         }
         self.fields = fields.compactMap { $0 }
+        count = self.fields.count
+        let places = UnsafeMutablePointer<Place>.allocate(capacity: Swift.max(1, count))
+        for (column, field) in self.fields.enumerated() { (places + column).initialize(to: Place(field)) }
+        self.places = UnsafePointer(places)
         self.columns = byPosition
         fixedSizes = sizes
         precondition(self.fields.count == columns.count, "stored positions must be a permutation")
     }
 
+    deinit { places.deallocate() }
+
     /// Bytes before the fixed area of a row with `count` columns.
     static func headerSize(columns count: Int) -> Int { 2 + (count + 7) / 8 }
+}
+
+extension RowLayout.Place.Kind {
+    init(_ type: ColumnType) {
+        self =
+            switch type {
+            case .bool: .bool
+            case .int8: .int8
+            case .int16: .int16
+            case .int32: .int32
+            case .int64: .int64
+            case .uint8: .uint8
+            case .uint16: .uint16
+            case .uint32: .uint32
+            case .uint64: .uint64
+            case .float: .float
+            case .double: .double
+            case .date: .date
+            case .string, .url, .json: .text
+            case .uuid, .data, .decimal, .array, .optional: .other
+            }
+    }
 }

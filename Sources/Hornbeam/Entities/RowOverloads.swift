@@ -7,41 +7,50 @@
 import FoundationEssentials
 
 extension RowWriter {
+    @inlinable
     public mutating func write<V: ColumnValue>(_ value: V, column: Int) {
         value.write(to: &self, column: column)
     }
 
+    @inlinable
     public mutating func write<V: RawRepresentable>(_ value: V, column: Int) where V.RawValue: ColumnValue {
         value.rawValue.write(to: &self, column: column)
     }
 
+    @inlinable
     public mutating func write<V: RawRepresentable>(_ value: V?, column: Int) where V.RawValue: ColumnValue {
         (value?.rawValue).write(to: &self, column: column)
     }
 
+    @inlinable
     public mutating func write<V: RawRepresentable>(_ value: [V], column: Int) where V.RawValue: ColumnValue {
         value.map(\.rawValue).write(to: &self, column: column)
     }
 
+    @inlinable
     public mutating func write<V: RawRepresentable>(_ value: [V]?, column: Int) where V.RawValue: ColumnValue {
         (value?.map(\.rawValue)).write(to: &self, column: column)
     }
 
+    @inlinable
     public mutating func write<V: ColumnValue & RawRepresentable>(_ value: V, column: Int)
     where V.RawValue: ColumnValue {
         value.write(to: &self, column: column)
     }
 
+    @inlinable
     public mutating func write<V: ColumnValue & RawRepresentable>(_ value: V?, column: Int)
     where V.RawValue: ColumnValue {
         value.write(to: &self, column: column)
     }
 
+    @inlinable
     public mutating func write<V: ColumnValue & RawRepresentable>(_ value: [V], column: Int)
     where V.RawValue: ColumnValue {
         value.write(to: &self, column: column)
     }
 
+    @inlinable
     public mutating func write<V: ColumnValue & RawRepresentable>(_ value: [V]?, column: Int)
     where V.RawValue: ColumnValue {
         value.write(to: &self, column: column)
@@ -68,43 +77,52 @@ extension RowWriter {
 }
 
 extension RowReader {
+    @inlinable
     public func read<V: ColumnValue>(column: Int) throws(HornbeamError) -> V {
         try V.read(from: self, column: column)
     }
 
+    @inlinable
     public func read<V: RawRepresentable>(column: Int) throws(HornbeamError) -> V where V.RawValue: ColumnValue {
         try represented(try V.RawValue.read(from: self, column: column), column)
     }
 
+    @inlinable
     public func read<V: RawRepresentable>(column: Int) throws(HornbeamError) -> V? where V.RawValue: ColumnValue {
         guard let raw = try V.RawValue?.read(from: self, column: column) else { return nil }
         return try represented(raw, column) as V
     }
 
+    @inlinable
     public func read<V: RawRepresentable>(column: Int) throws(HornbeamError) -> [V] where V.RawValue: ColumnValue {
         try representedAll(try [V.RawValue].read(from: self, column: column), column)
     }
 
+    @inlinable
     public func read<V: RawRepresentable>(column: Int) throws(HornbeamError) -> [V]? where V.RawValue: ColumnValue {
         guard let raw = try [V.RawValue]?.read(from: self, column: column) else { return nil }
         return try representedAll(raw, column)
     }
 
+    @inlinable
     public func read<V: ColumnValue & RawRepresentable>(column: Int) throws(HornbeamError) -> V
     where V.RawValue: ColumnValue {
         try V.read(from: self, column: column)
     }
 
+    @inlinable
     public func read<V: ColumnValue & RawRepresentable>(column: Int) throws(HornbeamError) -> V?
     where V.RawValue: ColumnValue {
         try V?.read(from: self, column: column)
     }
 
+    @inlinable
     public func read<V: ColumnValue & RawRepresentable>(column: Int) throws(HornbeamError) -> [V]
     where V.RawValue: ColumnValue {
         try [V].read(from: self, column: column)
     }
 
+    @inlinable
     public func read<V: ColumnValue & RawRepresentable>(column: Int) throws(HornbeamError) -> [V]?
     where V.RawValue: ColumnValue {
         try [V]?.read(from: self, column: column)
@@ -130,12 +148,14 @@ extension RowReader {
         throw undecodable(column, as: "\(V.self)")
     }
 
-    private func represented<V: RawRepresentable>(_ raw: V.RawValue, _ column: Int) throws(HornbeamError) -> V {
+    @inlinable
+    func represented<V: RawRepresentable>(_ raw: V.RawValue, _ column: Int) throws(HornbeamError) -> V {
         guard let value = V(rawValue: raw) else { throw undecodable(column, as: "\(V.self)") }
         return value
     }
 
-    private func representedAll<V: RawRepresentable>(
+    @inlinable
+    func representedAll<V: RawRepresentable>(
         _ raw: [V.RawValue], _ column: Int
     ) throws(HornbeamError) -> [V] {
         var values: [V] = []

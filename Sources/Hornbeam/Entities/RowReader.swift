@@ -33,6 +33,7 @@ public struct RowReader {
         HornbeamError(.corrupt, "corrupt data: \(what); run a check, restore a backup or export what is still readable")
     }
 
+    @inline(never) @usableFromInline
     func undecodable(_ column: Int, as type: String) -> HornbeamError {
         let name = layout.fields.indices.contains(column) ? layout.fields[column].name : "\(column)"
         return HornbeamError(
@@ -110,64 +111,81 @@ public struct RowReader {
 
 // Raw columns: the fast paths of the known types. Nil means null; another type than the column's is an error.
 extension RowReader {
+    /// The column's place, nil if it is null.
+    @inline(__always)
+    private func place(_ column: Int) throws(HornbeamError) -> RowLayout.Place? {
+        guard column >= 0, column < layout.count else {
+            _ = try field(column)
+            return nil
+        }
+        let place = layout.places[column]
+        let isNull = place.stored >= count || bytes[2 &+ place.stored / 8] & (1 &<< UInt8(place.stored % 8)) != 0
+        return isNull ? nil : place
+    }
+
+    /// A number of the fixed area, which lies in the row.
+    @inline(__always)
+    private func number<Number: FixedWidthInteger & BitwiseCopyable>(
+        _ place: RowLayout.Place, as type: Number.Type
+    ) -> Number {
+        Number(littleEndian: bytes.loadUnaligned(fromByteOffset: fixedStart &+ place.offset, as: type))
+    }
+
+    @usableFromInline
     package func bool(_ column: Int) throws(HornbeamError) -> Bool? {
-        let field = try field(column)
-        guard !isNull(field) else { return nil }
-        let byte = bytes[fixedStart + field.offset]
-        guard field.type == .bool, byte <= 1 else { throw undecodable(column, as: "bool") }
+        guard let place = try place(column) else { return nil }
+        guard place.kind == .bool else { throw undecodable(column, as: "bool") }
+        let byte = number(place, as: UInt8.self)
+        guard byte <= 1 else { throw undecodable(column, as: "bool") }
         return byte == 1
     }
 
+    @usableFromInline
     package func int(_ column: Int) throws(HornbeamError) -> Int64? {
-        let field = try field(column)
-        guard !isNull(field) else { return nil }
-        let at = fixedStart + field.offset
-        switch field.type {
-        case .int64: return Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: Int64.self))
-        case .int32: return Int64(Int32(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: Int32.self)))
-        case .int16: return Int64(Int16(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: Int16.self)))
-        case .int8: return Int64(Int8(bitPattern: bytes[at]))
+        guard let place = try place(column) else { return nil }
+        switch place.kind {
+        case .int64: return number(place, as: Int64.self)
+        case .int32: return Int64(number(place, as: Int32.self))
+        case .int16: return Int64(number(place, as: Int16.self))
+        case .int8: return Int64(number(place, as: Int8.self))
         default: throw undecodable(column, as: "an integer")
         }
     }
 
+    @usableFromInline
     package func uint(_ column: Int) throws(HornbeamError) -> UInt64? {
-        let field = try field(column)
-        guard !isNull(field) else { return nil }
-        let at = fixedStart + field.offset
-        switch field.type {
-        case .uint64: return UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: UInt64.self))
-        case .uint32: return UInt64(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: UInt32.self)))
-        case .uint16: return UInt64(UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: UInt16.self)))
-        case .uint8: return UInt64(bytes[at])
+        guard let place = try place(column) else { return nil }
+        switch place.kind {
+        case .uint64: return number(place, as: UInt64.self)
+        case .uint32: return UInt64(number(place, as: UInt32.self))
+        case .uint16: return UInt64(number(place, as: UInt16.self))
+        case .uint8: return UInt64(number(place, as: UInt8.self))
         default: throw undecodable(column, as: "an unsigned integer")
         }
     }
 
     /// Float, double and date columns.
     package func double(_ column: Int) throws(HornbeamError) -> Double? {
-        let field = try field(column)
-        guard !isNull(field) else { return nil }
-        let at = fixedStart + field.offset
-        switch field.type {
-        case .double, .date:
-            let bits = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: UInt64.self))
-            return Double(bitPattern: bits)
-        case .float:
-            let bits = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: UInt32.self))
-            return Double(Float(bitPattern: bits))
+        guard let place = try place(column) else { return nil }
+        switch place.kind {
+        case .double, .date: return Double(bitPattern: number(place, as: UInt64.self))
+        case .float: return Double(Float(bitPattern: number(place, as: UInt32.self)))
         default: throw undecodable(column, as: "a floating-point number")
         }
     }
 
     /// The UTF-8 of a string, URL or JSON column. Not yet validated as UTF-8.
     package func stringBytes(_ column: Int) throws(HornbeamError) -> Bytes? {
-        let field = try field(column)
-        guard !isNull(field) else { return nil }
-        switch field.type {
-        case .string, .url, .json: return try place(of: field)
-        default: throw undecodable(column, as: "a string")
+        guard let place = try place(column) else { return nil }
+        guard place.kind == .text else { throw undecodable(column, as: "a string") }
+        let end = Int(number(place, as: UInt32.self))
+        var start = 0
+        if place.previousEnd >= 0 {
+            let offset = fixedStart &+ place.previousEnd
+            start = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
         }
+        guard start <= end, end <= bytes.count &- variableStart else { return try rawBytes(column) }
+        return Bytes(rebasing: bytes[variableStart &+ start..<variableStart &+ end])
     }
 
     package func string(_ column: Int) throws(HornbeamError) -> String? {

@@ -88,9 +88,20 @@ public struct RowWriter {
         bytes[2 + field.stored / 8] &= ~(1 << UInt8(field.stored % 8))
     }
 
+    @inline(__always)
     private mutating func store(_ value: UInt64, at offset: Int, width: Int) {
-        for byte in 0..<width {
-            bytes[fixedStart + offset + byte] = UInt8(truncatingIfNeeded: value >> UInt64(8 * byte))
+        let start = fixedStart &+ offset
+        bytes.withUnsafeMutableBytes { bytes in
+            switch width {
+            case 8: bytes.storeBytes(of: value.littleEndian, toByteOffset: start, as: UInt64.self)
+            case 4:
+                let value = UInt32(truncatingIfNeeded: value).littleEndian
+                bytes.storeBytes(of: value, toByteOffset: start, as: UInt32.self)
+            case 2:
+                let value = UInt16(truncatingIfNeeded: value).littleEndian
+                bytes.storeBytes(of: value, toByteOffset: start, as: UInt16.self)
+            default: bytes[start] = UInt8(truncatingIfNeeded: value)
+            }
         }
     }
 
@@ -111,6 +122,7 @@ public struct RowWriter {
 
 // Raw columns: the fast paths of the known types.
 extension RowWriter {
+    @usableFromInline
     package mutating func setNull(_ column: Int) {
         guard let field = field(column) else { return }
         bytes[2 + field.stored / 8] |= 1 << UInt8(field.stored % 8)
@@ -120,6 +132,7 @@ extension RowWriter {
         }
     }
 
+    @usableFromInline
     package mutating func setBool(_ value: Bool, _ column: Int) {
         guard let field = field(column) else { return }
         guard field.type == .bool else { return mismatch(field, "a Bool") }
@@ -127,6 +140,7 @@ extension RowWriter {
         markPresent(field)
     }
 
+    @usableFromInline
     package mutating func setInt(_ value: Int64, _ column: Int) {
         guard let field = field(column) else { return }
         let fits: Bool =
@@ -142,6 +156,7 @@ extension RowWriter {
         markPresent(field)
     }
 
+    @usableFromInline
     package mutating func setUInt(_ value: UInt64, _ column: Int) {
         guard let field = field(column) else { return }
         let fits: Bool =

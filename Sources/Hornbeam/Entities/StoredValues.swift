@@ -37,8 +37,10 @@ extension ColumnValue where Self: FixedWidthInteger & SignedInteger {
         self.init(exactly: value)
     }
 
+    @inlinable
     public func write(to row: inout RowWriter, column: Int) { row.setInt(Int64(self), column) }
 
+    @inlinable
     public static func read(from row: RowReader, column: Int) throws(HornbeamError) -> Self {
         guard let stored = try row.int(column), let value = Self(exactly: stored) else {
             throw row.undecodable(column, as: "\(Self.self)")
@@ -55,8 +57,10 @@ extension ColumnValue where Self: FixedWidthInteger & UnsignedInteger {
         self.init(exactly: value)
     }
 
+    @inlinable
     public func write(to row: inout RowWriter, column: Int) { row.setUInt(UInt64(self), column) }
 
+    @inlinable
     public static func read(from row: RowReader, column: Int) throws(HornbeamError) -> Self {
         guard let stored = try row.uint(column), let value = Self(exactly: stored) else {
             throw row.undecodable(column, as: "\(Self.self)")
@@ -220,11 +224,13 @@ extension Optional: ColumnValue where Wrapped: ColumnValue {
         }
     }
 
+    @inlinable
     public func write(to row: inout RowWriter, column: Int) {
         guard let self else { return row.setNull(column) }
         self.write(to: &row, column: column)
     }
 
+    @inlinable
     public static func read(from row: RowReader, column: Int) throws(HornbeamError) -> Wrapped? {
         try row.isNull(column: column) ? nil : try Wrapped.read(from: row, column: column)
     }

@@ -25,6 +25,8 @@ struct IndexMatch {
 /// Where candidates come from.
 indirect enum AccessPath {
     case rowScan
+    /// Ranges of row ids, ascending.
+    case rows([KeyRange])
     /// In this order; ids that name no row are left out.
     case list([RowID], name: Plan.Access)
     case index(IndexMatch, ordered: Bool, reversed: Bool)
@@ -38,6 +40,7 @@ extension AccessPath {
     func described(rows: Int) -> Plan.Access {
         switch self {
         case .rowScan: .rowScan(rows: rows)
+        case .rows(let ranges): .idRange(rows: ranges.reduce(0) { $0 + $1.count })
         case .list(_, let name): name
         case .index(let match, _, let reversed):
             .index(
@@ -55,6 +58,7 @@ extension AccessPath {
     func candidates(rows: Int) -> Int {
         switch self {
         case .rowScan: rows
+        case .rows(let ranges): ranges.reduce(0) { $0 + $1.count }
         case .list(let rowIDs, _): rowIDs.count
         case .index(let match, _, _): match.count
         case .text: rows

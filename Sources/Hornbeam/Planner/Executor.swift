@@ -113,6 +113,14 @@ struct Executor {
         switch path {
         case .nothing: return
         case .rowScan: try store.forEachRow { try body($0, $1) }
+        case .rows(let ranges):
+            var goesOn = true
+            for range in ranges where goesOn {
+                try store.forEachRow(from: range.from, to: range.to) { rowID, row in
+                    goesOn = try body(rowID, row)
+                    return goesOn
+                }
+            }
         case .list(let rowIDs, _):
             for rowID in rowIDs where try !body(rowID, nil) { return }
         case .index(let match, true, let reversed):
@@ -154,7 +162,7 @@ struct Executor {
         case .intersection(let parts):
             guard let first = parts.first else { return [] }
             return try parts.dropFirst().reduce(try rowIDs(first)) { Self.intersection($0, try rowIDs($1)) }
-        case .rowScan, .list, .nothing:
+        case .rowScan, .rows, .list, .nothing:
             var found: [UInt64] = []
             try candidates(path) { rowID, _ in
                 found.append(rowID.rawValue)

@@ -8,6 +8,8 @@ public struct Plan: Sendable, Hashable {
     public indirect enum Access: Sendable, Hashable {
         /// All rows, in the order of their row ids.
         case rowScan(rows: Int)
+        /// The rows of a range of integer ids, in the order of their row ids; `rows` is exact.
+        case idRange(rows: Int)
         /// Rows looked up by their ids.
         case ids(count: Int)
         /// Ranges of an index; `entries` is exact.
@@ -65,6 +67,7 @@ extension Plan.Access: CustomStringConvertible {
     public var description: String {
         switch self {
         case .rowScan(let rows): "scan of \(rows) rows"
+        case .idRange(let rows): "range of \(rows) ids"
         case .ids(let count): "look-up of \(count) ids"
         case .index(let name, let ranges, let entries, let reversed):
             "index \(name), \(ranges == 1 ? "one range" : "\(ranges) ranges") of \(entries) entries"

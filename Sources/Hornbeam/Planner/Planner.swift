@@ -36,6 +36,9 @@ struct Planner {
         var cost: Double
     }
 
+    /// More ids than this in a condition are not looked up one by one.
+    private static let maximumIDs = 1000
+
     private let session: EntitySession
     private let query: EntityQuery
     private let type: EntityType
@@ -63,9 +66,8 @@ struct Planner {
             return finish(try ranked())
         }
         if query.sort.isEmpty, let list = try list() { return finish(list) }
-        let candidates =
-            [scan()] + (try list().map { [$0] } ?? []) + indexes() + (try orders()) + intersections()
-            + (try unions()) + (try texts())
+        let single = [scan(), try idRange(), try idList(), try list()].compactMap(\.self)
+        let candidates = single + indexes() + (try orders()) + intersections() + (try unions()) + (try texts())
         var best = candidates[0]
         for candidate in candidates where candidate.cost < best.cost { best = candidate }
         return finish(best)
@@ -78,6 +80,7 @@ struct Planner {
         if rest.isEmpty {
             switch choice.path {
             case .rowScan: known = rows
+            case .rows(let ranges): known = ranges.reduce(0) { $0 + $1.count }
             case .index(let match, _, _): known = match.count
             case .nothing: known = 0
             default: break
@@ -128,6 +131,42 @@ struct Planner {
     private func scan() -> Candidate {
         let cost = cost(rows, [], isOrdered: query.sort.isEmpty, rowCost: 1)
         return Candidate(path: .rowScan, answered: [], isOrdered: query.sort.isEmpty, cost: cost)
+    }
+
+    /// The rows of a range of integer ids. Those whose ids are no row ids (negative, or of 2^40 and more) lie behind
+    /// all others, and are tested one by one.
+    private func idRange() throws -> Candidate? {
+        guard let bounds = try IDBounds(conjuncts, type) else { return nil }
+        let main = try counted(bounds.range.lowerBound, bounds.range.upperBound)
+        let others = try counted(RowID.firstAssigned.rawValue, nil)
+        let answered = others.count == 0 ? bounds.answered : []
+        let ranges = [main, others].filter { $0.count > 0 }
+        let isOrdered = query.sort.isEmpty
+        return Candidate(
+            path: .rows(ranges), answered: answered, isOrdered: isOrdered,
+            cost: cost(main.count + others.count, answered, isOrdered: isOrdered, rowCost: 1))
+    }
+
+    /// The rows that a list of wanted ids names, in the order of their row ids.
+    private func idList() throws -> Candidate? {
+        for (position, conjunct) in conjuncts.enumerated() {
+            guard case .within(0, let ids) = conjunct, ids.count <= Self.maximumIDs else { continue }
+            let store = try session.store(type.name)
+            let literals = try ids.map { try RowFilter.literal($0, 0, type) }.filter { $0 != .null }
+            let rowIDs = Set(try literals.compactMap { try store.rowID(of: $0) }).sorted()
+            let isOrdered = query.sort.isEmpty
+            return Candidate(
+                path: .list(rowIDs, name: .ids(count: rowIDs.count)), answered: [position], isOrdered: isOrdered,
+                cost: cost(rowIDs.count, [position], isOrdered: isOrdered, rowCost: 4))
+        }
+        return nil
+    }
+
+    /// Row ids from `low` up to, and without, `high`; nil is an open end.
+    private func counted(_ low: UInt64, _ high: UInt64?) throws -> KeyRange {
+        let (from, to) = (RowID(rawValue: low).key, high.map { RowID(rawValue: $0).key } ?? [])
+        let count = high == low ? 0 : try session.transaction.count(type.rows, from: from, to: to)
+        return KeyRange(from: from, to: to, count: Int(clamping: count))
     }
 
     /// The candidates that a list of ids or a relation names.

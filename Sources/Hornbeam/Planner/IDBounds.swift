@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a conjunction says of an integer id: bounds that are bounds of row ids too, for such an id is its own row id.
+
+/// Row ids from the lower bound up to, and without, the upper one.
+struct IDBounds {
+    private(set) var range = 0..<RowID.firstAssigned.rawValue
+    /// Conjuncts that say nothing else.
+    private(set) var answered: Set<Int> = []
+
+    /// Nil if the ids are no integers, or nothing is said of them.
+    init?(_ conjuncts: [Filter], _ type: EntityType) throws {
+        for (position, conjunct) in conjuncts.enumerated() {
+            guard case .compare(0, let comparison, let value) = conjunct else { continue }
+            switch try RowFilter.literal(value, 0, type) {
+            case .int(let id): narrow(comparison, below: id < 0 ? 0 : UInt64(id), isNegative: id < 0)
+            case .uint(let id): narrow(comparison, below: id, isNegative: false)
+            default: return nil
+            }
+            if comparison != .notEqual { answered.insert(position) }
+        }
+        guard !answered.isEmpty else { return nil }
+    }
+
+    /// Keeps the ids that compare so with `id`; a negative one is less than all of them.
+    private mutating func narrow(_ comparison: Comparison, below id: UInt64, isNegative: Bool) {
+        let id = min(id, range.upperBound)
+        let next = isNegative ? 0 : min(id + 1, range.upperBound)
+        switch comparison {
+        case .greater: range = range.clamped(to: next..<RowID.firstAssigned.rawValue)
+        case .greaterOrEqual: range = range.clamped(to: id..<RowID.firstAssigned.rawValue)
+        case .less: range = range.clamped(to: 0..<id)
+        case .lessOrEqual: range = range.clamped(to: 0..<next)
+        case .equal: range = range.clamped(to: id..<next)
+        case .notEqual: break
+        }
+    }
+}
