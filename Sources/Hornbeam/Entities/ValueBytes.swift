@@ -192,7 +192,14 @@ enum ValueBytes {
     }
 
     static func string(_ bytes: Bytes) -> String? {
-        String(validating: bytes, as: UTF8.self)
+        // Not by `String(validating:as:)`, which is generic, and not specialized here.
+        bytes.withMemoryRebound(to: UInt8.self) { (bytes) -> String? in
+            do throws(UTF8.ValidationError) {
+                return String(copying: try UTF8Span(validating: bytes.span))
+            } catch {
+                return nil
+            }
+        }
     }
 
     /// The exact decimal text, without an exponent's or a locale's spelling.

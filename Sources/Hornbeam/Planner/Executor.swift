@@ -60,7 +60,8 @@ extension EntitySession {
     }
 }
 
-struct Executor {
+/// Runs one plan. A class, because each step's closure keeps it: a copy of all it has would be a retain for each part.
+final class Executor {
     private let plan: QueryPlan
     private let session: EntitySession
     private let store: EntityStore
@@ -233,7 +234,7 @@ struct Executor {
         { left, right in
             if left < RowID.firstAssigned.rawValue, right < RowID.firstAssigned.rawValue { return left < right }
             do {
-                return try store.idPrecedes(RowID(rawValue: left), RowID(rawValue: right))
+                return try self.store.idPrecedes(RowID(rawValue: left), RowID(rawValue: right))
             } catch {
                 fail(error)
                 return left < right
