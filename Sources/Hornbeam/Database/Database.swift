@@ -95,8 +95,8 @@ public final class Database: Sendable {
     /// Runs `body` in a frozen view of the newest committed state.
     public func read<Result>(_ body: (Context) throws -> Result) throws -> Result {
         do {
-            let transaction = try store.beginRead()
-            defer { transaction.abort() }
+            var transaction = try store.beginRead()
+            defer { end(&transaction) }
             let session = Session(EntitySession(transaction, schema: schema), models: models)
             defer { session.end() }
             let result = try body(Context(session))
@@ -105,6 +105,11 @@ public final class Database: Sendable {
         } catch let error as StorageError {
             throw HornbeamError(error)
         }
+    }
+
+    /// Keeps what the read has opened for the next one, unless somebody still has it.
+    private func end(_ transaction: inout Transaction) {
+        if isKnownUniquelyReferenced(&transaction) { store.endRead(transaction) } else { transaction.abort() }
     }
 
     /// Runs `body` in the one write transaction, after waiting its turn. What it did is durable when this returns, as
