@@ -13,7 +13,6 @@ package final class LongPageReader {
     private let page: Bytes?
     /// Of the blocks.
     private var checksums: [UInt64] = []
-    private var isVerified: [Bool] = []
     /// One block, and which it is.
     private var block: [UInt8] = []
     private var loaded: Int?
@@ -32,7 +31,6 @@ package final class LongPageReader {
         page = nil
         let verification = view.store.verification
         let head = try readHead(expected)
-        isVerified = [Bool](repeating: false, count: LongPage.blocks(size))
         checksums = try head.withBytes { (head) throws(StorageError) in
             try verification.checkHead(head, size: size, expected, newestBirth: view.newestBirth(of: expected))
             return LongPage.checksums(head, size: size)
@@ -46,12 +44,11 @@ package final class LongPageReader {
 
     private func read(_ count: Int, at offset: Int) throws(StorageError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
-        try bytes.withMutableBytes { (buffer) throws(StorageError) in try fill(buffer, from: offset) }
+        try bytes.withMutableBytes { (buffer) throws(StorageError) in
+            try view.store.verification.readByCall(
+                into: buffer, at: number << FileFormat.sectorShift + UInt64(offset))
+        }
         return bytes
-    }
-
-    private func fill(_ buffer: UnsafeMutableRawBufferPointer, from offset: Int) throws(StorageError) {
-        try view.store.verification.readByCall(into: buffer, at: number << FileFormat.sectorShift + UInt64(offset))
     }
 
     /// Copies the value's bytes from `offset` on to `target`, as many as it takes and there are; how many that is.
@@ -65,12 +62,8 @@ package final class LongPageReader {
             let inBlock = place % LongPage.blockSize
             let piece = min(LongPage.blockSize - inBlock, count - done)
             let part = UnsafeMutableRawBufferPointer(rebasing: target[done..<done + piece])
-            if page == nil, loaded != index, isVerified[index] {
-                try fill(part, from: first(index) + inBlock)
-            } else {
-                try withBlock(index) { (block) in
-                    part.copyMemory(from: Bytes(rebasing: block[inBlock..<inBlock + piece]))
-                }
+            try withBlock(index) { (block) in
+                part.copyMemory(from: Bytes(rebasing: block[inBlock..<inBlock + piece]))
             }
             done += piece
         }
@@ -95,7 +88,6 @@ package final class LongPageReader {
             block = try read(count, at: first)
             try block.withBytes { (bytes) throws(StorageError) in try verify(bytes, index) }
             loaded = index
-            isVerified[index] = true
         }
         try block.withBytes { (bytes) throws(StorageError) in try body(bytes) }
     }

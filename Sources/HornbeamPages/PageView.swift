@@ -164,6 +164,8 @@ package final class PageView {
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
     ) throws(StorageError) -> UnsafeRawPointer {
         if birth < frameBirth, let page = knownPage(number, birth: birth, kind: kind, level: level) { return page }
+        // A forked child may find the locks below taken by a thread that it hasn't got.
+        try store.checkProcess()
         if PagePointer.sectors(number) != 0 { return try compressibleLeaf(number, birth: birth, kind, level) }
         let sectors = UInt32(pageSize / FileFormat.sectorSize)
         let expected = Verification.Expectation(

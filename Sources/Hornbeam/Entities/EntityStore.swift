@@ -291,6 +291,15 @@ extension EntityStore {
         return key.bytes
     }
 
+    /// The row id of an entity, or nil for a value that is no entity's id, whatever it is.
+    func rowID(ofAny id: Value) throws -> RowID? {
+        do {
+            return try rowID(of: id)
+        } catch StorageError.tooLarge {
+            return nil
+        }
+    }
+
     private func converted(_ id: Value) throws -> Value {
         guard let converted = id.converted(to: type.idType), converted != .null else {
             throw HornbeamError(.invalid, "\(id.text) can't be the id of a \(type.name): ids are \(type.idType)")

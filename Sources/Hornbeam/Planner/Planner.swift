@@ -150,10 +150,11 @@ struct Planner {
     /// The rows that a list of wanted ids names, in the order of their row ids.
     private func idList() throws -> Candidate? {
         for (position, conjunct) in conjuncts.enumerated() {
-            guard case .within(0, let ids) = conjunct, ids.count <= Self.maximumIDs else { continue }
+            // Each is looked up here already: not where a scan is cheaper.
+            guard case .within(0, let ids) = conjunct, ids.count <= min(Self.maximumIDs, rows / 4) else { continue }
             let store = try session.store(type.name)
             let literals = try ids.map { try RowFilter.literal($0, 0, type) }.filter { $0 != .null }
-            let rowIDs = Set(try literals.compactMap { try store.rowID(of: $0) }).sorted()
+            let rowIDs = Set(try literals.compactMap { try store.rowID(ofAny: $0) }).sorted()
             let isOrdered = query.sort.isEmpty
             return Candidate(
                 path: .list(rowIDs, name: .ids(count: rowIDs.count)), answered: [position], isOrdered: isOrdered,

@@ -25,7 +25,8 @@ package struct CompactionResult: Sendable, Equatable {
 
 extension TreeStore {
     /// Shortens the file to little more than what is in use. `progress` is called after each short transaction, without
-    /// the writer's turn, and stops the compaction by returning false. What open readers still see stays where it is:
+    /// the writer's turn, and stops the compaction by returning false; stopped while long values give way to others,
+    /// the file may be longer by them until the next compaction. What open readers still see stays where it is:
     /// a later compaction takes up what they held back. One transaction moves at most `stepPages` pages. `.busy` if a
     /// compaction is running already.
     @discardableResult
@@ -59,7 +60,7 @@ private struct Compaction {
     }
 
     mutating func run(_ progress: (CompactionProgress) -> Bool) throws(StorageError) -> CompactionResult {
-        for _ in 0..<Self.maximumPasses where limit.fileSectors > limit.sectors {
+        for number in 0..<Self.maximumPasses where limit.fileSectors > limit.sectors {
             var pass = CompactionPass(store: store, limit: limit, stepPages: stepPages, isClearing: isClearing)
             do throws(StorageError) {
                 result.isFinished = try pass.run(progress)
@@ -74,7 +75,7 @@ private struct Compaction {
             result.bytesAfter = limit.fileSectors * UInt64(FileFormat.sectorSize)
             guard result.isFinished, limit.fileSectors > limit.sectors || isClearing else { break }
             guard pass.movedBytes > 0 || pass.stuckSectors > 0 || pass.lackedSectors > 0 || isClearing else { break }
-            limit = try nextLimit(pass)
+            limit = try nextLimit(pass, mayClear: number + 2 < Self.maximumPasses)
         }
         return result
     }
@@ -83,13 +84,15 @@ private struct Compaction {
     /// does without the values that found none; they give way to behind the file's end, and then move into what that
     /// has cleared. It writes them twice, so it is done once for each length of the file, and only if the file gets
     /// shorter by an eighth of their size. Otherwise they are left where they are, and more is left behind the rest.
-    private mutating func nextLimit(_ pass: CompactionPass) throws(StorageError) -> CompactionLimit {
+    private mutating func nextLimit(
+        _ pass: CompactionPass, mayClear: Bool
+    ) throws(StorageError) -> CompactionLimit {
         if isClearing {
             isClearing = false
             return try store.pages.renewCompaction(extra: Int64(FileFormat.extentSectors))
         }
         let gain = limit.fileSectors - limit.sectors
-        if pass.stuckSectors > 0, limit.fileSectors < clearedAt, gain >= pass.stuckSectors / 8 {
+        if mayClear, pass.stuckSectors > 0, limit.fileSectors < clearedAt, gain >= pass.stuckSectors / 8 {
             isClearing = true
             clearedAt = limit.fileSectors
             return try store.pages.renewCompaction(extra: -Int64(pass.stuckSectors))

@@ -3,7 +3,8 @@
 
 package import HornbeamPages
 
-/// One key's value. Good until its transaction ends, or replaces or deletes the value: its reads are refused then.
+/// One key's value. Good until its transaction ends, or replaces or deletes the value: its reads are refused then. Of a
+/// value that the transaction itself has put it is good until the tree's next change: another value may get its place.
 package final class ValueReader {
     /// Of the value, in bytes.
     package let size: UInt64
@@ -48,7 +49,7 @@ package final class ValueReader {
     /// After a change of the tree, or a move of the transaction's pages: the value may still be the same.
     private func findAgain() throws(StorageError) {
         let found = try transaction.find(key, in: tree)
-        guard let found, found == value else {
+        guard let found, found == value, found.birth <= transaction.version else {
             throw .invalid("the value was replaced or deleted since its reader was opened: open another")
         }
         try openPage()
@@ -81,6 +82,11 @@ extension Transaction {
 private enum FoundValue: Equatable {
     case long(LongReference)
     case short([UInt8])
+
+    /// Of the page it lies in; 0 if it was copied.
+    var birth: UInt64 {
+        if case .long(let long) = self { long.birth } else { 0 }
+    }
 
     var size: UInt64 {
         switch self {

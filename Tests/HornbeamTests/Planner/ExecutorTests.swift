@@ -55,6 +55,22 @@ struct ExecutorTests {
         #expect(try ids(EntityQuery(type: "Doc", filter: .not(list)), store) == "dbc")
     }
 
+    @Test("a list of values of the id is looked up; what can be no id is no error, and the order is the rows'")
+    func idValues() throws {
+        let store = try filled()
+        for number in 0..<30 { try store.save("Doc", [.string("x\(number)"), .string("red"), .int(9)]) }
+        let huge = Value.string(String(repeating: "h", count: 2000))
+        let wanted = Filter.within(column: 0, [.string("b"), huge, .string("zz"), .string("d"), .string("b")])
+        let query = EntityQuery(type: "Doc", filter: wanted)
+        #expect(try ids(query, store) == "db")
+        #expect(try store.session.explain(query).access == .ids(count: 3))
+        #expect(try store.session.count(query) == 2)
+        #expect(try ids(EntityQuery(type: "Doc", filter: .and([wanted, red])), store) == "db")
+        // Given ids come as given, whatever else is asked of them.
+        let given = Filter.ids([.string("b"), .string("a"), .string("d")])
+        #expect(try ids(EntityQuery(type: "Doc", filter: .and([wanted, given])), store) == "bd")
+    }
+
     @Test("related entities come in the order of linking; an unknown source has none")
     func related() throws {
         let store = try filled()

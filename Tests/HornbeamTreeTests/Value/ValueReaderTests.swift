@@ -95,13 +95,31 @@ struct ValueReaderTests {
         try write.put(tree, [1], [UInt8](repeating: 3, count: 100_000))
         var reader = try #require(try write.valueReader(tree, [1]))
         #expect(try part(reader, 5, 2) == [3, 3])
+        // One that the transaction itself has put: after any change another value may lie in its place.
         try write.put(tree, [2], [UInt8](repeating: 5, count: 100_000))
-        #expect(try part(reader, 99_999, 2) == [3])
+        #expect(throws: StorageError.self) { try part(reader, 99_999, 2) }
+        reader = try #require(try write.valueReader(tree, [1]))
         #expect(try write.delete(tree, [1]))
         #expect(throws: StorageError.self) { try part(reader, 5, 2) }
         try write.put(tree, [1], [UInt8](repeating: 4, count: 100_000))
         reader = try #require(try write.valueReader(tree, [1]))
         try write.commit()
+        #expect(throws: StorageError.self) { try part(reader, 5, 2) }
+    }
+
+    @Test("A reader of a value from before the transaction outlives changes of others, and no change of its own")
+    func others() throws {
+        let store = try TreeStore.inMemory()
+        let fill = try store.beginWrite()
+        let tree = try #require(try fill.tree("t", create: true))
+        try fill.put(tree, [1], [UInt8](repeating: 3, count: 100_000))
+        try fill.commit()
+        let write = try store.beginWrite()
+        let reader = try #require(try write.valueReader(tree, [1]))
+        try write.put(tree, [2], [UInt8](repeating: 5, count: 100_000))
+        _ = try write.delete(tree, [2])
+        #expect(try part(reader, 99_999, 2) == [3])
+        try write.put(tree, [1], [UInt8](repeating: 3, count: 100_000))
         #expect(throws: StorageError.self) { try part(reader, 5, 2) }
     }
 
