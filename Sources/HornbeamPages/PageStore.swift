@@ -222,8 +222,26 @@ package final class PageStore: @unchecked Sendable {
     private func writeBack() -> StorageError? {
         if options.readOnly { return nil }
         do throws(StorageError) { try pipeline.checkUsable() } catch { return nil }
-        do throws(StorageError) { try checkpointIfNeeded() } catch { return error }
+        do throws(StorageError) {
+            try checkpointIfNeeded()
+            try shrinkRing()
+        } catch {
+            return error
+        }
         return nil
+    }
+
+    /// A large ring is for the load that made it; whoever opens the file next looks through all of it. Without space
+    /// for another one it stays.
+    private func shrinkRing() throws(StorageError) {
+        guard file.isDurable, side.run == nil, side.header.journal.count > FileFormat.initialJournalSectors else {
+            return
+        }
+        do throws(StorageError) {
+            try checkpoint(side.tip, journal: .new(FileFormat.initialJournalSectors))
+        } catch .full {
+            return
+        }
     }
 
     /// Ends the thread that checkpoints, and waits for it; who has the turn may call too. The thread keeps the store:
