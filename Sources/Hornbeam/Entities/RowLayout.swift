@@ -29,7 +29,7 @@ package final class RowLayout: Sendable {
         let previousEnd: Int
     }
 
-    /// What reading and writing a known type needs of a field: plain numbers, so that looking counts no references.
+    /// What reading a known type needs of a field: plain numbers, so that looking counts no references.
     struct Place {
         enum Kind: UInt8 {
             case bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float, double, date
@@ -39,20 +39,14 @@ package final class RowLayout: Sendable {
             case other
         }
         let kind: Kind
-        let isOptional: Bool
-        let isVariable: Bool
         let stored: Int
         let offset: Int
-        let width: Int
         let previousEnd: Int
 
         init(_ field: Field) {
             kind = Kind(field.type)
-            isOptional = field.isOptional
-            isVariable = field.isVariable
             stored = field.stored
             offset = field.offset
-            width = field.width
             previousEnd = field.previousEnd
         }
     }

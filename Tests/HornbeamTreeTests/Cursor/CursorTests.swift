@@ -265,4 +265,7 @@ struct CursorTests {
             transaction.abort()
         }
     }
+
+    @Test("finds its tree's changes at the tree's own address")
+    func changes() { #expect(MemoryLayout<OpenTree>.offset(of: \.changes) == 0) }
 }
