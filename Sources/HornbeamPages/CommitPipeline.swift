@@ -138,7 +138,7 @@ final class CommitPipeline: @unchecked Sendable {
             let goal = journal?.end.position ?? 0
             while let journal, durability != .none {
                 if let failure { throw .failed(cause: failure) }
-                let reached = max(journal.start, durability == .full ? journal.keptStart : journal.writtenEnd)
+                let reached = max(journal.start, durability == .full ? journal.durableEnd : journal.writtenEnd)
                 // Commits that were withdrawn meanwhile count no more.
                 if !isFlushing, reached >= min(goal, journal.end.position) { return }
                 if isFlushing {
@@ -161,7 +161,7 @@ final class CommitPipeline: @unchecked Sendable {
         var error: StorageError?
         var isDurable = false
         if let (ring, generation, published) = journal.map({ ($0.ring, $0.generation, $0.published) }),
-            var batch = journal?.take(isFull ? .full : asked)
+            var batch = journal?.take(isFull ? asked.stronger(.process) : asked)
         {
             var isOpen = false
             isDurable = batch.isThrough
@@ -282,8 +282,13 @@ final class CommitPipeline: @unchecked Sendable {
         }
     }
 
-    /// Where the records of the newest state end.
-    var journalMark: JournalMark? { monitor.locked { journal?.published } }
+    /// Where the records of the newest state end, and those of later ones will begin: in a sector of their own.
+    func closeJournalSector() -> JournalMark? {
+        monitor.locked {
+            journal?.closeSector()
+            return journal?.published
+        }
+    }
 
     func advanceJournal(to position: UInt64, transaction: UInt64) {
         monitor.locked { journal?.advance(to: position, transaction: transaction) }

@@ -110,7 +110,7 @@ extension PageStore {
 
     func begin(_ state: PublishedState, journal: RingChange) throws(StorageError) -> CheckpointRun {
         let plan = try CheckpointPlan(side: side, journal: journal)
-        let mark = pipeline.journalMark
+        let mark = pipeline.closeJournalSector()
         let faults = pipeline.faultCount
         let run = CheckpointRun(
             state: state, former: side.header,

@@ -7,9 +7,9 @@ struct JournalReader {
     let file: FileReader
     private var ring: JournalRing { header.journal }
 
-    /// A complete record in its place.
+    /// A complete record and its place, bytes from the ring's start.
     struct Entry {
-        var position: UInt64
+        var place: UInt64
         var record: JournalRecord
     }
 
@@ -27,45 +27,75 @@ struct JournalReader {
     func chain() throws(StorageError) -> [Entry] {
         var entries: [Entry] = []
         var used: UInt64 = 0
-        var previous = header.journalPrevious
-        var transaction = header.transaction
-        while used < ring.count {
-            let position = ring.advance(header.journalPosition, by: used)
-            guard let record = try record(at: position, limit: ring.count - used),
-                record.previous == previous, record.transaction > transaction,
-                record.transaction < FileFormat.maximumNumber, try isWhole(record, at: position)
-            else { break }
-            entries.append(Entry(position: position, record: record))
-            used += record.sectors
-            previous = record.checksum
-            transaction = record.transaction
+        var last = JournalMark(
+            position: 0, previous: header.journalPrevious, transaction: header.transaction)
+        while true {
+            // Right behind the one before, or, if that closed its sector, in the next.
+            var next = try record(after: last, at: used)
+            if next == nil, used != used.ceilSector {
+                used = used.ceilSector
+                next = try record(after: last, at: used)
+            }
+            guard let next else { return entries }
+            entries.append(next)
+            used += next.record.size
+            last.previous = next.record.checksum
+            last.transaction = next.record.transaction
         }
-        return entries
+    }
+
+    /// The whole record that follows `last`, `used` bytes behind the header's position.
+    private func record(after last: JournalMark, at used: UInt64) throws(StorageError) -> Entry? {
+        guard used < size, let entry = try entry(at: used), entry.record.previous == last.previous,
+            entry.record.transaction > last.transaction, try isWhole(entry)
+        else { return nil }
+        return entry
     }
 
     /// Looks through the rest of the ring. Records up to the chain's last transaction are of an earlier time round it.
     /// One journal write is in flight at a time, and each record says which transaction was durable when it was
     /// written: a valid record that knew one after the chain's last as durable proves damage. So does the witness.
     func tail(after chain: [Entry]) throws(StorageError) -> Tail {
-        var used = chain.reduce(0) { $0 + $1.record.sectors }
         let newest = chain.last?.record.transaction ?? header.transaction
         if let witness = witness(), witness.transaction > newest { return .damaged(after: newest) }
         // Records don't overlap, so valid ones add up to the ring at most; more is a hostile file's claim.
-        var hashBudget = ring.count
+        var hashBudget = size
         var tail = Tail.clean
-        while used < ring.count {
-            let position = ring.advance(header.journalPosition, by: used)
-            if let record = try record(at: position, limit: ring.count - used), record.transaction > newest {
-                tail = .torn
-                if record.sectors <= hashBudget, record.durable > newest {
-                    hashBudget -= record.sectors
-                    if try isWhole(record, at: position) { return .damaged(after: newest) }
-                }
-            }
-            used += 1
+        var used: UInt64 = 0
+        if let last = chain.last { used = (last.place + size - start + last.record.size) % size }
+        // A chain that fills the ring to the last byte leaves no rest.
+        if used == 0, !chain.isEmpty { return .clean }
+        while let entry = try nextEntry(from: &used) {
+            guard entry.record.transaction > newest else { continue }
+            tail = .torn
+            guard entry.record.size <= hashBudget, entry.record.durable > newest else { continue }
+            hashBudget -= entry.record.size
+            if try isWhole(entry) { return .damaged(after: newest) }
         }
         return tail
     }
+
+    /// The next place where a record may begin that looks like one; `used` is behind it then.
+    private func nextEntry(from used: inout UInt64) throws(StorageError) -> Entry? {
+        while used < size {
+            let bytes = try sector(at: used)
+            var offset = Int(used - used.floorSector)
+            used = used.floorSector + UInt64(bytes.count)
+            while offset < bytes.count {
+                defer { offset += Int(JournalRecord.alignment) }
+                guard let start = bytes.baseAddress, (start + offset).u32(0) == JournalRecord.magic else { continue }
+                let place = used - UInt64(bytes.count - offset)
+                guard let entry = try entry(at: place) else { continue }
+                used = place + JournalRecord.alignment
+                return entry
+            }
+        }
+        return nil
+    }
+
+    /// Of the ring and of the header's position in it, in bytes.
+    private var size: UInt64 { UInt64(ring.byteCount) }
+    private var start: UInt64 { header.journalPosition << FileFormat.sectorShift }
 
     /// Which transaction of this generation was durable, as far as the file says so. What can't be read says nothing.
     private func witness() -> JournalWitness? {
@@ -75,28 +105,33 @@ struct JournalReader {
         return witness
     }
 
-    private func record(at position: UInt64, limit: UInt64) throws(StorageError) -> JournalRecord? {
-        let offset = (ring.first + position) << FileFormat.sectorShift
-        let end = (ring.first + ring.count) << FileFormat.sectorShift
-        guard let start = try file.sector(at: offset, upTo: end).baseAddress else { return nil }
-        guard let record = JournalRecord(reading: start), record.generation == header.generation,
-            record.sectors <= limit
+    /// What looks like a record of this generation `used` bytes behind the header's position, and fits in what is left.
+    private func entry(at used: UInt64) throws(StorageError) -> Entry? {
+        guard let bytes = try sector(at: used).baseAddress,
+            let record = JournalRecord(reading: bytes + Int(used - used.floorSector)),
+            record.generation == header.generation, record.size <= size - used
         else { return nil }
-        return record
+        return Entry(place: ring.place(of: start + used), record: record)
     }
 
-    private func isWhole(_ record: JournalRecord, at position: UInt64) throws(StorageError) -> Bool {
-        try withPayload(of: Entry(position: position, record: record)) { (payload) throws(StorageError) in
-            record.isWhole(payload: payload)
-        }
+    /// The sector that lies `used` bytes behind the header's position.
+    private func sector(at used: UInt64) throws(StorageError) -> Bytes {
+        let first = ring.first << FileFormat.sectorShift
+        return try file.sector(at: first + ring.place(of: start + used.floorSector), upTo: first + size)
+    }
+
+    private func isWhole(_ entry: Entry) throws(StorageError) -> Bool {
+        try withPayload(of: entry) { (payload) throws(StorageError) in entry.record.isWhole(payload: payload) }
     }
 
     /// The record's payload, in place or, where it goes over the ring's end, put together.
     func withPayload<Result>(
         of entry: Entry, _ body: (Bytes) throws(StorageError) -> Result
     ) throws(StorageError) -> Result {
-        let payload = JournalRecord.headerSize..<JournalRecord.headerSize + entry.record.payloadSize
-        let pieces = ring.pieces(from: entry.position, sectors: entry.record.sectors)
+        let sectors = JournalRing.sectors(from: entry.place, count: entry.record.size)
+        let skipped = Int(entry.place - sectors.place) + JournalRecord.headerSize
+        let payload = skipped..<skipped + entry.record.payloadSize
+        let pieces = ring.pieces(from: sectors.place, count: sectors.count)
         if pieces.count == 1 {
             let bytes = try file.bytes(at: pieces[0].offset, count: pieces[0].count)
             return try body(Bytes(rebasing: bytes[payload]))

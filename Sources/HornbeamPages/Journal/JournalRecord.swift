@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One commit in the journal. A record starts in a sector of its own, so that a torn write can't take an acknowledged
-// neighbour with it; what is left of its last sector is zero. The payload is the tree layer's redo, opaque here.
+// One commit in the journal. A record begins at a multiple of 64 bytes: right behind the one before it, or, if that is
+// durable, in the next sector, so that a torn write can't take an acknowledged neighbour with it. What is left of its
+// last 64 bytes, and behind the last record of its sector, is zero. The payload is the tree layer's redo, opaque here.
 //
 //   offset size
 //        0    4  magic "HBJR"
@@ -29,14 +30,18 @@ struct JournalRecord: Equatable {
     static var magic: UInt32 { 0x524A_4248 }
     static var version: UInt32 { 1 }
 
-    private static let zeros = [UInt8](repeating: 0, count: FileFormat.sectorSize)
+    /// Where records may begin: at multiples of this many bytes.
+    static var alignment: UInt64 { 64 }
 
     /// The largest payload of a record in a ring of this size: a record may take half of it.
     static func maximumPayload(ringBytes: Int) -> Int { ringBytes / 2 - headerSize }
-    static func sectors(payload: Int) -> UInt64 { UInt64(FileFormat.sectors(bytes: headerSize + payload)) }
-    var sectors: UInt64 { Self.sectors(payload: payloadSize) }
+    /// Bytes that a record takes in the ring.
+    static func size(payload: Int) -> UInt64 {
+        (UInt64(headerSize + payload) + alignment - 1) / alignment * alignment
+    }
+    var size: UInt64 { Self.size(payload: payloadSize) }
 
-    /// Appends the record, padded to whole sectors, and returns its checksum.
+    /// Appends the record, padded to its alignment, and returns its checksum.
     func append(payload: Bytes, to buffer: inout [UInt8]) -> UInt64 {
         precondition(payload.count == payloadSize, "a record's size is its payload's")
         let checksum = withHeader { header in
@@ -46,8 +51,7 @@ struct JournalRecord: Equatable {
             return checksum
         }
         buffer.append(contentsOf: payload)
-        let padding = Int(sectors) * FileFormat.sectorSize - Self.headerSize - payload.count
-        buffer.append(contentsOf: Self.zeros[..<padding])
+        buffer.append(contentsOf: repeatElement(0, count: Int(size) - Self.headerSize - payload.count))
         return checksum
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the journal lies: a ring of sectors inside the file, all written once before it is used.
 
-/// A ring and the arithmetic of positions in it. A position is a sector within the ring.
+/// A ring and the arithmetic of places in it: bytes from its start.
 struct JournalRing: Equatable, Sendable {
     var first: UInt64
     var count: UInt64
@@ -9,16 +9,28 @@ struct JournalRing: Equatable, Sendable {
     var run: SectorRun { SectorRun(start: first, count: UInt32(truncatingIfNeeded: count)) }
     var byteCount: Int { Int(count) * FileFormat.sectorSize }
 
-    /// The sector within the ring of a running number of sectors.
-    func place(of position: UInt64) -> UInt64 { position % count }
+    /// The byte within the ring of a running number of bytes.
+    func place(of position: UInt64) -> UInt64 { position % UInt64(byteCount) }
 
-    func advance(_ position: UInt64, by sectors: UInt64) -> UInt64 { (position + sectors) % count }
-
-    /// The one or two contiguous places of `sectors` from `position`: byte offset in the file and byte count.
-    func pieces(from position: UInt64, sectors: UInt64) -> [(offset: UInt64, count: Int)] {
-        let toEnd = min(sectors, count - position)
-        let first = ((self.first + position) << FileFormat.sectorShift, Int(toEnd) * FileFormat.sectorSize)
-        guard toEnd < sectors else { return [first] }
-        return [first, (self.first << FileFormat.sectorShift, Int(sectors - toEnd) * FileFormat.sectorSize)]
+    /// The one or two contiguous pieces of `count` bytes from `place`, both whole sectors: byte offset in the file and
+    /// byte count.
+    func pieces(from place: UInt64, count: UInt64) -> [(offset: UInt64, count: Int)] {
+        let start = first << FileFormat.sectorShift
+        let toEnd = min(count, UInt64(byteCount) - place)
+        let piece = (start + place, Int(toEnd))
+        return toEnd < count ? [piece, (start, Int(count - toEnd))] : [piece]
     }
+
+    /// The sectors that hold `count` bytes from `place`: byte offset and count within the ring.
+    static func sectors(from place: UInt64, count: UInt64) -> (place: UInt64, count: UInt64) {
+        let start = place.floorSector
+        return (start, (place + count).ceilSector - start)
+    }
+}
+
+extension UInt64 {
+    /// The start of the sector that this byte lies in.
+    var floorSector: UInt64 { self & ~UInt64(FileFormat.sectorSize - 1) }
+    /// The start of the first sector that begins at this byte or behind it.
+    var ceilSector: UInt64 { (self &+ UInt64(FileFormat.sectorSize - 1)).floorSector }
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The journal's end: records enter in commit order whatever their durability, which only decides when they are written
-// and synced. The bytes of records that are not yet durable are kept, because a write-through makes durable only what
-// it writes. Must never overwrite a record since the last durable checkpoint. Guarded by `CommitPipeline`'s lock; the
-// writing itself is the pipeline's, one batch in flight at a time.
+// and synced. A write-through makes durable only what it writes, so the records since the last one are written again
+// with it: from memory, or, when they are too many to keep, from the kernel's cache. Must never overwrite a record
+// since the last durable checkpoint. Guarded by `CommitPipeline`'s lock; the writing itself is the pipeline's, one batch
+// in flight at a time.
 //
-// Positions are running numbers of sectors: the place in the ring is the position modulo the ring's size.
+// Positions are running numbers of bytes: the place in the ring is the position modulo the ring's size. Records follow
+// one another in a sector until it is closed, by a write-through or by a checkpoint: the next begins in the next
+// sector. So what is durable is never written again, and a checkpoint's position is the start of a sector.
 //
-//      start ────────── published ─────────── end
-//        │   records of       │ records of      │
-//        │ published commits  │ pending commits │
+//      start ────── durableEnd ────── keptStart ────── published ────── end
+//        │   durable    │ the kernel's only │  kept bytes, ends of published and pending commits
 //        └ the last durable checkpoint's position
-//
-//   kept bytes: from `keptStart` (what is before is durable) to `end`; the kernel has those before `writtenEnd`
 
 /// A place between two records, and what the next record must say of the one before it.
 struct JournalMark: Equatable, Sendable {
@@ -24,11 +24,13 @@ struct JournalMark: Equatable, Sendable {
 
 /// Records on their way to the file.
 struct JournalBatch {
-    /// Kept bytes, from position `start`.
+    /// Whole sectors: kept bytes from position `start`, behind `end` zeros.
     var bytes: [UInt8]
     var start: UInt64
-    /// What is written of them: from here.
+    /// What is written of them: from this sector on.
     var from: UInt64
+    /// Written through before them, out of the file: what is no longer kept, from here to `start`.
+    var rewrittenFrom: UInt64
     var isThrough: Bool
     /// The newest record in it.
     var end: JournalMark
@@ -43,34 +45,39 @@ struct JournalWriter {
     private(set) var published: JournalMark
     /// Newest transaction that is durable.
     private var durable: UInt64
+    /// What is before is durable. The start of a sector.
+    private(set) var durableEnd: UInt64
+    /// From `keptStart`, the start of a sector but while a batch is under way, to `end`.
     private var kept: [UInt8] = []
-    private(set) var keptStart: UInt64
+    private var keptStart: UInt64
+    /// What is before is the kernel's.
     private(set) var writtenEnd: UInt64
 
-    /// More than this should not be kept: the next flush is a write-through, whatever was asked.
+    /// More than this is not kept: it is written, whatever was asked, and found in the file when it is wanted.
     private static let keptBound = 1 << 20
 
     /// An empty journal, as a checkpoint leaves it.
     init(after header: HeaderSlot) {
         ring = header.journal
         generation = header.generation
-        start = header.journalPosition
-        end = JournalMark(
-            position: header.journalPosition, previous: header.journalPrevious, transaction: header.transaction)
+        start = header.journalPosition << FileFormat.sectorShift
+        end = JournalMark(position: start, previous: header.journalPrevious, transaction: header.transaction)
         published = end
         durable = header.transaction
+        durableEnd = start
         keptStart = start
         writtenEnd = start
     }
 
     /// Sectors that the records since the last durable checkpoint take.
-    var usedSectors: UInt64 { end.position - start }
+    var usedSectors: UInt64 { (end.position.ceilSector - start) >> FileFormat.sectorShift }
 
     /// The largest payload that one record may have: half of the ring.
     var maximumPayload: Int { JournalRecord.maximumPayload(ringBytes: ring.byteCount) }
 
     func fits(payload: Int) -> Bool {
-        payload <= maximumPayload && JournalRecord.sectors(payload: payload) <= ring.count - usedSectors
+        payload <= maximumPayload
+            && JournalRecord.size(payload: payload) <= UInt64(ring.byteCount) - (end.position - start)
     }
 
     /// Whether so much is kept that it should be written, whatever its durability.
@@ -83,14 +90,22 @@ struct JournalWriter {
             payloadSize: payload.count, generation: generation, transaction: transaction, durable: durable,
             previous: end.previous, ring: ring)
         end.previous = record.append(payload: payload, to: &kept)
-        end.position += record.sectors
+        end.position += record.size
         end.transaction = transaction
     }
 
     /// The commits up to `mark` are published: their records are never taken back.
     mutating func publish(_ mark: JournalMark) { published = mark }
 
-    /// A durable checkpoint begins at `position`: the records before it are not needed any more.
+    /// The next record begins in a new sector.
+    mutating func closeSector() {
+        let closed = end.position.ceilSector
+        kept.append(contentsOf: repeatElement(0, count: Int(closed - end.position)))
+        end.position = closed
+        if published.transaction == end.transaction { published.position = closed }
+    }
+
+    /// A durable checkpoint begins at `position`, the start of a sector: the records before it are not needed any more.
     mutating func advance(to position: UInt64, transaction: UInt64) {
         start = position
         durable = max(durable, transaction)
@@ -103,10 +118,13 @@ struct JournalWriter {
     mutating func take(_ durability: Durability) -> JournalBatch? {
         forget(before: start)
         let isThrough = durability == .full
-        let from = isThrough ? keptStart : writtenEnd
-        guard durability != .none, from < end.position else { return nil }
-        let batch = JournalBatch(bytes: kept, start: keptStart, from: from, isThrough: isThrough, end: end)
-        kept = []
+        guard durability != .none, (isThrough ? durableEnd : writtenEnd) < end.position else { return nil }
+        if isThrough { closeSector() }
+        var batch = JournalBatch(
+            bytes: [], start: keptStart, from: isThrough ? keptStart : writtenEnd.floorSector,
+            rewrittenFrom: isThrough ? durableEnd : keptStart, isThrough: isThrough, end: end)
+        swap(&batch.bytes, &kept)
+        batch.bytes.append(contentsOf: repeatElement(0, count: Int(end.position.ceilSector - end.position)))
         keptStart = end.position
         return batch
     }
@@ -114,7 +132,12 @@ struct JournalWriter {
     /// The batch is written: durable, or the kernel's.
     mutating func complete(_ batch: inout JournalBatch) {
         writtenEnd = batch.end.position
-        guard batch.isThrough else { return giveBack(&batch) }
+        guard batch.isThrough else {
+            giveBack(&batch)
+            if kept.count > Self.keptBound { forgetKept(before: writtenEnd.floorSector) }
+            return
+        }
+        durableEnd = batch.end.position
         durable = max(durable, batch.end.transaction)
         guard kept.isEmpty, batch.bytes.capacity <= 2 * Self.keptBound else { return }
         swap(&kept, &batch.bytes)
@@ -129,6 +152,7 @@ struct JournalWriter {
 
     /// Exchanges the two arrays, so that what may be a megabyte is not copied with each commit of `process` durability.
     private mutating func giveBack(_ batch: inout JournalBatch) {
+        batch.bytes.removeLast(batch.bytes.count - Int(batch.end.position - batch.start))
         keptStart = batch.start
         swap(&kept, &batch.bytes)
         kept.append(contentsOf: batch.bytes)
@@ -136,54 +160,97 @@ struct JournalWriter {
 
     /// Takes back the records of all pending commits.
     mutating func withdraw() {
-        kept.removeLast(Int(end.position - published.position) * FileFormat.sectorSize)
+        // A sector that was closed stays closed.
+        let position = max(published.position, durableEnd)
+        kept.removeLast(Int(end.position - position))
         end = published
-        writtenEnd = min(writtenEnd, end.position)
+        end.position = position
+        writtenEnd = min(writtenEnd, position)
     }
 
     private mutating func forget(before position: UInt64) {
-        guard position > keptStart else { return }
-        kept.removeFirst(Int(position - keptStart) * FileFormat.sectorSize)
-        keptStart = position
+        durableEnd = max(durableEnd, position)
         writtenEnd = max(writtenEnd, position)
+        forgetKept(before: position)
+    }
+
+    private mutating func forgetKept(before position: UInt64) {
+        guard position > keptStart else { return }
+        kept.removeFirst(Int(position - keptStart))
+        keptStart = position
     }
 }
 
 extension JournalBatch {
-    /// The bytes to write, with their places in the file: two pieces where they go over the ring's end.
+    /// The most that is read at once of what is no longer kept.
+    private static var piece: UInt64 { 1 << 20 }
+
+    /// Writes the bytes to their places in the file: two pieces where they go over the ring's end.
     func write(in ring: JournalRing, to file: any StoreFile) throws(StorageError) {
-        let sectors = end.position - from
+        try rewrite(in: ring, file)
         try bytes.withBytes { (bytes) throws(StorageError) in
-            var done = Int(from - start) * FileFormat.sectorSize
-            for piece in ring.pieces(from: ring.place(of: from), sectors: sectors) {
-                let part = Bytes(rebasing: bytes[done..<done + piece.count])
-                if isThrough {
-                    try file.writeThrough(part, at: piece.offset)
-                } else {
-                    try file.write(part, at: piece.offset)
+            let part = Bytes(rebasing: bytes[Int(from - start)...])
+            try write(part, at: from, in: ring, to: file)
+        }
+    }
+
+    private func write(
+        _ bytes: Bytes, at position: UInt64, in ring: JournalRing, to file: any StoreFile
+    ) throws(StorageError) {
+        var done = 0
+        for piece in ring.pieces(from: ring.place(of: position), count: UInt64(bytes.count)) {
+            let part = Bytes(rebasing: bytes[done..<done + piece.count])
+            if isThrough {
+                try file.writeThrough(part, at: piece.offset)
+            } else {
+                try file.write(part, at: piece.offset)
+            }
+            done += piece.count
+        }
+    }
+
+    /// What the kernel has already, and nobody else: reads it, and writes it through.
+    private func rewrite(in ring: JournalRing, _ file: any StoreFile) throws(StorageError) {
+        var position = rewrittenFrom
+        while position < start {
+            let count = Swift.min(Self.piece, start - position)
+            var bytes = [UInt8](repeating: 0, count: Int(count))
+            var done = 0
+            for piece in ring.pieces(from: ring.place(of: position), count: count) {
+                try bytes.withMutableBytes { (buffer) throws(StorageError) in
+                    let part = UnsafeMutableRawBufferPointer(rebasing: buffer[done..<done + piece.count])
+                    try file.read(into: part, at: piece.offset)
                 }
                 done += piece.count
             }
+            try bytes.withBytes { (bytes) throws(StorageError) in
+                try write(bytes, at: position, in: ring, to: file)
+            }
+            position += count
         }
     }
 
     /// After a failed write: makes sure that the record at `position`, and with it all behind it, is not found in the
     /// file, now or later. The medium gets what the kernel's cache had, and nothing else: a record that is not whole
-    /// there never was. One that is, or may be, loses its first sector for good.
+    /// there never was. One that is, or may be, is overwritten with zeros for good, as far as its first sector goes.
     func takeBack(from position: UInt64, in ring: JournalRing, file: any StoreFile) throws(StorageError) {
-        let offset = (ring.first + ring.place(of: position)) << FileFormat.sectorShift
-        let skipped = Int(position - start) * FileFormat.sectorSize
-        guard bytes.withUnsafeBytes({ Self.isThere(Bytes(rebasing: $0[skipped...]), at: offset, file) }) else { return }
-        let zeros = [UInt8](repeating: 0, count: FileFormat.sectorSize)
-        try zeros.withBytes { (bytes) throws(StorageError) in try file.writeThrough(bytes, at: offset) }
+        let position = Swift.max(position, start)
+        let offset = (ring.first << FileFormat.sectorShift) + ring.place(of: position.floorSector)
+        let first = Int(position.floorSector - start)
+        // Records of published commits may lie before it in its sector.
+        let known = Int(position - position.floorSector)
+        var sector = Array(bytes[first..<first + FileFormat.sectorSize])
+        guard sector.withBytes({ Self.isThere($0, known, at: offset, file) }) else { return }
+        for index in known..<sector.count { sector[index] = 0 }
+        try sector.withBytes { (bytes) throws(StorageError) in try file.writeThrough(bytes, at: offset) }
     }
 
-    /// Whether the file's first sector at `offset` can be that of the record that `bytes` begin with. What is behind
-    /// the record's end in its sector has no part in it.
-    private static func isThere(_ bytes: Bytes, at offset: UInt64, _ file: any StoreFile) -> Bool {
-        guard let record = bytes.baseAddress else { return true }
+    /// Whether the file's sector at `offset` can be that in which the record at `place` of `bytes` begins. What is
+    /// behind the record's end in its sector has no part in it.
+    private static func isThere(_ bytes: Bytes, _ place: Int, at offset: UInt64, _ file: any StoreFile) -> Bool {
+        guard let record = bytes.baseAddress.map({ $0 + place }) else { return true }
         let size = JournalRecord.headerSize + Int(truncatingIfNeeded: record.u64(8))
-        let compared = Swift.min(size, FileFormat.sectorSize)
+        let compared = Swift.min(place + size, FileFormat.sectorSize)
         return file.has(Bytes(rebasing: bytes[..<compared]), at: offset) ?? true
     }
 }

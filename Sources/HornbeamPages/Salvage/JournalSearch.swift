@@ -5,11 +5,11 @@
 
 /// What is whole of a file's journals, the present one's and former ones'.
 struct JournalSearch {
-    /// A whole record and where it begins.
+    /// A whole record, its ring, and its place there.
     private struct Found {
         var record: JournalRecord
         var ring: JournalRing
-        var position: UInt64
+        var place: UInt64
     }
 
     /// How far the commits are known: what the next record has to follow.
@@ -34,43 +34,47 @@ struct JournalSearch {
         witness = sector?.withBytes { $0.baseAddress.flatMap { JournalWitness(reading: $0) } }
         if let header, witness?.generation != header.generation { witness = nil }
         // Whole records don't overlap: together they are no larger than the file, whatever it claims.
-        var budget = sectorCount
+        var budget = sectorCount << FileFormat.sectorShift
         var found: [Found] = []
         DamagedFile.scan(file, sectors) { (sector, bytes) in
-            guard let place = Self.place(of: bytes, sector, sectorCount, header), place.record.sectors <= budget else {
-                return
-            }
-            budget -= place.record.sectors
-            if Self.payload(of: place, file).map({ payload in payload.withBytes { place.record.isWhole(payload: $0) } })
-                == true
-            {
-                found.append(place)
+            for offset in stride(from: 0, to: UInt64(FileFormat.sectorSize), by: Int(JournalRecord.alignment)) {
+                guard let record = JournalRecord(reading: bytes + Int(offset)),
+                    let place = Self.place(
+                        of: record, (sector << FileFormat.sectorShift) + offset, sectorCount, header),
+                    record.size <= budget
+                else { continue }
+                budget -= record.size
+                let payload = Self.payload(of: place, file)
+                if payload?.withBytes({ record.isWhole(payload: $0) }) == true { found.append(place) }
             }
         }
         records = found.sorted { $0.record.transaction < $1.record.transaction }
     }
 
-    /// A record's header, and the ring that it lies in.
+    /// Where a record at `offset` of the file lies in its ring.
     private static func place(
-        of bytes: UnsafeRawPointer, _ sector: UInt64, _ sectorCount: UInt64, _ header: HeaderSlot?
+        of record: JournalRecord, _ offset: UInt64, _ sectorCount: UInt64, _ header: HeaderSlot?
     ) -> Found? {
-        guard let record = JournalRecord(reading: bytes) else { return nil }
         let ring = record.generation == header?.generation ? header?.journal ?? record.ring : record.ring
+        let sector = offset >> FileFormat.sectorShift
         guard ring.first >= FileFormat.reservedSectors, ring.count <= FileFormat.maximumJournalSectors,
-            sector >= ring.first, sector < ring.run.end, ring.run.end <= sectorCount, record.sectors <= ring.count
+            sector >= ring.first, sector < ring.run.end, ring.run.end <= sectorCount,
+            record.size <= UInt64(ring.byteCount)
         else { return nil }
-        return Found(record: record, ring: ring, position: sector - ring.first)
+        return Found(record: record, ring: ring, place: offset - (ring.first << FileFormat.sectorShift))
     }
 
     /// The bytes of the record's payload; nil if they can't be read.
     private static func payload(of found: Found, _ file: any StoreFile) -> [UInt8]? {
         var bytes: [UInt8] = []
-        for piece in found.ring.pieces(from: found.position, sectors: found.record.sectors) {
+        let sectors = JournalRing.sectors(from: found.place, count: found.record.size)
+        for piece in found.ring.pieces(from: sectors.place, count: sectors.count) {
             let first = piece.offset >> FileFormat.sectorShift
             guard let part = DamagedFile.read(file, first, piece.count / FileFormat.sectorSize) else { return nil }
             bytes += part
         }
-        return Array(bytes[JournalRecord.headerSize..<JournalRecord.headerSize + found.record.payloadSize])
+        let payload = Int(found.place - sectors.place) + JournalRecord.headerSize
+        return Array(bytes[payload..<payload + found.record.payloadSize])
     }
 
     // MARK: Following

@@ -174,7 +174,7 @@ struct CheckpointPlan {
         header.fileSectors = fileSectors
         header.journal = journal
         if let mark, journal == formerJournal {
-            header.journalPosition = journal.place(of: mark.position)
+            header.journalPosition = journal.place(of: mark.position) >> FileFormat.sectorShift
             header.journalPrevious = mark.previous
         } else {
             // Random, so that nothing in the ring can pass as a record of the coming generation.

@@ -58,7 +58,8 @@ struct JournalTests {
                 let (payloads, tail) = try read(disk, header)
                 #expect(payloads == written)
                 #expect(tail == .clean)
-                #expect(journal.usedSectors == UInt64(written.count) * JournalRecord.sectors(payload: size))
+                let sectors = JournalRecord.size(payload: size).ceilSector / 4096
+                #expect(journal.usedSectors == UInt64(written.count) * sectors)
             }
         }
     }
@@ -72,6 +73,7 @@ struct JournalTests {
         #expect(!journal.fits(payload: journal.maximumPayload + 1))
         for transaction: UInt64 in 101...115 {
             payload(transaction, 10).withBytes { journal.append($0, transaction: transaction) }
+            journal.closeSector()
         }
         #expect(journal.fits(payload: 4032))
         #expect(!journal.fits(payload: 4033))
@@ -128,26 +130,126 @@ struct JournalTests {
         }
     }
 
-    @Test("ends the chain at any sector that is missing")
+    @Test("ends the chain where a sector is missing, or a part of one")
     func truncated() throws {
-        let (disk, header) = try make(sectors: 64)
-        var journal = JournalWriter(after: header)
-        var ends: [Int] = []
-        for transaction: UInt64 in 101...106 {
-            payload(transaction, Int(transaction - 100) * 3000).withBytes {
-                journal.append($0, transaction: transaction)
+        for size in [100, 3000] {
+            let (disk, header) = try make(sectors: 64)
+            var journal = JournalWriter(after: header)
+            var ends: [Int] = []
+            var used = 0
+            for transaction: UInt64 in 101...106 {
+                let size = Int(transaction - 100) * size
+                payload(transaction, size).withBytes { journal.append($0, transaction: transaction) }
+                // What counts is the payload's end: zeros follow it.
+                ends.append(used + 64 + size)
+                used += Int(JournalRecord.size(payload: size))
             }
-            ends.append(Int(journal.usedSectors))
+            try journal.flush(.full, to: disk)
+            guard let image = disk.killedImage() else { return }
+            for kept in stride(from: 0, through: used, by: size == 100 ? 1 : 512) {
+                var copy = image
+                let cut = 4 * 4096 + kept
+                copy.replaceSubrange(cut..<copy.count, with: [UInt8](repeating: 0, count: copy.count - cut))
+                let (payloads, tail) = try read(try SimulatedDisk(image: copy), header)
+                // A payload's last byte may be a zero itself.
+                let whole = ends.count { $0 <= kept }
+                let last = payload(UInt64(101 + whole), (whole + 1) * size).last
+                let zero = ends.contains(kept + 1) && last == 0
+                #expect(payloads.count == whole + (zero ? 1 : 0), "\(kept) bytes of \(used)")
+                if case .damaged = tail { Issue.record("one write cut short is no damage") }
+            }
         }
+    }
+
+    @Test("puts records behind one another until they are durable, and the next one in a sector of its own")
+    func sharedSectors() throws {
+        let (disk, header) = try make(position: 15)
+        var journal = JournalWriter(after: header)
+        var transaction: UInt64 = 100
+        func append(_ count: Int, _ durability: Durability) throws {
+            for _ in 0..<count {
+                transaction += 1
+                payload(transaction, 100).withBytes { journal.append($0, transaction: transaction) }
+                try journal.flush(durability, to: disk)
+                journal.publish(journal.end)
+            }
+        }
+        // 21 of 192 bytes fit in a sector.
+        try append(21, .process)
+        #expect(journal.usedSectors == 1)
+        try append(2, .process)
+        #expect(journal.usedSectors == 2)
+        try append(2, .full)
+        #expect(journal.usedSectors == 3)
+        try append(1, .process)
+        #expect(journal.usedSectors == 4)
+        journal.closeSector()
+        try append(1, .process)
+        #expect(journal.usedSectors == 5)
+        let (payloads, tail) = try read(disk, header)
+        #expect(payloads == (101...transaction).map { payload($0, 100) })
+        #expect(tail == .clean)
+        // What was durable stays, whatever becomes of the rest.
+        for seed: UInt64 in 1...40 {
+            let after = try SimulatedDisk(image: disk.powerLossImage(seed: seed))
+            let count = try read(after, header).payloads.count
+            #expect((25...27).contains(count), "seed \(seed)")
+        }
+    }
+
+    @Test("knows remains of a record behind a broken one in the same sector")
+    func tornSector() throws {
+        let (disk, header) = try make()
+        var journal = JournalWriter(after: header)
+        for transaction: UInt64 in 101...102 {
+            payload(transaction, 100).withBytes { journal.append($0, transaction: transaction) }
+        }
+        try journal.flush(.process, to: disk)
+        guard var image = disk.killedImage() else { return }
+        image[4 * 4096 + 70] ^= 1
+        let (payloads, tail) = try read(try SimulatedDisk(image: image), header)
+        #expect(payloads.isEmpty)
+        #expect(tail == .torn)
+    }
+
+    @Test("takes back a record that shares its sector with a published one, and nothing else")
+    func takingBack() throws {
+        let (disk, header) = try make()
+        var journal = JournalWriter(after: header)
+        payload(101, 100).withBytes { journal.append($0, transaction: 101) }
+        try journal.flush(.process, to: disk)
+        journal.publish(journal.end)
+        payload(102, 100).withBytes { journal.append($0, transaction: 102) }
+        guard var batch = journal.take(.full) else { return }
+        // As if the write had failed after the file had it.
+        try batch.write(in: journal.ring, to: disk)
+        try batch.takeBack(from: journal.published.position, in: journal.ring, file: disk)
+        journal.putBack(&batch)
+        journal.withdraw()
+        #expect(try read(disk, header).payloads == [payload(101, 100)])
+        #expect(try read(disk, header).tail == .clean)
+        payload(103, 200).withBytes { journal.append($0, transaction: 103) }
         try journal.flush(.full, to: disk)
-        guard let image = disk.killedImage() else { return }
-        for kept in 0...Int(journal.usedSectors) {
-            var copy = image
-            let cut = (4 + kept) * 4096
-            copy.replaceSubrange(cut..<copy.count, with: [UInt8](repeating: 0, count: copy.count - cut))
-            let (payloads, tail) = try read(try SimulatedDisk(image: copy), header)
-            #expect(payloads.count == ends.count { $0 <= kept })
-            if case .damaged = tail { Issue.record("one write cut short is no damage") }
+        #expect(try read(disk, header).payloads == [payload(101, 100), payload(103, 200)])
+    }
+
+    @Test("makes more durable than it keeps in memory")
+    func rewritten() throws {
+        let (disk, header) = try make(sectors: 1024, position: 1000)
+        var journal = JournalWriter(after: header)
+        var written: [[UInt8]] = []
+        func append(_ size: Int, _ durability: Durability) throws {
+            written.append(payload(UInt64(101 + written.count), size))
+            written[written.count - 1].withBytes { journal.append($0, transaction: UInt64(100 + written.count)) }
+            try journal.flush(durability, to: disk)
+            journal.publish(journal.end)
+        }
+        for _ in 0..<15 { try append(200_000, .process) }
+        #expect(try read(try SimulatedDisk(image: disk.powerLossImage(seed: 3)), header).payloads.count < 15)
+        try append(10, .full)
+        for seed: UInt64 in 1...10 {
+            let after = try SimulatedDisk(image: disk.powerLossImage(seed: seed))
+            #expect(try read(after, header).payloads == written)
         }
     }
 
