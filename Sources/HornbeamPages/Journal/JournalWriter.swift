@@ -2,8 +2,8 @@
 // The journal's end: records enter in commit order whatever their durability, which only decides when they are written
 // and synced. A write-through makes durable only what it writes, so the records since the last one are written again
 // with it: from memory, or, when they are too many to keep, from the kernel's cache. Must never overwrite a record
-// since the last durable checkpoint. Guarded by `CommitPipeline`'s lock; the writing itself is the pipeline's, one batch
-// in flight at a time.
+// since the last durable checkpoint. Guarded by `CommitPipeline`'s lock; the writing itself is the pipeline's, one
+// batch in flight at a time.
 //
 // Positions are running numbers of bytes: the place in the ring is the position modulo the ring's size. Records follow
 // one another in a sector until it is closed, by a write-through or by a checkpoint: the next begins in the next
