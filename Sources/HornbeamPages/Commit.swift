@@ -52,7 +52,7 @@ extension PageStore {
             try commitByCheckpoint(next, freed: writer.freed)
             return nil
         }
-        try writePages()
+        try keepOrWritePages(durability, root: next.root.page)
         let commit = PendingCommit(
             state: next, base: side.tip, freed: writer.freed, born: writer.bornRuns, durability: durability)
         try pipeline.enter(commit, redo: redo)
@@ -101,6 +101,7 @@ extension PageStore {
         _ next: PublishedState, freed: [RetiredPages.Page]
     ) throws(StorageError) {
         try clearWay()
+        try writeUnwritten()
         try writePages()
         let current = side.tip.transaction
         side.retired.pin(current)
@@ -161,7 +162,16 @@ extension PageStore {
             side.tip = commit.base
         }
         side.collectPins()
+        if let last = published.last { reclaimUnwritten(upTo: last.state) }
         noteStatistics()
+    }
+
+    /// Buffers of pages that were written may be used again once every reader that may have found them there has ended.
+    /// All states before `settled` that have readers are in `side.older`.
+    private func reclaimUnwritten(upTo settled: PublishedState) {
+        guard let unwritten = verification.unwritten, unwritten.isWaiting else { return }
+        let oldest = side.older.lazy.filter { self.isRead($0) }.map(\.transaction).min() ?? settled.transaction
+        unwritten.reclaim(before: Swift.min(oldest, settled.transaction))
     }
 
     /// The state that was newest counts as pinned until nobody reads it any more.
@@ -171,9 +181,36 @@ extension PageStore {
         side.older.append(base)
     }
 
-    /// Writes all frames to their places, one write for each run that is contiguous in the file and in memory.
-    func writePages() throws(StorageError) {
-        let frames = side.frames.inFileOrder()
+    /// Leaves the pages of a small transaction in memory if other processes need not see them: see `UnwrittenPages`.
+    /// What there is no room for is written.
+    private func keepOrWritePages(_ durability: Durability, root: UInt64) throws(StorageError) {
+        guard let unwritten = verification.unwritten, durability != .full, side.frames.isSmall,
+            !pipeline.isAskedForFull
+        else {
+            // Once it is durable it is told, and with it what it was built on.
+            if durability == .full { try writeUnwritten() }
+            return try writePages()
+        }
+        unwritten.note(state: side.usedNumber)
+        try writePages(side.frames.inFileOrder().filter { !side.frames.keep($0, root: root, unwritten: unwritten) })
+    }
+
+    /// Writes all committed pages that the file hasn't got yet. In the turn.
+    func writeUnwritten() throws(StorageError) {
+        guard let unwritten = verification.unwritten, unwritten.hasStates else { return }
+        try unwritten.writeAll(newest: side.tip.transaction) { (number, page) throws(StorageError) in
+            PageHeader.seal(page, number: number)
+            try file.write(Bytes(page), at: number << FileFormat.sectorShift)
+            side.noteWritten(page.count)
+            verification.mark(number)
+        }
+    }
+
+    /// Writes all frames to their places.
+    func writePages() throws(StorageError) { try writePages(side.frames.inFileOrder()) }
+
+    /// One write for each run that is contiguous in the file and in memory.
+    private func writePages(_ frames: [Frame]) throws(StorageError) {
         var index = 0
         while index < frames.count {
             let first = frames[index]

@@ -80,6 +80,9 @@ final class CommitPipeline: @unchecked Sendable {
         if case .failure(let cause)? = withdrawn.first?.outcome { throw cause }
     }
 
+    /// Whether a commit waits that will be told to other processes, with all before it is shown.
+    var isAskedForFull: Bool { monitor.locked { pending.contains { $0.durability == .full } } }
+
     /// The pending commit that the open transaction builds on; nil if that is published. Refuses as `checkBase`.
     func base() throws(StorageError) -> PendingCommit? {
         try monitor.locked { () throws(StorageError) in

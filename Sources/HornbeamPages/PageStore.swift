@@ -255,7 +255,7 @@ package final class PageStore: @unchecked Sendable {
     }
 
     /// Whether a view of this process has the state.
-    private func isRead(_ state: PublishedState) -> Bool {
+    func isRead(_ state: PublishedState) -> Bool {
         state.readers.load(ordering: .acquiring) > side.announcer?.holds(on: state) ?? 0
     }
 
@@ -268,7 +268,8 @@ package final class PageStore: @unchecked Sendable {
             figures.transaction = newest.state.transaction
             return figures
         }
-        figures.dirtyBytes = UInt64(Swift.max(0, side.dirtyBytes.load(ordering: .relaxed)))
+        let unwritten = verification.unwritten.map { $0.count * pageSize } ?? 0
+        figures.dirtyBytes = UInt64(Swift.max(0, side.dirtyBytes.load(ordering: .relaxed)) + unwritten)
         figures.writerBytes = UInt64(Swift.max(0, side.frameBytes.load(ordering: .relaxed)))
         figures.cache = cache.figures
         if let follower {

@@ -36,6 +36,7 @@ package final class PageView {
     /// Not 0 once bytes that were trusted could not be read.
     @usableFromInline let lost: UnsafeMutablePointer<Atomic<UInt32>>
 
+    let unwritten: UnwrittenPages?
     let frames: FrameTable?
     let unplaced: UnplacedLeaves?
     /// Keeps the mapping and the bits alive.
@@ -58,6 +59,7 @@ package final class PageView {
         mapping = store.verification.mapping
         lost = mapping?.lost ?? Self.neverLost
         frameBirth = .max
+        unwritten = store.verification.unwritten
         frames = nil
         unplaced = nil
         pinned = state
@@ -79,6 +81,7 @@ package final class PageView {
         mapping = store.verification.mapping
         lost = mapping?.lost ?? Self.neverLost
         frameBirth = number
+        unwritten = store.verification.unwritten
         self.frames = frames
         self.unplaced = unplaced
         pinned = nil
@@ -163,6 +166,7 @@ package final class PageView {
     package func unverifiedPage(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
     ) throws(StorageError) -> UnsafeRawPointer {
+        if birth < frameBirth, let page = unwrittenPage(number, birth, kind, level) { return page }
         if birth < frameBirth, let page = knownPage(number, birth: birth, kind: kind, level: level) { return page }
         // A forked child may find the locks below taken by a thread that it hasn't got.
         try store.checkProcess()
@@ -171,6 +175,15 @@ package final class PageView {
         let expected = Verification.Expectation(
             number: number, birth: birth, kind: kind, level: level, sectors: sectors)
         return UnsafeRawPointer(try start(of: bytes(expected), expected))
+    }
+
+    /// A page that was committed and that the file hasn't got yet.
+    @inline(__always)
+    private func unwrittenPage(
+        _ number: UInt64, _ birth: UInt64, _ kind: PageKind, _ level: UInt8
+    ) -> UnsafeRawPointer? {
+        guard let page = unwritten?.find(number, birth: birth) else { return nil }
+        return page.u8(PageLayout.kind) == kind.code && page.u8(PageLayout.level) == level ? page : nil
     }
 
     /// Whether pages are read where the file is mapped.

@@ -250,6 +250,7 @@ package final class PageWriter {
             throw error
         }
         guard hasChanges else {
+            if durability == .full { try writeKeptPages() }
             // What it has seen may be pending, and fall.
             let base = Result { () throws(StorageError) in try store.pipeline.base() }
             abort()
@@ -257,6 +258,16 @@ package final class PageWriter {
         }
         let commit = try enter(redo: redo, durability: durability)
         return CommitInFlight(store: store, rest: commit.map { .own($0) } ?? .nothing)
+    }
+
+    /// Before earlier commits are made durable, and told to other processes.
+    private func writeKeptPages() throws(StorageError) {
+        do throws(StorageError) {
+            try store.writeUnwritten()
+        } catch {
+            abort()
+            throw error
+        }
     }
 
     /// The part of a commit that needs the turn, which it gives to the next: the caller goes on with
@@ -307,7 +318,7 @@ package final class PageWriter {
         }
         // In this order: some of the freed pages are its own.
         for page in freed { side.space.unreserve(page.run) }
-        for frame in side.frames.inFileOrder() { side.space.release(frame.run) }
+        for frame in side.frames.inFileOrder() { side.release(frame.run) }
         side.frames.forEachSpilled { side.release($0) }
         releaseOpenLongPages(from: 0)
         end()

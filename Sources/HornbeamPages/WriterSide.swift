@@ -58,7 +58,8 @@ final class WriterSide {
         tip = state
         usedNumber = state.transaction
         // Memory that stays for the next transaction, out of a small budget too.
-        frames = FrameTable(keptBytes: Swift.min(Swift.max(0, cacheBytes) / 4, 8 << 20))
+        frames = FrameTable(
+            keptBytes: Swift.min(Swift.max(0, cacheBytes) / 4, 8 << 20), unwritten: verification.unwritten)
         unplaced = UnplacedLeaves(keptBound: Swift.min(Swift.max(0, cacheBytes) / 2, 2 << 20))
     }
 }
@@ -109,7 +110,7 @@ extension WriterSide {
         }
     }
 
-    /// The sectors are free; whatever lies there next is verified anew.
+    /// The sectors are free; whatever lies there next is verified anew, and what was kept for them is forgotten.
     func release(_ run: SectorRun) {
         space.release(run)
         verification.clear(run)

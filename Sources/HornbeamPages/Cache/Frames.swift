@@ -10,6 +10,8 @@ struct Frame {
     var bytes: UnsafeMutableRawPointer
     /// False once the page was freed again; a node page's place and memory then serve the next one.
     var isLive: Bool
+    /// Whether its memory is a buffer of `UnwrittenPages`, which may keep it.
+    var isKeepable = false
 
     var buffer: UnsafeMutableRawBufferPointer { UnsafeMutableRawBufferPointer(start: bytes, count: run.byteCount) }
     /// Of the page in it, while it is live.
@@ -27,6 +29,7 @@ final class FrameTable {
     @exclusivity(unchecked) private var slots: UnsafeMutablePointer<Slot>
     @exclusivity(unchecked) private var slotCount = FrameTable.initialSlots
     private let memory: FrameMemory
+    private let unwritten: UnwrittenPages?
     @exclusivity(unchecked) private(set) var liveBytes = 0
     /// Pages by the savepoint they were born after: those of the transaction's start first.
     @exclusivity(unchecked) private var levels = [Level()]
@@ -47,10 +50,14 @@ final class FrameTable {
     }
 
     private static let initialSlots = 128
+    /// Pages.
+    private static var smallTransaction: Int { 16 }
 
-    /// `keptBytes`: memory that stays for the next transaction, at most.
-    init(keptBytes: Int = 8 << 20) {
+    /// `keptBytes`: memory that stays for the next transaction, at most. `unwritten`: where the pages of a small
+    /// transaction may stay.
+    init(keptBytes: Int = 8 << 20, unwritten: UnwrittenPages? = nil) {
         memory = FrameMemory(keptBound: keptBytes)
+        self.unwritten = unwritten
         slots = Self.emptySlots(Self.initialSlots)
     }
 
@@ -63,7 +70,8 @@ final class FrameTable {
     }
 
     /// Bytes of memory in use, freed pages' too.
-    var memoryBytes: Int { memory.takenBytes }
+    var memoryBytes: Int { memory.takenBytes + keepableBytes }
+    @exclusivity(unchecked) private var keepableBytes = 0
 
     /// The live frame of a page.
     func find(_ number: UInt64) -> Frame? {
@@ -72,14 +80,17 @@ final class FrameTable {
     }
 
     /// Bytes of memory that it keeps from one transaction to the next.
-    var keptBytes: Int { memory.keptBytes }
+    var keptBytes: Int { memory.keptBytes + (unwritten?.memoryBytes ?? 0) }
 
     /// A frame for a new page at `run`, its bytes undefined.
     func add(_ run: SectorRun) -> UnsafeMutableRawPointer {
-        let bytes = memory.take(run.byteCount)
+        let buffer = keepableBuffer(run)
+        let bytes = buffer ?? memory.take(run.byteCount)
         liveBytes += run.byteCount
-        let frame = Frame(run: run, bytes: bytes, isLive: true)
+        if buffer != nil { keepableBytes += run.byteCount }
+        let frame = Frame(run: run, bytes: bytes, isLive: true, isKeepable: buffer != nil)
         if let index = index(of: run.start) {
+            giveBack(frames[index])
             // The place of a long value that this transaction freed.
             frames[index] = frame
             noteReused(index)
@@ -88,6 +99,36 @@ final class FrameTable {
             insert(frames.count - 1)
         }
         return bytes
+    }
+
+    /// What a small transaction's pages lie in: those of a large one are written.
+    private func keepableBuffer(_ run: SectorRun) -> UnsafeMutableRawPointer? {
+        guard let unwritten, frames.count < Self.smallTransaction, run.byteCount == unwritten.pageSize else {
+            return nil
+        }
+        return unwritten.takeBuffer()
+    }
+
+    private func giveBack(_ frame: Frame) {
+        if frame.isKeepable { unwritten?.giveBack(frame.bytes) }
+    }
+
+    /// Whether there are so few pages that they may be kept in memory.
+    var isSmall: Bool { frames.count <= Self.smallTransaction && !hasSpilled }
+
+    /// Leaves a page to `UnwrittenPages`, if that has room. Branches and the root are replaced by the next
+    /// transactions; other leaves may stay only if there is plenty of it. The frame stays until the end of the
+    /// transaction.
+    func keep(_ frame: Frame, root: UInt64, unwritten: UnwrittenPages) -> Bool {
+        let header = PageHeader(reading: UnsafeRawPointer(frame.bytes))
+        let isReplacedSoon = header.kind == PageKind.branch.code || frame.run.start == root
+        // A long value's page may have a node's size, but is read in its own way, and so is a compressed leaf.
+        let isNode = header.kind == PageKind.branch.code || header.kind == PageKind.leaf.code
+        guard frame.isKeepable, isNode, header.flags == 0, isReplacedSoon || unwritten.hasPlenty,
+            let index = index(of: frame.run.start), unwritten.keep(frame.run.start, frame.bytes)
+        else { return false }
+        frames[index].isKeepable = false
+        return true
     }
 
     /// A freed node page to use again, its bytes undefined.
@@ -130,6 +171,8 @@ final class FrameTable {
 
     private func removeFrames(keepsMemory: Bool) {
         clearSlots()
+        for frame in frames.prefix(Self.smallTransaction) { giveBack(frame) }
+        keepableBytes = 0
         frames.removeAll(keepingCapacity: keepsMemory || frames.count < 4096)
         reusable.removeAll(keepingCapacity: true)
         for level in levels.indices {

@@ -20,6 +20,8 @@ final class PageCache: @unchecked Sendable {
 
     /// Bytes that it may take, its own tables included.
     let budget: Int
+    /// Of the store's nodes.
+    let pageSize: Int
     private let table: CacheTable
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private var core: Core
@@ -47,9 +49,9 @@ final class PageCache: @unchecked Sendable {
         var misses: UInt64 = 0
     }
 
-    /// `pageSize`: of the store's nodes.
     init(budget: Int, pageSize: Int) throws(StorageError) {
         self.budget = Swift.max(0, budget)
+        self.pageSize = pageSize
         // Entries, table and ghosts take less than a thirty-second.
         let limit = self.budget - self.budget / 32
         // Decoded leaves can be smaller than node pages: the table has room for whatever fits in memory.

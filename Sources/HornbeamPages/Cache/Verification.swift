@@ -21,6 +21,8 @@ final class Verification: Sendable {
     private let bitmap: Mapping?
     private let births: RememberedBirths?
     private let structure: PageStore.StructureCheck
+    /// Pages that the file hasn't got yet; nil where every page is written at once.
+    let unwritten: UnwrittenPages?
     /// Where no page of a tree can be.
     let foreign = ForeignSectors()
     /// Taken while a page in the mapping is verified, by its number.
@@ -40,8 +42,12 @@ final class Verification: Sendable {
         guard let mapping else {
             bitmap = nil
             births = nil
+            unwritten = nil
             return
         }
+        unwritten =
+            file.isDurable && !remembersBirths
+            ? UnwrittenPages(pageSize: cache.pageSize, memoryBytes: Swift.max(0, cache.budget) / 8) : nil
         let bytes = mapping.capacity / FileFormat.sectorSize / 8
         let bitmap = try Mapping(descriptor: -1, wanted: bytes, minimum: bytes, path: file.path)
         births = remembersBirths ? try RememberedBirths(mapping: mapping, path: file.path) : nil
@@ -105,6 +111,7 @@ final class Verification: Sendable {
 
     /// Nothing there counts as verified any more.
     func unmark(_ run: SectorRun) {
+        unwritten?.remove(run)
         guard let words else { return }
         var sector = run.start
         while sector < run.end {
@@ -188,7 +195,7 @@ final class Verification: Sendable {
 
     /// Reads the page into `buffer`, which has its size, and checks the rest.
     func read(_ expected: Expectation, into buffer: UnsafeMutableRawBufferPointer) throws(StorageError) {
-        try file.read(into: buffer, at: expected.byteOffset)
+        if !copyUnwritten(expected, into: buffer) { try file.read(into: buffer, at: expected.byteOffset) }
         if let start = buffer.baseAddress { try checkContent(Bytes(buffer), UnsafeRawPointer(start), expected) }
     }
 
@@ -202,7 +209,7 @@ final class Verification: Sendable {
         let buffer = UnsafeMutableRawBufferPointer.allocate(
             byteCount: expected.byteCount, alignment: FileFormat.sectorSize)
         defer { buffer.deallocate() }
-        try readByCall(into: buffer, at: expected.byteOffset)
+        if !copyUnwritten(expected, into: buffer) { try readByCall(into: buffer, at: expected.byteOffset) }
         guard let start = buffer.baseAddress else { throw Self.corrupt(expected, "it is empty") }
         try checkContent(Bytes(buffer), UnsafeRawPointer(start), expected)
         return try body(Bytes(buffer))
@@ -294,11 +301,24 @@ final class Verification: Sendable {
         let buffer = UnsafeMutableRawBufferPointer.allocate(
             byteCount: expected.byteCount, alignment: FileFormat.sectorSize)
         defer { buffer.deallocate() }
-        try readByCall(into: buffer, at: expected.byteOffset)
+        if !copyUnwritten(expected, into: buffer) { try readByCall(into: buffer, at: expected.byteOffset) }
         let page = Bytes(buffer)
         guard let start = page.baseAddress else { throw Self.corrupt(expected, "it is empty") }
         let header = try checkStored(page, start, expected)
         return try body(page, header.flags != 0)
+    }
+
+    /// Copies a page of a snapshot that the file hasn't got yet, as it will be written; false if the file has it.
+    private func copyUnwritten(_ expected: Expectation, into buffer: UnsafeMutableRawBufferPointer) -> Bool {
+        guard let unwritten, !isVerified(expected.number), buffer.count == unwritten.pageSize,
+            let page = unwritten.find(expected.number, birth: expected.birth)
+        else { return false }
+        // But for the checksum: the writer may be making it.
+        let rest = PageLayout.checksum + 8
+        let copy = UnsafeMutableRawBufferPointer(rebasing: buffer[rest...])
+        copy.copyMemory(from: Bytes(start: page + rest, count: copy.count))
+        PageHeader.seal(buffer, number: expected.number)
+        return true
     }
 
     /// Reads what may be mapped, too. In a mapped store a file that was cut short is a read error, however it shows.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A checkpoint makes a state reachable from the header, so that the journal before it is no longer needed.
 //
-//   1 begin    in the turn: no commit is pending; new places for changed space pages, and for the journal if it grows
-//              (may run out of space: undone); the space pages' bytes; the state is pinned
+//   1 begin    in the turn: no commit is pending; pages that were kept in memory are written; new places for changed
+//              space pages, and for the journal if it grows (may run out of space: undone); the space pages' bytes; the
+//              state is pinned
 //   2 write    without the turn: pages to the medium, space pages, zeros for a new ring
 //   3 sync     all that the new header will reach is durable
 //   4 header   slot 0 through, slot 1 through
@@ -109,6 +110,7 @@ extension PageStore {
     }
 
     func begin(_ state: PublishedState, journal: RingChange) throws(StorageError) -> CheckpointRun {
+        try writeUnwritten()
         let plan = try CheckpointPlan(side: side, journal: journal)
         let mark = pipeline.closeJournalSector()
         let faults = pipeline.faultCount

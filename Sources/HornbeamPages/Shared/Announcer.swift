@@ -152,10 +152,13 @@ extension PageStore {
     /// Tells other processes the newest state, which is durable.
     func tellNewest() {
         guard let announcer = side.announcer else { return }
-        let (state, usedBytes) = newest.withLock { newest in
+        let known = newest.withLock { newest -> (PublishedState, UInt64)? in
+            guard verification.unwritten?.isWritten(state: newest.state.transaction) ?? true else { return nil }
             newest.state.readers.add(1, ordering: .relaxed)
             return (newest.state, newest.statistics.usedBytes)
         }
+        // Others can't read what this process alone has; the next checkpoint tells them.
+        guard let (state, usedBytes) = known else { return }
         announcer.tell(
             state, fileSectors: verification.sectorCount, usedSectors: usedBytes >> FileFormat.sectorShift)
     }

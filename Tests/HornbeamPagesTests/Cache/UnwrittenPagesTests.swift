@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Committed pages that the file hasn't got yet: the table by itself against a dictionary, and what a store does with it.
+
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamPages
+
+@Suite("Pages that are not written yet")
+struct UnwrittenPagesTests {
+    /// What a page is filled with, so that its bytes name it.
+    private func fill(_ buffer: UnsafeMutableRawPointer, _ number: UInt64, birth: UInt64) {
+        PageHeader.write(to: buffer, birth: birth, kind: .branch, level: 1, sectors: 1)
+        for offset in stride(from: 24, to: 4096, by: 8) { buffer.set(number &* 31 &+ birth, at: offset) }
+    }
+
+    private func isWhole(_ page: UnsafeRawPointer, _ number: UInt64, birth: UInt64) -> Bool {
+        stride(from: 24, to: 4096, by: 8).allSatisfy { page.u64($0) == number &* 31 &+ birth }
+    }
+
+    @Test(
+        "are found as long as they are kept, and stay for those who found them before",
+        arguments: 1...8 as ClosedRange<UInt64>)
+    func model(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        let table = try #require(UnwrittenPages(pageSize: 4096, memoryBytes: 64 * 4096))
+        var kept: [UInt64: UInt64] = [:]
+        var found: [(page: UnsafeRawPointer, number: UInt64, birth: UInt64, until: UInt64)] = []
+        var birth: UInt64 = 100
+        for _ in 0..<4000 {
+            birth += 1
+            switch random.below(10) {
+            case 0:
+                var written: [UInt64] = []
+                var looks: [(page: UnsafeRawPointer, number: UInt64, birth: UInt64)] = []
+                for (number, birth) in kept {
+                    looks.append((try #require(table.find(number, birth: birth)), number, birth))
+                }
+                let limit = random.oneIn(3) ? random.below(kept.count + 1) : Int.max
+                do throws(StorageError) {
+                    try table.writeAll(newest: birth) { (number, page) throws(StorageError) in
+                        if written.count == limit { throw .full(path: "here") }
+                        written.append(number)
+                    }
+                    kept = [:]
+                    #expect(table.isWritten(state: .max - 1))
+                } catch {
+                    for number in written { kept[number] = nil }
+                }
+                #expect(written == written.sorted())
+                found += looks.filter { kept[$0.number] == nil }.map { ($0.page, $0.number, $0.birth, birth) }
+            case 1:
+                // Readers up to some state have ended.
+                let state = birth - UInt64(random.below(40))
+                found.removeAll { $0.until < state }
+                table.reclaim(before: state)
+            case 2, 3:
+                guard let number = kept.keys.sorted().randomElement(using: &random) else { continue }
+                table.remove(SectorRun(start: number - UInt64(random.below(2)), count: 2))
+                for gone in number - 1...number + 1 where table.find(gone, birth: kept[gone] ?? 0) == nil {
+                    kept[gone] = nil
+                }
+                #expect(kept[number] == nil)
+            default:
+                let number = 10 + UInt64(random.below(500)) * 3
+                guard kept[number] == nil, let buffer = table.takeBuffer() else { continue }
+                fill(buffer, number, birth: birth)
+                if table.keep(number, buffer) {
+                    kept[number] = birth
+                    table.note(state: birth)
+                } else {
+                    table.giveBack(buffer)
+                }
+            }
+            #expect(table.count == kept.count)
+            for (number, birth) in kept {
+                let page = try #require(table.find(number, birth: birth), "seed \(seed)")
+                #expect(isWhole(page, number, birth: birth), "seed \(seed)")
+                #expect(table.find(number, birth: birth + 1) == nil)
+            }
+            for page in found { #expect(isWhole(page.page, page.number, birth: page.birth), "seed \(seed)") }
+        }
+    }
+
+    @Test("need some memory")
+    func noMemory() {
+        #expect(UnwrittenPages(pageSize: 65536, memoryBytes: 7 * 65536) == nil)
+        #expect(UnwrittenPages(pageSize: 65536, memoryBytes: 8 * 65536) != nil)
+    }
+
+    private func store() throws -> (SimulatedDisk, PageStore) {
+        let disk = try SimulatedDisk()
+        return (disk, try Toy.open(disk))
+    }
+
+    private func values(_ store: PageStore) throws -> [UInt64] {
+        let view = try store.beginRead()
+        defer { store.endRead(view) }
+        return try Toy.read(view).cells.map(\.value)
+    }
+
+    @Test("cost a small commit no write but that of its record; a checkpoint writes them once")
+    func smallCommits() throws {
+        let (disk, store) = try store()
+        let before = disk.calls
+        for value: UInt64 in 1...20 {
+            try Toy.commit(ToyChange(cell: Int(value % 3), value: value), to: store, .process)
+            #expect(try values(store)[Int(value % 3)] == value)
+        }
+        #expect(disk.calls == before + 20)
+        #expect(store.statistics.dirtyBytes == UInt64(4 * store.pageSize))
+        let calls = disk.calls
+        try store.checkpoint()
+        #expect(disk.operations[calls...].prefix(4).allSatisfy { $0 == .write })
+        #expect(store.statistics.dirtyBytes == 0)
+        #expect(try values(Toy.open(SimulatedDisk(image: disk.powerLossImage(seed: 1)))) == values(store))
+        try Toy.expectSound(store)
+    }
+
+    @Test("are found by a snapshot long after they were written and replaced")
+    func oldSnapshot() throws {
+        let (_, store) = try store()
+        for cell in 0..<6 { try Toy.commit(ToyChange(cell: cell, value: 7), to: store, .process) }
+        let old = try store.beginRead()
+        // Addresses from before the checkpoint: of memory that must not serve another page while the view is open.
+        let root = try old.page(old.root.page, birth: old.root.birth, kind: .branch, level: 1)
+        let bytes = Array(UnsafeRawBufferPointer(start: root, count: store.pageSize))
+        for round: UInt64 in 0..<6 {
+            try store.checkpoint()
+            for value: UInt64 in 0..<200 {
+                try Toy.commit(ToyChange(cell: Int(value % 12), value: round * 1000 + value), to: store, .process)
+            }
+            #expect(Array(UnsafeRawBufferPointer(start: root, count: store.pageSize))[8...] == bytes[8...])
+            #expect(try Toy.read(old).cells.prefix(6).allSatisfy { $0.value == 7 })
+        }
+        store.endRead(old)
+        try Toy.expectSound(store)
+    }
+
+    @Test("are written before a commit that is told to other processes")
+    func durableCommit() throws {
+        let (disk, store) = try store()
+        try Toy.commit(ToyChange(cell: 0, value: 1), to: store, .process)
+        let kept = store.verification.unwritten?.count
+        #expect(kept == 2)
+        try Toy.commit(ToyChange(cell: 1, value: 2), to: store, .full)
+        #expect(store.verification.unwritten?.count == 0)
+        #expect(store.verification.unwritten?.isWritten(state: 2) == true)
+        // A checkpoint after that finds them there.
+        try store.checkpoint()
+        #expect(try values(Toy.open(SimulatedDisk(image: disk.powerLossImage(seed: 1)))).prefix(2) == [1, 2])
+    }
+
+    @Test("stay when they can't be written, and the next try writes them")
+    func failedWrite() throws {
+        let (disk, store) = try store()
+        for cell in 0..<5 { try Toy.commit(ToyChange(cell: cell, value: 9), to: store, .process) }
+        for call in 1...3 {
+            disk.plan = SimulatedDisk.Plan(call: disk.calls + call, fault: .error(5))
+            #expect(throws: StorageError.self) { try store.checkpoint() }
+            disk.plan = nil
+            #expect(try values(store).prefix(5) == [9, 9, 9, 9, 9])
+        }
+        try store.checkpoint()
+        #expect(try values(Toy.open(SimulatedDisk(image: disk.powerLossImage(seed: 1)))) == values(store))
+    }
+
+    @Test("of a commit whose record can't be written are gone with it")
+    func withdrawn() throws {
+        let (disk, store) = try store()
+        try Toy.commit(ToyChange(cell: 0, value: 1), to: store, .process)
+        disk.plan = SimulatedDisk.Plan(call: disk.calls + 1, fault: .error(5))
+        #expect(throws: StorageError.self) {
+            try Toy.commit(ToyChange(cell: 0, value: 2), to: store, .process)
+        }
+        disk.plan = nil
+        #expect(try values(store)[0] == 1)
+        #expect(store.verification.unwritten?.count == 2)
+        try Toy.commit(ToyChange(cell: 1, value: 3), to: store, .process)
+        #expect(try values(store).prefix(2) == [1, 3])
+        try Toy.expectSound(store)
+    }
+}
