@@ -54,11 +54,17 @@ final class CursorHandle: HandleObject {
         previous = nil
     }
 
+    /// What was handed out must stay until the transaction's next change.
+    @inline(__always)
+    func noteLent() {
+        if isWritable { owner._withUnsafeGuaranteedRef { $0.hasLent = true } }
+    }
+
     /// The key and value at the cursor; nil if it stands on no entry.
     @inline(__always)
     func entry(_ place: UnsafeMutablePointer<Cursor>) throws(StorageError) -> (key: hb_slice, value: hb_slice)? {
         guard let entry = try place.pointee.entry() else { return nil }
-        if isWritable { owner._withUnsafeGuaranteedRef { $0.hasLent = true } }
+        noteLent()
         return (hb_slice(lending: entry.key), hb_slice(lending: entry.value))
     }
 }
@@ -147,6 +153,47 @@ public func hb_cursor_entry(
         value.pointee = entry.value
         return true
     }
+}
+
+/// hb_cursor_read and hb_cursor_read_back.
+@inline(__always)
+private func read(
+    isForward: Bool, _ cursor: OpaquePointer?, _ keys: UnsafeMutablePointer<hb_slice>?,
+    _ values: UnsafeMutablePointer<hb_slice>?, _ capacity: Int, _ count: UnsafeMutablePointer<Int>?
+) -> Int32 {
+    count?.pointee = 0
+    guard let count, let keys, let values else {
+        return Failure.invalid("reading entries needs places for keys, values and their number")
+    }
+    // Counts from half the address space up arrive as negative.
+    guard capacity > 0, capacity <= Int.max / MemoryLayout<hb_slice>.stride else {
+        return Failure.invalid("reading entries into \(UInt(bitPattern: capacity)) places")
+    }
+    return inCursor(cursor) { (cursor, place) throws(StorageError) in
+        // Both are an address and a size.
+        let keys = UnsafeMutableRawPointer(keys).assumingMemoryBound(to: EntryPart.self)
+        let values = UnsafeMutableRawPointer(values).assumingMemoryBound(to: EntryPart.self)
+        count.pointee = try place.pointee.read(
+            isForward: isForward, keys: keys, values: values, capacity: capacity)
+        cursor.noteLent()
+        return count.pointee > 0
+    }
+}
+
+@c @implementation
+public func hb_cursor_read(
+    _ cursor: OpaquePointer?, _ keys: UnsafeMutablePointer<hb_slice>?, _ values: UnsafeMutablePointer<hb_slice>?,
+    _ capacity: Int, _ count: UnsafeMutablePointer<Int>?
+) -> Int32 {
+    read(isForward: true, cursor, keys, values, capacity, count)
+}
+
+@c @implementation
+public func hb_cursor_read_back(
+    _ cursor: OpaquePointer?, _ keys: UnsafeMutablePointer<hb_slice>?, _ values: UnsafeMutablePointer<hb_slice>?,
+    _ capacity: Int, _ count: UnsafeMutablePointer<Int>?
+) -> Int32 {
+    read(isForward: false, cursor, keys, values, capacity, count)
 }
 
 @c @implementation

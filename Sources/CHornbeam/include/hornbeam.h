@@ -231,6 +231,21 @@ int hb_cursor_at(hb_cursor *cursor, uint64_t index); /* to the index-th entry of
  * none. */
 int hb_cursor_entry(hb_cursor *cursor, hb_slice *key, hb_slice *value);
 
+/* Many entries in one call: the one at the cursor and those behind it (before it, in reverse order), as many as are at
+ * hand, at least one and at most `capacity`. The cursor then stands on the last of them. Fewer than `capacity` doesn't
+ * mean that there are no more: hb_cursor_next, or hb_cursor_prev, tells.
+ *
+ *     for (int code = hb_cursor_first(cursor); code == HB_OK; code = hb_cursor_next(cursor)) {
+ *         size_t count;
+ *         if (hb_cursor_read(cursor, keys, values, 64, &count) != HB_OK) break;
+ *         for (size_t index = 0; index < count; index++) use(keys[index], values[index]);
+ *     }
+ *
+ * The slices live until the cursor moves or reads again, or as for hb_get. HB_NOT_FOUND, and a count of 0: it stands on
+ * none. */
+int hb_cursor_read(hb_cursor *cursor, hb_slice *keys, hb_slice *values, size_t capacity, size_t *count);
+int hb_cursor_read_back(hb_cursor *cursor, hb_slice *keys, hb_slice *values, size_t capacity, size_t *count);
+
 /* Frees the cursor, before or after its transaction ended. */
 void hb_cursor_close(hb_cursor *cursor);
 

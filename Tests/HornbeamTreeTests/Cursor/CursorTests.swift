@@ -100,6 +100,63 @@ struct CursorTests {
         }
     }
 
+    /// What `read` gives, copied.
+    private func read(_ cursor: inout Cursor, _ isForward: Bool, _ capacity: Int) throws -> [([UInt8], [UInt8])] {
+        let parts = UnsafeMutablePointer<EntryPart>.allocate(capacity: 2 * capacity)
+        defer { parts.deallocate() }
+        let count = try cursor.read(
+            isForward: isForward, keys: parts, values: parts + capacity, capacity: capacity)
+        return (0..<count).map { index in
+            (
+                Array(Bytes(start: parts[index].start, count: parts[index].size)),
+                Array(Bytes(start: parts[capacity + index].start, count: parts[capacity + index].size))
+            )
+        }
+    }
+
+    @Test(
+        "Many entries in one call are those that single steps meet, in a read and between changes", .seeded,
+        arguments: KeyKind.allCases)
+    func reads(kind: KeyKind) throws {
+        var random = SeededGenerator()
+        var model = fill(kind, 1500, &random)
+        let store = try store(model)
+        for isWritable in [false, true] {
+            let transaction = isWritable ? try store.beginWrite() : try store.beginRead()
+            let tree = try #require(try transaction.tree("t"))
+            var cursor = try transaction.cursor(tree)
+            #expect(try read(&cursor, true, 4).isEmpty)
+            for _ in 0..<60 {
+                let isForward = random.oneIn(2)
+                var place = random.below(model.count)
+                #expect(try cursor.seek(index: UInt64(place)))
+                for _ in 0..<random.below(20) {
+                    let capacity = 1 + random.below(random.oneIn(2) ? 200 : 4)
+                    let entries = try read(&cursor, isForward, capacity)
+                    #expect((1...capacity).contains(entries.count))
+                    for (key, value) in entries {
+                        #expect(key == model.keys[place] && value == model.values[place])
+                        place += isForward ? 1 : -1
+                    }
+                    // It stands on the last one.
+                    let key = Array(cursor.key)
+                    #expect(key == entries.last?.0)
+                    if isWritable, random.oneIn(2) {
+                        // The entry goes, another changes: the place stays.
+                        let other = model.keys[random.below(model.count)]
+                        model.put(other, [1, 2, 3])
+                        try transaction.put(tree, other, [1, 2, 3])
+                    }
+                    let moved = isForward ? try cursor.next() : try cursor.previous()
+                    #expect(moved == model.keys.indices.contains(place))
+                    if !moved { break }
+                }
+            }
+            transaction.abort()
+            #expect(throws: StorageError.self) { try cursor.first() }
+        }
+    }
+
     @Test("In an empty tree no move succeeds, and none does after the transaction's end but throws")
     func emptyAndEnded() throws {
         let store = try TreeStore.inMemory()

@@ -184,31 +184,49 @@ final class HornbeamSession: Session {
     func scan(isReverse: Bool) throws -> Int {
         try walking { cursor in
             var bytes = 0
-            var key = hb_slice()
-            var value = hb_slice()
-            var code = isReverse ? hb_cursor_last(cursor) : hb_cursor_first(cursor)
-            while code == 0 {
-                _ = hb_cursor_entry(cursor, &key, &value)
-                bytes += key.size + value.size
-                code = isReverse ? hb_cursor_prev(cursor) : hb_cursor_next(cursor)
+            try withPlaces { keys, values in
+                var code = isReverse ? hb_cursor_last(cursor) : hb_cursor_first(cursor)
+                while code == 0 {
+                    var count = 0
+                    code =
+                        isReverse
+                        ? hb_cursor_read_back(cursor, keys, values, Self.places, &count)
+                        : hb_cursor_read(cursor, keys, values, Self.places, &count)
+                    try HornbeamEngine.check(code)
+                    for index in 0..<count { bytes &+= keys[index].size &+ values[index].size }
+                    code = isReverse ? hb_cursor_prev(cursor) : hb_cursor_next(cursor)
+                }
             }
             return bytes
         }
     }
 
+    /// Entries that a call of `hb_cursor_read` may give.
+    private static var places: Int { 64 }
+
+    private func withPlaces(
+        _ body: (UnsafeMutablePointer<hb_slice>, UnsafeMutablePointer<hb_slice>) throws -> Void
+    ) throws {
+        let keys = UnsafeMutablePointer<hb_slice>.allocate(capacity: 2 * Self.places)
+        defer { keys.deallocate() }
+        try body(keys, keys + Self.places)
+    }
+
     func scan(_ entries: Entries, from starts: ArraySlice<Int>, length: Int) throws -> Int {
         try walking { cursor in
             var bytes = 0
-            var key = hb_slice()
-            var value = hb_slice()
-            for start in starts {
-                var left = length
-                var code = entries.withKey(start) { hb_cursor_seek(cursor, slice($0)) }
-                while code == 0, left > 0 {
-                    _ = hb_cursor_entry(cursor, &key, &value)
-                    bytes += key.size + value.size
-                    left -= 1
-                    if left > 0 { code = hb_cursor_next(cursor) }
+            try withPlaces { keys, values in
+                for start in starts {
+                    var left = length
+                    var code = entries.withKey(start) { hb_cursor_seek(cursor, slice($0)) }
+                    while code == 0, left > 0 {
+                        var count = 0
+                        try HornbeamEngine.check(
+                            hb_cursor_read(cursor, keys, values, min(left, Self.places), &count))
+                        for index in 0..<count { bytes &+= keys[index].size &+ values[index].size }
+                        left -= count
+                        if left > 0 { code = hb_cursor_next(cursor) }
+                    }
                 }
             }
             return bytes
