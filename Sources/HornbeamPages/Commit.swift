@@ -52,9 +52,10 @@ extension PageStore {
             try commitByCheckpoint(next, freed: writer.freed)
             return nil
         }
-        try keepOrWritePages(durability, root: next.root.page)
+        let frames = side.frames.inFileOrder()
+        try keepOrWritePages(frames, durability, root: next.root.page)
         let commit = PendingCommit(
-            state: next, base: side.tip, freed: writer.freed, born: writer.bornRuns, durability: durability)
+            state: next, base: side.tip, freed: writer.freed, born: writer.bornRuns(frames), durability: durability)
         try pipeline.enter(commit, redo: redo)
         side.tip = next
         return commit
@@ -153,8 +154,8 @@ extension PageStore {
     /// Brings the space map up to what has become of pending commits. In the turn, and not while a transaction is open
     /// that builds on withdrawn ones.
     func settle() {
+        guard pipeline.hasSettled else { return side.collectPins() }
         let (published, withdrawn) = pipeline.takeSettled()
-        guard !published.isEmpty || !withdrawn.isEmpty else { return side.collectPins() }
         for commit in published { retire(commit.freed, from: commit.base, death: commit.state.transaction) }
         for commit in withdrawn.reversed() {
             for run in commit.born { side.release(run) }
@@ -183,16 +184,18 @@ extension PageStore {
 
     /// Leaves the pages of a small transaction in memory if other processes need not see them: see `UnwrittenPages`.
     /// What there is no room for is written.
-    private func keepOrWritePages(_ durability: Durability, root: UInt64) throws(StorageError) {
+    private func keepOrWritePages(
+        _ frames: [Frame], _ durability: Durability, root: UInt64
+    ) throws(StorageError) {
         guard let unwritten = verification.unwritten, durability != .full, side.frames.isSmall,
             !pipeline.isAskedForFull
         else {
             // Once it is durable it is told, and with it what it was built on.
             if durability == .full { try writeUnwritten() }
-            return try writePages()
+            return try writePages(frames)
         }
         unwritten.note(state: side.usedNumber)
-        try writePages(side.frames.inFileOrder().filter { !side.frames.keep($0, root: root, unwritten: unwritten) })
+        try writePages(frames.filter { !side.frames.keep($0, root: root, unwritten: unwritten) })
     }
 
     /// Writes all committed pages that the file hasn't got yet. In the turn.

@@ -101,12 +101,17 @@ final class CommitPipeline: @unchecked Sendable {
         }
     }
 
+    /// Whether there are any since `takeSettled`.
+    var hasSettled: Bool { settledCount.load(ordering: .acquiring) > 0 }
+    private let settledCount = Atomic<Int>(0)
+
     /// The commits published and withdrawn since this was asked last, each in the order in which they entered.
     func takeSettled() -> (published: [PendingCommit], withdrawn: [PendingCommit]) {
         monitor.locked {
             defer {
-                published.removeAll(keepingCapacity: true)
-                withdrawn.removeAll()
+                published = []
+                withdrawn = []
+                settledCount.store(0, ordering: .relaxed)
             }
             return (published, withdrawn)
         }
@@ -210,14 +215,20 @@ final class CommitPipeline: @unchecked Sendable {
         journal?.publish(last.mark)
         show(last.state, isDurable)
         for commit in pending[..<count] { commit.outcome = .success(()) }
-        published.append(contentsOf: pending[..<count])
-        pending.removeFirst(count)
+        if published.isEmpty, count == pending.count {
+            swap(&published, &pending)
+        } else {
+            published.append(contentsOf: pending[..<count])
+            pending.removeFirst(count)
+        }
+        settledCount.add(count, ordering: .releasing)
     }
 
     private func withdraw(_ cause: StorageError) {
         guard !pending.isEmpty else { return }
         for commit in pending { commit.outcome = .failure(cause) }
         withdrawn.append(contentsOf: pending)
+        settledCount.add(pending.count, ordering: .releasing)
         pending.removeAll()
         journal?.withdraw()
     }

@@ -42,6 +42,7 @@ package final class PageWriter {
         ownBirth = number
         root = state.root
         side.space.restartNodeCursor()
+        freed.reserveCapacity(8)
     }
 
     deinit { abort() }
@@ -288,10 +289,11 @@ package final class PageWriter {
         return commit
     }
 
-    /// Where its own pages lie.
-    var bornRuns: [SectorRun] {
+    /// Where its own pages lie: `frames`, in file order, and those that were spilled.
+    func bornRuns(_ frames: [Frame]) -> [SectorRun] {
         var runs: [SectorRun] = []
-        for frame in side.frames.inFileOrder() { runs.join(frame.run) }
+        runs.reserveCapacity(min(frames.count, 16))
+        for frame in frames { runs.join(frame.run) }
         side.frames.forEachSpilled { runs.join($0) }
         return runs
     }
@@ -344,8 +346,8 @@ package final class PageWriter {
         let kept = side.frames.keptBytes + side.unplaced.keptBytes
         lend(kept > Self.unlentBytes ? kept : 0)
         side.noteFrames(0)
-        freed.removeAll()
-        savepoints.removeAll()
+        freed = []
+        if !savepoints.isEmpty { savepoints.removeAll() }
         isOpen = false
         #if HORNBEAM_CHECKS
             side.space.checkInvariants()

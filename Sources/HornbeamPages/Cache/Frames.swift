@@ -155,27 +155,32 @@ final class FrameTable {
 
     /// Places that are kept for `reuse` and were not used; they are kept no longer.
     func takeUnusedPlaces() -> [SectorRun] {
+        guard !reusable.isEmpty else { return [] }
         defer { reusable.removeAll(keepingCapacity: true) }
         return reusable.map { frames[$0].run }
     }
 
     /// Live frames in the order of their places in the file.
     func inFileOrder() -> [Frame] {
-        frames.filter(\.isLive).sorted { $0.run.start < $1.run.start }
+        var live: [Frame] = []
+        live.reserveCapacity(frames.count)
+        for frame in frames where frame.isLive { live.append(frame) }
+        live.sort { $0.run.start < $1.run.start }
+        return live
     }
 
     func removeAll() {
         removeFrames(keepsMemory: false)
-        levels = [Level()]
+        if levels.count > 1 || !levels[0].spilled.isEmpty { levels = [Level()] }
     }
 
     private func removeFrames(keepsMemory: Bool) {
         clearSlots()
-        for frame in frames.prefix(Self.smallTransaction) { giveBack(frame) }
+        for index in 0..<min(frames.count, Self.smallTransaction) { giveBack(frames[index]) }
         keepableBytes = 0
         frames.removeAll(keepingCapacity: keepsMemory || frames.count < 4096)
         reusable.removeAll(keepingCapacity: true)
-        for level in levels.indices {
+        for level in levels.indices where levels[level].firstFrame != 0 || !levels[level].reused.isEmpty {
             levels[level].firstFrame = 0
             levels[level].reused.removeAll()
         }

@@ -30,6 +30,8 @@ struct JournalRecord: Equatable {
     static var magic: UInt32 { 0x524A_4248 }
     static var version: UInt32 { 1 }
 
+    fileprivate static let zeros = [UInt8](repeating: 0, count: FileFormat.sectorSize)
+
     /// Where records may begin: at multiples of this many bytes.
     static var alignment: UInt64 { 64 }
 
@@ -51,7 +53,7 @@ struct JournalRecord: Equatable {
             return checksum
         }
         buffer.append(contentsOf: payload)
-        buffer.append(contentsOf: repeatElement(0, count: Int(size) - Self.headerSize - payload.count))
+        buffer.appendZeros(Int(size) - Self.headerSize - payload.count)
         return checksum
     }
 
@@ -96,5 +98,13 @@ extension JournalRecord {
             payloadSize: Int(size), generation: header.u64(16), transaction: header.u64(24), durable: header.u64(32),
             previous: header.u64(40), checksum: header.u64(48),
             ring: JournalRing(first: UInt64(header.u32(56)), count: UInt64(header.u32(60))))
+    }
+}
+
+extension [UInt8] {
+    /// Less than a sector of them.
+    mutating func appendZeros(_ count: Int) {
+        // A slice is copied at once, a sequence of so many elements one by one.
+        append(contentsOf: JournalRecord.zeros[..<count])
     }
 }

@@ -100,7 +100,7 @@ struct JournalWriter {
     /// The next record begins in a new sector.
     mutating func closeSector() {
         let closed = end.position.ceilSector
-        kept.append(contentsOf: repeatElement(0, count: Int(closed - end.position)))
+        kept.appendZeros(Int(closed - end.position))
         end.position = closed
         if published.transaction == end.transaction { published.position = closed }
     }
@@ -124,7 +124,7 @@ struct JournalWriter {
             bytes: [], start: keptStart, from: isThrough ? keptStart : writtenEnd.floorSector,
             rewrittenFrom: isThrough ? durableEnd : keptStart, isThrough: isThrough, end: end)
         swap(&batch.bytes, &kept)
-        batch.bytes.append(contentsOf: repeatElement(0, count: Int(end.position.ceilSector - end.position)))
+        batch.bytes.appendZeros(Int(end.position.ceilSector - end.position))
         keptStart = end.position
         return batch
     }

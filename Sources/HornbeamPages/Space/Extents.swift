@@ -79,17 +79,7 @@ extension SpaceMap {
     }
 
     /// Bits at multiples of `pageSectors` where that many free sectors begin.
-    func freeGroups(_ word: Int) -> UInt64 {
-        var free = freeBits(word)
-        var span: UInt64 = 1
-        while span < UInt64(pageSectors) {
-            free &= free >> span
-            span *= 2
-        }
-        // One bit in each `pageSectors`, a power of two of at most 16: 0101…, 00010001…, and so on.
-        let aligned = UInt64.max / ((1 << UInt64(pageSectors)) - 1)
-        return free & aligned
-    }
+    func freeGroups(_ word: Int) -> UInt64 { groups(of: freeBits(word)) }
 
     /// The free sectors of 64 that lie in no free place of a node page, as bits.
     private func freeBitsBesideNodes(_ word: Int) -> UInt64 {

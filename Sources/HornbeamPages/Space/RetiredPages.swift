@@ -2,8 +2,8 @@
 // Pages that the newest state no longer has but some pin still reaches. A page with (birth, death) is free when no pin
 // p with birth <= p < death exists; pins are snapshots and the last durable checkpoint alike, one rule for both.
 //
-// Each page lies in the bucket of the newest pin that holds it. Invariant: a pin added later is at least as new as
-// every death recorded so far, so only the removal of that one pin can free the page or move it to a lower bucket.
+// Each page belongs to the newest pin that holds it. Invariant: a pin added later is at least as new as
+// every death recorded so far, so only the removal of that one pin can free the page or give it to a lower one.
 
 struct RetiredPages {
     struct Page: Equatable {
@@ -11,25 +11,36 @@ struct RetiredPages {
         var birth: UInt64
     }
 
-    /// Ascending; a number may be pinned several times.
-    private var pins: [(number: UInt64, count: Int)] = []
-    private var buckets: [UInt64: Bucket] = [:]
-
-    private struct Bucket {
-        var pages: [Page] = []
+    /// A pin, and the pages that no newer one holds.
+    private struct Pin {
+        var number: UInt64
+        /// A number may be pinned several times.
+        var count = 1
+        var pages: [Page]
         /// Of all of them.
         var sectors: UInt64 = 0
     }
 
+    /// Ascending by number.
+    private var pins: [Pin] = []
+    /// Empty: the next pin's, so that a commit whose pages are free at once takes no memory for them.
+    private var spare: [Page] = []
+    private static var spareBound: Int { 1024 }
+
     /// Sectors of the pages that no pin newer than this one holds.
-    func sectors(heldBy number: UInt64) -> UInt64 { buckets[number]?.sectors ?? 0 }
+    func sectors(heldBy number: UInt64) -> UInt64 {
+        let place = index(of: number)
+        return place < pins.count && pins[place].number == number ? pins[place].sectors : 0
+    }
 
     mutating func pin(_ number: UInt64) {
         let place = index(of: number)
         if place < pins.count, pins[place].number == number {
             pins[place].count += 1
         } else {
-            pins.insert((number, 1), at: place)
+            var pin = Pin(number: number, pages: [])
+            swap(&pin.pages, &spare)
+            pins.insert(pin, at: place)
         }
     }
 
@@ -39,9 +50,13 @@ struct RetiredPages {
         precondition(place < pins.count && pins[place].number == number, "not pinned")
         pins[place].count -= 1
         guard pins[place].count == 0 else { return }
+        var pages: [Page] = []
+        swap(&pages, &pins[place].pages)
         pins.remove(at: place)
-        guard let bucket = buckets.removeValue(forKey: number) else { return }
-        for page in bucket.pages { settle(page, below: number, release: release) }
+        for page in pages { settle(page, below: number, release: release) }
+        guard pages.capacity <= Self.spareBound else { return }
+        pages.removeAll(keepingCapacity: true)
+        swap(&pages, &spare)
     }
 
     /// Records a page that the state `death` is the first not to have.
@@ -50,15 +65,19 @@ struct RetiredPages {
     }
 
     /// Undoes the `add`s of a transaction that does not happen after all; `number` is the pin of the state before it,
-    /// the newest there is, so its bucket holds nothing else.
-    mutating func forget(heldBy number: UInt64) { buckets[number] = nil }
+    /// the newest there is, so it holds nothing else.
+    mutating func forget(heldBy number: UInt64) {
+        let place = index(of: number)
+        guard place < pins.count, pins[place].number == number else { return }
+        pins[place].pages = []
+        pins[place].sectors = 0
+    }
 
     private mutating func settle(_ page: Page, below death: UInt64, release: (SectorRun) -> Void) {
         let place = index(of: death)
         guard place > 0, pins[place - 1].number >= page.birth else { return release(page.run) }
-        let holder = pins[place - 1].number
-        buckets[holder, default: Bucket()].pages.append(page)
-        buckets[holder, default: Bucket()].sectors += UInt64(page.run.count)
+        pins[place - 1].pages.append(page)
+        pins[place - 1].sectors += UInt64(page.run.count)
     }
 
     /// The first place whose pin is not below `number`.

@@ -16,6 +16,8 @@ struct SpaceMap {
     let pageSectors: Int
     /// Extents that one space map page covers.
     let extentsPerMap: Int
+    /// A bit at each multiple of `pageSectors`: 0101…, 00010001…, and so on.
+    private let alignedBits: UInt64
     var sectorCount: UInt64 { UInt64(freeInExtent.count) * FileFormat.extentSectors }
 
     private(set) var live: [UInt64] = []
@@ -49,6 +51,8 @@ struct SpaceMap {
     init(pageSize: Int) {
         pageSectors = pageSize / FileFormat.sectorSize
         extentsPerMap = SpaceMapPage.extents(pageSize: pageSize)
+        // A power of two of at most 16.
+        alignedBits = UInt64.max / ((1 << UInt64(pageSectors)) - 1)
     }
 
     /// Adds free extents up to `sectors` (whole extents).
@@ -120,26 +124,33 @@ struct SpaceMap {
             let word = sector >> 6
             let low = sector & 63
             let count = min(64 - low, end - sector)
-            let mask = Self.mask(low: low, count: count)
-            let liveBefore = live[word]
-            let usedBefore = liveBefore | held[word]
-            let nodesBefore = freeGroups(word).nonzeroBitCount
-            live[word] = newLive ? liveBefore | mask : liveBefore & ~mask
-            held[word] = newHeld ? held[word] | mask : held[word] & ~mask
-            let freed = usedBefore.nonzeroBitCount - (live[word] | held[word]).nonzeroBitCount
-            let extent = word / Self.wordsPerExtent
-            if freed != 0 {
-                freeInExtent[extent] = UInt16(Int(freeInExtent[extent]) + freed)
-                freeSectors += freed
-                freeNodes += freeGroups(word).nonzeroBitCount - nodesBefore
-                if freed > 0 { floors.noteFreed(inExtent: extent) }
-            }
-            if live[word] != liveBefore {
-                liveSectors += live[word].nonzeroBitCount - liveBefore.nonzeroBitCount
-                changedMaps[extent / extentsPerMap] = true
-            }
+            setWord(word, Self.mask(low: low, count: count), newLive, newHeld)
             sector += count
         }
+    }
+
+    /// In local values: each access to an array is a check of its own, and every page of a commit comes by here thrice.
+    private mutating func setWord(_ word: Int, _ mask: UInt64, _ isLive: Bool, _ isHeld: Bool) {
+        let liveBefore = live[word]
+        let heldBefore = held[word]
+        let liveAfter = isLive ? liveBefore | mask : liveBefore & ~mask
+        let heldAfter = isHeld ? heldBefore | mask : heldBefore & ~mask
+        let extent = word / Self.wordsPerExtent
+        let freeBefore = ~(liveBefore | heldBefore)
+        let freeAfter = ~(liveAfter | heldAfter)
+        if heldAfter != heldBefore { held[word] = heldAfter }
+        if freeAfter != freeBefore {
+            let freed = freeAfter.nonzeroBitCount - freeBefore.nonzeroBitCount
+            freeInExtent[extent] = UInt16(Int(freeInExtent[extent]) + freed)
+            freeSectors += freed
+            freeNodes += groups(of: freeAfter).nonzeroBitCount - groups(of: freeBefore).nonzeroBitCount
+            if freed > 0 { floors.noteFreed(inExtent: extent) }
+        }
+        guard liveAfter != liveBefore else { return }
+        live[word] = liveAfter
+        liveSectors += liveAfter.nonzeroBitCount - liveBefore.nonzeroBitCount
+        let map = extent / extentsPerMap
+        if !changedMaps[map] { changedMaps[map] = true }
     }
 
     /// `count` bits from bit `low` of a word.
@@ -169,6 +180,18 @@ struct SpaceMap {
             sector += count
         }
         return true
+    }
+
+    /// Bits at multiples of `pageSectors` where that many free sectors begin, of the free sectors of 64.
+    @inline(__always)
+    func groups(of freeBits: UInt64) -> UInt64 {
+        var free = freeBits
+        var span: UInt64 = 1
+        while span < UInt64(pageSectors) {
+            free &= free &>> span
+            span &*= 2
+        }
+        return free & alignedBits
     }
 
     /// The free sectors of 64, as bits.
