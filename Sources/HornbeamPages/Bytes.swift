@@ -13,10 +13,51 @@ extension UnsafeRawBufferPointer {
     package func order(_ other: UnsafeRawBufferPointer) -> Int {
         let shared = Swift.min(count, other.count)
         if shared > 0, let left = baseAddress, let right = other.baseAddress {
-            let order = memcmp(left, right, shared)
-            if order != 0 { return Int(order) }
+            let order = left.order(right, shared)
+            if order != 0 { return order }
         }
         return count &- other.count
+    }
+}
+
+extension UnsafeRawPointer {
+    /// The order of `count` bytes, at least one, as `memcmp` tells it.
+    ///
+    /// Keys are compared word by word and not by libc's `memcmp`: that takes up to 32 bytes in one masked load, which
+    /// costs 150 ns where it reaches over the end of a page whose successor is not in the page table yet. Prefixes lie
+    /// at the ends of pages: half the time of a sorted load.
+    @inlinable @inline(__always)
+    package func order(_ other: UnsafeRawPointer, _ count: Int) -> Int {
+        if count >= 8 {
+            if count > 64 { return Int(memcmp(self, other, count)) }
+            let last = count &- 8
+            var place = 0
+            while true {
+                let left = loadUnaligned(fromByteOffset: place, as: UInt64.self).bigEndian
+                let right = other.loadUnaligned(fromByteOffset: place, as: UInt64.self).bigEndian
+                if left != right { return left < right ? -1 : 1 }
+                if place == last { return 0 }
+                // The last word may overlap the one before, which is equal.
+                place = Swift.min(place &+ 8, last)
+            }
+        }
+        let left = shortWord(count)
+        let right = other.shortWord(count)
+        return left == right ? 0 : left < right ? -1 : 1
+    }
+
+    /// One to seven bytes as a number that is ordered as they are.
+    @inlinable @inline(__always)
+    func shortWord(_ count: Int) -> UInt64 {
+        if count >= 4 {
+            let first = loadUnaligned(as: UInt32.self).bigEndian
+            let last = loadUnaligned(fromByteOffset: count &- 4, as: UInt32.self).bigEndian
+            return UInt64(first) &<< 32 | UInt64(last)
+        }
+        let first = load(as: UInt8.self)
+        let middle = load(fromByteOffset: count &>> 1, as: UInt8.self)
+        let last = load(fromByteOffset: count &- 1, as: UInt8.self)
+        return UInt64(first) &<< 16 | UInt64(middle) &<< 8 | UInt64(last)
     }
 }
 

@@ -198,6 +198,9 @@ extension PageStore {
         try writePages(frames.filter { !side.frames.keep($0, root: root, unwritten: unwritten) })
     }
 
+    /// What the medium takes as fast as one piece as it would take it together with others.
+    private static var largeRun: Int { 256 << 10 }
+
     /// Writes all committed pages that the file hasn't got yet. In the turn.
     func writeUnwritten() throws(StorageError) {
         guard let unwritten = verification.unwritten, unwritten.hasStates else { return }
@@ -209,11 +212,14 @@ extension PageStore {
         }
     }
 
-    /// Writes all frames to their places.
-    func writePages() throws(StorageError) { try writePages(side.frames.inFileOrder()) }
+    /// Writes all frames to their places. `startsWriteBack`: large runs begin their way to the medium, because much
+    /// more will come.
+    func writePages(startsWriteBack: Bool = false) throws(StorageError) {
+        try writePages(side.frames.inFileOrder(), startsWriteBack: startsWriteBack)
+    }
 
     /// One write for each run that is contiguous in the file and in memory.
-    private func writePages(_ frames: [Frame]) throws(StorageError) {
+    private func writePages(_ frames: [Frame], startsWriteBack: Bool = false) throws(StorageError) {
         var index = 0
         while index < frames.count {
             let first = frames[index]
@@ -227,6 +233,9 @@ extension PageStore {
             }
             try file.write(Bytes(start: first.bytes, count: bytes), at: first.run.byteOffset)
             side.noteWritten(bytes)
+            if startsWriteBack, bytes >= Self.largeRun {
+                file.startWriteBack(at: first.run.byteOffset, count: UInt64(bytes))
+            }
         }
         // These bytes were made and sealed here: readers need not verify them again.
         for frame in frames where PageHeader(reading: UnsafeRawPointer(frame.bytes)).flags == 0 {

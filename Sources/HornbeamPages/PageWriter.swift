@@ -221,7 +221,7 @@ package final class PageWriter {
             try store.checkFrames()
         #endif
         side.usedNumber = Swift.max(side.usedNumber, birth)
-        try store.writePages()
+        try store.writePages(startsWriteBack: true)
         side.frames.dropSpilled()
         side.noteFrames(memoryBytes)
     }

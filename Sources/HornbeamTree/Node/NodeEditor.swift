@@ -49,10 +49,11 @@ struct NodeEditor {
     @inline(__always)
     func sharesPrefix(_ key: Bytes) -> Bool {
         let prefix = view.prefix
+        guard prefix.count > 0 else { return true }
         guard let start = key.baseAddress, let other = prefix.baseAddress, key.count >= prefix.count else {
             return false
         }
-        return memcmp(start, other, prefix.count) == 0
+        return start.order(other, prefix.count) == 0
     }
 
     /// Whether an entry with this whole key fits; `freed` bytes of the heap would go for it.

@@ -2,7 +2,6 @@
 // Finding a key in a node: the prefix once, then a branch-free binary search over the key heads, then whole suffixes
 // among equal heads only (usually one). Touches the header, a few lines of heads, one slot and one cell.
 
-import Glibc
 import HornbeamPages
 
 extension NodeView {
@@ -24,7 +23,7 @@ extension NodeView {
         guard let start = key.baseAddress, key.count > 0 else { return (first, false) }
         let prefixSize = prefixSize
         if prefixSize > 0 {
-            let order = memcmp(start, base + (size &- prefixSize), min(prefixSize, key.count))
+            let order = start.order(base + (size &- prefixSize), min(prefixSize, key.count))
             if order < 0 || (order == 0 && key.count < prefixSize) { return (first, false) }
             if order > 0 { return (count, false) }
         }

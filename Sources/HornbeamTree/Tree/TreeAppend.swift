@@ -2,7 +2,6 @@
 // Loading sorted entries: nodes are filled to the brim from left to right, and the path to the last leaf is kept from
 // one entry to the next, so that most need neither a descent nor a search.
 
-import Glibc
 import HornbeamPages
 
 /// For which tree the writer's path leads to the last leaf. Any descent takes the path for itself, and any other change
@@ -57,6 +56,7 @@ extension TreeWriter {
         case .asIs: leaf.insert(at: count, key: key, value: value)
         case .compacted: try insert(tree, level: 0, at: count, key, value)
         case .no:
+            appendedBytes &+= leaf.view.size
             // The leaf stays as it is; the entry begins the next one.
             var list = emptyList(tree, level: 0)
             list.append(leaf.view, count - 1..<count)
@@ -74,7 +74,7 @@ extension NodeView {
         let prefix = prefix
         let shared = min(prefix.count, key.count)
         if shared > 0, let other = prefix.baseAddress {
-            let order = memcmp(start, other, shared)
+            let order = start.order(other, shared)
             if order != 0 { return order > 0 }
         }
         guard key.count >= prefix.count else { return false }

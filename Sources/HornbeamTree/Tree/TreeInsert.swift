@@ -17,6 +17,7 @@ extension TreeWriter {
             return try putLast(tree, key, value)
         }
         let stored = try store(tree, value, keySize: key.count)
+        appendedBytes = 0
         try put(tree, at: index, found, key, stored)
     }
 

@@ -67,6 +67,8 @@ final class TreeWriter {
     let pageSize: Int
     /// The tree to whose last leaf the path leads, all of it this transaction's; see `append`.
     @exclusivity(unchecked) var edge: TreeEdge?
+    /// Bytes of leaves that were filled one after the other, since anything else was put or pages were written.
+    @exclusivity(unchecked) var appendedBytes = 0
 
     init(pages: PageWriter, memory: WriterMemory) {
         self.pages = pages
