@@ -13,6 +13,8 @@ final class Session {
     private var models: ModelSet
     /// The store of a `Context()`, which no database keeps; such a session takes in types as they come.
     private let ownStore: TreeStore?
+    /// The store that was asked for last: mostly the next one too, and looking at this is all it takes then.
+    private var last: (type: ObjectIdentifier, generation: Int, store: EntityStore)?
     /// Saves that are under way, one inside the other.
     var saveDepth = 0
 
@@ -43,6 +45,7 @@ final class Session {
     /// Makes every later use fail: the transaction's slices are gone.
     func end() {
         core = nil
+        last = nil
     }
 
     private func open() throws(HornbeamError) -> EntitySession {
@@ -67,6 +70,8 @@ final class Session {
         do {
             return try core.nested(body)
         } catch {
+            // A type that was taken in meanwhile is unknown again.
+            last = nil
             models = former.models
             saveDepth = former.saveDepth
             throw error
@@ -78,7 +83,14 @@ final class Session {
     /// The store of an entity type. `.unregisteredEntity` if the database wasn't opened with it.
     func store<Entity: EntityModelProtocol>(_: Entity.Type) throws -> EntityStore {
         let core = try open()
-        if models.contains(Entity.self) { return try core.store(Entity.entityName) }
+        if let last, last.type == ObjectIdentifier(Entity.self), last.generation == core.generation {
+            return last.store
+        }
+        if models.contains(Entity.self) {
+            let store = try core.store(Entity.entityName)
+            last = (ObjectIdentifier(Entity.self), core.generation, store)
+            return store
+        }
         guard ownStore != nil else {
             throw HornbeamError(
                 .unregisteredEntity,
@@ -121,6 +133,27 @@ final class Session {
         return try Entity(row: reader)
     }
 
+    /// The stored ones of `rows`, in their order.
+    /// - Parameter stored: gets their rows, if it isn't nil.
+    func entities<Entity: EntityModelProtocol>(at rows: [RowID], stored: inout [RowID]?) throws -> [Entity] {
+        let store = try store(Entity.self)
+        stored?.reserveCapacity(rows.count)
+        return try Entity._entities(rows.count) { read in
+            func take(_ rowID: RowID, _ row: RowReader?) throws -> Bool {
+                guard let row else { return true }
+                try read(row)
+                stored?.append(rowID)
+                return true
+            }
+            var waiting = RowLookups()
+            for row in rows {
+                waiting.add(row)
+                if waiting.isFull { _ = try waiting.finish(in: store, take) }
+            }
+            _ = try waiting.finish(in: store, take)
+        }
+    }
+
     func entity<Entity: EntityModelProtocol>(_ id: Entity.ID, _: Entity.Type) throws -> Entity? {
         let store = try store(Entity.self)
         guard let row = try store.rowID(of: id.columnValue), let reader = try store.row(row) else { return nil }
@@ -157,6 +190,11 @@ final class Session {
         try open().edges.targets(try side(relation), of: row)
     }
 
+    /// The same of several rows, a list for each.
+    func linkedRows<Entity>(ofEach rows: [RowID], _ relation: DeclaredRelation<Entity>) throws -> [[RowID]] {
+        try open().edges.targets(try side(relation), ofEach: rows)
+    }
+
     func linkedIds<Entity, Target: EntityModelProtocol>(
         of row: RowID, _ relation: DeclaredRelation<Entity>, as _: Target.Type
     ) throws -> [Target.ID] {
@@ -190,17 +228,18 @@ final class Session {
         return try open().rowIDs(query)
     }
 
-    /// The entities and their rows, read while the query runs.
-    func entities<Entity: EntityModelProtocol>(_ query: EntityQuery) throws -> (entities: [Entity], rows: [RowID]) {
+    /// The entities, read while the query runs.
+    /// - Parameter rows: gets their rows, if it isn't nil.
+    func entities<Entity: EntityModelProtocol>(_ query: EntityQuery, rows: inout [RowID]?) throws -> [Entity] {
         _ = try store(Entity.self)
-        var entities: [Entity] = []
-        var rows: [RowID] = []
-        try open().forEach(query) { row, reader, _ in
-            entities.append(try Entity(row: reader))
-            rows.append(row)
-            return true
+        let executor = try open().executor(query)
+        return try Entity._entities(executor.expectedCount) { read in
+            try executor.forEach { row, reader, _ in
+                try read(reader)
+                rows?.append(row)
+                return true
+            }
         }
-        return (entities, rows)
     }
 
     func ranked<Entity: EntityModelProtocol>(

@@ -44,7 +44,7 @@ extension EntityModelProtocol {
     /// that refuses. Nothing is changed.
     fileprivate func refuseCollisions(in context: Context, options: MergeStrategy<Self>) throws {
         let session = context.session
-        if Self.entityShape.resolvers.contains(where: \.resolver.refuses) {
+        if Self.entityShape.resolvers.contains(where: { $0.resolver.refuses }) {
             let stored = try merged(options, session)
             try stored.refuse(try session.collisions(of: stored))
         }

@@ -63,10 +63,10 @@ extension IndexDescription.Component {
     }
 }
 
-/// Columns, indexes and relations of an entity type. Made by the macro.
+/// Columns, indexes and relations of an entity type. Made by the macro. A class, so that looking at it copies nothing.
 ///
 /// `@unchecked Sendable`: nothing in it ever changes, and its key paths are literals of plain properties.
-public struct EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable {
+public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable {
     package let description: EntityDescription
     let relations: [DeclaredRelation<Entity>]
     /// Unique indexes with their rules, in order of declaration.

@@ -42,9 +42,16 @@ package final class RowLayout: Sendable {
         let stored: Int
         let offset: Int
         let previousEnd: Int
+        let isOptional: Bool
+        /// The byte of the null bitmap, from the row's start, and its bit there.
+        let nullByte: Int
+        let nullBit: UInt8
 
         init(_ field: Field) {
             kind = Kind(field.type)
+            isOptional = field.isOptional
+            nullByte = 2 + field.stored / 8
+            nullBit = 1 << UInt8(field.stored % 8)
             stored = field.stored
             offset = field.offset
             previousEnd = field.previousEnd

@@ -45,9 +45,11 @@ struct NestedStep<Entity: EntityModelProtocol>: Sendable {
     ) {
         load = { entities, rows, session in
             let relation = try Entity.entityShape.relation(path.keyPath)
-            let targets = try rows.map { try session.linkedRows(of: $0, relation) }
+            let targets = try session.linkedRows(ofEach: rows, relation)
             let found = try query.load(eachOf: targets, session)
-            for (place, related) in zip(entities.indices, found) {
+            // By number: what iterates in generic code goes through tables of functions, and makes their types anew.
+            for place in 0..<min(entities.count, found.count) {
+                let related = found[place]
                 let isSilent = related.isEmpty && !C.isToMany
                 entities[place][keyPath: path.keyPath] =
                     isSilent ? .none : Relation(.entities(related), isSlice: isSlice, isFragment: isFragment)

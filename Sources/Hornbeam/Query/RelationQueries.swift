@@ -92,7 +92,7 @@ extension QueryList {
         -> [[RowID]]
     {
         let relation = try Entity.entityShape.relation(path.keyPath)
-        return try rows(session).map { try session.linkedRows(of: $0, relation) }
+        return try session.linkedRows(ofEach: try rows(session), relation)
     }
 
     private func loading<Target, D, C, K>(

@@ -63,12 +63,36 @@ package final class EdgeTrees {
             let (index, overflow) = before.addingReportingOverflow(UInt64(offset))
             isValid = overflow ? false : try cursor.seek(index: index)
         }
-        while isValid, found.count < limit, RowID(key: cursor.key) == source {
-            guard let target = RowID(stored: cursor.value) else { throw damaged("f", side, "a link has no target") }
+        while isValid, found.count < limit, let entry = try cursor.entry(), RowID(key: entry.key) == source {
+            guard let target = RowID(stored: entry.value) else { throw damaged("f", side, "a link has no target") }
             found.append(target)
             isValid = try cursor.next()
         }
         return found
+    }
+
+    /// The targets of several sources, a list for each. Where a source follows the one before, the cursor stands on its
+    /// links already.
+    package func targets(_ side: EdgeSide, ofEach sources: [RowID]) throws -> [[RowID]] {
+        guard side.isToMany else {
+            return try sources.map { try target(side, of: $0).map { [$0] } ?? [] }
+        }
+        var lists: [[RowID]] = []
+        lists.reserveCapacity(sources.count)
+        var found: [RowID] = []
+        var cursor = try transaction.cursor(side.forward)
+        var isValid = false
+        for source in sources {
+            if !isValid || RowID(key: cursor.key) != source { isValid = try cursor.seek(source.key) }
+            found.removeAll(keepingCapacity: true)
+            while isValid, let entry = try cursor.entry(), RowID(key: entry.key) == source {
+                guard let target = RowID(stored: entry.value) else { throw damaged("f", side, "a link has no target") }
+                found.append(target)
+                isValid = try cursor.next()
+            }
+            lists.append(Array(found))
+        }
+        return lists
     }
 
     /// The target of a to-one side, the first target of a to-many side.
@@ -154,8 +178,8 @@ package final class EdgeTrees {
         var found: [RowID] = []
         var cursor = try transaction.cursor(reverse)
         var isValid = try cursor.seek(target.key)
-        while isValid, RowID(key: cursor.key) == target {
-            guard let source = RowID(key: cursor.key, at: 8) else {
+        while isValid, let entry = try cursor.entry(), RowID(key: entry.key) == target {
+            guard let source = RowID(key: entry.key, at: 8) else {
                 throw damaged("b", side, "an entry has no source")
             }
             found.append(source)

@@ -141,6 +141,7 @@ struct RowTests {
         let orders: [[Int]?] = [nil, Array(columns.indices.reversed())]
         for stored in orders {
             let layout = RowLayout(columns: columns, stored: stored)
+            defer { withExtendedLifetime(layout) {} }
             let bytes = try row(of: original, layout: layout)
             try bytes.withUnsafeBytes { raw in
                 let reader = try RowReader(raw, layout: layout)
@@ -175,7 +176,9 @@ struct RowTests {
         writer.write("name", column: 7)
         let bytes = try writer.finish()
         try bytes.withUnsafeBytes { raw in
-            let reader = try RowReader(raw, layout: RowLayout(columns: columns))
+            let layout = RowLayout(columns: columns)
+            defer { withExtendedLifetime(layout) {} }
+            let reader = try RowReader(raw, layout: layout)
             #expect(try reader.int(0) == 7)
             #expect(try reader.string(7) == "name")
             #expect(try reader.value(12) == .null)
@@ -187,6 +190,7 @@ struct RowTests {
     @Test("mutated and cut rows give values or errors, never a trap", .seeded)
     func garbage() throws {
         let layout = RowLayout(columns: columns)
+        defer { withExtendedLifetime(layout) {} }
         let valid = try row(of: Everything(), layout: layout)
         var random = SeededGenerator()
         for _ in 0..<5_000 {

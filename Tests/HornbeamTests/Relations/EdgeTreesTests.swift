@@ -103,6 +103,25 @@ struct EdgeTreesTests {
         try links.expectClean()
     }
 
+    @Test("the targets of several sources are those of each, in any order, repeated ones and those without a link too")
+    func ofEach() throws {
+        let links = try Links()
+        for chat in 0..<6 where chat != 3 {
+            try links.set("Chat", "c\(chat)", "messages", (0..<chat).map { "m\(chat)-\($0)" })
+        }
+        for (type, name, orders) in [
+            ("Chat", "messages", [[0, 1, 2, 3, 4, 5], [5, 2, 2, 0, 4], [4, 5], [3], []]),
+            ("Message", "chat", [[0, 1], [1, 0, 0]]),
+        ] {
+            let side = try links.side(type, name)
+            for order in orders {
+                let rows = try order.map { try links.row(type, type == "Chat" ? "c\($0)" : "m5-\($0)") }
+                let each = try rows.map { try links.edges.targets(side, of: $0) }
+                #expect(try links.edges.targets(side, ofEach: rows) == each)
+            }
+        }
+    }
+
     @Test("to-many order is the order of linking; duplicates collapse; set gives exactly the order asked for")
     func order() throws {
         let links = try Links()

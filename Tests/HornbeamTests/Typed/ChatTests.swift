@@ -112,6 +112,30 @@ struct ChatTests {
         #expect(try others.resolve(in: context).map { $0.map(\.id) } == [["1", "2"]])
     }
 
+    @Test("entities that several share come to each of them, in the order of linking, with all that is nested in them")
+    func sharedNested() throws {
+        var context = Context()
+        for number in 0..<40 {
+            try User(id: "u\(number)", name: "User \(number)", age: number).save(to: &context)
+        }
+        // Linked and never saved: left out wherever it is.
+        let members = [[3, 1, 2], [39, 3, 77, 0], [], Array((0..<40).reversed()), [1]]
+        for (chat, members) in members.enumerated() {
+            try Chat(id: "c\(chat)", users: .ids(members.map { "u\($0)" })).save(to: &context)
+        }
+        let stored = members.map { $0.filter { $0 < 40 }.map { "u\($0)" } }
+        let chats = try Chat.query().with(\.$users).resolve(in: context)
+        #expect(chats.map { $0.users?.map(\.id) ?? [] } == stored)
+        let groups = try Chat.query().related(\.$users).resolve(in: context)
+        #expect(groups.map { $0.map(\.age) } == members.map { $0.filter { $0 < 40 } })
+        let deeper = try Chat.query().with(\.$users) { $0.with(\.$chats) }.resolve(in: context)
+        #expect(deeper.map { $0.users?.map(\.id) ?? [] } == stored)
+        let chatsOfFirst = deeper[0].users?.map { $0.chats?.map(\.id) ?? [] }
+        #expect(chatsOfFirst == [["c0", "c1", "c3"], ["c0", "c3", "c4"], ["c0", "c3"]])
+        let twice = try Chat.query(["c4", "c0", "c4"]).with(\.$users).resolve(in: context)
+        #expect(twice.map { $0.users?.map(\.id) ?? [] } == [["u1"], ["u3", "u1", "u2"], ["u1"]])
+    }
+
     @Test("nested lists are filtered, sorted and limited for each entity by itself")
     func nestedLists() throws {
         var context = try exampleContext()
