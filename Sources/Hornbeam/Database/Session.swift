@@ -7,14 +7,15 @@ import HornbeamTree
 
 /// One open transaction. Belongs to one thread at a time; `Context` says how that is kept.
 final class Session {
-    private var core: EntitySession?
+    // Without checks of exclusive access: one thread, and these three are looked at for every entity that is asked for.
+    @exclusivity(unchecked) private var core: EntitySession?
     private var failure: HornbeamError?
     /// Types that may be used, by name.
-    private var models: ModelSet
+    @exclusivity(unchecked) private var models: ModelSet
     /// The store of a `Context()`, which no database keeps; such a session takes in types as they come.
     private let ownStore: TreeStore?
     /// The store that was asked for last: mostly the next one too, and looking at this is all it takes then.
-    private var last: (type: ObjectIdentifier, generation: Int, store: EntityStore)?
+    @exclusivity(unchecked) private var last: (type: ObjectIdentifier, generation: Int, store: EntityStore)?
     /// Saves that are under way, one inside the other.
     var saveDepth = 0
 

@@ -8,11 +8,12 @@ package import HornbeamTree
 /// Belongs to one thread at a time, as its transaction does.
 package final class EntitySession {
     package let transaction: Transaction
-    package private(set) var schema: Schema
+    // Without checks of exclusive access: one thread, and these are looked at by every query.
+    @exclusivity(unchecked) package private(set) var schema: Schema
     /// In the order in which they were asked for. Few, so looking through them takes less than a table's hash.
-    private var stores: [EntityStore] = []
+    @exclusivity(unchecked) private var stores: [EntityStore] = []
     /// Grows whenever stores that were handed out count no more.
-    private(set) var generation = 0
+    @exclusivity(unchecked) private(set) var generation = 0
     /// How often the schema was changed.
     private var adoptions = 0
     package private(set) lazy var edges = EdgeTrees(session: self)

@@ -63,6 +63,12 @@ extension IndexDescription.Component {
     }
 }
 
+/// A column as a key path names it.
+struct ColumnPlace {
+    let number: Int
+    let descending: Bool
+}
+
 /// Columns, indexes and relations of an entity type. Made by the macro. A class, so that looking at it copies nothing.
 ///
 /// `@unchecked Sendable`: nothing in it ever changes, and its key paths are literals of plain properties.
@@ -73,12 +79,6 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     let resolvers: [(index: IndexDescription, resolver: CollisionResolver<Entity>)]
     private let columns: [AnyKeyPath: ColumnPlace]
     private let relationNumbers: [AnyKeyPath: Int]
-
-    /// A column as a key path names it.
-    struct ColumnPlace {
-        let number: Int
-        let descending: Bool
-    }
 
     public init(
         columns: [DeclaredColumn<Entity>], indexes: [DeclaredIndex<Entity>], relations: [DeclaredRelation<Entity>]

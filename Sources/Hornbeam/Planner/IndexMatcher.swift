@@ -16,19 +16,20 @@ struct IndexMatcher {
 
     /// Nil if the index narrows nothing.
     func match(_ index: EntityIndex) throws -> IndexMatch? {
-        var prefix: [UInt8] = []
+        var key = KeyWriter()
         var answered = ConjunctSet()
         var fixed = 0
         for component in index.components {
             guard let (position, value) = try equality(on: component.column) else { break }
-            let next = prefix + (try encoded(value, component))
-            guard next.count <= IndexKeyBytes.keptSize else {
-                return try widened(index, next, answered, fixed)
+            if fixed == 0 { key = KeyWriter(capacity: 40) }
+            try KeyCoding.appendComponent(value, as: component.type, descending: component.descending, to: &key)
+            guard key.bytes.count <= IndexKeyBytes.keptSize else {
+                return try widened(index, key.bytes, answered, fixed)
             }
-            prefix = next
             answered.insert(position)
             fixed += 1
         }
+        let prefix = key.bytes
         if fixed < index.components.count {
             let component = index.components[fixed]
             if let match = try list(index, component, prefix, answered, fixed) { return match }

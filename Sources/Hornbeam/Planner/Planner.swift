@@ -224,7 +224,7 @@ struct Planner {
     }
 
     private func candidate(_ match: IndexMatch) -> Candidate {
-        let direction = direction(of: match)
+        let direction = match.ranges.count == 1 ? direction(of: match.index, fixed: match.fixed) : nil
         let isOrdered = direction != nil
         return Candidate(
             path: .index(match, ordered: isOrdered, reversed: direction ?? false), answered: match.answered,
@@ -236,37 +236,31 @@ struct Planner {
         guard !query.sort.isEmpty else { return [] }
         let matcher = IndexMatcher(type: type, transaction: session.transaction, conjuncts: [])
         return try type.indexes.compactMap { index in
+            guard let reversed = direction(of: index, fixed: 0) else { return nil }
             let whole = try matcher.whole(index)
-            guard let reversed = direction(of: whole) else { return nil }
             return Candidate(
                 path: .index(whole, ordered: true, reversed: reversed), answered: ConjunctSet(), isOrdered: true,
                 cost: cost(whole.count, ConjunctSet(), isOrdered: true, rowCost: 4.5))
         }
     }
 
-    /// Whether the index gives the query's order, and then whether backwards. The order must be the whole order: after
-    /// the fixed components exactly the sort's columns, so that ties are left to the row ids.
-    private func direction(of match: IndexMatch) -> Bool? {
-        guard match.ranges.count == 1 else { return nil }
-        let components = match.index.components
-        let fixed = Set(components[..<match.fixed].map(\.column))
-        var columns: [(column: Int, descending: Bool)] = []
-        var seen = fixed
+    /// Whether one range of the index gives the query's order, and then whether backwards. The order must be the whole
+    /// order: after the fixed components exactly the sort's columns, so that ties are left to the row ids.
+    private func direction(of index: EntityIndex, fixed: Int) -> Bool? {
+        let components = index.components
+        var place = fixed
+        var reversed: Bool?
         for term in query.sort {
             guard case .column(let column) = term.key else { return nil }
-            if seen.insert(column).inserted { columns.append((column, term.descending)) }
-        }
-        let rest = components[match.fixed...]
-        guard rest.count == columns.count else { return nil }
-        if rest.isEmpty { return false }
-        var reversed: Bool?
-        for (component, wanted) in zip(rest, columns) {
-            guard component.column == wanted.column else { return nil }
-            let isReversed = component.descending != wanted.descending
+            // One that stands before, fixed or already named, changes nothing.
+            if components[..<place].contains(where: { $0.column == column }) { continue }
+            guard place < components.count, components[place].column == column else { return nil }
+            let isReversed = components[place].descending != term.descending
             guard reversed == nil || reversed == isReversed else { return nil }
             reversed = isReversed
+            place += 1
         }
-        return reversed
+        return place == components.count ? reversed ?? false : nil
     }
 
     /// Two ranges whose row ids are intersected before a row is read.

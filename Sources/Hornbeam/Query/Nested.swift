@@ -20,6 +20,16 @@ public struct Nested: Sendable {
     public static let fragments = Nested(mode: .fragments)
 }
 
+/// The steps of one level. A class, so that a list without any is one without knowing their type, which in generic code
+/// is looked up in tables.
+final class NestedSteps<Entity: EntityModelProtocol>: Sendable {
+    let steps: [NestedStep<Entity>]
+
+    init(_ steps: [NestedStep<Entity>]) {
+        self.steps = steps
+    }
+}
+
 /// Loads one relation into the entities of a level.
 struct NestedStep<Entity: EntityModelProtocol>: Sendable {
     /// Entities with their row ids, in the same order.

@@ -22,7 +22,8 @@ public struct QueryList<Entity: EntityModelProtocol>: Sendable {
     var isRanked = false
     var limit: Int?
     var offset = 0
-    var nested: [NestedStep<Entity>] = []
+    /// What is loaded with the entities; nil if nothing is.
+    var nested: NestedSteps<Entity>?
     /// The one id that was asked for, while nothing else was: lets `related` leave the links to the planner.
     private(set) var singleID: Value?
     /// For the spelling with the context at the head.

@@ -74,7 +74,7 @@ extension QueryList {
     func load(_ session: Session) throws -> [Entity] {
         switch source {
         case .all:
-            var rows: [RowID]? = nested.isEmpty ? nil : []
+            var rows: [RowID]? = nested == nil ? nil : []
             var entities: [Entity] = try session.entities(coreQuery, rows: &rows)
             if let rows { try loadNested(&entities, rows, session) }
             return entities
@@ -85,13 +85,13 @@ extension QueryList {
     }
 
     private func loadNested(_ entities: inout [Entity], _ rows: [RowID], _ session: Session) throws {
-        guard !entities.isEmpty else { return }
-        for step in nested { try step.load(&entities, rows, session) }
+        guard !entities.isEmpty, let nested else { return }
+        for step in nested.steps { try step.load(&entities, rows, session) }
     }
 
     /// The stored ones among `rows` as entities.
     private func decode(_ rows: [RowID], _ session: Session) throws -> [Entity] {
-        var stored: [RowID]? = nested.isEmpty ? nil : []
+        var stored: [RowID]? = nested == nil ? nil : []
         var entities: [Entity] = try session.entities(at: rows, stored: &stored)
         if let stored { try loadNested(&entities, stored, session) }
         return entities
@@ -110,7 +110,7 @@ extension QueryList {
         distinct.sort()
         let hasRepeats = distinct.hasEqualNeighbours
         // Nothing is shared, as where the other side is to-one: no entity is copied from one list to another.
-        if !hasRepeats, nested.isEmpty { return try lists.map { try decode($0, session) } }
+        if !hasRepeats, nested == nil { return try lists.map { try decode($0, session) } }
         if hasRepeats { distinct = distinct.withoutNeighbours() }
         var stored: [RowID]? = []
         var entities: [Entity] = try session.entities(at: distinct, stored: &stored)

@@ -67,7 +67,7 @@ extension QueryList {
         guard let level = levels.first else { return self }
         var list = self
         for relation in Entity.entityShape.relations {
-            list.nested.append(relation.step(level.mode, Array(levels.dropFirst())))
+            list = list.adding(relation.step(level.mode, Array(levels.dropFirst())))
         }
         return list
     }
@@ -105,7 +105,7 @@ extension QueryList {
 
     private func adding(_ step: NestedStep<Entity>) -> Self {
         var list = self
-        list.nested.append(step)
+        list.nested = NestedSteps((nested?.steps ?? []) + [step])
         return list
     }
 }
