@@ -14,8 +14,11 @@ final class Session {
     @exclusivity(unchecked) private var models: ModelSet
     /// The store of a `Context()`, which no database keeps; such a session takes in types as they come.
     private let ownStore: TreeStore?
-    /// The store that was asked for last: mostly the next one too, and looking at this is all it takes then.
-    @exclusivity(unchecked) private var last: (type: ObjectIdentifier, generation: Int, store: EntityStore)?
+    /// A store that was asked for.
+    private typealias KnownStore = (type: ObjectIdentifier, generation: Int, store: EntityStore)
+    /// The last two of them: mostly the next one is among these, also where entities are saved with links to others.
+    @exclusivity(unchecked) private var last: KnownStore?
+    @exclusivity(unchecked) private var beforeLast: KnownStore?
     /// Saves that are under way, one inside the other.
     var saveDepth = 0
 
@@ -46,7 +49,12 @@ final class Session {
     /// Makes every later use fail: the transaction's slices are gone.
     func end() {
         core = nil
+        forgetStores()
+    }
+
+    private func forgetStores() {
         last = nil
+        beforeLast = nil
     }
 
     private func open() throws(HornbeamError) -> EntitySession {
@@ -72,7 +80,7 @@ final class Session {
             return try core.nested(body)
         } catch {
             // A type that was taken in meanwhile is unknown again.
-            last = nil
+            forgetStores()
             models = former.models
             saveDepth = former.saveDepth
             throw error
@@ -87,8 +95,12 @@ final class Session {
         if let last, last.type == ObjectIdentifier(Entity.self), last.generation == core.generation {
             return last.store
         }
+        if let beforeLast, beforeLast.type == ObjectIdentifier(Entity.self), beforeLast.generation == core.generation {
+            return beforeLast.store
+        }
         if models.contains(Entity.self) {
             let store = try core.store(Entity.entityName)
+            beforeLast = last
             last = (ObjectIdentifier(Entity.self), core.generation, store)
             return store
         }
@@ -205,7 +217,10 @@ final class Session {
     /// Row ids for ids that are linked, stored or not.
     func rowsToLink<Target: EntityModelProtocol>(_ ids: [Target.ID], _: Target.Type) throws -> [RowID] {
         let store = try store(Target.self)
-        return try ids.map { try store.ensureRowID(of: $0.columnValue) }
+        var rows: [RowID] = []
+        rows.reserveCapacity(ids.count)
+        for place in 0..<ids.count { rows.append(try store.ensureRowID(of: ids[place].columnValue)) }
+        return rows
     }
 
     func setLinks<Entity>(_ rows: [RowID], of row: RowID, _ relation: DeclaredRelation<Entity>) throws {

@@ -77,6 +77,8 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     let relations: [DeclaredRelation<Entity>]
     /// Unique indexes with their rules, in order of declaration.
     let resolvers: [(index: IndexDescription, resolver: CollisionResolver<Entity>)]
+    /// Whether there are any. Apart from them, because looking at their list in generic code asks for its type.
+    let hasResolvers: Bool
     private let columns: [AnyKeyPath: ColumnPlace]
     private let relationNumbers: [AnyKeyPath: Int]
 
@@ -88,6 +90,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
             relations: relations.map(\.description))
         self.relations = relations
         resolvers = indexes.compactMap { index in index.collisions.map { (index.description, $0) } }
+        hasResolvers = !resolvers.isEmpty
         var places: [AnyKeyPath: ColumnPlace] = [:]
         for (number, column) in columns.enumerated() {
             places[column.keyPath] = ColumnPlace(number: number, descending: false)

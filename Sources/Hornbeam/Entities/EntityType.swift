@@ -76,12 +76,15 @@ package final class EntityIndex: Sendable {
     let description: IndexDescription
     let tree: TreeID
     let components: [Component]
+    /// Of the components.
+    let columns: [Int]
     let isUnique: Bool
 
     init(description: IndexDescription, tree: TreeID, components: [Component]) {
         self.description = description
         self.tree = tree
         self.components = components
+        columns = components.map(\.column)
         isUnique = description.kind == .unique
     }
 }

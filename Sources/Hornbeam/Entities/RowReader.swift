@@ -149,6 +149,9 @@ extension RowReader {
         Number(littleEndian: start.loadUnaligned(fromByteOffset: fixedStart &+ offset, as: type))
     }
 
+    /// How the column is stored. There is such a column.
+    func kind(_ column: Int) -> RowLayout.Place.Kind { layout.places[column].kind }
+
     @usableFromInline
     package func bool(_ column: Int) throws(HornbeamError) -> Bool? {
         guard let place = try place(column) else { return nil }
