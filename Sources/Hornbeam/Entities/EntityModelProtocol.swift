@@ -8,7 +8,7 @@
 /// `@FullTextIndex`. Constants with a value, lazy and computed properties are not stored.
 @attached(
     extension, conformances: EntityModelProtocol,
-    names: named(entityName), named(entityShape), named(init(row:)), named(write(to:)), named(normalize),
+    names: named(entityName), named(entityShape), named(init), named(write(to:)), named(normalize),
     named(saveRelations(with:)), named(patch))
 public macro EntityModel() = #externalMacro(module: "HornbeamMacros", type: "EntityModelMacro")
 

@@ -46,17 +46,26 @@ struct Planner {
     private let matches: [IndexMatch]
 
     init(_ query: EntityQuery, session: EntitySession) throws {
-        self.session = session
-        self.query = query
         let store = try session.store(query.type)
-        type = store.type
-        conjuncts = query.filter.conjuncts
-        rows = try store.count()
-        let matcher = IndexMatcher(type: type, transaction: session.transaction, conjuncts: conjuncts)
+        let conjuncts = query.filter.conjuncts
+        let matcher = IndexMatcher(type: store.type, transaction: session.transaction, conjuncts: conjuncts)
         var matches: [IndexMatch] = []
-        for index in type.indexes {
+        for index in store.type.indexes {
             if let match = try matcher.match(index) { matches.append(match) }
         }
+        self.init(query, session, store.type, conjuncts, rows: try store.count(), matches)
+    }
+
+    /// Apart, because an initialiser that can throw copies all it has made.
+    private init(
+        _ query: EntityQuery, _ session: EntitySession, _ type: EntityType, _ conjuncts: [Filter], rows: Int,
+        _ matches: [IndexMatch]
+    ) {
+        self.session = session
+        self.query = query
+        self.type = type
+        self.conjuncts = conjuncts
+        self.rows = rows
         self.matches = matches
     }
 
