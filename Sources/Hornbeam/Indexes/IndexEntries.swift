@@ -85,7 +85,10 @@ extension EntityIndex {
 
     /// The row id that an entry names; nil if the entry is damaged.
     @inline(__always)
-    func rowID(key: Bytes, value: Bytes) -> RowID? {
+    func rowID(key: Bytes, value: Bytes) -> RowID? { Self.rowID(key: key, value: value, isUnique: isUnique) }
+
+    @inline(__always)
+    static func rowID(key: Bytes, value: Bytes, isUnique: Bool) -> RowID? {
         isUnique ? RowID(stored: value) : RowID(key: key, at: key.count - 8)
     }
 

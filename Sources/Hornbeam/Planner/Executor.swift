@@ -111,9 +111,7 @@ final class Executor {
         // A list may name entities that were never saved.
         let isList = if case .list = plan.path { true } else { false }
         let acceptsAll = filter.acceptsAll
-        guard needsRows || isList || !acceptsAll else {
-            return try candidates(plan.path) { rowID, _ in try body(rowID, nil) }
-        }
+        guard needsRows || isList || !acceptsAll else { return try candidates(plan.path) { try body($0, nil) } }
         // Never more rows are looked up together than must be looked at in any case.
         var needed = plan.sort.isEmpty ? plan.budget ?? .max : .max
         func take(_ rowID: RowID, _ row: RowReader?) throws -> Bool {
@@ -125,10 +123,10 @@ final class Executor {
             needed -= 1
             return try body(rowID, row)
         }
+        if try candidateRows(plan.path, { try take($0, $1) }) { return }
         var waiting = RowLookups()
         do {
-            try candidates(plan.path) { rowID, given in
-                if let given { return try take(rowID, given) }
+            try candidates(plan.path) { rowID in
                 waiting.add(rowID)
                 guard waiting.isFull || waiting.count >= needed else { return true }
                 return try waiting.finish(in: store, take)
@@ -141,10 +139,10 @@ final class Executor {
         _ = try waiting.finish(in: store, take)
     }
 
-    private func candidates(_ path: AccessPath, _ body: (RowID, RowReader?) throws -> Bool) throws {
+    /// Those of a path that comes by the rows themselves; false if it doesn't.
+    private func candidateRows(_ path: AccessPath, _ body: (RowID, RowReader) throws -> Bool) throws -> Bool {
         switch path {
-        case .nothing: return
-        case .rowScan: try store.forEachRow { try body($0, $1) }
+        case .rowScan: try store.forEachRow(body)
         case .rows(let ranges):
             var goesOn = true
             for range in ranges where goesOn {
@@ -153,15 +151,25 @@ final class Executor {
                     return goesOn
                 }
             }
+        default: return false
+        }
+        return true
+    }
+
+    /// The row ids alone.
+    private func candidates(_ path: AccessPath, _ body: (RowID) throws -> Bool) throws {
+        switch path {
+        case .nothing: return
+        case .rowScan, .rows: _ = try candidateRows(path) { rowID, _ in try body(rowID) }
         case .list(let rowIDs, _):
-            for rowID in rowIDs where try !body(rowID, nil) { return }
+            for rowID in rowIDs where try !body(rowID) { return }
         case .index(let match, true, let reversed):
             let scan = IndexScan(match.index, match.ranges[0], store)
-            if reversed { try scan.backward { try body($0, nil) } } else { try scan.forward { try body($0, nil) } }
+            if reversed { try scan.backward(body) } else { try scan.forward(body) }
         case .index(let match, false, _) where match.isInRowOrder:
-            try IndexScan(match.index, match.ranges[0], store).entries { try body($0, nil) }
+            try IndexScan(match.index, match.ranges[0], store).entries(body)
         case .index, .text, .union, .intersection:
-            for rowID in try rowIDs(path) where try !body(RowID(rawValue: rowID), nil) { return }
+            for rowID in try rowIDs(path) where try !body(RowID(rawValue: rowID)) { return }
         }
     }
 
@@ -196,7 +204,7 @@ final class Executor {
             return try parts.dropFirst().reduce(try rowIDs(first)) { Self.intersection($0, try rowIDs($1)) }
         case .rowScan, .rows, .list, .nothing:
             var found: [UInt64] = []
-            try candidates(path) { rowID, _ in
+            try candidates(path) { rowID in
                 found.append(rowID.rawValue)
                 return true
             }

@@ -25,12 +25,15 @@ struct IndexScan {
 
     /// All entries as they lie in the tree: in order but for cut keys.
     func entries(_ body: (RowID) throws -> Bool) throws {
+        let isUnique = index.isUnique
         var cursor = try transaction.cursor(index.tree)
         var isValid = range.from.isEmpty ? try cursor.first() : try cursor.seek(range.from)
         try range.to.withUnsafeBytes { end in
             // By `entry`, not by `key`: that copies the whole cursor in a closure.
             while isValid, let entry = try cursor.entry(), end.isEmpty || entry.key.order(end) < 0 {
-                guard let rowID = index.rowID(key: entry.key, value: entry.value) else { throw damaged() }
+                guard let rowID = EntityIndex.rowID(key: entry.key, value: entry.value, isUnique: isUnique) else {
+                    throw damaged()
+                }
                 guard try body(rowID) else { return }
                 isValid = try cursor.next()
             }
@@ -40,9 +43,10 @@ struct IndexScan {
     func forward(_ body: (RowID) throws -> Bool) throws {
         var cursor = try transaction.cursor(index.tree)
         var isValid = range.from.isEmpty ? try cursor.first() : try cursor.seek(range.from)
+        let isUnique = index.isUnique
         try range.to.withUnsafeBytes { end in
             while isValid, let entry = try cursor.entry(), end.isEmpty || entry.key.order(end) < 0 {
-                if isLong(entry.key) {
+                if entry.key.count >= IndexKeyBytes.keptSize, isLong(entry.key) {
                     let kept = Array(entry.key.prefix(IndexKeyBytes.keptSize))
                     guard try longGroup(kept, descending: false, body) else { return }
                     // A key of the group's bytes and nothing but 0xFF would be longer than any key can be.
@@ -50,7 +54,9 @@ struct IndexScan {
                     isValid = try cursor.seek(beyond)
                     continue
                 }
-                guard let rowID = index.rowID(key: entry.key, value: entry.value) else { throw damaged() }
+                guard let rowID = EntityIndex.rowID(key: entry.key, value: entry.value, isUnique: isUnique) else {
+                    throw damaged()
+                }
                 guard try body(rowID) else { return }
                 isValid = try cursor.next()
             }
