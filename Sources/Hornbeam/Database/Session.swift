@@ -208,6 +208,12 @@ final class Session {
         try open().edges.targets(try side(relation), ofEach: rows)
     }
 
+    /// Whether each target has one source at most.
+    func isUnshared<Entity>(_ relation: DeclaredRelation<Entity>) throws -> Bool {
+        let edges = try open().edges
+        return try edges.inverse(of: try side(relation)).map { !$0.isToMany } ?? false
+    }
+
     func linkedIds<Entity, Target: EntityModelProtocol>(
         of row: RowID, _ relation: DeclaredRelation<Entity>, as _: Target.Type
     ) throws -> [Target.ID] {

@@ -12,8 +12,10 @@ extension EntityModelProtocol {
     /// The same, merging with what is stored under the id.
     public func save(to context: inout Context, options: MergeStrategy<Self>) throws {
         let session = context.session
-        var entity = self
-        try entity.willSave(to: &context)
+        var changed = self
+        try changed.willSave(to: &context)
+        // A constant: closures needn't copy it.
+        let entity = consume changed
         let row = try session.run { session in
             if session.saveDepth == 0 {
                 var check = RelationSaver<Self>(checking: context)

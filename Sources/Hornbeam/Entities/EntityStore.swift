@@ -110,7 +110,9 @@ package final class EntityStore {
             if let (index, other) = try conflicts(of: new, rowID, changes).first {
                 throw try violation(index, of: try new.value(0), by: other)
             }
-            return (changes, old == nil ? try new.value(0) : nil, try old.flatMap { try keeping($0, new) })
+            // An id that is its own row id has no place among the ids.
+            let isNew = old == nil && rowID >= RowID.firstAssigned
+            return (changes, isNew ? try new.value(0) : nil, try old.flatMap { try keeping($0, new) })
         }
         try prepareTexts(changes)
         try (merged ?? row).withBytes { (row) throws(StorageError) in

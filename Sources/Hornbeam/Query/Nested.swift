@@ -56,7 +56,8 @@ struct NestedStep<Entity: EntityModelProtocol>: Sendable {
         load = { entities, rows, session in
             let relation = try Entity.entityShape.relation(path.keyPath)
             let targets = try session.linkedRows(ofEach: rows, relation)
-            let found = try query.load(eachOf: targets, session)
+            let isUnshared = try session.isUnshared(relation) && !rows.sorted().hasEqualNeighbours
+            let found = try query.load(eachOf: targets, isUnshared: isUnshared, session)
             // By number: what iterates in generic code goes through tables of functions, and makes their types anew.
             for place in 0..<min(entities.count, found.count) {
                 let related = found[place]

@@ -51,7 +51,7 @@ package final class EdgeTrees {
         transaction = session.transaction
     }
 
-    private func inverse(of side: EdgeSide) throws(HornbeamError) -> EdgeSide? {
+    func inverse(of side: EdgeSide) throws(HornbeamError) -> EdgeSide? {
         guard let name = side.inverse else { return nil }
         for known in inverses where known.side === side { return known.inverse }
         let inverse = try session.schema.type(side.target).relation(name)

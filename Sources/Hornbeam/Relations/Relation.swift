@@ -127,6 +127,7 @@ public struct Relation<
 
 extension Relation where Cardinality == Relations.ToOne<Entity> {
     /// Links to the entity with this id, stored or not.
+    @inlinable
     public static func id(_ id: Entity.ID) -> Self { Self(.ids([id])) }
     /// Links to the entity and saves it too.
     public static func relation(_ entity: Entity) -> Self { Self(.entities([entity])) }

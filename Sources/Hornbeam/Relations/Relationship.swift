@@ -136,6 +136,7 @@ extension Relationship {
 }
 
 extension Relationship where Cardinality == Relations.ToOne<Entity>, Value == Entity {
+    @inlinable
     public static func id(_ id: Entity.ID) -> Self { Self(.id(id)) }
     public static func relation(_ entity: Entity) -> Self { Self(.relation(entity)) }
     public static func fragment(_ entity: Entity) -> Self { Self(.fragment(entity)) }

@@ -134,6 +134,14 @@ struct ChatTests {
         #expect(chatsOfFirst == [["c0", "c1", "c3"], ["c0", "c3", "c4"], ["c0", "c3"]])
         let twice = try Chat.query(["c4", "c0", "c4"]).with(\.$users).resolve(in: context)
         #expect(twice.map { $0.users?.map(\.id) ?? [] } == [["u1"], ["u3", "u1", "u2"], ["u1"]])
+        // A message is in one chat only, and in the same chat asked for twice.
+        for (number, chat) in ["c1", "c0", "c1"].enumerated() {
+            try Message(id: "m\(number)", text: "", author: .id("u1"), chat: .id(chat)).save(to: &context)
+        }
+        let own = try Chat.query(["c0", "c1", "c2"]).with(\.$messages).resolve(in: context)
+        #expect(own.map { $0.messages?.map(\.id) ?? [] } == [["m1"], ["m0", "m2"], []])
+        let again = try Chat.query(["c1", "c0", "c1"]).with(\.$messages).resolve(in: context)
+        #expect(again.map { $0.messages?.map(\.id) ?? [] } == [["m0", "m2"], ["m1"], ["m0", "m2"]])
     }
 
     @Test("nested lists are filtered, sorted and limited for each entity by itself")
