@@ -19,6 +19,18 @@ extension KeyWriter {
         bytes.append(0)
     }
 
+    /// Appends a string of ASCII that needs no escaping, as `append` of the string would; else does nothing and returns
+    /// false.
+    package mutating func append(plain text: UnsafeRawBufferPointer) -> Bool {
+        // No early exit, so that the loop is vectorised.
+        var special: UInt8 = 0
+        for byte in text { special |= byte &- 2 < 0x7E ? 0 : 1 }
+        guard special == 0 else { return false }
+        bytes.append(contentsOf: text)
+        bytes.append(0)
+        return true
+    }
+
     package mutating func append(bytes content: [UInt8]) {
         content.withUnsafeBufferPointer { appendEscaped($0) }
         bytes.append(0)

@@ -16,6 +16,8 @@ struct ModelDeclaration {
         var isOptional: Bool
         var hasWrapper: Bool
         var hasDefault: Bool
+        /// As written; nil if it is left to the compiler.
+        var type: String?
         var name: String { code.filter { $0 != "`" } }
     }
 
@@ -49,6 +51,8 @@ struct ModelDeclaration {
     /// `public `, `package ` or nothing: the access of generated members.
     var access: String
     var isGeneric: Bool
+    /// Whether it lies in another type, whose names its extension doesn't see.
+    var isNested = false
     var properties: [Property] = []
     var indexes: [Index] = []
     var relations: [Relation] = []
@@ -71,6 +75,7 @@ struct ModelParser {
     mutating func parse(_ structure: StructDeclSyntax) -> ModelDeclaration? {
         let outer = enclosing.reversed().compactMap { $0.asProtocol((any DeclGroupSyntax).self)?.typeName }
         model.name = (outer + [structure.name.text]).joined(separator: ".")
+        model.isNested = !outer.isEmpty
         model.access =
             structure.modifiers.map(\.name.text).first { ["public", "package"].contains($0) }.map { "\($0) " } ?? ""
         model.isGeneric =
@@ -132,7 +137,8 @@ struct ModelParser {
             properties.append(
                 .init(
                     code: name, isVariable: isVariable, isOptional: annotation?.isOptionalType ?? false,
-                    hasWrapper: hasWrapper, hasDefault: binding.initializer != nil))
+                    hasWrapper: hasWrapper, hasDefault: binding.initializer != nil,
+                    type: annotation?.trimmedDescription))
         }
         model.properties += properties.reversed()
     }

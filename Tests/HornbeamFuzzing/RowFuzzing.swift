@@ -15,6 +15,7 @@ public func fuzzRows(_ input: UnsafeRawBufferPointer) {
     guard let choice = input.first else { return }
     let known = Array(columns.prefix(1 + Int(choice) % columns.count))
     let layout = RowLayout(columns: known)
+    defer { withExtendedLifetime(layout) {} }
     guard let row = try? RowReader(UnsafeRawBufferPointer(rebasing: input[1...]), layout: layout) else { return }
     for column in known.indices {
         _ = try? row.rawBytes(column)

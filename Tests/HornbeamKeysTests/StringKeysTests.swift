@@ -28,6 +28,18 @@ struct StringKeysTests {
         #expect(zip(keys, keys.dropFirst()).allSatisfy { $0.lexicographicallyPrecedes($1) })
     }
 
+    @Test("What is appended as plain bytes has the key of its string, and all else is left alone")
+    func plain() {
+        for text in ["", "a", "plain text", "\u{7F}", "\u{2}", "a\u{1}", "\u{0}", "é", "abc\u{80}", "e\u{301}"] {
+            var expected = KeyWriter()
+            expected.append(text)
+            var key = KeyWriter()
+            let isPlain = Array(text.utf8).withUnsafeBytes { key.append(plain: $0) }
+            #expect(isPlain == text.utf8.allSatisfy { $0 > 1 && $0 < 0x80 })
+            #expect(key.bytes == (isPlain ? expected.bytes : []))
+        }
+    }
+
     @Test("Descending strings sort the other way round", .seeded)
     func descendingOrder() {
         expectSameOrder(of: texts(), model: { HornbeamKeysTests.order($1, $0) }) { key, text in

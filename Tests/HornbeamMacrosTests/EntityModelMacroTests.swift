@@ -115,7 +115,14 @@ struct EntityModelExpansionTests {
                     )
 
                     init(row: Hornbeam.RowReader) throws(Hornbeam.HornbeamError) {
-                        self.id = try row.read(column: 0)
+                        self.init(
+                            _columns: try row.read(column: 0))
+                    }
+
+                    private init(
+                        _columns column0: Int
+                    ) {
+                        self.id = column0
                     }
 
                     func write(to row: inout Hornbeam.RowWriter) {
@@ -170,7 +177,25 @@ struct EntityModelExpansionTests {
     func escapedNames() {
         let text = Expansion("@EntityModel struct Thing { let id: Int; var `default`: Bool }").text
         #expect(text.contains(#".init(.of("default", \Self.`default`), \Self.`default`)"#))
-        #expect(text.contains("self.`default` = try row.read(column: 1)"))
+        #expect(text.contains("self.`default` = column1"))
+    }
+
+    @Test("columns are read before any is assigned, unless something is left to the compiler")
+    func reading() {
+        let text = Expansion("@EntityModel struct Thing { let id: Int; var a, b: [String?]; private var c: T.U }").text
+        #expect(text.contains("_columns column0: Int,"))
+        #expect(text.contains("_ column1: [String?],"))
+        #expect(text.contains("_ column2: [String?],"))
+        #expect(text.contains("_ column3: T.U\n"))
+        for other in ["var a = 3", "var a: Int = 3", "@Clamped var a: Int"] {
+            let text = Expansion("@EntityModel struct Thing { let id: Int; \(other) }").text
+            #expect(!text.contains("_columns"), "\(other)")
+            #expect(text.contains("self.a = try row.read(column: 1)"), "\(other)")
+        }
+        // An extension of a nested type doesn't see the names around that.
+        let nested = Expansion("enum Shop { enum Kind {}; @EntityModel struct Item { let id: Int; var kind: Kind } }")
+            .text
+        #expect(nested.contains("self.kind = try row.read(column: 1)"))
     }
 }
 

@@ -4,6 +4,8 @@
 /// Entity types by name; no two may share one.
 struct ModelSet: Sendable {
     private var types: [String: any EntityModelProtocol.Type] = [:]
+    /// Of the types.
+    private var identities: [ObjectIdentifier] = []
 
     init() {}
 
@@ -21,10 +23,13 @@ struct ModelSet: Sendable {
             return
         }
         types[name] = model
+        identities.append(ObjectIdentifier(model))
         for target in model.relatedTypes { try insert(target) }
     }
 
     func contains(_ model: any EntityModelProtocol.Type) -> Bool {
+        // Few types are looked through in less time than the hash of a name takes.
+        if identities.count <= 16 { return identities.contains(ObjectIdentifier(model)) }
         guard let known = types[model.entityName] else { return false }
         return known == model
     }

@@ -7,12 +7,18 @@ import HornbeamTree
 
 /// One open transaction. Belongs to one thread at a time; `Context` says how that is kept.
 final class Session {
-    private var core: EntitySession?
+    // Without checks of exclusive access: one thread, and these three are looked at for every entity that is asked for.
+    @exclusivity(unchecked) private var core: EntitySession?
     private var failure: HornbeamError?
     /// Types that may be used, by name.
-    private var models: ModelSet
+    @exclusivity(unchecked) private var models: ModelSet
     /// The store of a `Context()`, which no database keeps; such a session takes in types as they come.
     private let ownStore: TreeStore?
+    /// A store that was asked for.
+    private typealias KnownStore = (type: ObjectIdentifier, generation: Int, store: EntityStore)
+    /// The last two of them: mostly the next one is among these, also where entities are saved with links to others.
+    @exclusivity(unchecked) private var last: KnownStore?
+    @exclusivity(unchecked) private var beforeLast: KnownStore?
     /// Saves that are under way, one inside the other.
     var saveDepth = 0
 
@@ -43,6 +49,12 @@ final class Session {
     /// Makes every later use fail: the transaction's slices are gone.
     func end() {
         core = nil
+        forgetStores()
+    }
+
+    private func forgetStores() {
+        last = nil
+        beforeLast = nil
     }
 
     private func open() throws(HornbeamError) -> EntitySession {
@@ -67,6 +79,8 @@ final class Session {
         do {
             return try core.nested(body)
         } catch {
+            // A type that was taken in meanwhile is unknown again.
+            forgetStores()
             models = former.models
             saveDepth = former.saveDepth
             throw error
@@ -78,7 +92,18 @@ final class Session {
     /// The store of an entity type. `.unregisteredEntity` if the database wasn't opened with it.
     func store<Entity: EntityModelProtocol>(_: Entity.Type) throws -> EntityStore {
         let core = try open()
-        if models.contains(Entity.self) { return try core.store(Entity.entityName) }
+        if let last, last.type == ObjectIdentifier(Entity.self), last.generation == core.generation {
+            return last.store
+        }
+        if let beforeLast, beforeLast.type == ObjectIdentifier(Entity.self), beforeLast.generation == core.generation {
+            return beforeLast.store
+        }
+        if models.contains(Entity.self) {
+            let store = try core.store(Entity.entityName)
+            beforeLast = last
+            last = (ObjectIdentifier(Entity.self), core.generation, store)
+            return store
+        }
         guard ownStore != nil else {
             throw HornbeamError(
                 .unregisteredEntity,
@@ -121,6 +146,27 @@ final class Session {
         return try Entity(row: reader)
     }
 
+    /// The stored ones of `rows`, in their order.
+    /// - Parameter stored: gets their rows, if it isn't nil.
+    func entities<Entity: EntityModelProtocol>(at rows: [RowID], stored: inout [RowID]?) throws -> [Entity] {
+        let store = try store(Entity.self)
+        stored?.reserveCapacity(rows.count)
+        return try Entity._entities(rows.count) { read in
+            func take(_ rowID: RowID, _ row: RowReader?) throws -> Bool {
+                guard let row else { return true }
+                try read(row)
+                stored?.append(rowID)
+                return true
+            }
+            var waiting = RowLookups()
+            for row in rows {
+                waiting.add(row)
+                if waiting.isFull { _ = try waiting.finish(in: store, take) }
+            }
+            _ = try waiting.finish(in: store, take)
+        }
+    }
+
     func entity<Entity: EntityModelProtocol>(_ id: Entity.ID, _: Entity.Type) throws -> Entity? {
         let store = try store(Entity.self)
         guard let row = try store.rowID(of: id.columnValue), let reader = try store.row(row) else { return nil }
@@ -157,6 +203,17 @@ final class Session {
         try open().edges.targets(try side(relation), of: row)
     }
 
+    /// The same of several rows, a list for each.
+    func linkedRows<Entity>(ofEach rows: [RowID], _ relation: DeclaredRelation<Entity>) throws -> [[RowID]] {
+        try open().edges.targets(try side(relation), ofEach: rows)
+    }
+
+    /// Whether each target has one source at most.
+    func isUnshared<Entity>(_ relation: DeclaredRelation<Entity>) throws -> Bool {
+        let edges = try open().edges
+        return try edges.inverse(of: try side(relation)).map { !$0.isToMany } ?? false
+    }
+
     func linkedIds<Entity, Target: EntityModelProtocol>(
         of row: RowID, _ relation: DeclaredRelation<Entity>, as _: Target.Type
     ) throws -> [Target.ID] {
@@ -166,7 +223,10 @@ final class Session {
     /// Row ids for ids that are linked, stored or not.
     func rowsToLink<Target: EntityModelProtocol>(_ ids: [Target.ID], _: Target.Type) throws -> [RowID] {
         let store = try store(Target.self)
-        return try ids.map { try store.ensureRowID(of: $0.columnValue) }
+        var rows: [RowID] = []
+        rows.reserveCapacity(ids.count)
+        for place in 0..<ids.count { rows.append(try store.ensureRowID(of: ids[place].columnValue)) }
+        return rows
     }
 
     func setLinks<Entity>(_ rows: [RowID], of row: RowID, _ relation: DeclaredRelation<Entity>) throws {
@@ -190,17 +250,18 @@ final class Session {
         return try open().rowIDs(query)
     }
 
-    /// The entities and their rows, read while the query runs.
-    func entities<Entity: EntityModelProtocol>(_ query: EntityQuery) throws -> (entities: [Entity], rows: [RowID]) {
+    /// The entities, read while the query runs.
+    /// - Parameter rows: gets their rows, if it isn't nil.
+    func entities<Entity: EntityModelProtocol>(_ query: EntityQuery, rows: inout [RowID]?) throws -> [Entity] {
         _ = try store(Entity.self)
-        var entities: [Entity] = []
-        var rows: [RowID] = []
-        try open().forEach(query) { row, reader, _ in
-            entities.append(try Entity(row: reader))
-            rows.append(row)
-            return true
+        let executor = try open().executor(query)
+        return try Entity._entities(executor.expectedCount) { read in
+            try executor.forEach { row, reader, _ in
+                try read(reader)
+                rows?.append(row)
+                return true
+            }
         }
-        return (entities, rows)
     }
 
     func ranked<Entity: EntityModelProtocol>(

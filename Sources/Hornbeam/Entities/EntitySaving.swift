@@ -12,13 +12,16 @@ extension EntityModelProtocol {
     /// The same, merging with what is stored under the id.
     public func save(to context: inout Context, options: MergeStrategy<Self>) throws {
         let session = context.session
-        var entity = self
-        try entity.willSave(to: &context)
+        var changed = self
+        try changed.willSave(to: &context)
+        // A constant: closures needn't copy it.
+        let entity = consume changed
         let row = try session.run { session in
             if session.saveDepth == 0 {
                 var check = RelationSaver<Self>(checking: context)
                 try entity.saveRelations(with: &check)
             }
+            if options.replaces, !Self.entityShape.hasResolvers { return try session.save(entity) }
             let stored = try entity.merged(options, session)
             try stored.resolveCollisions(in: &context)
             return try session.save(stored)
@@ -44,7 +47,7 @@ extension EntityModelProtocol {
     /// that refuses. Nothing is changed.
     fileprivate func refuseCollisions(in context: Context, options: MergeStrategy<Self>) throws {
         let session = context.session
-        if Self.entityShape.resolvers.contains(where: \.resolver.refuses) {
+        if Self.entityShape.hasResolvers, Self.entityShape.resolvers.contains(where: { $0.resolver.refuses }) {
             let stored = try merged(options, session)
             try stored.refuse(try session.collisions(of: stored))
         }
@@ -69,8 +72,8 @@ extension EntityModelProtocol {
     /// Frees the unique keys of this entity by the rules of its indexes. Those that refuse come first, before any other
     /// has changed anything.
     fileprivate func resolveCollisions(in context: inout Context) throws {
+        guard Self.entityShape.hasResolvers else { return }
         let resolvers = Self.entityShape.resolvers
-        guard !resolvers.isEmpty else { return }
         var collisions = try context.session.collisions(of: self)
         try refuse(collisions)
         for (index, resolver) in resolvers {

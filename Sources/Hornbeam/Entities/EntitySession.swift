@@ -8,8 +8,12 @@ package import HornbeamTree
 /// Belongs to one thread at a time, as its transaction does.
 package final class EntitySession {
     package let transaction: Transaction
-    package private(set) var schema: Schema
-    private var stores: [String: EntityStore] = [:]
+    // Without checks of exclusive access: one thread, and these are looked at by every query.
+    @exclusivity(unchecked) package private(set) var schema: Schema
+    /// In the order in which they were asked for. Few, so looking through them takes less than a table's hash.
+    @exclusivity(unchecked) private var stores: [EntityStore] = []
+    /// Grows whenever stores that were handed out count no more.
+    @exclusivity(unchecked) private(set) var generation = 0
     /// How often the schema was changed.
     private var adoptions = 0
     package private(set) lazy var edges = EdgeTrees(session: self)
@@ -21,9 +25,9 @@ package final class EntitySession {
 
     /// The store of one entity type. `.unregisteredEntity` if the database doesn't know it.
     package func store(_ name: String) throws(HornbeamError) -> EntityStore {
-        if let store = stores[name] { return store }
+        for store in stores where store.type.name == name { return store }
         let store = EntityStore(type: try schema.type(name), session: self)
-        stores[name] = store
+        stores.append(store)
         return store
     }
 
@@ -32,19 +36,25 @@ package final class EntitySession {
         try flush()
         adoptions += 1
         self.schema = schema
-        stores = [:]
+        dropStores()
+    }
+
+    private func dropStores() {
+        stores = []
+        generation += 1
         edges = EdgeTrees(session: self)
     }
 
     /// Brings the trees up to what the session gathered.
     package func flush() throws {
-        for store in stores.values { try store.flush() }
+        for store in stores { try store.flush() }
     }
 
     /// Runs `body`; if it throws, undoes what it did, and the transaction goes on.
     package func nested<Result>(_ body: () throws -> Result) throws -> Result {
         try flush()
-        let former = (schema: schema, adoptions: adoptions, stores: stores.mapValues(\.reservations))
+        let reservations = Dictionary(uniqueKeysWithValues: stores.map { ($0.type.name, $0.reservations) })
+        let former = (schema: schema, adoptions: adoptions)
         let savepoint = try transaction.savepoint()
         do {
             let result = try body()
@@ -55,10 +65,9 @@ package final class EntitySession {
             try transaction.release(savepoint)
             if adoptions != former.adoptions {
                 schema = former.schema
-                stores = [:]
-                edges = EdgeTrees(session: self)
+                dropStores()
             }
-            for (name, store) in stores { store.forget(keeping: former.stores[name] ?? [:]) }
+            for store in stores { store.forget(keeping: reservations[store.type.name] ?? [:]) }
             throw error
         }
     }

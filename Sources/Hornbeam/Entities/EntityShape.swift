@@ -63,22 +63,24 @@ extension IndexDescription.Component {
     }
 }
 
-/// Columns, indexes and relations of an entity type. Made by the macro.
+/// A column as a key path names it.
+struct ColumnPlace {
+    let number: Int
+    let descending: Bool
+}
+
+/// Columns, indexes and relations of an entity type. Made by the macro. A class, so that looking at it copies nothing.
 ///
 /// `@unchecked Sendable`: nothing in it ever changes, and its key paths are literals of plain properties.
-public struct EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable {
+public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable {
     package let description: EntityDescription
     let relations: [DeclaredRelation<Entity>]
     /// Unique indexes with their rules, in order of declaration.
     let resolvers: [(index: IndexDescription, resolver: CollisionResolver<Entity>)]
+    /// Whether there are any. Apart from them, because looking at their list in generic code asks for its type.
+    let hasResolvers: Bool
     private let columns: [AnyKeyPath: ColumnPlace]
     private let relationNumbers: [AnyKeyPath: Int]
-
-    /// A column as a key path names it.
-    struct ColumnPlace {
-        let number: Int
-        let descending: Bool
-    }
 
     public init(
         columns: [DeclaredColumn<Entity>], indexes: [DeclaredIndex<Entity>], relations: [DeclaredRelation<Entity>]
@@ -88,6 +90,7 @@ public struct EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable {
             relations: relations.map(\.description))
         self.relations = relations
         resolvers = indexes.compactMap { index in index.collisions.map { (index.description, $0) } }
+        hasResolvers = !resolvers.isEmpty
         var places: [AnyKeyPath: ColumnPlace] = [:]
         for (number, column) in columns.enumerated() {
             places[column.keyPath] = ColumnPlace(number: number, descending: false)

@@ -46,10 +46,7 @@ package final class EntityStore {
 
     @inline(__always)
     private func rowBytes(_ rowID: RowID) throws(StorageError) -> Bytes? {
-        var key = rowID.rawValue.bigEndian
-        return try withUnsafeMutableBytes(of: &key) { (bytes) throws(StorageError) in
-            try transaction.get(type.rows, Bytes(bytes))
-        }
+        try transaction.get(type.rows, RowKey(rowID))
     }
 
     /// A writer for a row of this type.
@@ -113,10 +110,14 @@ package final class EntityStore {
             if let (index, other) = try conflicts(of: new, rowID, changes).first {
                 throw try violation(index, of: try new.value(0), by: other)
             }
-            return (changes, old == nil ? try new.value(0) : nil, try old.flatMap { try keeping($0, new) })
+            // An id that is its own row id has no place among the ids.
+            let isNew = old == nil && rowID >= RowID.firstAssigned
+            return (changes, isNew ? try new.value(0) : nil, try old.flatMap { try keeping($0, new) })
         }
         try prepareTexts(changes)
-        try transaction.put(type.rows, rowID.key, merged ?? row)
+        try (merged ?? row).withBytes { (row) throws(StorageError) in
+            try transaction.put(type.rows, RowKey(rowID), row)
+        }
         if let newID { try settle(newID, rowID) }
         try apply(changes, rowID)
     }
@@ -154,7 +155,7 @@ package final class EntityStore {
         if let old {
             let changes = try IndexChanges(of: type, from: old, to: nil)
             try prepareTexts(changes)
-            _ = try transaction.delete(type.rows, rowID.key)
+            _ = try transaction.delete(type.rows, RowKey(rowID))
             try apply(changes, rowID)
         }
         try session.edges.removeAll(of: type, rowID)
@@ -176,11 +177,14 @@ package final class EntityStore {
     private func apply(_ changes: IndexChanges, _ rowID: RowID) throws {
         for change in changes.keys {
             if let removed = change.removed {
-                _ = try transaction.delete(change.index.tree, change.index.entry(removed, rowID).key)
+                try change.index.withEntry(removed, rowID) { (key, _) throws(StorageError) in
+                    _ = try transaction.delete(change.index.tree, key)
+                }
             }
             if let added = change.added {
-                let entry = change.index.entry(added, rowID)
-                try transaction.put(change.index.tree, entry.key, entry.value)
+                try change.index.withEntry(added, rowID) { (key, value) throws(StorageError) in
+                    try transaction.put(change.index.tree, key, value)
+                }
             }
         }
         for change in changes.texts {

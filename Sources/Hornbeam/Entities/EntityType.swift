@@ -65,8 +65,8 @@ package final class EntityType: Sendable {
     }
 }
 
-/// A value or unique index with its columns resolved.
-package struct EntityIndex: Sendable {
+/// A value or unique index with its columns resolved. A class, because plans and scans copy it all the time.
+package final class EntityIndex: Sendable {
     struct Component: Sendable {
         let column: Int
         let type: ColumnType
@@ -76,7 +76,17 @@ package struct EntityIndex: Sendable {
     let description: IndexDescription
     let tree: TreeID
     let components: [Component]
-    var isUnique: Bool { description.kind == .unique }
+    /// Of the components.
+    let columns: [Int]
+    let isUnique: Bool
+
+    init(description: IndexDescription, tree: TreeID, components: [Component]) {
+        self.description = description
+        self.tree = tree
+        self.components = components
+        columns = components.map(\.column)
+        isUnique = description.kind == .unique
+    }
 }
 
 /// A full-text index with its columns resolved.

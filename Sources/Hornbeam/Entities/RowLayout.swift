@@ -42,9 +42,18 @@ package final class RowLayout: Sendable {
         let stored: Int
         let offset: Int
         let previousEnd: Int
+        let isOptional: Bool
+        let isVariable: Bool
+        /// The byte of the null bitmap, from the row's start, and its bit there.
+        let nullByte: Int
+        let nullBit: UInt8
 
         init(_ field: Field) {
             kind = Kind(field.type)
+            isOptional = field.isOptional
+            isVariable = field.isVariable
+            nullByte = 2 + field.stored / 8
+            nullBit = 1 << UInt8(field.stored % 8)
             stored = field.stored
             offset = field.offset
             previousEnd = field.previousEnd
@@ -59,6 +68,8 @@ package final class RowLayout: Sendable {
     /// By column number, as many as fields. Constant as long as the layout lives.
     nonisolated(unsafe) let places: UnsafePointer<Place>
     let count: Int
+    /// Columns of the variable area.
+    let variableCount: Int
     /// Column numbers by stored position.
     let columns: [Int]
     /// `fixedSizes[n]` is the size of the fixed area of a row with n columns.
@@ -86,6 +97,7 @@ package final class RowLayout: Sendable {
         }
         self.fields = fields.compactMap { $0 }
         count = self.fields.count
+        variableCount = self.fields.count { $0.isVariable }
         let places = UnsafeMutablePointer<Place>.allocate(capacity: Swift.max(1, count))
         for (column, field) in self.fields.enumerated() { (places + column).initialize(to: Place(field)) }
         self.places = UnsafePointer(places)

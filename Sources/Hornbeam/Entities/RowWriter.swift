@@ -11,60 +11,89 @@ public struct RowWriter {
     private var bytes: [UInt8]
     private let fixedStart: Int
     private let variableStart: Int
-    /// Where the bytes of each variable column lie in `bytes`, by stored position; empty until one is written.
-    private var spans: [Range<Int>] = []
+    /// Variable columns that were written, and the last one's stored position, as long as they come in their order:
+    /// then the fixed area says where each one ends.
+    private var written = 0
     private var lastVariable = -1
-    private var isInOrder = true
+    /// Where the bytes of each variable column lie in `bytes`, by stored position; empty as long as they come in order.
+    private var spans: [Range<Int>] = []
     private var failure: HornbeamError?
 
     package init(layout: RowLayout) {
         self.layout = layout
-        let count = layout.fields.count
-        fixedStart = RowLayout.headerSize(columns: count)
-        variableStart = fixedStart + layout.fixedSizes[count]
-        bytes = []
-        bytes.reserveCapacity(variableStart + 64)
-        bytes.append(UInt8(truncatingIfNeeded: count))
-        bytes.append(UInt8(truncatingIfNeeded: count >> 8))
-        for _ in 2..<fixedStart { bytes.append(0xFF) }
-        for _ in fixedStart..<variableStart { bytes.append(0) }
+        let count = layout.count
+        let fixedStart = RowLayout.headerSize(columns: count)
+        let variableStart = fixedStart + layout.fixedSizes[count]
+        self.fixedStart = fixedStart
+        self.variableStart = variableStart
+        // Room for what most rows have, so that writing them asks for memory once.
+        bytes = [UInt8](unsafeUninitializedCapacity: variableStart + 200) { memory, size in
+            memory[0] = UInt8(truncatingIfNeeded: count)
+            memory[1] = UInt8(truncatingIfNeeded: count >> 8)
+            for place in 2..<fixedStart { memory[place] = 0xFF }
+            for place in fixedStart..<variableStart { memory[place] = 0 }
+            size = variableStart
+        }
     }
 
     /// The finished row, or the first error that writing met.
-    package consuming func finish() throws(HornbeamError) -> [UInt8] {
+    package mutating func finish() throws(HornbeamError) -> [UInt8] {
         if let failure { throw failure }
         guard bytes.count - variableStart <= Int(UInt32.max) else {
             throw HornbeamError(.tooLarge, "a row of \(bytes.count) bytes is too large: the limit is 4 GiB")
         }
-        guard !spans.isEmpty || layout.fields.contains(where: \.isVariable) else { return bytes }
-        return isInOrder ? finishInOrder() : reassemble()
-    }
-
-    private consuming func finishInOrder() -> [UInt8] {
-        var end = 0
-        for column in layout.columns {
-            let field = layout.fields[column]
-            guard field.isVariable else { continue }
-            if !spans.isEmpty, spans[field.stored].upperBound > 0 {
-                end = spans[field.stored].upperBound - variableStart
-            }
-            store(UInt64(end), at: field.offset, width: 4)
-        }
+        if !spans.isEmpty { return reassemble() }
+        if written < layout.variableCount { endUnwritten() }
         return bytes
     }
 
-    private consuming func reassemble() -> [UInt8] {
+    /// A variable column that was not written ends where the one before it does.
+    private mutating func endUnwritten() {
+        var end = 0
+        for column in layout.columns {
+            let place = layout.places[column]
+            guard place.isVariable else { continue }
+            if isWritten(place) { end = storedEnd(of: place) } else { store(UInt64(end), at: place.offset, width: 4) }
+        }
+    }
+
+    private func reassemble() -> [UInt8] {
         var row = Array(bytes[0..<variableStart])
         for column in layout.columns {
-            let field = layout.fields[column]
-            guard field.isVariable else { continue }
-            row.append(contentsOf: bytes[spans[field.stored]])
+            let place = layout.places[column]
+            guard place.isVariable else { continue }
+            row.append(contentsOf: bytes[spans[place.stored]])
             let end = row.count - variableStart
             for byte in 0..<4 {
-                row[fixedStart + field.offset + byte] = UInt8(truncatingIfNeeded: end >> (8 * byte))
+                row[fixedStart + place.offset + byte] = UInt8(truncatingIfNeeded: end >> (8 * byte))
             }
         }
         return row
+    }
+
+    private func isWritten(_ place: RowLayout.Place) -> Bool { bytes[place.nullByte] & place.nullBit == 0 }
+
+    /// The end of a variable column that was written in order.
+    private func storedEnd(of place: RowLayout.Place) -> Int {
+        bytes.withUnsafeBytes { bytes in
+            Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: fixedStart + place.offset, as: UInt32.self)))
+        }
+    }
+
+    /// From now on variable columns may come in any order, and again.
+    private mutating func leaveOrder() {
+        guard spans.isEmpty else { return }
+        var spans = [Range<Int>](repeating: 0..<0, count: layout.count)
+        var start = variableStart
+        for column in layout.columns {
+            let place = layout.places[column]
+            guard place.isVariable, isWritten(place) else { continue }
+            // Ends wrap in a row that is too large, which `finish` refuses.
+            let end = max(start, variableStart + storedEnd(of: place))
+            spans[place.stored] = start..<end
+            start = end
+        }
+        self.spans = spans
     }
 
     /// Keeps the first of all failures.
@@ -72,20 +101,24 @@ public struct RowWriter {
         if failure == nil { failure = HornbeamError(code, message) }
     }
 
-    private mutating func mismatch(_ field: RowLayout.Field, _ what: String) {
+    @inline(never)
+    private mutating func mismatch(_ column: Int, _ what: String) {
+        let field = layout.fields[column]
         fail(.invalid, "property “\(field.name)” is stored as \(field.type): it can't hold \(what)")
     }
 
-    private mutating func field(_ column: Int) -> RowLayout.Field? {
-        guard layout.fields.indices.contains(column) else {
-            fail(.invalid, "there is no column \(column): the type has \(layout.fields.count)")
+    @inline(__always)
+    private mutating func place(_ column: Int) -> RowLayout.Place? {
+        guard column >= 0, column < layout.count else {
+            fail(.invalid, "there is no column \(column): the type has \(layout.count)")
             return nil
         }
-        return layout.fields[column]
+        return layout.places[column]
     }
 
-    private mutating func markPresent(_ field: RowLayout.Field) {
-        bytes[2 + field.stored / 8] &= ~(1 << UInt8(field.stored % 8))
+    @inline(__always)
+    private mutating func markPresent(_ place: RowLayout.Place) {
+        bytes[place.nullByte] &= ~place.nullBit
     }
 
     @inline(__always)
@@ -105,18 +138,22 @@ public struct RowWriter {
         }
     }
 
-    /// Makes place for the bytes of a variable column and says whether the column is one.
-    private mutating func beginVariable(_ field: RowLayout.Field) -> Bool {
-        guard field.isVariable else { return false }
-        if spans.isEmpty { spans = [Range<Int>](repeating: 0..<0, count: layout.fields.count) }
-        if field.stored <= lastVariable { isInOrder = false }
-        lastVariable = field.stored
-        return true
+    /// Before the bytes of a variable column are appended.
+    private mutating func beginVariable(_ place: RowLayout.Place) {
+        if place.stored <= lastVariable { leaveOrder() }
+        lastVariable = max(lastVariable, place.stored)
     }
 
-    private mutating func endVariable(_ field: RowLayout.Field, from start: Int) {
-        spans[field.stored] = start..<bytes.count
-        markPresent(field)
+    /// After they were, from `start` on.
+    private mutating func endVariable(_ place: RowLayout.Place, from start: Int) {
+        if spans.isEmpty {
+            // More than fits is refused at the end.
+            store(UInt64(bytes.count - variableStart), at: place.offset, width: 4)
+            written += 1
+        } else {
+            spans[place.stored] = start..<bytes.count
+        }
+        markPresent(place)
     }
 }
 
@@ -124,109 +161,109 @@ public struct RowWriter {
 extension RowWriter {
     @usableFromInline
     package mutating func setNull(_ column: Int) {
-        guard let field = field(column) else { return }
-        bytes[2 + field.stored / 8] |= 1 << UInt8(field.stored % 8)
-        if field.isVariable, !spans.isEmpty, !spans[field.stored].isEmpty {
-            spans[field.stored] = 0..<0
-            isInOrder = false
+        guard let place = place(column) else { return }
+        if place.isVariable, isWritten(place) {
+            leaveOrder()
+            spans[place.stored] = 0..<0
         }
+        bytes[place.nullByte] |= place.nullBit
     }
 
     @usableFromInline
     package mutating func setBool(_ value: Bool, _ column: Int) {
-        guard let field = field(column) else { return }
-        guard field.type == .bool else { return mismatch(field, "a Bool") }
-        store(value ? 1 : 0, at: field.offset, width: 1)
-        markPresent(field)
+        guard let place = place(column) else { return }
+        guard place.kind == .bool else { return mismatch(column, "a Bool") }
+        store(value ? 1 : 0, at: place.offset, width: 1)
+        markPresent(place)
     }
 
     @usableFromInline
     package mutating func setInt(_ value: Int64, _ column: Int) {
-        guard let field = field(column) else { return }
-        let fits: Bool =
-            switch field.type {
-            case .int8: Int8(exactly: value) != nil
-            case .int16: Int16(exactly: value) != nil
-            case .int32: Int32(exactly: value) != nil
-            case .int64: true
-            default: false
+        guard let place = place(column) else { return }
+        let width: Int? =
+            switch place.kind {
+            case .int64: 8
+            case .int32: Int32(exactly: value) != nil ? 4 : nil
+            case .int16: Int16(exactly: value) != nil ? 2 : nil
+            case .int8: Int8(exactly: value) != nil ? 1 : nil
+            default: nil
             }
-        guard fits else { return mismatch(field, "the integer \(value)") }
-        store(UInt64(bitPattern: value), at: field.offset, width: field.width)
-        markPresent(field)
+        guard let width else { return mismatch(column, "the integer \(value)") }
+        store(UInt64(bitPattern: value), at: place.offset, width: width)
+        markPresent(place)
     }
 
     @usableFromInline
     package mutating func setUInt(_ value: UInt64, _ column: Int) {
-        guard let field = field(column) else { return }
-        let fits: Bool =
-            switch field.type {
-            case .uint8: UInt8(exactly: value) != nil
-            case .uint16: UInt16(exactly: value) != nil
-            case .uint32: UInt32(exactly: value) != nil
-            case .uint64: true
-            default: false
+        guard let place = place(column) else { return }
+        let width: Int? =
+            switch place.kind {
+            case .uint64: 8
+            case .uint32: UInt32(exactly: value) != nil ? 4 : nil
+            case .uint16: UInt16(exactly: value) != nil ? 2 : nil
+            case .uint8: UInt8(exactly: value) != nil ? 1 : nil
+            default: nil
             }
-        guard fits else { return mismatch(field, "the unsigned integer \(value)") }
-        store(value, at: field.offset, width: field.width)
-        markPresent(field)
+        guard let width else { return mismatch(column, "the unsigned integer \(value)") }
+        store(value, at: place.offset, width: width)
+        markPresent(place)
     }
 
     /// Float, double and date columns.
     package mutating func setDouble(_ value: Double, _ column: Int) {
-        guard let field = field(column) else { return }
-        switch field.type {
-        case .float: store(UInt64(Float(value).bitPattern), at: field.offset, width: 4)
-        case .double, .date: store(value.bitPattern, at: field.offset, width: 8)
-        default: return mismatch(field, "a floating-point number")
+        guard let place = place(column) else { return }
+        switch place.kind {
+        case .float: store(UInt64(Float(value).bitPattern), at: place.offset, width: 4)
+        case .double, .date: store(value.bitPattern, at: place.offset, width: 8)
+        default: return mismatch(column, "a floating-point number")
         }
-        markPresent(field)
+        markPresent(place)
     }
 
     package mutating func setString(_ value: String, _ column: Int) {
-        guard let field = field(column) else { return }
-        switch field.type {
-        case .string, .url, .json: break
-        default: return mismatch(field, "a string")
-        }
-        guard beginVariable(field) else { return }
+        guard let place = place(column) else { return }
+        guard place.kind == .text else { return mismatch(column, "a string") }
+        beginVariable(place)
         let start = bytes.count
         var value = value
         value.withUTF8 { bytes.append(contentsOf: $0) }
-        endVariable(field, from: start)
+        endVariable(place, from: start)
     }
 
     /// The bytes of a column as a row of the same layout holds them; nil is null.
     mutating func setRaw(_ raw: Bytes?, _ column: Int) {
-        guard let field = field(column) else { return }
+        guard let place = place(column) else { return }
         guard let raw else { return setNull(column) }
-        if beginVariable(field) {
+        if place.isVariable {
+            beginVariable(place)
             let start = bytes.count
             bytes.append(contentsOf: raw)
-            endVariable(field, from: start)
+            endVariable(place, from: start)
         } else {
-            guard raw.count == field.width else { return mismatch(field, "\(raw.count) bytes") }
-            for (index, byte) in raw.enumerated() { bytes[fixedStart + field.offset + index] = byte }
-            markPresent(field)
+            guard raw.count == layout.fields[column].width else { return mismatch(column, "\(raw.count) bytes") }
+            for (index, byte) in raw.enumerated() { bytes[fixedStart + place.offset + index] = byte }
+            markPresent(place)
         }
     }
 
     /// Any value that fits the column.
     package mutating func set(_ value: Value, _ column: Int) {
-        guard let field = field(column) else { return }
+        guard let place = place(column) else { return }
         if value == .null { return setNull(column) }
-        guard let converted = value.converted(to: field.type) else { return mismatch(field, "\(value)") }
-        if beginVariable(field) {
+        let field = layout.fields[column]
+        guard let converted = value.converted(to: field.type) else { return mismatch(column, "\(value)") }
+        if place.isVariable {
+            beginVariable(place)
             let start = bytes.count
-            guard ValueBytes.append(converted, as: field.type, to: &bytes) else { return mismatch(field, "\(value)") }
-            endVariable(field, from: start)
+            guard ValueBytes.append(converted, as: field.type, to: &bytes) else { return mismatch(column, "\(value)") }
+            endVariable(place, from: start)
         } else {
             var fixed: [UInt8] = []
             guard ValueBytes.append(converted, as: field.type, to: &fixed), fixed.count == field.width else {
-                return mismatch(field, "\(value)")
+                return mismatch(column, "\(value)")
             }
-            for (index, byte) in fixed.enumerated() { bytes[fixedStart + field.offset + index] = byte }
-            markPresent(field)
+            for (index, byte) in fixed.enumerated() { bytes[fixedStart + place.offset + index] = byte }
+            markPresent(place)
         }
     }
 }

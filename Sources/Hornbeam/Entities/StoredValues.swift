@@ -240,7 +240,7 @@ extension Optional: IndexKey where Wrapped: IndexKey {}
 
 extension Array: ColumnValue where Element: ColumnValue {
     public static var columnType: ColumnType { .array(Element.columnType) }
-    public var columnValue: Value { .array(map(\.columnValue)) }
+    public var columnValue: Value { .array(map { $0.columnValue }) }
 
     public init?(columnValue: Value) {
         guard case .array(let values) = columnValue else { return nil }

@@ -192,14 +192,33 @@ enum ValueBytes {
     }
 
     static func string(_ bytes: Bytes) -> String? {
+        if isShortASCII(bytes) {
+            // As many bytes lie in the string itself. Of these, the general way takes half as many instructions more.
+            return String(unsafeUninitializedCapacity: bytes.count) { target in
+                UnsafeMutableRawBufferPointer(target).copyMemory(from: bytes)
+                return bytes.count
+            }
+        }
         // Not by `String(validating:as:)`, which is generic, and not specialized here.
-        bytes.withMemoryRebound(to: UInt8.self) { (bytes) -> String? in
+        return bytes.withMemoryRebound(to: UInt8.self) { (bytes) -> String? in
             do throws(UTF8.ValidationError) {
                 return String(copying: try UTF8Span(validating: bytes.span))
             } catch {
                 return nil
             }
         }
+    }
+
+    /// Whether the bytes are ASCII, and four to fifteen of them.
+    @inline(__always)
+    private static func isShortASCII(_ bytes: Bytes) -> Bool {
+        if bytes.count > 15 || bytes.count < 4 { return false }
+        if bytes.count < 8 {
+            let last = bytes.loadUnaligned(fromByteOffset: bytes.count &- 4, as: UInt32.self)
+            return (bytes.loadUnaligned(as: UInt32.self) | last) & 0x8080_8080 == 0
+        }
+        let last = bytes.loadUnaligned(fromByteOffset: bytes.count &- 8, as: UInt64.self)
+        return (bytes.loadUnaligned(as: UInt64.self) | last) & 0x8080_8080_8080_8080 == 0
     }
 
     /// The exact decimal text, without an exponent's or a locale's spelling.

@@ -6,15 +6,17 @@ public struct CollisionResolver<Entity: EntityModelProtocol>: Sendable {
     /// The id that holds the key, the entity to be saved, the index's name.
     public typealias Handler = @Sendable (Entity.ID, Entity, String, inout Context) throws -> Void
 
+    @usableFromInline
     enum Rule: Sendable {
         case `throw`
         case upsert
         case custom(Handler)
     }
 
-    let rule: Rule
+    @usableFromInline let rule: Rule
 
-    private init(rule: Rule) {
+    @inlinable
+    init(rule: Rule) {
         self.rule = rule
     }
 
@@ -35,8 +37,10 @@ public struct CollisionResolver<Entity: EntityModelProtocol>: Sendable {
     }
 
     /// The save fails with `.uniqueViolation`; nothing of it is left behind.
+    @inlinable
     public static var `throw`: Self { Self(rule: .throw) }
 
     /// The other entity is deleted, by the rules and with the hooks of a deletion.
+    @inlinable
     public static var upsert: Self { Self(rule: .upsert) }
 }

@@ -65,9 +65,30 @@ extension EntityIndex {
         return (key.bytes + rowID.key, isUnique ? rowID.stored : [])
     }
 
+    /// The entry in the tree for the length of `body`, without an array for it.
+    func withEntry(
+        _ key: IndexKeyBytes, _ rowID: RowID, _ body: (_ key: Bytes, _ value: Bytes) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        try rowID.withStored { (stored) throws(StorageError) in
+            if isExclusive(key) {
+                return try key.bytes.withBytes { (bytes) throws(StorageError) in try body(bytes, stored) }
+            }
+            let size = key.bytes.count
+            let value = isUnique ? stored : Bytes(start: nil, count: 0)
+            try withUnsafeTemporaryAllocation(byteCount: size + 8, alignment: 8) { (entry) throws(StorageError) in
+                entry.copyBytes(from: key.bytes)
+                entry.storeBytes(of: rowID.rawValue.bigEndian, toByteOffset: size, as: UInt64.self)
+                try body(Bytes(entry), value)
+            }
+        }
+    }
+
     /// The row id that an entry names; nil if the entry is damaged.
     @inline(__always)
-    func rowID(key: Bytes, value: Bytes) -> RowID? {
+    func rowID(key: Bytes, value: Bytes) -> RowID? { Self.rowID(key: key, value: value, isUnique: isUnique) }
+
+    @inline(__always)
+    static func rowID(key: Bytes, value: Bytes, isUnique: Bool) -> RowID? {
         isUnique ? RowID(stored: value) : RowID(key: key, at: key.count - 8)
     }
 
@@ -105,8 +126,9 @@ struct IndexChanges {
 
     /// - Parameters: nil for a row that is not there before or after.
     init(of type: EntityType, from old: RowReader?, to new: RowReader?) throws(HornbeamError) {
+        keys.reserveCapacity(type.indexes.count)
         for index in type.indexes {
-            if let old, let new, try Self.isUntouched(index.components.map(\.column), old, new) { continue }
+            if let old, let new, try Self.isUntouched(index.columns, old, new) { continue }
             var change = IndexChange(index: index)
             if let old { change.removed = try index.key(of: old) }
             if let new { change.added = try index.key(of: new) }

@@ -71,21 +71,16 @@ enum KeyCoding {
     private static func appendPresent(
         _ row: RowReader, _ column: Int, to key: inout KeyWriter
     ) throws(HornbeamError) {
-        let type = row.layout.fields[column].type
-        switch type {
+        switch row.kind(column) {
         case .int64:
             if let number = try row.int(column) { key.append(number) }
         case .double, .date:
             if let number = try row.double(column) { key.append(number) }
-        case .string, .url:
-            guard let utf8 = try row.stringBytes(column) else { return }
-            if utf8.allSatisfy({ $0 < 0x80 }) {
-                key.append(bytes: utf8)
-            } else if let text = try row.string(column) {
-                key.append(text)
-            }
+        case .text where row.layout.fields[column].type != .json:
+            guard let utf8 = try row.stringBytes(column), !key.append(plain: utf8) else { return }
+            if let text = try row.string(column) { key.append(text) }
         default:
-            try append(try row.value(column), as: type, to: &key)
+            try append(try row.value(column), as: row.layout.fields[column].type, to: &key)
         }
     }
 

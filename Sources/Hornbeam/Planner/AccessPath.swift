@@ -13,7 +13,7 @@ struct IndexMatch {
     let index: EntityIndex
     var ranges: [KeyRange]
     /// Conjuncts that the ranges answer exactly; others that only narrowed them stay to be tested.
-    var answered: Set<Int>
+    var answered: ConjunctSet
     /// Leading components that equal one value each.
     var fixed: Int
     var count: Int

@@ -12,11 +12,12 @@ extension EntitySession {
     package func forEach(
         _ query: EntityQuery, _ body: (RowID, RowReader, Double?) throws -> Bool
     ) throws {
-        try Executor(try Planner(query, session: self).plan(), session: self).run(needsRows: true) {
-            rowID, row, score in
-            guard let row else { return true }
-            return try body(rowID, row, score)
-        }
+        try executor(query).forEach(body)
+    }
+
+    /// What `forEach` runs, for whoever wants to know how much it may find.
+    func executor(_ query: EntityQuery) throws -> Executor {
+        try Executor(try Planner(query, session: self).plan(), session: self)
     }
 
     /// The row ids of the results in order; rows are read only where the filter or the sort needs them.
@@ -56,7 +57,7 @@ extension EntitySession {
 
     /// How the query would be answered.
     package func explain(_ query: EntityQuery) throws -> Plan {
-        try Planner(query, session: self).plan().plan
+        try Planner(query, session: self).explanation()
     }
 }
 
@@ -72,6 +73,16 @@ final class Executor {
         self.session = session
         store = try session.store(plan.type.name)
         filter = try RowFilter(plan.residual, type: plan.type, session: session)
+    }
+
+    /// As many results as are known to come, within reason: a count may be damaged.
+    var expectedCount: Int { min(plan.knownCount ?? 0, 1000) }
+
+    func forEach(_ body: (RowID, RowReader, Double?) throws -> Bool) throws {
+        try run(needsRows: true) { rowID, row, score in
+            guard let row else { return true }
+            return try body(rowID, row, score)
+        }
     }
 
     /// - Parameter needsRows: whether `body` wants the rows; else it may get nil.
@@ -99,21 +110,39 @@ final class Executor {
     private func matching(needsRows: Bool, _ body: (RowID, RowReader?) throws -> Bool) throws {
         // A list may name entities that were never saved.
         let isList = if case .list = plan.path { true } else { false }
-        let needsRow = needsRows || isList || !filter.acceptsAll
-        try candidates(plan.path) { rowID, given in
-            guard needsRow else { return try body(rowID, nil) }
-            guard let row = try given ?? store.row(rowID) else {
+        let acceptsAll = filter.acceptsAll
+        guard needsRows || isList || !acceptsAll else { return try candidates(plan.path) { try body($0, nil) } }
+        // Never more rows are looked up together than must be looked at in any case.
+        var needed = plan.sort.isEmpty ? plan.budget ?? .max : .max
+        func take(_ rowID: RowID, _ row: RowReader?) throws -> Bool {
+            guard let row else {
                 if isList { return true }
                 throw store.corrupt("e:\(plan.type.name)", "an index names \(rowID), which has no row")
             }
-            return try filter.accepts(rowID, row) ? try body(rowID, row) : true
+            guard try acceptsAll || filter.accepts(rowID, row) else { return true }
+            needed -= 1
+            return try body(rowID, row)
         }
+        if try candidateRows(plan.path, { try take($0, $1) }) { return }
+        var waiting = RowLookups()
+        do {
+            try candidates(plan.path) { rowID in
+                waiting.add(rowID)
+                guard waiting.isFull || waiting.count >= needed else { return true }
+                return try waiting.finish(in: store, take)
+            }
+        } catch {
+            // The rows before the damage come first, and may be enough.
+            if try !waiting.finish(in: store, take) { return }
+            throw error
+        }
+        _ = try waiting.finish(in: store, take)
     }
 
-    private func candidates(_ path: AccessPath, _ body: (RowID, RowReader?) throws -> Bool) throws {
+    /// Those of a path that comes by the rows themselves; false if it doesn't.
+    private func candidateRows(_ path: AccessPath, _ body: (RowID, RowReader) throws -> Bool) throws -> Bool {
         switch path {
-        case .nothing: return
-        case .rowScan: try store.forEachRow { try body($0, $1) }
+        case .rowScan: try store.forEachRow(body)
         case .rows(let ranges):
             var goesOn = true
             for range in ranges where goesOn {
@@ -122,15 +151,25 @@ final class Executor {
                     return goesOn
                 }
             }
+        default: return false
+        }
+        return true
+    }
+
+    /// The row ids alone.
+    private func candidates(_ path: AccessPath, _ body: (RowID) throws -> Bool) throws {
+        switch path {
+        case .nothing: return
+        case .rowScan, .rows: _ = try candidateRows(path) { rowID, _ in try body(rowID) }
         case .list(let rowIDs, _):
-            for rowID in rowIDs where try !body(rowID, nil) { return }
+            for rowID in rowIDs where try !body(rowID) { return }
         case .index(let match, true, let reversed):
             let scan = IndexScan(match.index, match.ranges[0], store)
-            if reversed { try scan.backward { try body($0, nil) } } else { try scan.forward { try body($0, nil) } }
+            if reversed { try scan.backward(body) } else { try scan.forward(body) }
         case .index(let match, false, _) where match.isInRowOrder:
-            try IndexScan(match.index, match.ranges[0], store).entries { try body($0, nil) }
+            try IndexScan(match.index, match.ranges[0], store).entries(body)
         case .index, .text, .union, .intersection:
-            for rowID in try rowIDs(path) where try !body(RowID(rawValue: rowID), nil) { return }
+            for rowID in try rowIDs(path) where try !body(RowID(rawValue: rowID)) { return }
         }
     }
 
@@ -165,7 +204,7 @@ final class Executor {
             return try parts.dropFirst().reduce(try rowIDs(first)) { Self.intersection($0, try rowIDs($1)) }
         case .rowScan, .rows, .list, .nothing:
             var found: [UInt64] = []
-            try candidates(path) { rowID, _ in
+            try candidates(path) { rowID in
                 found.append(rowID.rawValue)
                 return true
             }
@@ -191,10 +230,17 @@ final class Executor {
             if let row { try best.insert(rowID, row) }
             return true
         }
-        for rowID in best.finish().dropFirst(plan.offset) {
-            let row = needsRows ? try store.row(rowID) : nil
-            guard try body(rowID, row, nil) else { return }
+        let found = best.finish().dropFirst(plan.offset)
+        guard needsRows else {
+            for rowID in found where try !body(rowID, nil, nil) { return }
+            return
         }
+        var waiting = RowLookups()
+        for rowID in found {
+            waiting.add(rowID)
+            if waiting.isFull, try !waiting.finish(in: store, { try body($0, $1, nil) }) { return }
+        }
+        _ = try waiting.finish(in: store) { try body($0, $1, nil) }
     }
 
     private func ranked(

@@ -5,7 +5,7 @@
 struct IDBounds {
     private(set) var range = 0..<RowID.firstAssigned.rawValue
     /// Conjuncts that say nothing else.
-    private(set) var answered: Set<Int> = []
+    private(set) var answered = ConjunctSet()
 
     /// Nil if the ids are no integers, or nothing is said of them.
     init?(_ conjuncts: [Filter], _ type: EntityType) throws {

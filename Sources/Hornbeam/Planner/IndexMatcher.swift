@@ -16,19 +16,20 @@ struct IndexMatcher {
 
     /// Nil if the index narrows nothing.
     func match(_ index: EntityIndex) throws -> IndexMatch? {
-        var prefix: [UInt8] = []
-        var answered: Set<Int> = []
+        var key = KeyWriter()
+        var answered = ConjunctSet()
         var fixed = 0
         for component in index.components {
             guard let (position, value) = try equality(on: component.column) else { break }
-            let next = prefix + (try encoded(value, component))
-            guard next.count <= IndexKeyBytes.keptSize else {
-                return try widened(index, next, answered, fixed)
+            if fixed == 0 { key = KeyWriter(capacity: 40) }
+            try KeyCoding.appendComponent(value, as: component.type, descending: component.descending, to: &key)
+            guard key.bytes.count <= IndexKeyBytes.keptSize else {
+                return try widened(index, key.bytes, answered, fixed)
             }
-            prefix = next
             answered.insert(position)
             fixed += 1
         }
+        let prefix = key.bytes
         if fixed < index.components.count {
             let component = index.components[fixed]
             if let match = try list(index, component, prefix, answered, fixed) { return match }
@@ -42,11 +43,11 @@ struct IndexMatcher {
     /// The whole index, for its order alone.
     func whole(_ index: EntityIndex) throws -> IndexMatch {
         let all = try counted(index, [], [])
-        return IndexMatch(index: index, ranges: [all], answered: [], fixed: 0, count: all.count)
+        return IndexMatch(index: index, ranges: [all], answered: ConjunctSet(), fixed: 0, count: all.count)
     }
 
     private func widened(
-        _ index: EntityIndex, _ key: [UInt8], _ answered: Set<Int>, _ fixed: Int
+        _ index: EntityIndex, _ key: [UInt8], _ answered: ConjunctSet, _ fixed: Int
     ) throws -> IndexMatch {
         let kept = Array(key.prefix(IndexKeyBytes.keptSize))
         let range = try counted(index, kept, KeyWriter.successor(ofPrefix: kept) ?? [])
@@ -81,7 +82,8 @@ struct IndexMatcher {
     }
 
     private func list(
-        _ index: EntityIndex, _ component: EntityIndex.Component, _ prefix: [UInt8], _ answered: Set<Int>, _ fixed: Int
+        _ index: EntityIndex, _ component: EntityIndex.Component, _ prefix: [UInt8], _ answered: ConjunctSet,
+        _ fixed: Int
     ) throws -> IndexMatch? {
         for (position, conjunct) in conjuncts.enumerated() {
             guard case .within(component.column, let values) = conjunct, values.count <= Self.maximumRanges else {
@@ -95,7 +97,7 @@ struct IndexMatcher {
             }
             let count = ranges.map(\.count).reduce(0, +)
             return IndexMatch(
-                index: index, ranges: ranges, answered: answered.union([position]), fixed: fixed, count: count)
+                index: index, ranges: ranges, answered: answered.inserting(position), fixed: fixed, count: count)
         }
         return nil
     }
@@ -119,7 +121,8 @@ struct IndexMatcher {
     }
 
     private func range(
-        _ index: EntityIndex, _ component: EntityIndex.Component, _ prefix: [UInt8], _ answered: Set<Int>, _ fixed: Int
+        _ index: EntityIndex, _ component: EntityIndex.Component, _ prefix: [UInt8], _ answered: ConjunctSet,
+        _ fixed: Int
     ) throws -> IndexMatch? {
         // Everything but null: the marker of a present value, inverted where the order is.
         var bounds = component.descending ? Bounds(from: [0xFE], to: [0xFF]) : Bounds(from: [1], to: [2])

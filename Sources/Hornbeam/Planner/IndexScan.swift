@@ -25,11 +25,15 @@ struct IndexScan {
 
     /// All entries as they lie in the tree: in order but for cut keys.
     func entries(_ body: (RowID) throws -> Bool) throws {
+        let isUnique = index.isUnique
         var cursor = try transaction.cursor(index.tree)
         var isValid = range.from.isEmpty ? try cursor.first() : try cursor.seek(range.from)
         try range.to.withUnsafeBytes { end in
-            while isValid, end.isEmpty || cursor.key.order(end) < 0 {
-                guard let rowID = index.rowID(key: cursor.key, value: cursor.value) else { throw damaged() }
+            // By `entry`, not by `key`: that copies the whole cursor in a closure.
+            while isValid, let entry = try cursor.entry(), end.isEmpty || entry.key.order(end) < 0 {
+                guard let rowID = EntityIndex.rowID(key: entry.key, value: entry.value, isUnique: isUnique) else {
+                    throw damaged()
+                }
                 guard try body(rowID) else { return }
                 isValid = try cursor.next()
             }
@@ -39,17 +43,20 @@ struct IndexScan {
     func forward(_ body: (RowID) throws -> Bool) throws {
         var cursor = try transaction.cursor(index.tree)
         var isValid = range.from.isEmpty ? try cursor.first() : try cursor.seek(range.from)
+        let isUnique = index.isUnique
         try range.to.withUnsafeBytes { end in
-            while isValid, end.isEmpty || cursor.key.order(end) < 0 {
-                if isLong(cursor.key) {
-                    let kept = Array(cursor.key.prefix(IndexKeyBytes.keptSize))
+            while isValid, let entry = try cursor.entry(), end.isEmpty || entry.key.order(end) < 0 {
+                if entry.key.count >= IndexKeyBytes.keptSize, isLong(entry.key) {
+                    let kept = Array(entry.key.prefix(IndexKeyBytes.keptSize))
                     guard try longGroup(kept, descending: false, body) else { return }
                     // A key of the group's bytes and nothing but 0xFF would be longer than any key can be.
                     let beyond = kept + [UInt8](repeating: 0xFF, count: 32)
                     isValid = try cursor.seek(beyond)
                     continue
                 }
-                guard let rowID = index.rowID(key: cursor.key, value: cursor.value) else { throw damaged() }
+                guard let rowID = EntityIndex.rowID(key: entry.key, value: entry.value, isUnique: isUnique) else {
+                    throw damaged()
+                }
                 guard try body(rowID) else { return }
                 isValid = try cursor.next()
             }
@@ -64,12 +71,12 @@ struct IndexScan {
         } else {
             isValid = try cursor.last()
         }
-        while isValid, range.from.withUnsafeBytes({ cursor.key.order($0) >= 0 }) {
-            guard let size = index.keySize(cursor.key), let rowID = index.rowID(key: cursor.key, value: cursor.value)
+        while isValid, let entry = try cursor.entry(), range.from.withUnsafeBytes({ entry.key.order($0) >= 0 }) {
+            guard let size = index.keySize(entry.key), let rowID = index.rowID(key: entry.key, value: entry.value)
             else { throw damaged() }
-            let isLong = isLong(cursor.key)
-            let isAlone = size == cursor.key.count && !isLong
-            let key = Array(cursor.key.prefix(isLong ? IndexKeyBytes.keptSize : size))
+            let isLong = isLong(entry.key)
+            let isAlone = size == entry.key.count && !isLong
+            let key = Array(entry.key.prefix(isLong ? IndexKeyBytes.keptSize : size))
             isValid = try cursor.previous()
             if isAlone || !isLong && !(isValid && isEntry(cursor.key, of: key)) {
                 guard try body(rowID) else { return }
@@ -88,8 +95,8 @@ struct IndexScan {
     private func group(_ key: [UInt8], _ body: (RowID) throws -> Bool) throws -> Bool {
         var cursor = try transaction.cursor(index.tree)
         var isValid = try cursor.seek(key)
-        while isValid, isEntry(cursor.key, of: key) {
-            guard let rowID = index.rowID(key: cursor.key, value: cursor.value) else { throw damaged() }
+        while isValid, let entry = try cursor.entry(), isEntry(entry.key, of: key) {
+            guard let rowID = index.rowID(key: entry.key, value: entry.value) else { throw damaged() }
             guard try body(rowID) else { return false }
             isValid = try cursor.next()
         }

@@ -18,7 +18,6 @@ struct QueryPlan {
     let offset: Int
     /// Exact, if it is known without reading.
     let knownCount: Int?
-    let plan: Plan
 
     /// Results that have to be found before the rest may be left unread.
     var budget: Int? {
@@ -31,7 +30,7 @@ struct QueryPlan {
 struct Planner {
     private struct Candidate {
         var path: AccessPath
-        var answered: Set<Int>
+        var answered: ConjunctSet
         var isOrdered: Bool
         var cost: Double
     }
@@ -47,35 +46,78 @@ struct Planner {
     private let matches: [IndexMatch]
 
     init(_ query: EntityQuery, session: EntitySession) throws {
+        let store = try session.store(query.type)
+        let conjuncts = query.filter.conjuncts
+        let matcher = IndexMatcher(type: store.type, transaction: session.transaction, conjuncts: conjuncts)
+        var matches: [IndexMatch] = []
+        for index in store.type.indexes {
+            if let match = try matcher.match(index) { matches.append(match) }
+        }
+        self.init(query, session, store.type, conjuncts, rows: try store.count(), matches)
+    }
+
+    /// Apart, because an initialiser that can throw copies all it has made.
+    private init(
+        _ query: EntityQuery, _ session: EntitySession, _ type: EntityType, _ conjuncts: [Filter], rows: Int,
+        _ matches: [IndexMatch]
+    ) {
         self.session = session
         self.query = query
-        let store = try session.store(query.type)
-        type = store.type
-        conjuncts = query.filter.conjuncts
-        rows = try store.count()
-        let matcher = IndexMatcher(type: type, transaction: session.transaction, conjuncts: conjuncts)
-        matches = try type.indexes.compactMap { try matcher.match($0) }
+        self.type = type
+        self.conjuncts = conjuncts
+        self.rows = rows
+        self.matches = matches
     }
 
     func plan() throws -> QueryPlan {
+        finish(try choice())
+    }
+
+    /// The plan as a value to look at. Not made with each plan: its texts take longer than a short query.
+    func explanation() throws -> Plan {
+        let choice = try choice()
+        let rest = rest(of: choice)
+        let terms = query.sort.map { $0.text(type.description) }
+        return Plan(
+            entity: type.name, access: choice.path.described(rows: rows),
+            filter: rest.isEmpty ? nil : Filter.conjunction(rest).text(type.description),
+            order: choice.isOrdered || terms.isEmpty ? .byAccess : .inMemory(terms), limit: query.limit,
+            offset: query.offset, candidates: choice.path.candidates(rows: rows),
+            isCountKnown: finish(choice).knownCount != nil)
+    }
+
+    /// What a choice leaves to be tested on rows.
+    private func rest(of choice: Candidate) -> [Filter] {
+        var rest: [Filter] = []
+        for position in conjuncts.indices where !choice.answered.contains(position) { rest.append(conjuncts[position]) }
+        return rest
+    }
+
+    private func choice() throws -> Candidate {
         let isEmpty = conjuncts.contains { if case .none = $0 { true } else { false } }
         if isEmpty || query.offset < 0 || (query.limit.map { $0 <= 0 } ?? false) {
-            return finish(Candidate(path: .nothing, answered: Set(conjuncts.indices), isOrdered: true, cost: 0))
+            return Candidate(
+                path: .nothing, answered: ConjunctSet(below: conjuncts.count), isOrdered: true, cost: 0)
         }
-        if query.sort.contains(where: { if case .score = $0.key { true } else { false } }) {
-            return finish(try ranked())
+        if query.sort.contains(where: { if case .score = $0.key { true } else { false } }) { return try ranked() }
+        if query.sort.isEmpty, let list = try list() { return list }
+        var best = scan()
+        func consider(_ candidate: Candidate?) {
+            if let candidate, candidate.cost < best.cost { best = candidate }
         }
-        if query.sort.isEmpty, let list = try list() { return finish(list) }
-        let single = [scan(), try idRange(), try idList(), try list()].compactMap(\.self)
-        let candidates = single + indexes() + (try orders()) + intersections() + (try unions()) + (try texts())
-        var best = candidates[0]
-        for candidate in candidates where candidate.cost < best.cost { best = candidate }
-        return finish(best)
+        consider(try idRange())
+        consider(try idList())
+        consider(try list())
+        for match in matches { consider(candidate(match)) }
+        for candidate in try orders() { consider(candidate) }
+        consider(intersection())
+        for candidate in try unions() { consider(candidate) }
+        for candidate in try texts() { consider(candidate) }
+        return best
     }
 
     private func finish(_ choice: Candidate) -> QueryPlan {
-        let rest = conjuncts.indices.filter { !choice.answered.contains($0) }.map { conjuncts[$0] }
-        let residual = Filter.conjunction(rest)
+        let rest = rest(of: choice)
         var known: Int?
         if rest.isEmpty {
             switch choice.path {
@@ -89,15 +131,9 @@ struct Planner {
         let known2 = known.map { count in
             max(0, min(query.limit ?? .max, count - min(count, max(0, query.offset))))
         }
-        let terms = query.sort.map { $0.text(type.description) }
-        let plan = Plan(
-            entity: type.name, access: choice.path.described(rows: rows),
-            filter: rest.isEmpty ? nil : residual.text(type.description),
-            order: choice.isOrdered || terms.isEmpty ? .byAccess : .inMemory(terms), limit: query.limit,
-            offset: query.offset, candidates: choice.path.candidates(rows: rows), isCountKnown: known != nil)
         return QueryPlan(
-            type: type, path: choice.path, residual: residual, sort: choice.isOrdered ? [] : query.sort,
-            limit: query.limit, offset: query.offset, knownCount: known2, plan: plan)
+            type: type, path: choice.path, residual: Filter.conjunction(rest), sort: choice.isOrdered ? [] : query.sort,
+            limit: query.limit, offset: query.offset, knownCount: known2)
     }
 
     // MARK: Prices
@@ -107,7 +143,7 @@ struct Planner {
     }
 
     /// The share of candidates that pass what a path leaves to be tested.
-    private func selectivity(without answered: Set<Int>) -> Double {
+    private func selectivity(without answered: ConjunctSet) -> Double {
         var share = 1.0
         for position in conjuncts.indices where !answered.contains(position) {
             let known = matches.filter { $0.answered.contains(position) }.map(\.count).min()
@@ -117,7 +153,7 @@ struct Planner {
     }
 
     /// - Parameter rowCost: of reading one candidate's row.
-    private func cost(_ count: Int, _ answered: Set<Int>, isOrdered: Bool, rowCost: Double) -> Double {
+    private func cost(_ count: Int, _ answered: ConjunctSet, isOrdered: Bool, rowCost: Double) -> Double {
         let count = Double(count)
         let inOrder = isOrdered || query.sort.isEmpty
         let collecting = isOrdered ? 0 : count * 0.6
@@ -129,8 +165,8 @@ struct Planner {
     // MARK: Candidates
 
     private func scan() -> Candidate {
-        let cost = cost(rows, [], isOrdered: query.sort.isEmpty, rowCost: 1)
-        return Candidate(path: .rowScan, answered: [], isOrdered: query.sort.isEmpty, cost: cost)
+        let cost = cost(rows, ConjunctSet(), isOrdered: query.sort.isEmpty, rowCost: 1)
+        return Candidate(path: .rowScan, answered: ConjunctSet(), isOrdered: query.sort.isEmpty, cost: cost)
     }
 
     /// The rows of a range of integer ids. Those whose ids are no row ids (negative, or of 2^40 and more) lie behind
@@ -139,7 +175,7 @@ struct Planner {
         guard let bounds = try IDBounds(conjuncts, type) else { return nil }
         let main = try counted(bounds.range.lowerBound, bounds.range.upperBound)
         let others = try counted(RowID.firstAssigned.rawValue, nil)
-        let answered = others.count == 0 ? bounds.answered : []
+        let answered = others.count == 0 ? bounds.answered : ConjunctSet()
         let ranges = [main, others].filter { $0.count > 0 }
         let isOrdered = query.sort.isEmpty
         return Candidate(
@@ -157,8 +193,8 @@ struct Planner {
             let rowIDs = Set(try literals.compactMap { try store.rowID(ofAny: $0) }).sorted()
             let isOrdered = query.sort.isEmpty
             return Candidate(
-                path: .list(rowIDs, name: .ids(count: rowIDs.count)), answered: [position], isOrdered: isOrdered,
-                cost: cost(rowIDs.count, [position], isOrdered: isOrdered, rowCost: 4))
+                path: .list(rowIDs, name: .ids(count: rowIDs.count)), answered: ConjunctSet(position),
+                isOrdered: isOrdered, cost: cost(rowIDs.count, ConjunctSet(position), isOrdered: isOrdered, rowCost: 4))
         }
         return nil
     }
@@ -190,21 +226,18 @@ struct Planner {
                 count = targets.count
             default: continue
             }
-            let cost = cost(count, [position], isOrdered: query.sort.isEmpty, rowCost: 4)
-            return Candidate(path: path, answered: [position], isOrdered: query.sort.isEmpty, cost: cost)
+            let cost = cost(count, ConjunctSet(position), isOrdered: query.sort.isEmpty, rowCost: 4)
+            return Candidate(path: path, answered: ConjunctSet(position), isOrdered: query.sort.isEmpty, cost: cost)
         }
         return nil
     }
 
-    private func indexes() -> [Candidate] {
-        matches.map { match in
-            let direction = direction(of: match)
-            let isOrdered = direction != nil
-            return Candidate(
-                path: .index(match, ordered: isOrdered, reversed: direction ?? false), answered: match.answered,
-                isOrdered: isOrdered,
-                cost: cost(match.count, match.answered, isOrdered: isOrdered, rowCost: 4.5))
-        }
+    private func candidate(_ match: IndexMatch) -> Candidate {
+        let direction = match.ranges.count == 1 ? direction(of: match.index, fixed: match.fixed) : nil
+        let isOrdered = direction != nil
+        return Candidate(
+            path: .index(match, ordered: isOrdered, reversed: direction ?? false), answered: match.answered,
+            isOrdered: isOrdered, cost: cost(match.count, match.answered, isOrdered: isOrdered, rowCost: 4.5))
     }
 
     /// Indexes that narrow nothing but give the order.
@@ -212,57 +245,50 @@ struct Planner {
         guard !query.sort.isEmpty else { return [] }
         let matcher = IndexMatcher(type: type, transaction: session.transaction, conjuncts: [])
         return try type.indexes.compactMap { index in
+            guard let reversed = direction(of: index, fixed: 0) else { return nil }
             let whole = try matcher.whole(index)
-            guard let reversed = direction(of: whole) else { return nil }
             return Candidate(
-                path: .index(whole, ordered: true, reversed: reversed), answered: [], isOrdered: true,
-                cost: cost(whole.count, [], isOrdered: true, rowCost: 4.5))
+                path: .index(whole, ordered: true, reversed: reversed), answered: ConjunctSet(), isOrdered: true,
+                cost: cost(whole.count, ConjunctSet(), isOrdered: true, rowCost: 4.5))
         }
     }
 
-    /// Whether the index gives the query's order, and then whether backwards. The order must be the whole order: after
-    /// the fixed components exactly the sort's columns, so that ties are left to the row ids.
-    private func direction(of match: IndexMatch) -> Bool? {
-        guard match.ranges.count == 1 else { return nil }
-        let components = match.index.components
-        let fixed = Set(components[..<match.fixed].map(\.column))
-        var columns: [(column: Int, descending: Bool)] = []
-        var seen = fixed
+    /// Whether one range of the index gives the query's order, and then whether backwards. The order must be the whole
+    /// order: after the fixed components exactly the sort's columns, so that ties are left to the row ids.
+    private func direction(of index: EntityIndex, fixed: Int) -> Bool? {
+        let components = index.components
+        var place = fixed
+        var reversed: Bool?
         for term in query.sort {
             guard case .column(let column) = term.key else { return nil }
-            if seen.insert(column).inserted { columns.append((column, term.descending)) }
-        }
-        let rest = components[match.fixed...]
-        guard rest.count == columns.count else { return nil }
-        if rest.isEmpty { return false }
-        var reversed: Bool?
-        for (component, wanted) in zip(rest, columns) {
-            guard component.column == wanted.column else { return nil }
-            let isReversed = component.descending != wanted.descending
+            // One that stands before, fixed or already named, changes nothing.
+            if components[..<place].contains(where: { $0.column == column }) { continue }
+            guard place < components.count, components[place].column == column else { return nil }
+            let isReversed = components[place].descending != term.descending
             guard reversed == nil || reversed == isReversed else { return nil }
             reversed = isReversed
+            place += 1
         }
-        return reversed
+        return place == components.count ? reversed ?? false : nil
     }
 
     /// Two ranges whose row ids are intersected before a row is read.
-    private func intersections() -> [Candidate] {
+    private func intersection() -> Candidate? {
+        guard matches.count > 1 else { return nil }
         let sorted = matches.sorted { $0.count < $1.count }
         guard let first = sorted.first,
             let second = sorted.dropFirst().first(where: { !$0.answered.isSubset(of: first.answered) }),
             rows > 0
-        else { return [] }
+        else { return nil }
         let answered = first.answered.union(second.answered)
         let both = Int(Double(first.count) * Double(second.count) / Double(rows)) + 1
         let reading = Double(first.count + second.count) * 0.6
         let path = AccessPath.intersection([
             .index(first, ordered: false, reversed: false), .index(second, ordered: false, reversed: false),
         ])
-        return [
-            Candidate(
-                path: path, answered: answered, isOrdered: false,
-                cost: reading + cost(both, answered, isOrdered: false, rowCost: 4))
-        ]
+        return Candidate(
+            path: path, answered: answered, isOrdered: false,
+            cost: reading + cost(both, answered, isOrdered: false, rowCost: 4))
     }
 
     /// For an `or` whose every branch has a path of its own.
@@ -282,7 +308,7 @@ struct Planner {
             }
             guard !parts.isEmpty else { continue }
             let path = AccessPath.union(parts)
-            let answered: Set<Int> = isExact ? [position] : []
+            let answered = isExact ? ConjunctSet(position) : ConjunctSet()
             candidates.append(
                 Candidate(
                     path: path, answered: answered, isOrdered: false,
@@ -314,8 +340,8 @@ struct Planner {
         try conjuncts.indices.compactMap { position in
             guard let (path, count) = try textPath(conjuncts[position], ranked: false) else { return nil }
             return Candidate(
-                path: path, answered: [position], isOrdered: false,
-                cost: cost(count, [position], isOrdered: false, rowCost: 4))
+                path: path, answered: ConjunctSet(position), isOrdered: false,
+                cost: cost(count, ConjunctSet(position), isOrdered: false, rowCost: 4))
         }
     }
 
@@ -343,7 +369,7 @@ struct Planner {
         }
         for position in conjuncts.indices {
             guard let (path, _) = try textPath(conjuncts[position], ranked: true) else { continue }
-            return Candidate(path: path, answered: [position], isOrdered: true, cost: 0)
+            return Candidate(path: path, answered: ConjunctSet(position), isOrdered: true, cost: 0)
         }
         throw HornbeamError(
             .invalid,

@@ -82,11 +82,17 @@ package indirect enum Filter: Sendable {
 extension Filter {
     /// The parts of which all must hold; empty for `all`. Nested `and`s are resolved.
     var conjuncts: [Filter] {
+        var parts: [Filter] = []
+        addConjuncts(to: &parts)
+        return parts
+    }
+
+    private func addConjuncts(to parts: inout [Filter]) {
         switch self {
-        case .all: []
-        case .and(let parts): parts.flatMap(\.conjuncts)
-        case .not(.not(let inner)): inner.conjuncts
-        default: [self]
+        case .all: break
+        case .and(let inner): for part in inner { part.addConjuncts(to: &parts) }
+        case .not(.not(let inner)): inner.addConjuncts(to: &parts)
+        default: parts.append(self)
         }
     }
 

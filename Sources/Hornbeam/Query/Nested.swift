@@ -20,6 +20,16 @@ public struct Nested: Sendable {
     public static let fragments = Nested(mode: .fragments)
 }
 
+/// The steps of one level. A class, so that a list without any is one without knowing their type, which in generic code
+/// is looked up in tables.
+final class NestedSteps<Entity: EntityModelProtocol>: Sendable {
+    let steps: [NestedStep<Entity>]
+
+    init(_ steps: [NestedStep<Entity>]) {
+        self.steps = steps
+    }
+}
+
 /// Loads one relation into the entities of a level.
 struct NestedStep<Entity: EntityModelProtocol>: Sendable {
     /// Entities with their row ids, in the same order.
@@ -45,9 +55,12 @@ struct NestedStep<Entity: EntityModelProtocol>: Sendable {
     ) {
         load = { entities, rows, session in
             let relation = try Entity.entityShape.relation(path.keyPath)
-            let targets = try rows.map { try session.linkedRows(of: $0, relation) }
-            let found = try query.load(eachOf: targets, session)
-            for (place, related) in zip(entities.indices, found) {
+            let targets = try session.linkedRows(ofEach: rows, relation)
+            let isUnshared = try session.isUnshared(relation) && !rows.sorted().hasEqualNeighbours
+            let found = try query.load(eachOf: targets, isUnshared: isUnshared, session)
+            // By number: what iterates in generic code goes through tables of functions, and makes their types anew.
+            for place in 0..<min(entities.count, found.count) {
+                let related = found[place]
                 let isSilent = related.isEmpty && !C.isToMany
                 entities[place][keyPath: path.keyPath] =
                     isSilent ? .none : Relation(.entities(related), isSlice: isSlice, isFragment: isFragment)

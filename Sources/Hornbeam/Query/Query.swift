@@ -42,7 +42,7 @@ public struct Query<Entity: EntityModelProtocol>: Sendable {
 extension QueryList {
     /// By ids, in the order given.
     init(context: Context?, ids: [Entity.ID]) {
-        let values = ids.map(\.columnValue)
+        let values = ids.map { $0.columnValue }
         let rows = { @Sendable (session: Session) in
             try values.compactMap { try session.row(of: $0, Entity.self) }
         }

@@ -16,12 +16,14 @@ public struct QueryList<Entity: EntityModelProtocol>: Sendable {
 
     var source = Source.all
     var filter = Filter.all
-    var order: [SortKey<Entity>] = []
+    /// Terms, not keys of the entity: in generic code a list of these costs a look at tables of types.
+    var order: [SortTerm] = []
     /// Whether the first filter was a full-text match, whose order is by relevance.
     var isRanked = false
     var limit: Int?
     var offset = 0
-    var nested: [NestedStep<Entity>] = []
+    /// What is loaded with the entities; nil if nothing is.
+    var nested: NestedSteps<Entity>?
     /// The one id that was asked for, while nothing else was: lets `related` leave the links to the planner.
     private(set) var singleID: Value?
     /// For the spelling with the context at the head.
@@ -166,19 +168,19 @@ extension QueryList {
     public func sorted<each Property: Comparable & Sendable>(
         by keyPath: repeat any KeyPath<Entity, each Property> & Sendable
     ) -> Self {
-        var keys: [SortKey<Entity>] = []
-        for path in repeat each keyPath { keys.append(SortKey(path)) }
-        return sorted(keys)
+        var terms: [SortTerm] = []
+        for path in repeat each keyPath { terms.append(SortKey<Entity>(path).term) }
+        return sorted(terms)
     }
 
     /// In the order of an optional property: nil comes first.
     public func sorted<Property: Comparable & Sendable>(by keyPath: any KeyPath<Entity, Property?> & Sendable) -> Self {
-        sorted([SortKey(optional: keyPath)])
+        sorted([SortKey<Entity>(optional: keyPath).term])
     }
 
-    private func sorted(_ keys: [SortKey<Entity>]) -> Self {
+    private func sorted(_ terms: [SortTerm]) -> Self {
         var list = isCut ? startingOver() : self
-        list.order = keys
+        list.order = terms
         list.isRanked = false
         return list
     }

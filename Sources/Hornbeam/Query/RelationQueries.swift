@@ -67,7 +67,7 @@ extension QueryList {
         guard let level = levels.first else { return self }
         var list = self
         for relation in Entity.entityShape.relations {
-            list.nested.append(relation.step(level.mode, Array(levels.dropFirst())))
+            list = list.adding(relation.step(level.mode, Array(levels.dropFirst())))
         }
         return list
     }
@@ -92,7 +92,7 @@ extension QueryList {
         -> [[RowID]]
     {
         let relation = try Entity.entityShape.relation(path.keyPath)
-        return try rows(session).map { try session.linkedRows(of: $0, relation) }
+        return try session.linkedRows(ofEach: try rows(session), relation)
     }
 
     private func loading<Target, D, C, K>(
@@ -105,7 +105,7 @@ extension QueryList {
 
     private func adding(_ step: NestedStep<Entity>) -> Self {
         var list = self
-        list.nested.append(step)
+        list.nested = NestedSteps((nested?.steps ?? []) + [step])
         return list
     }
 }

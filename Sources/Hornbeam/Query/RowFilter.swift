@@ -26,19 +26,18 @@ struct RowFilter {
         case not(Node)
     }
 
-    private let node: Node
+    /// Nil if there is nothing to test.
+    private let node: Node?
 
     init(_ filter: Filter, type: EntityType, session: EntitySession) throws {
-        node = try Self.bind(filter, type, session)
+        if case .all = filter { node = nil } else { node = try Self.bind(filter, type, session) }
     }
 
-    var acceptsAll: Bool {
-        if case .constant(true) = node { return true }
-        return false
-    }
+    var acceptsAll: Bool { node == nil }
 
     func accepts(_ rowID: RowID, _ row: RowReader) throws -> Bool {
-        try Self.test(node, rowID, row)
+        guard let node else { return true }
+        return try Self.test(node, rowID, row)
     }
 
     // MARK: Binding

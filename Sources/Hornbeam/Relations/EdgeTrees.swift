@@ -8,8 +8,8 @@
 import HornbeamPages
 import HornbeamTree
 
-/// One side of a relation with its trees resolved.
-package struct EdgeSide: Sendable {
+/// One side of a relation with its trees resolved. A class, because every link that is read or made hands it on.
+package final class EdgeSide: Sendable {
     package let type: String
     package let description: RelationDescription
     /// The other side's name in the target type: declared here or there.
@@ -19,6 +19,18 @@ package struct EdgeSide: Sendable {
     let lookup: TreeID?
     /// One-way relations only.
     let reverse: TreeID?
+
+    init(
+        type: String, description: RelationDescription, inverse: String?, forward: TreeID, lookup: TreeID?,
+        reverse: TreeID?
+    ) {
+        self.type = type
+        self.description = description
+        self.inverse = inverse
+        self.forward = forward
+        self.lookup = lookup
+        self.reverse = reverse
+    }
 
     package var name: String { description.name }
     package var target: String { description.target }
@@ -30,15 +42,21 @@ package final class EdgeTrees {
     // The session owns this and outlives every use of it.
     private unowned let session: EntitySession
     private let transaction: Transaction
+    /// Other sides that were asked for. Few: an entity type has as many as relations.
+    private var inverses: [(side: EdgeSide, inverse: EdgeSide)] = []
+    private var ends: [LinkEnds] = []
 
     init(session: EntitySession) {
         self.session = session
         transaction = session.transaction
     }
 
-    private func inverse(of side: EdgeSide) throws(HornbeamError) -> EdgeSide? {
+    func inverse(of side: EdgeSide) throws(HornbeamError) -> EdgeSide? {
         guard let name = side.inverse else { return nil }
-        return try session.schema.type(side.target).relation(name)
+        for known in inverses where known.side === side { return known.inverse }
+        let inverse = try session.schema.type(side.target).relation(name)
+        inverses.append((side, inverse))
+        return inverse
     }
 
     private func damaged(_ tree: String, _ side: EdgeSide, _ reason: String) -> StorageError {
@@ -63,30 +81,54 @@ package final class EdgeTrees {
             let (index, overflow) = before.addingReportingOverflow(UInt64(offset))
             isValid = overflow ? false : try cursor.seek(index: index)
         }
-        while isValid, found.count < limit, RowID(key: cursor.key) == source {
-            guard let target = RowID(stored: cursor.value) else { throw damaged("f", side, "a link has no target") }
+        while isValid, found.count < limit, let entry = try cursor.entry(), RowID(key: entry.key) == source {
+            guard let target = RowID(stored: entry.value) else { throw damaged("f", side, "a link has no target") }
             found.append(target)
             isValid = try cursor.next()
         }
         return found
     }
 
+    /// The targets of several sources, a list for each. Where a source follows the one before, the cursor stands on its
+    /// links already.
+    package func targets(_ side: EdgeSide, ofEach sources: [RowID]) throws -> [[RowID]] {
+        guard side.isToMany else {
+            return try sources.map { try target(side, of: $0).map { [$0] } ?? [] }
+        }
+        var lists: [[RowID]] = []
+        lists.reserveCapacity(sources.count)
+        var found: [RowID] = []
+        var cursor = try transaction.cursor(side.forward)
+        var isValid = false
+        for source in sources {
+            if !isValid || RowID(key: cursor.key) != source { isValid = try cursor.seek(source.key) }
+            found.removeAll(keepingCapacity: true)
+            while isValid, let entry = try cursor.entry(), RowID(key: entry.key) == source {
+                guard let target = RowID(stored: entry.value) else { throw damaged("f", side, "a link has no target") }
+                found.append(target)
+                isValid = try cursor.next()
+            }
+            lists.append(Array(found))
+        }
+        return lists
+    }
+
     /// The target of a to-one side, the first target of a to-many side.
     package func target(_ side: EdgeSide, of source: RowID) throws -> RowID? {
         if side.isToMany { return try targets(side, of: source, limit: 1).first }
-        guard let value = try transaction.get(side.forward, source.key) else { return nil }
+        guard let value = try transaction.get(side.forward, RowKey(source)) else { return nil }
         guard let target = RowID(stored: value) else { throw damaged("f", side, "a link has no target") }
         return target
     }
 
     package func contains(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws -> Bool {
         guard let lookup = side.lookup else { return try self.target(side, of: source) == target }
-        return try transaction.get(lookup, source.key + target.key) != nil
+        return try transaction.get(lookup, RowKey(source, target)) != nil
     }
 
     /// How many targets a source has, in O(log n).
     package func count(_ side: EdgeSide, of source: RowID) throws -> Int {
-        guard side.isToMany else { return try transaction.get(side.forward, source.key) == nil ? 0 : 1 }
+        guard side.isToMany else { return try transaction.get(side.forward, RowKey(source)) == nil ? 0 : 1 }
         let end = source.rawValue == .max ? [] : RowID(rawValue: source.rawValue + 1).key
         return Int(clamping: try transaction.count(side.forward, from: source.key, to: end))
     }
@@ -96,15 +138,24 @@ package final class EdgeTrees {
     /// Links two entities on both sides, at the end of the order. A to-one end that was linked elsewhere is released
     /// there first, so the entity that held it no longer lists it.
     package func append(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
-        if try contains(side, source, target) { return }
-        if !side.isToMany, let old = try self.target(side, of: source) { try remove(side, source, old) }
+        if side.isToMany {
+            if try contains(side, source, target) { return }
+        } else if let old = try self.target(side, of: source) {
+            if old == target { return }
+            try remove(side, source, old)
+        }
         if let inverse = try inverse(of: side) {
             if !inverse.isToMany, let old = try self.target(inverse, of: target) { try remove(inverse, target, old) }
             try addHalf(side, source, target)
-            try addHalf(inverse, target, source)
+            // Where the two sides are one, and the entity is linked to itself, that was it.
+            if try inverse.lookup.map({ try transaction.get($0, RowKey(target, source)) == nil }) ?? true {
+                try addHalf(inverse, target, source)
+            }
         } else {
             try addHalf(side, source, target)
-            if let reverse = side.reverse { try transaction.put(reverse, target.key + source.key, []) }
+            if let reverse = side.reverse {
+                try transaction.put(reverse, RowKey(target, source), Bytes(start: nil, count: 0))
+            }
         }
     }
 
@@ -114,7 +165,7 @@ package final class EdgeTrees {
         if let inverse = try inverse(of: side) {
             try removeHalf(inverse, target, source)
         } else if let reverse = side.reverse {
-            _ = try transaction.delete(reverse, target.key + source.key)
+            _ = try transaction.delete(reverse, RowKey(target, source))
         }
     }
 
@@ -154,8 +205,8 @@ package final class EdgeTrees {
         var found: [RowID] = []
         var cursor = try transaction.cursor(reverse)
         var isValid = try cursor.seek(target.key)
-        while isValid, RowID(key: cursor.key) == target {
-            guard let source = RowID(key: cursor.key, at: 8) else {
+        while isValid, let entry = try cursor.entry(), RowID(key: entry.key) == target {
+            guard let source = RowID(key: entry.key, at: 8) else {
                 throw damaged("b", side, "an entry has no source")
             }
             found.append(source)
@@ -166,43 +217,65 @@ package final class EdgeTrees {
 
     // MARK: One side alone
 
+    /// To be called for what is not linked.
     private func addHalf(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
         guard let lookup = side.lookup else {
-            return try transaction.put(side.forward, source.key, target.stored)
+            return try transaction.put(side.forward, RowKey(source), target)
         }
-        if try transaction.get(lookup, source.key + target.key) != nil { return }
         let position = try nextPosition(side, source)
-        try transaction.put(side.forward, source.key + position.key, target.stored)
-        try transaction.put(lookup, source.key + target.key, position.stored)
+        try transaction.put(side.forward, RowKey(source, position), target)
+        try transaction.put(lookup, RowKey(source, target), position)
     }
 
     /// A position is a number as a row id is, and lies in the same bytes.
     private func nextPosition(_ side: EdgeSide, _ source: RowID) throws -> RowID {
-        var cursor = try transaction.cursor(side.forward)
-        guard try cursor.seekLast(source.key + RowID(rawValue: .max).key), RowID(key: cursor.key) == source else {
-            return RowID(rawValue: 0)
-        }
-        guard let last = RowID(key: cursor.key, at: 8), last.rawValue < .max else {
-            throw damaged("f", side, "a link has no position")
-        }
+        guard let last = try ends(of: side).last(source) else { return RowID(rawValue: 0) }
+        guard last.rawValue < .max else { throw damaged("f", side, "a link has no position") }
         return RowID(rawValue: last.rawValue + 1)
+    }
+
+    private func ends(of side: EdgeSide) throws -> LinkEnds {
+        for known in ends where known.tree == side.forward { return known }
+        let made = LinkEnds(side.forward, try transaction.cursor(side.forward))
+        ends.append(made)
+        return made
     }
 
     private func removeHalf(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
         guard let lookup = side.lookup else {
             guard try self.target(side, of: source) == target else { return }
-            _ = try transaction.delete(side.forward, source.key)
+            _ = try transaction.delete(side.forward, RowKey(source))
             return
         }
-        let key = source.key + target.key
+        let key = RowKey(source, target)
         guard let value = try transaction.get(lookup, key) else { return }
         guard let position = RowID(stored: value) else { throw damaged("l", side, "an entry has no position") }
-        _ = try transaction.delete(side.forward, source.key + position.key)
+        _ = try transaction.delete(side.forward, RowKey(source, position))
         _ = try transaction.delete(lookup, key)
     }
 
     private func renumber(_ side: EdgeSide, _ source: RowID, _ linked: [RowID], to wanted: [RowID]) throws {
         for target in linked { try removeHalf(side, source, target) }
         for target in wanted { try addHalf(side, source, target) }
+    }
+}
+
+/// Where the links of a source end. Keeps its cursor for the next source: making one takes as long as moving it.
+private final class LinkEnds {
+    let tree: TreeID
+    private var cursor: Cursor
+
+    init(_ tree: TreeID, _ cursor: consuming Cursor) {
+        self.tree = tree
+        self.cursor = cursor
+    }
+
+    /// The position of the source's last link, nil if it has none; the greatest number for one that is damaged.
+    func last(_ source: RowID) throws -> RowID? {
+        let isThere = try RowKey(source, RowID(rawValue: .max)).withBytes { (key) throws(StorageError) in
+            try cursor.seekLast(key)
+        }
+        guard isThere, let entry = try cursor.entry(), RowID(key: entry.key) == source else { return nil }
+        return RowID(key: entry.key, at: 8) ?? RowID(rawValue: .max)
     }
 }

@@ -65,6 +65,7 @@ public struct Relation<
     Entity: EntityModelProtocol, Directionality: DirectionalityProtocol, Cardinality: CardinalityProtocol,
     Constraints: ConstraintsProtocol
 >: Sendable {
+    @usableFromInline
     enum Content: Sendable {
         /// Nothing said: saving leaves the links as they are.
         case none
@@ -74,12 +75,13 @@ public struct Relation<
         case entities([Entity])
     }
 
-    let content: Content
+    @usableFromInline let content: Content
     /// Saving adds to the links instead of replacing them.
     public let isSlice: Bool
     /// Its entities are incomplete: saving merges them by their fragment strategy.
     public let isFragment: Bool
 
+    @inlinable @inline(__always)
     init(_ content: Content, isSlice: Bool = false, isFragment: Bool = false) {
         self.content = content
         self.isSlice = isSlice
@@ -87,6 +89,7 @@ public struct Relation<
     }
 
     /// Nothing is said about the relation: saving leaves its links as they are.
+    @inlinable @inline(__always)
     public static var none: Self { Self(.none) }
 
     public var isNone: Bool {
@@ -112,7 +115,7 @@ public struct Relation<
         case .none: nil
         case .null: []
         case .ids(let ids): ids
-        case .entities(let entities): entities.map(\.id)
+        case .entities(let entities): entities.map { $0.id }
         }
     }
 
@@ -124,6 +127,7 @@ public struct Relation<
 
 extension Relation where Cardinality == Relations.ToOne<Entity> {
     /// Links to the entity with this id, stored or not.
+    @inlinable
     public static func id(_ id: Entity.ID) -> Self { Self(.ids([id])) }
     /// Links to the entity and saves it too.
     public static func relation(_ entity: Entity) -> Self { Self(.entities([entity])) }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The property wrapper that declares a relation. The property shows the loaded entities and can't be set; the relation
-// is set through `$property`. Which initialiser fits decides the kind of the relation.
+// is set through `$property`. Which initialiser fits decides the kind of the relation. Those that say nothing yet are
+// inlinable, because every entity that is read makes them anew: so the key paths in them are not even made.
 
 /// Declares a relation of an entity: `@Relationship(inverse: \.messages) var chat: Chat?`.
 @propertyWrapper
@@ -11,6 +12,7 @@ public struct Relationship<
     /// What is said about the relation.
     public var projectedValue: Relation<Entity, Directionality, Cardinality, Constraints>
 
+    @inlinable @inline(__always)
     init(_ relation: Relation<Entity, Directionality, Cardinality, Constraints>) {
         projectedValue = relation
     }
@@ -28,6 +30,7 @@ where
     Value == Entity, Directionality == Relations.OneWay, Cardinality == Relations.ToOne<Entity>,
     Constraints == Relations.Optional
 {
+    @inlinable @inline(__always)
     public init(deleteRule: Relations.DeleteRule = .nullify) {
         self.init(.none)
     }
@@ -42,6 +45,7 @@ where
     Value == [Entity], Directionality == Relations.OneWay, Cardinality == Relations.ToMany<Entity>,
     Constraints == Relations.Optional
 {
+    @inlinable @inline(__always)
     public init(deleteRule: Relations.DeleteRule = .nullify) {
         self.init(.none)
     }
@@ -56,6 +60,7 @@ where
     Value == Entity, Directionality == Relations.OneWay, Cardinality == Relations.ToOne<Entity>,
     Constraints == Relations.Required
 {
+    @inlinable @inline(__always)
     public init(_ constraint: Relations.Required, deleteRule: Relations.DeleteRule = .nullify) {
         self.init(.none)
     }
@@ -68,12 +73,14 @@ where
     Value == Entity, Directionality == Relations.Mutual, Cardinality == Relations.ToOne<Entity>,
     Constraints == Relations.Optional
 {
+    @inlinable @inline(__always)
     public init<Owner: EntityModelProtocol>(
         deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, Owner?>
     ) {
         self.init(.none)
     }
 
+    @inlinable @inline(__always)
     public init<Owner: EntityModelProtocol>(
         deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, [Owner]?>
     ) {
@@ -86,12 +93,14 @@ where
     Value == [Entity], Directionality == Relations.Mutual, Cardinality == Relations.ToMany<Entity>,
     Constraints == Relations.Optional
 {
+    @inlinable @inline(__always)
     public init<Owner: EntityModelProtocol>(
         deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, Owner?>
     ) {
         self.init(.none)
     }
 
+    @inlinable @inline(__always)
     public init<Owner: EntityModelProtocol>(
         deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, [Owner]?>
     ) {
@@ -104,12 +113,14 @@ where
     Value == Entity, Directionality == Relations.Mutual, Cardinality == Relations.ToOne<Entity>,
     Constraints == Relations.Required
 {
+    @inlinable @inline(__always)
     public init<Owner: EntityModelProtocol>(
         _ constraint: Relations.Required, deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, Owner?>
     ) {
         self.init(.none)
     }
 
+    @inlinable @inline(__always)
     public init<Owner: EntityModelProtocol>(
         _ constraint: Relations.Required, deleteRule: Relations.DeleteRule = .nullify,
         inverse: KeyPath<Entity, [Owner]?>
@@ -125,6 +136,7 @@ extension Relationship {
 }
 
 extension Relationship where Cardinality == Relations.ToOne<Entity>, Value == Entity {
+    @inlinable
     public static func id(_ id: Entity.ID) -> Self { Self(.id(id)) }
     public static func relation(_ entity: Entity) -> Self { Self(.relation(entity)) }
     public static func fragment(_ entity: Entity) -> Self { Self(.fragment(entity)) }

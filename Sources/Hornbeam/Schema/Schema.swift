@@ -4,11 +4,14 @@
 /// Immutable; made by `SchemaCatalogue`.
 package final class Schema: Sendable {
     package let types: [String: EntityType]
+    /// The same, to look through: of a few types that takes less time than the hash of a name.
+    private let few: [EntityType]
     /// One-way relations by the type they lead to.
     let incoming: [String: [EdgeSide]]
 
     init(types: [EntityType]) {
         self.types = Dictionary(types.map { ($0.name, $0) }) { _, last in last }
+        few = self.types.count <= 16 ? Array(self.types.values) : []
         incoming = Dictionary(grouping: types.flatMap(\.relations).filter { $0.reverse != nil }, by: \.target)
     }
 
@@ -16,6 +19,7 @@ package final class Schema: Sendable {
     package var typeNames: [String] { types.keys.sorted() }
 
     package func type(_ name: String) throws(HornbeamError) -> EntityType {
+        for type in few where type.name == name { return type }
         guard let type = types[name] else {
             throw HornbeamError(
                 .unregisteredEntity,

@@ -141,6 +141,7 @@ struct RowTests {
         let orders: [[Int]?] = [nil, Array(columns.indices.reversed())]
         for stored in orders {
             let layout = RowLayout(columns: columns, stored: stored)
+            defer { withExtendedLifetime(layout) {} }
             let bytes = try row(of: original, layout: layout)
             try bytes.withUnsafeBytes { raw in
                 let reader = try RowReader(raw, layout: layout)
@@ -175,7 +176,9 @@ struct RowTests {
         writer.write("name", column: 7)
         let bytes = try writer.finish()
         try bytes.withUnsafeBytes { raw in
-            let reader = try RowReader(raw, layout: RowLayout(columns: columns))
+            let layout = RowLayout(columns: columns)
+            defer { withExtendedLifetime(layout) {} }
+            let reader = try RowReader(raw, layout: layout)
             #expect(try reader.int(0) == 7)
             #expect(try reader.string(7) == "name")
             #expect(try reader.value(12) == .null)
@@ -184,9 +187,47 @@ struct RowTests {
         }
     }
 
+    @Test("columns may be written in any order, again, as null after a value, and not at all", .seeded)
+    func writingOrder() throws {
+        let columns = ["int64", "string", "data?", "string?", "int32?", "string", "url?"].enumerated().map {
+            ColumnDescription(name: "c\($0.offset)", type: ColumnType($0.element) ?? .data)
+        }
+        var random = SeededGenerator()
+        for _ in 0..<2_000 {
+            let layout = RowLayout(columns: columns, stored: Array(columns.indices).shuffled(using: &random))
+            defer { withExtendedLifetime(layout) {} }
+            var writer = RowWriter(layout: layout)
+            var expected = [Value](repeating: .null, count: columns.count)
+            let inOrder = Bool.random(using: &random)
+            var order = (0..<Int.random(in: 0...10, using: &random)).map { _ in
+                Int.random(in: 0..<columns.count, using: &random)
+            }
+            if inOrder { order = layout.columns.filter { _ in Int.random(in: 0..<4, using: &random) > 0 } }
+            for column in order {
+                let text = String(repeating: "é", count: Int.random(in: 0...300, using: &random))
+                switch column {
+                case 0, 4: expected[column] = .int(Int64.random(in: 0...1_000, using: &random))
+                case 2: expected[column] = .data(Data(text.utf8))
+                default: expected[column] = .string(text)
+                }
+                if Int.random(in: 0..<6, using: &random) == 0 { expected[column] = .null }
+                switch expected[column] {
+                case .string(let text): writer.setString(text, column)
+                case .int(let number): writer.setInt(number, column)
+                case let value: writer.set(value, column)
+                }
+            }
+            try writer.finish().withUnsafeBytes { raw in
+                let values = try RowReader(raw, layout: layout).values()
+                #expect(values == expected)
+            }
+        }
+    }
+
     @Test("mutated and cut rows give values or errors, never a trap", .seeded)
     func garbage() throws {
         let layout = RowLayout(columns: columns)
+        defer { withExtendedLifetime(layout) {} }
         let valid = try row(of: Everything(), layout: layout)
         var random = SeededGenerator()
         for _ in 0..<5_000 {

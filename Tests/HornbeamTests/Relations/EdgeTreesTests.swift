@@ -103,6 +103,62 @@ struct EdgeTreesTests {
         try links.expectClean()
     }
 
+    @Test("an entity is linked to itself once, also where both sides are the same")
+    func itself() throws {
+        let links = try Links()
+        try links.set("User", "1", "friends", ["2", "1", "3"])
+        #expect(try links.get("User", "1", "friends") == ["2", "1", "3"])
+        #expect(try links.get("User", "2", "friends") == ["1"])
+        try links.edges.append(
+            links.side("User", "friends"), links.row("User", "1"), links.row("User", "1"))
+        #expect(try links.get("User", "1", "friends") == ["2", "1", "3"])
+        try links.set("User", "1", "friends", ["3"])
+        #expect(try links.get("User", "1", "friends") == ["3"])
+        try links.expectClean()
+    }
+
+    @Test("links go behind the last one, also after some were removed and a savepoint was gone back to")
+    func ends() throws {
+        struct Undo: Error {}
+        let links = try Links()
+        let side = try links.side("Chat", "messages")
+        try links.set("Chat", "c", "messages", ["x", "y"])
+        try links.set("Chat", "d", "messages", ["q"])
+        let chat = try links.row("Chat", "c")
+        #expect(throws: Undo.self) {
+            try links.store.session.nested {
+                for name in ["u", "v"] { try links.edges.append(side, chat, links.row("Message", name)) }
+                throw Undo()
+            }
+        }
+        try links.edges.remove(side, chat, links.row("Message", "x"))
+        try links.edges.append(side, chat, links.row("Message", "z"))
+        try links.edges.remove(side, chat, links.row("Message", "z"))
+        try links.edges.append(side, chat, links.row("Message", "x"))
+        #expect(try links.get("Chat", "c", "messages") == ["y", "x"])
+        #expect(try links.get("Chat", "d", "messages") == ["q"])
+        try links.expectClean()
+    }
+
+    @Test("the targets of several sources are those of each, in any order, repeated ones and those without a link too")
+    func ofEach() throws {
+        let links = try Links()
+        for chat in 0..<6 where chat != 3 {
+            try links.set("Chat", "c\(chat)", "messages", (0..<chat).map { "m\(chat)-\($0)" })
+        }
+        for (type, name, orders) in [
+            ("Chat", "messages", [[0, 1, 2, 3, 4, 5], [5, 2, 2, 0, 4], [4, 5], [3], []]),
+            ("Message", "chat", [[0, 1], [1, 0, 0]]),
+        ] {
+            let side = try links.side(type, name)
+            for order in orders {
+                let rows = try order.map { try links.row(type, type == "Chat" ? "c\($0)" : "m5-\($0)") }
+                let each = try rows.map { try links.edges.targets(side, of: $0) }
+                #expect(try links.edges.targets(side, ofEach: rows) == each)
+            }
+        }
+    }
+
     @Test("to-many order is the order of linking; duplicates collapse; set gives exactly the order asked for")
     func order() throws {
         let links = try Links()

@@ -112,6 +112,38 @@ struct ChatTests {
         #expect(try others.resolve(in: context).map { $0.map(\.id) } == [["1", "2"]])
     }
 
+    @Test("entities that several share come to each of them, in the order of linking, with all that is nested in them")
+    func sharedNested() throws {
+        var context = Context()
+        for number in 0..<40 {
+            try User(id: "u\(number)", name: "User \(number)", age: number).save(to: &context)
+        }
+        // Linked and never saved: left out wherever it is.
+        let members = [[3, 1, 2], [39, 3, 77, 0], [], Array((0..<40).reversed()), [1]]
+        for (chat, members) in members.enumerated() {
+            try Chat(id: "c\(chat)", users: .ids(members.map { "u\($0)" })).save(to: &context)
+        }
+        let stored = members.map { $0.filter { $0 < 40 }.map { "u\($0)" } }
+        let chats = try Chat.query().with(\.$users).resolve(in: context)
+        #expect(chats.map { $0.users?.map(\.id) ?? [] } == stored)
+        let groups = try Chat.query().related(\.$users).resolve(in: context)
+        #expect(groups.map { $0.map(\.age) } == members.map { $0.filter { $0 < 40 } })
+        let deeper = try Chat.query().with(\.$users) { $0.with(\.$chats) }.resolve(in: context)
+        #expect(deeper.map { $0.users?.map(\.id) ?? [] } == stored)
+        let chatsOfFirst = deeper[0].users?.map { $0.chats?.map(\.id) ?? [] }
+        #expect(chatsOfFirst == [["c0", "c1", "c3"], ["c0", "c3", "c4"], ["c0", "c3"]])
+        let twice = try Chat.query(["c4", "c0", "c4"]).with(\.$users).resolve(in: context)
+        #expect(twice.map { $0.users?.map(\.id) ?? [] } == [["u1"], ["u3", "u1", "u2"], ["u1"]])
+        // A message is in one chat only, and in the same chat asked for twice.
+        for (number, chat) in ["c1", "c0", "c1"].enumerated() {
+            try Message(id: "m\(number)", text: "", author: .id("u1"), chat: .id(chat)).save(to: &context)
+        }
+        let own = try Chat.query(["c0", "c1", "c2"]).with(\.$messages).resolve(in: context)
+        #expect(own.map { $0.messages?.map(\.id) ?? [] } == [["m1"], ["m0", "m2"], []])
+        let again = try Chat.query(["c1", "c0", "c1"]).with(\.$messages).resolve(in: context)
+        #expect(again.map { $0.messages?.map(\.id) ?? [] } == [["m0", "m2"], ["m1"], ["m0", "m2"]])
+    }
+
     @Test("nested lists are filtered, sorted and limited for each entity by itself")
     func nestedLists() throws {
         var context = try exampleContext()

@@ -99,6 +99,14 @@ enum Shop {
         }
     }
 
+    enum Kind: String { case tool, book }
+
+    @EntityModel
+    struct Shelf: Equatable {
+        let id: Int
+        var kind: Kind
+    }
+
     @EntityModel
     fileprivate struct Hidden {
         private let secret: String
@@ -121,6 +129,23 @@ struct Boxed<Content: Codable & Sendable & Equatable>: Equatable {
     let id: Int
     var size: Int
     var content: Content
+}
+
+/// All types written out, some of them hidden.
+@EntityModel
+private struct Written: Equatable {
+    private enum Secret: Int { case one = 1, two }
+
+    let id: Int
+    var `default`: String?
+    private var secret: Secret
+    var days: [Weekday], spare: Double?
+
+    init(id: Int) {
+        self.id = id
+        secret = .two
+        days = [.friday]
+    }
 }
 
 @EntityModel
@@ -164,6 +189,12 @@ struct FormsTests {
         try item.save(to: &context)
         #expect(try context.find(.init(rawValue: 3)) == item)
         #expect(Shop.Item.entityName == "Shop.Item")
+        let shelf = Shop.Shelf(id: 4, kind: .book)
+        try shelf.save(to: &context)
+        #expect(try context.find(4) == shelf)
+        let written = Written(id: 5)
+        try written.save(to: &context)
+        #expect(try context.find(5) == written)
         var hidden = Shop.Hidden(id: 1, secret: "s")
         hidden.$item = .id(item.id)
         hidden.$items = .ids([item.id])

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which conjuncts of a filter: a set of small numbers. A query by one index makes and asks several of them, and a hash
+// table each time was a tenth of what planning took.
+
+/// Positions of conjuncts. The first 64 take no memory.
+struct ConjunctSet: Hashable {
+    private var first: UInt64 = 0
+    private var others: Set<Int> = []
+
+    init() {}
+
+    init(_ position: Int) {
+        insert(position)
+    }
+
+    /// All below `count`.
+    init(below count: Int) {
+        for position in 0..<count { insert(position) }
+    }
+
+    var isEmpty: Bool { first == 0 && others.isEmpty }
+    var count: Int { first.nonzeroBitCount + others.count }
+
+    func contains(_ position: Int) -> Bool {
+        position < 64 ? first & (1 << UInt64(position)) != 0 : others.contains(position)
+    }
+
+    mutating func insert(_ position: Int) {
+        if position < 64 { first |= 1 << UInt64(position) } else { others.insert(position) }
+    }
+
+    func inserting(_ position: Int) -> ConjunctSet {
+        var set = self
+        set.insert(position)
+        return set
+    }
+
+    func union(_ other: ConjunctSet) -> ConjunctSet {
+        var set = self
+        set.first |= other.first
+        if !other.others.isEmpty { set.others.formUnion(other.others) }
+        return set
+    }
+
+    func isSubset(of other: ConjunctSet) -> Bool {
+        first & ~other.first == 0 && (others.isEmpty || others.isSubset(of: other.others))
+    }
+}
