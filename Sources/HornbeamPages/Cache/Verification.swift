@@ -173,6 +173,7 @@ final class Verification: Sendable {
         let turn = turns[Int(truncatingIfNeeded: (expected.number &* 0x9E37_79B9_7F4A_7C15) >> 58)]
         try turn.mutex.withLock { (_) throws(StorageError) in
             if isVerified(expected) { return }
+            file.fetch(at: expected.byteOffset, count: expected.byteCount)
             mapping.watch(page)
             do throws(StorageError) {
                 try checkContent(page, start, expected)

@@ -19,6 +19,8 @@ package protocol StoreFile: AnyObject, Sendable {
     func size() throws(StorageError) -> UInt64
     /// Fills `buffer` from the file; all of it lies inside.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError)
+    /// Bytes that will be looked at in the mapping next should be in memory, and no others for their sake. A hint.
+    func fetch(at offset: UInt64, count: Int)
     /// Replaces bytes inside the file. Survives a crash of the process; durable at the next `sync`.
     func write(_ bytes: Bytes, at offset: UInt64) throws(StorageError)
     /// `write`, and these bytes (no others) are durable on return.
@@ -41,6 +43,7 @@ package protocol StoreFile: AnyObject, Sendable {
 }
 
 extension StoreFile {
+    package func fetch(at offset: UInt64, count: Int) {}
     package var neighbours: (any Neighbours)? { nil }
 }
 
