@@ -49,7 +49,7 @@ extension PageStore {
         }
         try pipeline.checkBase()
         guard let redo, try makeRoom(for: redo.count) else {
-            try commitByCheckpoint(next, freed: writer.freed)
+            try commitByCheckpoint(next, freed: writer.freed, ring: ringChange(missing: writer.missingRedo))
             return nil
         }
         let frames = side.frames.inFileOrder()
@@ -97,9 +97,23 @@ extension PageStore {
         if worker.isRunning { worker.wake() } else { checkpointNow(journal: change) }
     }
 
+    /// For a commit by a checkpoint: once several had no redo because the ring is too small for it, one that is not.
+    private func ringChange(missing size: Int) -> RingChange {
+        let largest = Int(FileFormat.maximumJournalSectors) << FileFormat.sectorShift
+        guard size > 0, size <= JournalRecord.maximumPayload(ringBytes: largest) else { return .keep }
+        side.oversizedCommits += 1
+        guard side.oversizedCommits >= WriterSide.oversizedBound else { return .keep }
+        side.oversizedCommits = 0
+        var sectors = side.header.journal.count
+        while sectors < FileFormat.maximumJournalSectors, Int(sectors) << FileFormat.sectorShift < 4 * size {
+            sectors *= 2
+        }
+        return .new(Swift.min(sectors, FileFormat.maximumJournalSectors))
+    }
+
     /// A transaction without redo: its pages, then a checkpoint that reaches them, then it is visible.
     private func commitByCheckpoint(
-        _ next: PublishedState, freed: [RetiredPages.Page]
+        _ next: PublishedState, freed: [RetiredPages.Page], ring: RingChange
     ) throws(StorageError) {
         try clearWay()
         try writeUnwritten()
@@ -108,7 +122,7 @@ extension PageStore {
         side.retired.pin(current)
         side.retire(freed, death: next.transaction)
         do throws(StorageError) {
-            try checkpoint(next)
+            try checkpoint(next, journal: ring)
         } catch {
             if case .failed = error { throw error }
             // The abort that follows puts the pages themselves back.

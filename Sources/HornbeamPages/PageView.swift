@@ -182,7 +182,7 @@ package final class PageView {
     private func unwrittenPage(
         _ number: UInt64, _ birth: UInt64, _ kind: PageKind, _ level: UInt8
     ) -> UnsafeRawPointer? {
-        guard let page = unwritten?.find(number, birth: birth) else { return nil }
+        guard let unwritten, unwritten.count > 0, let page = unwritten.find(number, birth: birth) else { return nil }
         return page.u8(PageLayout.kind) == kind.code && page.u8(PageLayout.level) == level ? page : nil
     }
 

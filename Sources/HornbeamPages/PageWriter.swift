@@ -18,6 +18,9 @@ package final class PageWriter {
     /// The root that commit publishes.
     @exclusivity(unchecked) package var root: RootRecord
 
+    /// Bytes of a redo that is not there because the journal's ring is too small for it; 0: there is another reason.
+    @exclusivity(unchecked) package var missingRedo = 0
+
     let store: PageStore
     let side: WriterSide
     /// Pages of earlier transactions that this one does without, and its own that a savepoint still needs.

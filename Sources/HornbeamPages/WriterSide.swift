@@ -45,6 +45,8 @@ final class WriterSide {
     /// Checkpoints in a row that found the journal nearly empty, and the ring's size, in sectors, that came of it.
     @exclusivity(unchecked) var quietCheckpoints = 0
     @exclusivity(unchecked) var wantedRing: UInt64?
+    /// Commits by a checkpoint since it last grew, for whose redo the ring was too small.
+    @exclusivity(unchecked) var oversizedCommits = 0
 
     init(
         file: any StoreFile, verification: Verification, space: SpaceMap, header: HeaderSlot, state: PublishedState,

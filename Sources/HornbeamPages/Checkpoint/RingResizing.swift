@@ -16,6 +16,9 @@ extension WriterSide {
     /// Checkpoints in a row that found less than an eighth of the ring in use, after which it shrinks.
     private static let quietBound = 8
 
+    /// Commits for whose redo the ring was too small, after which it grows: one alone is not worth its zeros.
+    static let oversizedBound = 3
+
     /// Draws the lesson from a checkpoint that found `used` sectors of the ring in use.
     func noteRingUse(_ used: UInt64) {
         let capacity = header.journal.count

@@ -299,6 +299,7 @@ package final class Transaction {
         }
         let redo = writer.memory.redo.bytes
         close()
+        writer.pages.missingRedo = writer.memory.redo.missingSize
         return try writer.pages.beginCommit(redo: redo, durability: durability)
     }
 

@@ -137,4 +137,32 @@ struct RedoTests {
             performing: { try replay { log in long.withUnsafeBytes { log.add(.put, tree: 1, $0) } } }, throws: isDamage)
         #expect(performing: { try replay { $0.add(.put, tree: 1) } }, throws: isDamage)
     }
+
+    @Test(
+        "too long for the journal makes it grow, once that has happened thrice; long values don't",
+        arguments: [1000, 100_000])
+    func ringGrows(valueSize: Int) throws {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk)
+        var model = ModelTree()
+        for round in 0..<8 {
+            let write = try store.beginWrite()
+            let tree = try #require(try write.tree("t", create: true))
+            for number in 0..<800_000 / valueSize {
+                let key = Array("\(round) \(number)".utf8)
+                let value = [UInt8](repeating: UInt8(round), count: valueSize)
+                try write.put(tree, key, value)
+                model.put(key, value)
+            }
+            write.durability = .process
+            try write.commit()
+        }
+        let figures = store.statistics
+        // Four times what the third would have needed; the five after it have their records there.
+        #expect(valueSize == 1000 ? figures.journalCapacityBytes >= 4 << 20 : figures.journalCapacityBytes == 1 << 20)
+        #expect(figures.journalBytes > 800_000 || valueSize > 1000)
+        let reopened = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage() ?? []))
+        let read = try reopened.beginRead()
+        #expect(try read.contents(try #require(try read.tree("t"))) == model)
+    }
 }
