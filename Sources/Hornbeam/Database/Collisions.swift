@@ -21,7 +21,7 @@ extension Session {
         let store = try store(Entity.self)
         let own = try store.rowID(of: entity.id.columnValue)
         let conditions: [Filter]? = try encode(entity).withBytes { bytes in
-            let row = try RowReader(bytes, layout: store.type.layout)
+            let row = try RowReader(bytes, of: store.type)
             var conditions: [Filter] = []
             for component in index.components {
                 let column = try store.type.column(component.column)

@@ -56,7 +56,7 @@ package struct EntityCheck {
                 return problem("\(type.name): a key is no row id")
             }
             do {
-                let row = try RowReader(value, layout: type.layout)
+                let row = try RowReader(value, of: type)
                 for column in type.layout.fields.indices { _ = try row.value(column) }
                 let id = try row.value(0)
                 if try id == .null || store.rowID(of: id) != rowID {

@@ -14,7 +14,8 @@ public protocol ColumnValue: Sendable {
     init?(columnValue: Value)
     /// Writes the value into `column` of a row. The default goes through `columnValue`.
     func write(to row: inout RowWriter, column: Int)
-    /// Reads it back. The default goes through `columnValue`.
+    /// Reads it back. The default goes through `columnValue`. The row is borrowed from its page: it must not be kept
+    /// after the call.
     static func read(from row: RowReader, column: Int) throws(HornbeamError) -> Self
 }
 

@@ -47,7 +47,9 @@ extension EntityModelProtocol {
     /// that refuses. Nothing is changed.
     fileprivate func refuseCollisions(in context: Context, options: MergeStrategy<Self>) throws {
         let session = context.session
-        if Self.entityShape.hasResolvers, Self.entityShape.resolvers.contains(where: { $0.resolver.refuses }) {
+        // Looked up once here and below: a generic entity makes its shape anew at every mention.
+        let shape = Self.entityShape
+        if shape.hasResolvers, shape.resolvers.contains(where: { $0.resolver.refuses }) {
             let stored = try merged(options, session)
             try stored.refuse(try session.collisions(of: stored))
         }
@@ -72,11 +74,11 @@ extension EntityModelProtocol {
     /// Frees the unique keys of this entity by the rules of its indexes. Those that refuse come first, before any other
     /// has changed anything.
     fileprivate func resolveCollisions(in context: inout Context) throws {
-        guard Self.entityShape.hasResolvers else { return }
-        let resolvers = Self.entityShape.resolvers
+        let shape = Self.entityShape
+        guard shape.hasResolvers else { return }
         var collisions = try context.session.collisions(of: self)
         try refuse(collisions)
-        for (index, resolver) in resolvers {
+        for (index, resolver) in shape.resolvers {
             guard case .custom(let handler) = resolver.rule else { continue }
             if try resolve(index, handler, in: &context) { collisions = try context.session.collisions(of: self) }
         }
@@ -92,8 +94,10 @@ extension EntityModelProtocol {
 
     /// Throws for the first collision in an index that refuses.
     fileprivate func refuse(_ collisions: [(index: IndexDescription, id: ID)]) throws(HornbeamError) {
+        guard !collisions.isEmpty else { return }
+        let shape = Self.entityShape
         for (index, existing) in collisions {
-            let rule = Self.entityShape.resolvers.first { $0.index.name == index.name }
+            let rule = shape.resolvers.first { $0.index.name == index.name }
             guard rule?.resolver.refuses ?? true else { continue }
             let columns = index.components.map(\.column).joined(separator: ", ")
             throw HornbeamError(

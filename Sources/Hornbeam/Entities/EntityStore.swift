@@ -41,7 +41,7 @@ package final class EntityStore {
     /// The row, or nil if there is none. Lives until the transaction changes or ends.
     package func row(_ rowID: RowID) throws -> RowReader? {
         guard let bytes = try rowBytes(rowID) else { return nil }
-        return try RowReader(bytes, layout: type.layout)
+        return try RowReader(bytes, of: type)
     }
 
     @inline(__always)
@@ -67,7 +67,7 @@ package final class EntityStore {
                 throw corrupt("e:\(type.name)", "a key is no row id")
             }
             if let end, rowID >= end { return }
-            guard try body(rowID, try RowReader(entry.value, layout: type.layout)) else { return }
+            guard try body(rowID, try RowReader(entry.value, of: type)) else { return }
             isValid = try cursor.next()
         }
     }
@@ -93,7 +93,7 @@ package final class EntityStore {
         _ row: [UInt8], rowID: RowID
     ) throws -> [(index: IndexDescription, rowID: RowID)] {
         try row.withUnsafeBytes { bytes in
-            let new = try RowReader(bytes, layout: type.layout)
+            let new = try RowReader(bytes, of: type)
             let changes = try IndexChanges(of: type, from: try self.row(rowID), to: new)
             return try conflicts(of: new, rowID, changes)
         }
@@ -104,7 +104,7 @@ package final class EntityStore {
     /// not declared stays.
     package func save(_ row: [UInt8], _ rowID: RowID) throws {
         let (changes, newID, merged) = try row.withUnsafeBytes { bytes in
-            let new = try RowReader(bytes, layout: type.layout)
+            let new = try RowReader(bytes, of: type)
             let old = try self.row(rowID)
             let changes = try IndexChanges(of: type, from: old, to: new)
             if let (index, other) = try conflicts(of: new, rowID, changes).first {

@@ -40,7 +40,7 @@ struct RowLookups {
         }
         for index in 0..<count {
             let row = try found[index].map { bytes throws(HornbeamError) in
-                try RowReader(bytes, layout: store.type.layout)
+                try RowReader(bytes, of: store.type)
             }
             guard try body(RowID(rawValue: UInt64(bigEndian: keys[index])), row) else { return false }
         }

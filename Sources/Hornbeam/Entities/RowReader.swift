@@ -5,12 +5,15 @@
 package import HornbeamPages
 
 /// A row as it lies in its page. Borrowed: it lives as long as the slice and the layout it was made from, that is until
-/// its transaction ends or, in a write transaction, until the next change.
+/// its transaction ends or, in a write transaction, until the next change. Not to be kept after the call it was given
+/// to.
 public struct RowReader {
     private let start: UnsafeRawPointer
     private let size: Int
     /// Borrowed as the bytes are: so a reader is plain numbers, and copying one counts no references, which took 200
-    /// instructions a row. An entity type holds its layout for as long as anybody reads its rows.
+    /// instructions a row. What keeps it: an entity type holds its layout, a schema its types, and whoever made the
+    /// reader the schema, through the session whose transaction the bytes belong to. A layout without a type is kept by
+    /// whoever hands it over.
     package unowned(unsafe) let layout: RowLayout
     /// The layout's, without a look at it.
     private let places: UnsafePointer<RowLayout.Place>
@@ -20,6 +23,13 @@ public struct RowReader {
     private let fixedStart: Int
     private let variableStart: Int
 
+    /// A row of `type`, which must outlive the reader.
+    @inline(__always)
+    init(_ bytes: Bytes, of type: EntityType) throws(HornbeamError) {
+        try self.init(bytes, layout: type.layout)
+    }
+
+    /// A row by itself, for tests: `layout` must outlive the reader.
     package init(_ bytes: Bytes, layout: RowLayout) throws(HornbeamError) {
         guard bytes.count >= 2, let start = bytes.baseAddress else {
             throw Self.corrupt("a row of \(bytes.count) bytes")

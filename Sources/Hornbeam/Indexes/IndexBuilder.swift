@@ -80,7 +80,7 @@ struct IndexBuilder {
         guard let rowID = stored.withUnsafeBytes({ RowID(stored: $0) }),
             let bytes = try transaction.get(type.rows, rowID.key)
         else { return nil }
-        return try RowReader(bytes, layout: type.layout)
+        return try RowReader(bytes, of: type)
     }
 
     private func duplicate(_ index: EntityIndex, _ first: [UInt8], _ second: [UInt8]) throws -> HornbeamError {
@@ -100,7 +100,7 @@ struct IndexBuilder {
             guard let rowID = RowID(key: cursor.key) else {
                 throw StorageError.corrupt(Corruption(tree: "e:\(type.name)", reason: "a key is no row id"))
             }
-            try body(rowID, try RowReader(cursor.value, layout: type.layout))
+            try body(rowID, try RowReader(cursor.value, of: type))
             done += 1
             if done.isMultiple(of: 1024) { progress?(name, done, total) }
             isValid = try cursor.next()

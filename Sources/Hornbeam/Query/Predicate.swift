@@ -8,6 +8,9 @@
 /// NaN is the one value to which stored and computed properties answer differently. A stored NaN equals NaN and is
 /// greater than every number, so that indexes can hold it; computed and nested properties compare as Swift's operators
 /// do, for which NaN equals nothing and is neither less nor greater.
+///
+/// A computed property in a filter or a sort must not use a context: while a query runs, its rows lie in pages that a
+/// write may move.
 public struct Predicate<Entity: EntityModelProtocol>: Sendable {
     let filter: Filter
 
@@ -186,7 +189,7 @@ extension Predicate {
         return testing(keyPath, label: "\(keyPath.label) \(comparison.rawValue) \(text)", test)
     }
 
-    /// A test of the decoded entity.
+    /// A test of the decoded entity. The property must not use a context: the rows of the query are borrowed.
     static func testing<Property>(
         _ keyPath: any KeyPath<Entity, Property> & Sendable, label: String,
         _ test: @escaping @Sendable (Property) -> Bool

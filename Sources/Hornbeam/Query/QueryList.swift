@@ -164,7 +164,8 @@ extension QueryList {
 
 extension QueryList {
     /// In the order of one property, or of several, each ascending or `.desc`. Equal ones come in the order of their
-    /// row ids.
+    /// row ids. A computed property must not use a context: while a query runs, its rows lie in pages that a write may
+    /// move.
     public func sorted<each Property: Comparable & Sendable>(
         by keyPath: repeat any KeyPath<Entity, each Property> & Sendable
     ) -> Self {
@@ -173,7 +174,7 @@ extension QueryList {
         return sorted(terms)
     }
 
-    /// In the order of an optional property: nil comes first.
+    /// In the order of an optional property: nil comes first. As above, a computed one must not use a context.
     public func sorted<Property: Comparable & Sendable>(by keyPath: any KeyPath<Entity, Property?> & Sendable) -> Self {
         sorted([SortKey<Entity>(optional: keyPath).term])
     }

@@ -44,7 +44,10 @@ package final class EdgeTrees {
     private let transaction: Transaction
     /// Other sides that were asked for. Few: an entity type has as many as relations.
     private var inverses: [(side: EdgeSide, inverse: EdgeSide)] = []
+    /// Of the sides linked last, few: each has a cursor, and with it memory and maybe a page that stays in the cache.
     private var ends: [LinkEnds] = []
+    private var oldestEnds = 0
+    private static var endsKept: Int { 8 }
 
     init(session: EntitySession) {
         self.session = session
@@ -237,7 +240,12 @@ package final class EdgeTrees {
     private func ends(of side: EdgeSide) throws -> LinkEnds {
         for known in ends where known.tree == side.forward { return known }
         let made = LinkEnds(side.forward, try transaction.cursor(side.forward))
-        ends.append(made)
+        if ends.count < Self.endsKept {
+            ends.append(made)
+        } else {
+            ends[oldestEnds] = made
+            oldestEnds = (oldestEnds + 1) % Self.endsKept
+        }
         return made
     }
 

@@ -45,14 +45,14 @@ package struct RowCompletion {
 
     private func row(_ rowID: RowID) throws -> RowReader? {
         guard let bytes = try transaction.get(type.rows, rowID.key) else { return nil }
-        return try RowReader(bytes, layout: type.layout)
+        return try RowReader(bytes, of: type)
     }
 
     private func hasDefault(_ added: [ColumnDescription], _ rowID: RowID) throws -> Bool {
         // A row that was unreadable before is no reason to refuse properties that it doesn't need.
         guard let old = try row(rowID), let new = try? rewrite(type, old) else { return false }
         return try new.withBytes { bytes in
-            let new = try RowReader(bytes, layout: type.layout)
+            let new = try RowReader(bytes, of: type)
             return try added.contains { try !new.isNull(column: type.column($0.name)) }
         }
     }
@@ -71,7 +71,7 @@ package struct RowCompletion {
                     + error.message)
         }
         return try new.withBytes { bytes in
-            let new = try RowReader(bytes, layout: type.layout)
+            let new = try RowReader(bytes, of: type)
             var row = RowWriter(layout: type.layout)
             for column in type.layout.columns {
                 row.set(try (old.contains(column: column) ? old : new).value(column), column)

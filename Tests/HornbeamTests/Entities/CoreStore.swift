@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store in memory with one open session over given descriptions, and short ways to put rows into it.
+// A store, in memory unless another is given, with one open session over given descriptions, and short ways to put
+// rows into it.
 
 import HornbeamTree
 
 @testable import Hornbeam
 
-/// One write transaction over a fresh store, or the next one over the same store after `reopen`.
+/// One write transaction over a store, or the next one over the same store after `reopen`.
 final class CoreStore {
     let store: TreeStore
     private(set) var session: EntitySession
     private var descriptions: [EntityDescription]
 
-    init(_ descriptions: [EntityDescription]) throws {
-        store = try TreeStore.inMemory()
+    init(_ descriptions: [EntityDescription], in other: TreeStore? = nil) throws {
+        store = try other ?? TreeStore.inMemory()
         self.descriptions = descriptions
         let transaction = try store.beginWrite()
         session = EntitySession(transaction, schema: try require(SchemaCatalogue.open(descriptions, in: transaction)))

@@ -117,6 +117,25 @@ struct EdgeTreesTests {
         try links.expectClean()
     }
 
+    @Test("links go behind the last one where more sides are linked in turn than are remembered")
+    func manySides() throws {
+        let names = (0..<20).map { "r\($0)" }
+        let store = try CoreStore([
+            EntityDescription(
+                name: "Hub", columns: [ColumnDescription(name: "id", type: .int64)],
+                relations: names.map { relation($0, "Hub", many: true) })
+        ])
+        let hub = try store["Hub"].type
+        let sides = try names.map { try hub.relation($0) }
+        let targets = (1...3).map { RowID(rawValue: $0) }
+        for target in targets {
+            for side in sides { try store.session.edges.append(side, RowID(rawValue: 0), target) }
+        }
+        for side in sides {
+            #expect(try store.session.edges.targets(side, of: RowID(rawValue: 0)) == targets)
+        }
+    }
+
     @Test("links go behind the last one, also after some were removed and a savepoint was gone back to")
     func ends() throws {
         struct Undo: Error {}
