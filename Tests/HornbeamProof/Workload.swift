@@ -140,11 +140,22 @@ package final class Workload: @unchecked Sendable {
     /// have to wait for the checkpoint, which goes on only after it.
     package func commitMeanwhile(_ store: TreeStore) throws {
         let statistics = store.statistics
-        guard isCheckpointing, statistics.journalBytes < 128 << 10 else { return }
+        guard isCheckpointing, statistics.journalBytes < 128 << 10, try isNobodysTurn(store) else { return }
         isCheckpointing = false
         defer { isCheckpointing = true }
         try transaction(store, "commit beside a checkpoint", changes: 1)
         lastStep = "checkpoint"
+    }
+
+    /// A checkpoint begins in the writer's turn, also with writes: of pages that were kept in memory.
+    private func isNobodysTurn(_ store: TreeStore) throws -> Bool {
+        do throws(StorageError) {
+            try store.beginWrite().abort()
+            return true
+        } catch .invalid {
+            // This thread has it, and would wait for itself.
+            return false
+        }
     }
 
     private func check(_ snapshot: (read: Transaction, digest: UInt64)) throws {
