@@ -97,10 +97,14 @@ extension PageStore {
         if worker.isRunning { worker.wake() } else { checkpointNow(journal: change) }
     }
 
-    /// For a commit by a checkpoint: once several had no redo because the ring is too small for it, one that is not.
+    /// For a commit by a checkpoint: once several had no redo because the ring is too small for it, one that is not. To
+    /// the medium a redo is one more write; it gains only where the pages would be many more, as those of changes all
+    /// over a tree are, and those of long or sorted values are not.
     private func ringChange(missing size: Int) -> RingChange {
         let largest = Int(FileFormat.maximumJournalSectors) << FileFormat.sectorShift
-        guard size > 0, size <= JournalRecord.maximumPayload(ringBytes: largest) else { return .keep }
+        guard size > 0, size <= JournalRecord.maximumPayload(ringBytes: largest),
+            side.frames.liveBytes > 2 * size
+        else { return .keep }
         side.oversizedCommits += 1
         guard side.oversizedCommits >= WriterSide.oversizedBound else { return .keep }
         side.oversizedCommits = 0

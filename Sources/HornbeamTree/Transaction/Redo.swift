@@ -21,8 +21,6 @@ enum RedoKind: UInt8 {
 /// Collects operations while a transaction works. Part of a store's writer memory.
 final class RedoLog {
     static let headerSize = 13
-    /// A value as large as this goes to its page at a disk's speed: to write it to the journal too gains nothing.
-    private static let longOperation = 64 << 10
     /// What is kept for the next transaction.
     private static let keptCapacity = 1 << 20
 
@@ -33,7 +31,6 @@ final class RedoLog {
     @exclusivity(unchecked) private var isComplete = true
     /// Bytes of the operations that were not kept, and of those that were when they became too many.
     @exclusivity(unchecked) private var lostSize = 0
-    @exclusivity(unchecked) private var hasLongOperation = false
 
     deinit { memory?.deallocate() }
 
@@ -42,7 +39,6 @@ final class RedoLog {
         if capacity > Self.keptCapacity { release() }
         size = 0
         lostSize = 0
-        hasLongOperation = false
         self.limit = limit
         isComplete = limit > 0
     }
@@ -50,8 +46,8 @@ final class RedoLog {
     /// The operations; nil if they were too many.
     var bytes: Bytes? { isComplete ? Bytes(start: memory, count: size) : nil }
 
-    /// How large a log that was too long would have been, if a larger journal for it is worth while; else 0.
-    var missingSize: Int { isComplete || hasLongOperation ? 0 : lostSize }
+    /// How large a log that was too long would have been; 0 if it was not, or was given up for another reason.
+    var missingSize: Int { isComplete ? 0 : lostSize }
 
     /// The transaction has changes that it doesn't hold: it commits by a checkpoint.
     func giveUp() {
@@ -70,7 +66,6 @@ final class RedoLog {
 
     func add(_ kind: RedoKind, tree: UInt32, _ a: Bytes = Bytes(start: nil, count: 0), _ b: Bytes? = nil) {
         let second = b ?? Bytes(start: nil, count: 0)
-        if second.count >= Self.longOperation { hasLongOperation = true }
         guard isComplete else {
             if lostSize > 0 { lostSize &+= Self.headerSize &+ a.count &+ second.count }
             return

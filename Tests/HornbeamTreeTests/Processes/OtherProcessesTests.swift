@@ -120,15 +120,14 @@ struct OtherProcessesTests {
         #expect(store.statistics.fileBytes == held)
     }
 
-    /// Replaces all of a tree of 12 values of 70,000 bytes, `rounds` times. (As long as this they leave the journal,
-    /// which they are too large for, as it is: only pages decide on the file's size.)
+    /// Replaces all of a tree of 200 values of 4,000 bytes, `rounds` times.
     private static func rewrite(_ store: TreeStore, rounds: Int) throws {
         for round in 0..<rounds {
             let transaction = try store.beginWrite()
             let tree = try #require(try transaction.tree("values", create: true))
-            for key in 0..<12 {
+            for key in 0..<200 {
                 try transaction.put(
-                    tree, Array("\(key)".utf8), [UInt8](repeating: UInt8((round + key) & 0xFF), count: 70_000))
+                    tree, Array("\(key)".utf8), [UInt8](repeating: UInt8((round + key) & 0xFF), count: 4_000))
             }
             try transaction.commit()
         }
