@@ -78,6 +78,7 @@ extension PageStore {
 
     /// A commit without changes: makes earlier ones durable. Throws if the one that it was built on falls.
     func makeDurable(_ durability: Durability, after base: PendingCommit?) throws(StorageError) {
+        defer { if durability == .full { pipeline.endBarrier() } }
         guard file.isDurable else { return }
         if let base { try complete(base) }
         try pipeline.makeDurable(durability) { show($0, isDurable: $1) }

@@ -81,7 +81,14 @@ final class CommitPipeline: @unchecked Sendable {
     }
 
     /// Whether a commit waits that will be told to other processes, with all before it is shown.
-    var isAskedForFull: Bool { monitor.locked { pending.contains { $0.durability == .full } } }
+    var isAskedForFull: Bool {
+        barriers.load(ordering: .relaxed) > 0 || monitor.locked { pending.contains { $0.durability == .full } }
+    }
+
+    /// Callers who wait for all that is there to be durable. Begun in the turn, ended by `makeDurable`'s end.
+    private let barriers = Atomic<Int>(0)
+    func beginBarrier() { barriers.add(1, ordering: .relaxed) }
+    func endBarrier() { barriers.subtract(1, ordering: .relaxed) }
 
     /// The pending commit that the open transaction builds on; nil if that is published. Refuses as `checkBase`.
     func base() throws(StorageError) -> PendingCommit? {
@@ -146,6 +153,7 @@ final class CommitPipeline: @unchecked Sendable {
             let goal = journal?.end.position ?? 0
             while let journal, durability != .none {
                 if let failure { throw .failed(cause: failure) }
+                if durability == .full, journal.isDoubtful, let newestFault { throw newestFault }
                 let reached = max(journal.start, durability == .full ? journal.durableEnd : journal.writtenEnd)
                 // Commits that were withdrawn meanwhile count no more.
                 if !isFlushing, reached >= min(goal, journal.end.position) { return }
@@ -166,6 +174,13 @@ final class CommitPipeline: @unchecked Sendable {
         let count = pending.count
         let asked = pending.reduce(least) { $0.stronger($1.durability) }
         let isFull = journal?.isFull ?? false
+        if asked == .full, journal?.isDoubtful ?? false, let newestFault {
+            withdraw(newestFault)
+            isFlushing = false
+            flushes &+= 1
+            monitor.broadcast()
+            return newestFault
+        }
         var error: StorageError?
         var isDurable = false
         if let (ring, generation, published) = journal.map({ ($0.ring, $0.generation, $0.published) }),
@@ -182,7 +197,8 @@ final class CommitPipeline: @unchecked Sendable {
                 }
             } catch let cause {
                 error = cause
-                if batch.end.position > published.position {
+                // Not by positions: a sector that was closed has no record at its end.
+                if batch.end.transaction > published.transaction {
                     do throws(StorageError) {
                         try batch.takeBack(from: published.position, in: ring, file: file)
                     } catch {
@@ -195,6 +211,7 @@ final class CommitPipeline: @unchecked Sendable {
                 faults += 1
                 newestFault = error
                 journal?.putBack(&batch)
+                journal?.noteFault()
                 if isOpen { failLocked(error) } else { withdraw(error) }
             } else {
                 journal?.complete(&batch)
@@ -270,6 +287,7 @@ final class CommitPipeline: @unchecked Sendable {
         monitor.locked {
             faults += 1
             newestFault = error
+            journal?.noteFault()
         }
     }
 

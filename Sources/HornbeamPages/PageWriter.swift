@@ -81,7 +81,7 @@ package final class PageWriter {
             if let frame = side.frames.reuse() { return frame }
             let number = try side.takeNode(keeping: reserve)
             let run = SectorRun(start: number, count: UInt32(side.space.pageSectors))
-            return newFrame(run)
+            return newFrame(run, isNode: true)
         }
         guard sectors > 0, sectors <= FileFormat.maximumPageSectors else {
             throw .tooLarge(
@@ -89,15 +89,16 @@ package final class PageWriter {
                 limit: Int(FileFormat.maximumPageSectors) * FileFormat.sectorSize)
         }
         let run = SectorRun(start: try takeRun(sectors), count: sectors)
-        return newFrame(run)
+        return newFrame(run, isNode: false)
     }
 
     func takeRun(_ sectors: UInt32) throws(StorageError) -> UInt64 {
         try side.takeRun(sectors, keeping: reserve)
     }
 
-    func newFrame(_ run: SectorRun) -> Frame {
-        let frame = Frame(run: run, bytes: side.frames.add(run), isLive: true)
+    /// `isNode`: of the store's page size, raw, and at a multiple of it.
+    func newFrame(_ run: SectorRun, isNode: Bool) -> Frame {
+        let frame = Frame(run: run, bytes: side.frames.add(run, isNode: isNode), isLive: true)
         noteMemory()
         return frame
     }
@@ -143,7 +144,7 @@ package final class PageWriter {
         guard side.frames.isSpilled(run) else {
             throw .corrupt(Corruption(page: number, reason: "its parent takes it for the open transaction's"))
         }
-        let bytes = newFrame(run).bytes
+        let bytes = newFrame(run, isNode: true).bytes
         bytes.copyMemory(from: source, byteCount: view.pageSize)
         // Zeros in place of a part that could not be read must not become a page.
         try view.checkIsWhole()
@@ -257,6 +258,8 @@ package final class PageWriter {
             if durability == .full { try writeKeptPages() }
             // What it has seen may be pending, and fall.
             let base = Result { () throws(StorageError) in try store.pipeline.base() }
+            // Before others have the turn: what they commit from here on may be made durable, and told, with the rest.
+            if durability == .full, case .success = base { store.pipeline.beginBarrier() }
             abort()
             return CommitInFlight(store: store, rest: .earlier(durability, after: try base.get()))
         }

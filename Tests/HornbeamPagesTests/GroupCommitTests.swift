@@ -79,6 +79,23 @@ struct GroupCommitTests {
         #expect(try values(reopened(disk.powerLossImage(seed: 3))) == [1, 2, 3])
     }
 
+    @Test("that are the kernel's stay usable when a full one without changes can't make them durable")
+    func failedBarrier() throws {
+        let (disk, store) = try store()
+        try Toy.commit(ToyChange(cell: 1, value: 1), to: store, .process)
+        disk.plan = SimulatedDisk.Plan(
+            call: disk.calls + 1, fault: .error(5), isLasting: true, operations: [.writeThrough])
+        for _ in 0..<2 {
+            let error = #expect(throws: StorageError.self) {
+                try store.beginWrite().commit(redo: nil, durability: .full)
+            }
+            if case .failed? = error { Issue.record("the store has failed: \(String(describing: error))") }
+        }
+        disk.plan = nil
+        try store.beginWrite().commit(redo: nil, durability: .full)
+        #expect(try values(reopened(disk.powerLossImage(seed: 3))) == [1])
+    }
+
     @Test("fall together when their write fails, with the transaction on top of them; the store goes on")
     func withdrawn() throws {
         for part in [0, 20_000] {

@@ -82,9 +82,10 @@ final class FrameTable {
     /// Bytes of memory that it keeps from one transaction to the next.
     var keptBytes: Int { memory.keptBytes + (unwritten?.memoryBytes ?? 0) }
 
-    /// A frame for a new page at `run`, its bytes undefined.
-    func add(_ run: SectorRun) -> UnsafeMutableRawPointer {
-        let buffer = keepableBuffer(run)
+    /// A frame for a new page at `run`, its bytes undefined. `isNode`: of the store's page size, raw, and at a multiple
+    /// of it. A long value or a leaf of a compressed tree may be as large, but is read in its own way.
+    func add(_ run: SectorRun, isNode: Bool) -> UnsafeMutableRawPointer {
+        let buffer = isNode ? keepableBuffer(run) : nil
         let bytes = buffer ?? memory.take(run.byteCount)
         liveBytes += run.byteCount
         if buffer != nil { keepableBytes += run.byteCount }
@@ -122,9 +123,7 @@ final class FrameTable {
     func keep(_ frame: Frame, root: UInt64, unwritten: UnwrittenPages) -> Bool {
         let header = PageHeader(reading: UnsafeRawPointer(frame.bytes))
         let isReplacedSoon = header.kind == PageKind.branch.code || frame.run.start == root
-        // A long value's page may have a node's size, but is read in its own way, and so is a compressed leaf.
-        let isNode = header.kind == PageKind.branch.code || header.kind == PageKind.leaf.code
-        guard frame.isKeepable, isNode, header.flags == 0, isReplacedSoon || unwritten.hasPlenty,
+        guard frame.isKeepable, isReplacedSoon || unwritten.hasPlenty,
             let index = index(of: frame.run.start), unwritten.keep(frame.run.start, frame.bytes)
         else { return false }
         frames[index].isKeepable = false

@@ -87,7 +87,8 @@ final class UnwrittenPages: @unchecked Sendable {
         for place in first..<first &+ Self.ways
         // Acquiring: partner of the releasing store in `keep`.
         where numbers[place].load(ordering: .acquiring) == number {
-            return UnsafeMutableRawPointer(bitPattern: addresses[place].load(ordering: .relaxed))
+            // Acquiring as well: another page may have come here since, whose bytes `find` looks at.
+            return UnsafeMutableRawPointer(bitPattern: addresses[place].load(ordering: .acquiring))
         }
         return nil
     }
@@ -126,7 +127,7 @@ final class UnwrittenPages: @unchecked Sendable {
     func keep(_ number: UInt64, _ buffer: UnsafeMutableRawPointer) -> Bool {
         let first = firstPlace(of: number)
         for place in first..<first + Self.ways where numbers[place].load(ordering: .relaxed) == 0 {
-            addresses[place].store(UInt(bitPattern: buffer), ordering: .relaxed)
+            addresses[place].store(UInt(bitPattern: buffer), ordering: .releasing)
             numbers[place].store(number, ordering: .releasing)
             keptCount.add(1, ordering: .relaxed)
             return true

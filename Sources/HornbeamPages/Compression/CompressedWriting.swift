@@ -53,7 +53,7 @@ extension PageWriter {
         let run = try CompressedPage.withStored(leaf) { (stored) throws(StorageError) in
             let sectors = UInt32(stored.count / FileFormat.sectorSize)
             let run = SectorRun(start: try takeRun(sectors), count: sectors)
-            newFrame(run).buffer.copyMemory(from: Bytes(stored))
+            newFrame(run, isNode: false).buffer.copyMemory(from: Bytes(stored))
             return run
         }
         side.unplaced.free(pointer)

@@ -52,6 +52,8 @@ struct JournalWriter {
     private var keptStart: UInt64
     /// What is before is the kernel's.
     private(set) var writtenEnd: UInt64
+    /// What is before, and not durable, may be lost. See `noteFault`.
+    private var doubtfulEnd: UInt64 = 0
 
     /// More than this is not kept: it is written, whatever was asked, and found in the file when it is wanted.
     private static let keptBound = 1 << 20
@@ -76,7 +78,7 @@ struct JournalWriter {
     var maximumPayload: Int { JournalRecord.maximumPayload(ringBytes: ring.byteCount) }
 
     func fits(payload: Int) -> Bool {
-        payload <= maximumPayload
+        !isDoubtful && payload <= maximumPayload
             && JournalRecord.size(payload: payload) <= UInt64(ring.byteCount) - (end.position - start)
     }
 
@@ -104,6 +106,15 @@ struct JournalWriter {
         end.position = closed
         if published.transaction == end.transaction { published.position = closed }
     }
+
+    /// Something was told that the medium lost a write. If that was of records that are not kept, the kernel may have
+    /// forgotten them, and what is read back is what was there before.
+    mutating func noteFault() {
+        if durableEnd < keptStart { doubtfulEnd = max(doubtfulEnd, keptStart) }
+    }
+
+    /// Whether these records can't be made durable any more: a checkpoint must come first, which does without them.
+    var isDoubtful: Bool { max(durableEnd, start) < doubtfulEnd }
 
     /// A durable checkpoint begins at `position`, the start of a sector: the records before it are not needed any more.
     mutating func advance(to position: UInt64, transaction: UInt64) {

@@ -10,7 +10,7 @@ import Testing
 struct FramesTests {
     private func add(_ count: Int, to frames: FrameTable, from first: UInt64, birth: UInt64) {
         for index in 0..<UInt64(count) {
-            let bytes = frames.add(SectorRun(start: first + index, count: 1))
+            let bytes = frames.add(SectorRun(start: first + index, count: 1), isNode: true)
             PageHeader.write(to: bytes, birth: birth, kind: .leaf, level: 0, sectors: 1)
         }
     }
@@ -73,7 +73,7 @@ struct FramesTests {
                 default:
                     let frame = frames.reuse()
                     let page = frame?.run.start ?? next
-                    let bytes = frame?.bytes ?? frames.add(SectorRun(start: page, count: 1))
+                    let bytes = frame?.bytes ?? frames.add(SectorRun(start: page, count: 1), isNode: true)
                     if frame == nil { next += 1 }
                     PageHeader.write(to: bytes, birth: birth, kind: .leaf, level: 0, sectors: 1)
                     levels[levels.count - 1].own.insert(page)

@@ -265,4 +265,25 @@ struct JournalTests {
         #expect(try read(disk, header).payloads.isEmpty)
         #expect(try read(disk, header).tail == .clean)
     }
+
+    @Test("makes nothing durable that the medium may have lost while it was not kept, until a checkpoint")
+    func doubtful() throws {
+        let (disk, header) = try make(sectors: 1024)
+        var journal = JournalWriter(after: header)
+        func append(_ transaction: UInt64, _ size: Int) throws {
+            payload(transaction, size).withBytes { journal.append($0, transaction: transaction) }
+            try journal.flush(.process, to: disk)
+            journal.publish(journal.end)
+        }
+        try append(101, 100)
+        journal.noteFault()
+        // All of it is kept: the next write-through has it whole.
+        #expect(!journal.isDoubtful && journal.fits(payload: 10))
+        for transaction: UInt64 in 102...110 { try append(transaction, 200_000) }
+        journal.noteFault()
+        #expect(journal.isDoubtful && !journal.fits(payload: 10))
+        journal.closeSector()
+        journal.advance(to: journal.end.position, transaction: 110)
+        #expect(!journal.isDoubtful && journal.fits(payload: 10))
+    }
 }

@@ -236,4 +236,28 @@ struct CompressedTreeTests {
         #expect(throws: StorageError.self) { try pages.free(root.page, birth: root.birth - 1, sectors: nil) }
         #expect(try write.value(tree, [1]) == [1])
     }
+
+    @Test("with leaves as large as the store's pages that don't compress is read before any checkpoint")
+    func incompressibleLeaves() throws {
+        var options = StoreOptions()
+        options.pageSize = 32_768
+        let store = try TreeStore.open(file: try SimulatedDisk(), options: options)
+        var random = SeededGenerator(seed: 9)
+        var model = ModelTree()
+        for round in 0..<12 {
+            let write = try store.beginWrite()
+            let tree = try #require(try write.tree("t", create: true, options: TreeOptions(isCompressed: true)))
+            for _ in 0..<20 {
+                let key = random.bytes(4)
+                let value = random.bytes(3000)
+                try write.put(tree, key, value)
+                model.put(key, value)
+            }
+            write.durability = round % 3 == 0 ? .none : .process
+            try write.commit()
+            let read = try store.beginRead()
+            #expect(try read.contents(try #require(try read.tree("t"))) == model)
+        }
+        #expect(try store.check { Issue.record("\($0)") })
+    }
 }
