@@ -121,8 +121,8 @@ final class FrameTable {
     /// transactions; other leaves may stay only if there is plenty of it. The frame stays until the end of the
     /// transaction.
     func keep(_ frame: Frame, root: UInt64, unwritten: UnwrittenPages) -> Bool {
-        let header = PageHeader(reading: UnsafeRawPointer(frame.bytes))
-        let isReplacedSoon = header.kind == PageKind.branch.code || frame.run.start == root
+        let kind = UnsafeRawPointer(frame.bytes).u8(PageLayout.kind)
+        let isReplacedSoon = kind == PageKind.branch.code || frame.run.start == root
         guard frame.isKeepable, isReplacedSoon || unwritten.hasPlenty,
             let index = index(of: frame.run.start), unwritten.keep(frame.run.start, frame.bytes)
         else { return false }
