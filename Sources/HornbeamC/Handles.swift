@@ -88,21 +88,48 @@ enum HandleTable {
             throw .invalid("\(capacity) stores, transactions and cursors are open: close some")
         }
         let slot = slots + index
-        slot.pointee.turns &+= 1
         slot.pointee.object = Unmanaged.passRetained(object).toOpaque()
-        let bits = slot.pointee.turns << (indexBits + 3) | UInt(index) << 3 | Object.kind.rawValue
-        slot.pointee.stamp.store(bits, ordering: .releasing)
         // The kind in the low bits is never zero.
-        return OpaquePointer(bitPattern: bits).unsafelyUnwrapped
+        return stamp(slot, UInt(index) << 3 | Object.kind.rawValue).unsafelyUnwrapped
     }
 
     /// Ends a handle and returns its object; nil if it isn't live. Of two that try, one succeeds.
     static func remove<Object: HandleObject>(_ handle: OpaquePointer?, _: Object.Type) -> Object? {
+        guard suspend(handle, Object.self) != nil, let slot = slot(UInt(bitPattern: handle)) else { return nil }
+        return takeObject(slot)
+    }
+
+    /// Ends a handle, but its slot keeps the object, until `resume` or `discard`: one of them must follow.
+    @inline(__always)
+    static func suspend<Object: HandleObject>(_ handle: OpaquePointer?, _: Object.Type) -> Unmanaged<Object>? {
         let bits = UInt(bitPattern: handle)
         guard bits & 7 == Object.kind.rawValue, let slot = slot(bits),
-            slot.pointee.stamp.compareExchange(expected: bits, desired: 0, ordering: .acquiringAndReleasing).exchanged
+            slot.pointee.stamp.compareExchange(expected: bits, desired: 0, ordering: .acquiringAndReleasing).exchanged,
+            let object = slot.pointee.object
         else { return nil }
-        return takeObject(slot)
+        return .fromOpaque(object)
+    }
+
+    /// The next handle of the object whose last one was suspended. Nil if there was none.
+    @inline(__always)
+    static func resume(_ suspended: OpaquePointer?) -> OpaquePointer? {
+        let bits = UInt(bitPattern: suspended)
+        guard let slot = slot(bits) else { return nil }
+        return stamp(slot, bits & (1 << (indexBits + 3) - 1))
+    }
+
+    /// Lets go of the object whose handle was suspended, and of its slot.
+    static func discard<Object: HandleObject>(_ suspended: OpaquePointer?, _: Object.Type) {
+        if let slot = slot(UInt(bitPattern: suspended)) { _ = takeObject(slot) as Object? }
+    }
+
+    /// Gives a slot that its caller owns a new handle. `place`: index and kind.
+    @inline(__always)
+    private static func stamp(_ slot: UnsafeMutablePointer<HandleSlot>, _ place: UInt) -> OpaquePointer? {
+        slot.pointee.turns &+= 1
+        let bits = slot.pointee.turns << (indexBits + 3) | place
+        slot.pointee.stamp.store(bits, ordering: .releasing)
+        return OpaquePointer(bitPattern: bits)
     }
 
     /// Empties a slot whose stamp the caller has taken away, and gives it back.
@@ -146,19 +173,21 @@ enum HandleTable {
 // A store is used from many threads at once, so each use is counted and closing it waits for none: it is refused.
 extension HandleTable {
     /// Enters a store: it can't be closed until `leave`. Nil if the handle isn't live.
-    static func enter(_ handle: OpaquePointer?) -> StoreHandle? {
+    @inline(__always)
+    static func enter(_ handle: OpaquePointer?) -> Unmanaged<StoreHandle>? {
         let bits = UInt(bitPattern: handle)
         guard bits & 7 == HandleKind.store.rawValue, let slot = slot(bits) else { return nil }
         // Counted first, looked at second: whoever closes sees the count, or we see the closing.
         if slot.pointee.users.add(1, ordering: .sequentiallyConsistent).oldValue >= 0,
             slot.pointee.stamp.load(ordering: .sequentiallyConsistent) == bits, let object = slot.pointee.object
         {
-            return Unmanaged<StoreHandle>.fromOpaque(object).takeUnretainedValue()
+            return .fromOpaque(object)
         }
         slot.pointee.users.subtract(1, ordering: .sequentiallyConsistent)
         return nil
     }
 
+    @inline(__always)
     static func leave(_ handle: OpaquePointer?) {
         _ = slot(UInt(bitPattern: handle))?.pointee.users.subtract(1, ordering: .sequentiallyConsistent)
     }

@@ -15,6 +15,8 @@ final class StoreHandle: HandleObject {
     let trees: TreeStore
     /// In whose hands the open write transaction is.
     let writer = WriterHands()
+    /// Reads that have ended, which wait to begin again in the slots of their handles.
+    let idleReads = IdlePlaces()
     /// What a tree's number is mixed with on its way out and in, so that numbers of two stores differ: a tree of
     /// another store comes in as a number that this store never gave out. The low 20 bits stay as they are.
     let treeSalt: UInt32
@@ -27,6 +29,11 @@ final class StoreHandle: HandleObject {
         self.trees = trees
         self.reductions = reductions
         treeSalt = (Self.opened.add(1, ordering: .relaxed).oldValue % 0xFFF + 1) << 20
+    }
+
+    /// Lets go of all reads that wait. Nobody else is inside the store.
+    func dropIdleReads() {
+        while let idle = idleReads.take() { Unmanaged<TransactionHandle>.fromOpaque(idle).takeUnretainedValue().drop() }
     }
 }
 
@@ -75,20 +82,23 @@ final class WriterHands: Sendable {
 }
 
 /// Runs `body` inside the store, which can't be closed meanwhile. Keeps the store entered if `body` says so.
+@inline(__always)
 func inStore(
     _ handle: OpaquePointer?, _ body: (StoreHandle) throws(StorageError) -> (result: Int32, staysInside: Bool)
 ) -> Int32 {
     guard let store = HandleTable.enter(handle) else {
         return Failure.invalid("the store's handle is NULL, was closed, or is no store's")
     }
-    do throws(StorageError) {
-        try store.trees.checkProcess()
-        let (result, staysInside) = try body(store)
-        if !staysInside { HandleTable.leave(handle) }
-        return result
-    } catch {
-        HandleTable.leave(handle)
-        return Failure.report(error)
+    return store._withUnsafeGuaranteedRef { (store) in
+        do throws(StorageError) {
+            try store.trees.checkProcess()
+            let (result, staysInside) = try body(store)
+            if !staysInside { HandleTable.leave(handle) }
+            return result
+        } catch {
+            HandleTable.leave(handle)
+            return Failure.report(error)
+        }
     }
 }
 
@@ -188,6 +198,7 @@ private func storeOptions(_ given: hb_options) throws(StorageError) -> StoreOpti
 public func hb_close(_ store: OpaquePointer?) -> Int32 {
     do throws(StorageError) {
         let result = try HandleTable.close(store) { store in
+            store.dropIdleReads()
             do throws(StorageError) {
                 try store.trees.close()
                 return (Result.ok, keep: false)

@@ -19,6 +19,8 @@ final class TransactionHandle: HandleObject {
     /// Set when a slice of a write transaction's memory went out. Until the next change such a slice may come back
     /// as that change's argument, and is copied first: the change would move it.
     @exclusivity(unchecked) var hasLent = false
+    /// Its handle, which has ended if the transaction has.
+    @exclusivity(unchecked) private(set) var handle: OpaquePointer?
     /// The head of the list of its open cursors.
     @exclusivity(unchecked) var cursors: Unmanaged<CursorHandle>?
 
@@ -38,25 +40,62 @@ final class TransactionHandle: HandleObject {
         return try body(transaction)
     }
 
-    /// Ends the transaction; its handle must be gone from the table already.
-    func end(committing: Bool) -> Int32 {
+    /// Gives the transaction to C.
+    func join() throws(StorageError) -> OpaquePointer? {
+        handle = try HandleTable.insert(self)
+        return handle
+    }
+
+    /// Begins an ended read anew, with the next handle of its slot.
+    @inline(__always)
+    func resume(into place: UnsafeMutablePointer<OpaquePointer?>) -> Int32 {
+        do throws(StorageError) { try transaction.resume() } catch { return Failure.report(error) }
+        handle = HandleTable.resume(handle)
+        place.pointee = handle
+        return Result.ok
+    }
+
+    /// Ends the transaction behind `handle`; nil if there is none.
+    static func end(_ handle: OpaquePointer?, committing: Bool) -> Int32? {
+        guard let suspended = HandleTable.suspend(handle, TransactionHandle.self) else { return nil }
+        guard suspended._withUnsafeGuaranteedRef({ $0.isWritable }) else {
+            return suspended._withUnsafeGuaranteedRef { $0.endRead(committing: committing) }
+        }
+        let transaction = suspended.takeUnretainedValue()
+        transaction.drop()
+        return transaction.endWrite(committing: committing)
+    }
+
+    private func endWrite(committing: Bool) -> Int32 {
         endCursors()
         var result = Result.ok
         do throws(StorageError) {
-            if isWritable {
-                store.writer.hold()
-                defer { store.writer.letGo() }
-                if committing { try transaction.commit() } else { transaction.abort() }
-            } else {
-                defer { store.trees.endRead(transaction) }
-                if committing { try transaction.checkIsWhole() }
-            }
+            store.writer.hold()
+            defer { store.writer.letGo() }
+            if committing { try transaction.commit() } else { transaction.abort() }
         } catch {
             result = Failure.report(error)
         }
         HandleTable.leave(entered)
         return result
     }
+
+    /// The transaction and its slot wait for the next read if there is room. From then on they are another thread's.
+    private func endRead(committing: Bool) -> Int32 {
+        endCursors()
+        let entered = entered
+        var result = Result.ok
+        if committing {
+            do throws(StorageError) { try transaction.checkIsWhole() } catch { result = Failure.report(error) }
+        }
+        let waits = store.trees.suspend(transaction)
+        if !waits || !store.idleReads.give(Unmanaged.passUnretained(self).toOpaque()) { drop() }
+        HandleTable.leave(entered)
+        return result
+    }
+
+    /// Lets go of the transaction, whose handle was suspended, and of its slot.
+    func drop() { HandleTable.discard(handle, TransactionHandle.self) }
 
     private func endCursors() {
         while let cursor = cursors?.takeUnretainedValue() { cursor.end() }
@@ -87,12 +126,18 @@ public func hb_begin(
     }
     let entered = store
     return inStore(store) { (store) throws(StorageError) in
+        if mode & UInt32(HB_WRITE) == 0, let idle = store.idleReads.take() {
+            let read = Unmanaged<TransactionHandle>.fromOpaque(idle)
+            let result = read._withUnsafeGuaranteedRef { $0.resume(into: txn) }
+            if result != Result.ok { read.takeUnretainedValue().drop() }
+            return (result, staysInside: result == Result.ok)
+        }
         let transaction =
             mode & UInt32(HB_WRITE) == 0
             ? try store.trees.beginRead()
             : try beginWrite(store, waits: mode & UInt32(HB_NOWAIT) == 0)
         do throws(StorageError) {
-            txn.pointee = try HandleTable.insert(TransactionHandle(transaction, of: store, entered: entered))
+            txn.pointee = try TransactionHandle(transaction, of: store, entered: entered).join()
         } catch {
             transaction.abort()
             // A read's end is nothing to the write transaction that this thread may hold beside it.
@@ -128,13 +173,11 @@ public func hb_durability(_ txn: OpaquePointer?, _ durability: UInt32) -> Int32 
 
 @c @implementation
 public func hb_commit(_ txn: OpaquePointer?) -> Int32 {
-    guard let transaction = HandleTable.remove(txn, TransactionHandle.self) else {
-        return Failure.invalid("the transaction's handle is NULL, has ended, or is no transaction's")
-    }
-    return transaction.end(committing: true)
+    TransactionHandle.end(txn, committing: true)
+        ?? Failure.invalid("the transaction's handle is NULL, has ended, or is no transaction's")
 }
 
 @c @implementation
 public func hb_abort(_ txn: OpaquePointer?) {
-    _ = HandleTable.remove(txn, TransactionHandle.self)?.end(committing: false)
+    _ = TransactionHandle.end(txn, committing: false)
 }

@@ -161,9 +161,6 @@ extension PageStore {
         noteStatistics()
     }
 
-    /// New readers see the state from here on.
-    func show(_ state: PublishedState) { newest.withLock { $0.state = state } }
-
     /// After a flush: the state that it made visible, if any; durable, the newest is told to other processes.
     func show(_ state: PublishedState?, isDurable: Bool) {
         if let state { show(state) }

@@ -50,6 +50,8 @@ package final class PageStore: @unchecked Sendable {
     let side: WriterSide
     let pipeline: CommitPipeline
     let newest: Mutex<Newest>
+    /// The address of the newest state, 0 once the store is closed. Stored under `newest`'s lock.
+    private let newestAddress: Atomic<UInt>
     let worker = CheckpointWorker()
     /// Reads beside a writer in another process; nil in a store that writes, and without a file.
     let follower: Follower?
@@ -67,6 +69,7 @@ package final class PageStore: @unchecked Sendable {
         cache = side.verification.cache
         pageSize = Int(side.header.pageSize)
         newest = Mutex(Newest(state: side.tip))
+        newestAddress = Atomic(Self.address(of: side.tip))
         verification.noteFileSize(sectors: side.space.sectorCount)
     }
 
@@ -79,8 +82,41 @@ package final class PageStore: @unchecked Sendable {
         PageView(store: self, pinned: try pinNewest())
     }
 
-    /// The same with a view whose read has ended.
-    package func beginRead(again view: PageView) throws(StorageError) { view.renew(try pinNewest()) }
+    /// The same with a view whose read has ended. True if it sees the state that it saw then.
+    package func beginRead(again view: PageView) throws(StorageError) -> Bool {
+        try checkProcess()
+        if view.renew() { return true }
+        let version = view.transaction
+        view.renew(try pinNewest())
+        return view.transaction == version
+    }
+
+    private static func address(of state: PublishedState) -> UInt {
+        UInt(bitPattern: Unmanaged.passUnretained(state).toOpaque())
+    }
+
+    /// Pins a state that the caller has kept since an earlier read, if it is still the newest: no lock, and nobody
+    /// else's memory but the count.
+    ///
+    /// Counted first, looked at second, while the writer stores the new address first and looks at the counts of older
+    /// states second, all in one order (Dekker's): either the writer sees the pin, or this sees the new address. The
+    /// state is alive, so no other has its address.
+    @inline(__always)
+    func pin(again state: PublishedState) -> Bool {
+        guard follower == nil else { return false }
+        state.readers.add(1, ordering: .sequentiallyConsistent)
+        if newestAddress.load(ordering: .sequentiallyConsistent) == Self.address(of: state) { return true }
+        state.readers.subtract(1, ordering: .releasing)
+        return false
+    }
+
+    /// New readers see the state from here on.
+    func show(_ state: PublishedState) {
+        newest.withLock { newest in
+            newest.state = state
+            newestAddress.store(Self.address(of: state), ordering: .sequentiallyConsistent)
+        }
+    }
 
     private func pinNewest() throws(StorageError) -> PublishedState {
         try checkProcess()
@@ -101,10 +137,8 @@ package final class PageStore: @unchecked Sendable {
     /// Unpins. The view and its pages must not be used after.
     package func endRead(_ view: PageView) { view.unpin() }
 
-    /// A view lets go of its state.
+    /// A view lets go of its state. Not in a forked child: the pin is the parent's.
     func unpin(_ state: PublishedState) {
-        // In a forked child the pin is the parent's.
-        guard isHere else { return }
         follower?.end(state)
         // Releasing: what was read through the view happened before the writer sees the count and reuses pages.
         state.readers.subtract(1, ordering: .releasing)
@@ -211,7 +245,12 @@ package final class PageStore: @unchecked Sendable {
         let isIdle = newest.withLock { newest -> Bool in
             // Beside a writer in another process the snapshots are the follower's.
             guard follower?.close() ?? true else { return false }
-            guard !isRead(newest.state), !side.older.contains(where: isRead) else { return false }
+            // First, as in `show`: who pins the newest again must see it, or be seen.
+            newestAddress.store(0, ordering: .sequentiallyConsistent)
+            guard !isRead(newest.state), !side.older.contains(where: isRead) else {
+                newestAddress.store(Self.address(of: newest.state), ordering: .sequentiallyConsistent)
+                return false
+            }
             newest.isClosed = true
             return true
         }
@@ -256,7 +295,7 @@ package final class PageStore: @unchecked Sendable {
 
     /// Whether a view of this process has the state.
     func isRead(_ state: PublishedState) -> Bool {
-        state.readers.load(ordering: .acquiring) > side.announcer?.holds(on: state) ?? 0
+        state.readerCount > side.announcer?.holds(on: state) ?? 0
     }
 
     // MARK: Figures

@@ -42,8 +42,11 @@ package final class PageView {
     /// Keeps the mapping and the bits alive.
     let store: PageStore
     let mapping: Mapping?
-    /// The pinned state; nil once it is unpinned, and in the writer's view.
-    @exclusivity(unchecked) private var pinned: PublishedState?
+    /// The state that it sees, or has seen last, retained; nil in the writer's view. (Unmanaged: each look at a variable
+    /// counts references, of which a read transaction of one get would have twelve.)
+    @exclusivity(unchecked) private var state: Unmanaged<PublishedState>?
+    /// Whether it pins the state.
+    @exclusivity(unchecked) private var isPinned: Bool
 
     /// A reader's view of a state whose reader count already includes it.
     init(store: PageStore, pinned state: PublishedState) {
@@ -62,7 +65,8 @@ package final class PageView {
         unwritten = store.verification.unwritten
         frames = nil
         unplaced = nil
-        pinned = state
+        self.state = .passRetained(state)
+        isPinned = true
     }
 
     /// The writer's view. It needs no pin: only its own commit could free what it sees.
@@ -84,16 +88,30 @@ package final class PageView {
         unwritten = store.verification.unwritten
         self.frames = frames
         self.unplaced = unplaced
-        pinned = nil
+        self.state = nil
+        isPinned = false
     }
 
-    deinit { unpin() }
+    deinit {
+        unpin()
+        state?.release()
+    }
 
     /// The view of another state, whose reader count already includes it, once its own is unpinned.
     func renew(_ state: PublishedState) {
         transaction = state.transaction
         root = state.root
-        pinned = state
+        self.state?.release()
+        self.state = .passRetained(state)
+        isPinned = true
+    }
+
+    /// Pins the state that it has seen last once more, if that is still the newest.
+    @inline(__always)
+    func renew() -> Bool {
+        guard let state, state._withUnsafeGuaranteedRef({ store.pin(again: $0) }) else { return false }
+        isPinned = true
+        return true
     }
 
     /// Throws if bytes that were trusted could not be read (a file that was cut short, a fault of the medium): they may
@@ -130,14 +148,15 @@ package final class PageView {
 
     /// Lets go of the state and of all pages. Without effect the second time.
     func unpin() {
-        // In a forked child another thread of the parent may have held the cache's lock.
+        // In a forked child the pin is the parent's, and another of its threads may have held the cache's lock.
         guard store.isHere else {
-            pinned = nil
+            isPinned = false
             return
         }
         endHold()
-        if let pinned { store.unpin(pinned) }
-        pinned = nil
+        guard isPinned, let state else { return }
+        isPinned = false
+        state._withUnsafeGuaranteedRef { store.unpin($0) }
     }
 
     /// The node page's bytes after verification, header first, `pageSize` bytes. They live as long as the view is not

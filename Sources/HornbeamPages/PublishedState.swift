@@ -7,14 +7,19 @@ import Synchronization
 final class PublishedState: Sendable {
     let transaction: UInt64
     let root: RootRecord
-    /// Views that pin it. Grows only while it is the newest (under `Newest`'s lock). What may be stale: the writer may
-    /// see a count that a reader is just lowering, which only delays the reuse of pages.
+    /// Views that pin it. A pin counts only if it was taken while the state was the newest: under `Newest`'s lock, or by
+    /// counting first and looking second (`PageStore.pin(again:)`). So the count may be higher than that of views for a
+    /// moment, which only delays the reuse of pages.
     let readers = Atomic<Int>(0)
 
     init(transaction: UInt64, root: RootRecord) {
         self.transaction = transaction
         self.root = root
     }
+
+    /// As whoever reuses pages must see it: partner of the releasing subtraction in `PageStore.unpin`, and of the
+    /// addition in `PageStore.pin(again:)`, which came before the look at the newest state.
+    var readerCount: Int { readers.load(ordering: .sequentiallyConsistent) }
 }
 
 /// What threads share of a store, under one short lock.

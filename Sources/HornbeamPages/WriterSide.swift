@@ -92,11 +92,9 @@ extension WriterSide {
     /// Drops the pins of states whose readers have gone, so that their pages can be used again.
     func collectPins() {
         announcer?.collect(self)
-        // Acquiring: as below.
-        guard older.contains(where: { $0.readers.load(ordering: .acquiring) == 0 }) else { return }
+        guard older.contains(where: { $0.readerCount == 0 }) else { return }
         older.removeAll { state in
-            // Acquiring: partner of the releasing subtraction in `PageView.unpin`.
-            guard state.readers.load(ordering: .acquiring) == 0 else { return false }
+            guard state.readerCount == 0 else { return false }
             unpin(state.transaction)
             return true
         }

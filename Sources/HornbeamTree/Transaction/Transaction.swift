@@ -317,12 +317,11 @@ package final class Transaction {
         store?.endRead(view)
     }
 
-    /// Begins a read anew, of the newest state. If that is still the one it had, its trees are open already.
-    func resume() throws(StorageError) {
-        let version = view.transaction
-        try store?.beginRead(again: view)
+    /// Begins a suspended read anew, of the newest state. If that is still the one it had, its trees are open already.
+    package func resume() throws(StorageError) {
+        let isSame = try store?.beginRead(again: view) ?? false
         isOpen = true
-        guard view.transaction != version else { return }
+        if isSame { return }
         trees.removeAll()
         dropCatalogue()
         nextTree = view.root.nextTree
