@@ -96,7 +96,7 @@ extension CheckpointRun {
     private func written(to file: any StoreFile, _ pipeline: CommitPipeline) -> Outcome {
         do throws(StorageError) {
             if rewrites { try rewritePages(file) }
-            startWriteBack(file)
+            if dirtyBytes >= Self.largeWriteBack { startWriteBack(file) }
             try plan.writeRing(file)
             for image in images { try image.write(to: file) }
         } catch {
@@ -158,6 +158,10 @@ extension CheckpointRun {
 // MARK: Pages written since the former checkpoint
 
 extension CheckpointRun {
+    /// From so many bytes on their way begins before the sync. Of fewer the sync finds all at once, and each call costs
+    /// as much as the medium needs for 100 KiB.
+    private static var largeWriteBack: Int { 8 << 20 }
+
     /// Begins to bring the state's new pages to the medium, so that the sync has less left.
     private func startWriteBack(_ file: any StoreFile) {
         forEachNewWord(file) { first, words in
