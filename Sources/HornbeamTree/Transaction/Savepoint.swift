@@ -40,7 +40,7 @@ extension Transaction {
         savepoints.append(
             SavedTransaction(
                 number: savepoint.number, trees: saved, catalogue: catalogue, nextTree: nextTree,
-                redo: writer.memory.redo.mark))
+                redo: writer.redo.mark))
         return savepoint
     }
 
@@ -61,7 +61,7 @@ extension Transaction {
         Self.restore(try catalogue(), saved.catalogue)
         noteMovedPages()
         nextTree = saved.nextTree
-        writer.memory.redo.takeBack(to: saved.redo)
+        writer.redo.takeBack(to: saved.redo)
         writer.pages.rollBack(to: place)
         writer.forgetPath()
         savepoints.removeSubrange((place + 1)...)

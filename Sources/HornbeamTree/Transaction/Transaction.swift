@@ -20,6 +20,8 @@ package final class Transaction {
     @usableFromInline let view: PageView
     /// Nil in a read.
     let writer: TreeWriter?
+    /// The same, for `changing`.
+    let unmanagedWriter: Unmanaged<TreeWriter>?
     let names: TreeNames
     /// Longest key of this store, in bytes.
     let maximumKey: Int
@@ -43,6 +45,7 @@ package final class Transaction {
         self.store = store
         self.view = view
         self.writer = writer
+        unmanagedWriter = writer.map { .passUnretained($0) }
         self.names = names
         self.durability = durability
         maximumKey = NodeLayout.maximumKey(pageSize: view.pageSize)
@@ -297,9 +300,9 @@ package final class Transaction {
             abort()
             throw error
         }
-        let redo = writer.memory.redo.bytes
+        let redo = writer.redo.bytes
         close()
-        writer.pages.missingRedo = writer.memory.redo.missingSize
+        writer.pages.missingRedo = writer.redo.missingSize
         return try writer.pages.beginCommit(redo: redo, durability: durability)
     }
 

@@ -92,7 +92,7 @@ extension Transaction {
         // First: once it is finished the page must be referred to.
         let (writer, open) = try prepare(tree)
         try page.finish()
-        writer.memory.redo.giveUp()
+        writer.redo.giveUp()
         do throws(StorageError) {
             let reference = LongReference(page: page.pageNumber, size: page.size, birth: page.birth)
             try writer.put(open, key, long: reference)

@@ -61,6 +61,8 @@ final class TreeWriter {
     let pages: PageWriter
     let view: PageView
     let memory: WriterMemory
+    /// `memory`'s.
+    let redo: RedoLog
     let path: UnsafeMutablePointer<PathStep>
     /// Of the pages it makes. A page of this birth may be changed where it is.
     @exclusivity(unchecked) private(set) var birth: UInt64
@@ -78,6 +80,7 @@ final class TreeWriter {
     init(pages: PageWriter, memory: WriterMemory) {
         self.pages = pages
         self.memory = memory
+        redo = memory.redo
         view = pages.view
         path = memory.path
         birth = pages.birth
