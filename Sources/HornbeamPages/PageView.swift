@@ -208,6 +208,12 @@ package final class PageView {
     /// Whether pages are read where the file is mapped.
     package var isMapped: Bool { mapping != nil }
 
+    /// The bytes of a raw node page if it lies in the mapping, unverified: to be asked for, not to be read.
+    package func mappedPage(_ number: UInt64) -> Bytes? {
+        guard number < capacity else { return nil }
+        return Bytes(start: base + Int(truncatingIfNeeded: number &<< FileFormat.sectorShift), count: pageSize)
+    }
+
     /// Asks the processor for the first `lines` cache lines of a page that will soon be looked at. Any number is
     /// harmless.
     package func prefetch(_ number: UInt64, lines: Int) {

@@ -5,6 +5,7 @@
 // Invariants while it stands on an entry and the tree is unchanged: path[1...levels] leads to `leaf`,
 // 0 <= index < leafCount, and the entry's parts are those of that cell.
 
+import CHornbeamShims
 public import HornbeamPages
 
 /// A branch of the path.
@@ -75,6 +76,10 @@ package struct Cursor: ~Copyable {
     private var slots: UnsafeRawPointer?
     private var leafCount = 0
     private var index = 0
+    /// What is still to be asked for of the leaf that comes next; nil as long as nobody has looked which that is.
+    private var ahead: LeafAhead?
+    /// Whether all of the leaf was asked for when the one before was read.
+    private var isAtHand = false
     /// Where `read` puts whole keys together.
     private var keyMemory: UnsafeMutableRawPointer?
 
@@ -180,6 +185,7 @@ package struct Cursor: ~Copyable {
         let following = index &+ 1
         if state == .on, following < leafCount, tree.pointee.changes == at.seen {
             index = following
+            ahead?.advance()
             return try settle()
         }
         return try nextSlowly()
@@ -189,6 +195,7 @@ package struct Cursor: ~Copyable {
     package mutating func previous() throws(StorageError) -> Bool {
         if state == .on, index > 0, tree.pointee.changes == at.seen {
             index &-= 1
+            ahead?.advance()
             return try settle()
         }
         return try previousSlowly()
@@ -266,6 +273,8 @@ package struct Cursor: ~Copyable {
     private mutating func enter(_ leaf: NodeView) {
         if transaction.view.holdsPages { takePage(0) }
         self.leaf = leaf.base
+        isAtHand = ahead?.isDone ?? false
+        ahead = nil
         leafCount = leaf.count
         slots = leaf.base + (NodeLayout.heads + NodeLayout.headSize * leafCount)
         at.prefixSize = leaf.prefixSize
@@ -353,9 +362,8 @@ package struct Cursor: ~Copyable {
                 path[level].index = place
                 let node = NodeView(base, size: transaction.view.pageSize)
                 let record = node.child(Int(place))
-                let after = place + (isForward ? 1 : -1)
-                if level == 1, after >= 0, after < step.count { prefetch(node.child(Int(after)).page) }
                 try descendEdge(record, from: level - 1, isLast: !isForward)
+                lookAhead(isForward: isForward)
                 return true
             }
             level += 1
@@ -365,13 +373,18 @@ package struct Cursor: ~Copyable {
         return false
     }
 
-    /// The leaf after the next one, on its way from memory while that is read: a scan of what the processor's caches
-    /// don't hold takes a fifth less.
-    private func prefetch(_ leaf: UInt64) {
-        transaction.view.prefetch(leaf, lines: transaction.view.pageSize / Self.lineSize)
+    /// Notes which leaf comes after this one, if the branch above both says it.
+    private mutating func lookAhead(isForward: Bool) {
+        let step = path[1]
+        let after = step.index + (isForward ? 1 : -1)
+        guard levels > 0, let base = step.node, after >= 0, after < step.count else {
+            ahead = LeafAhead()
+            return
+        }
+        let view = transaction.view
+        let leaf = NodeView(base, size: view.pageSize).child(Int(after)).page
+        ahead = view.mappedPage(leaf).map { LeafAhead($0, entries: leafCount) } ?? LeafAhead()
     }
-
-    private static var lineSize: Int { 64 }
 
     /// Stands on the entry at `index`, or on the first one of the next leaf.
     private mutating func settleForward() throws(StorageError) -> Bool {
@@ -436,6 +449,45 @@ package struct EntryPart {
     }
 }
 
+/// The leaf after the one that a cursor is in, on its way from memory: a few of its cache lines are asked for with each
+/// entry that is read. Three quarters of a scan's time were waits for cells (14.5 → 5.4 ns an entry of 1,000,000); asked
+/// for all at once, the lines wait for each other.
+private struct LeafAhead {
+    private var place: UnsafeRawPointer?
+    private var end: UnsafeRawPointer?
+    /// Bytes for an entry, so that all of it is asked for when the leaf before is read.
+    private var step = 0
+    private var isWhole = false
+
+    init() {}
+
+    /// Beside a leaf with so many entries. Of large ones the values are left to whoever reads them.
+    init(_ leaf: Bytes, entries: Int) {
+        guard let start = leaf.baseAddress, entries > 0 else { return }
+        step = (leaf.count / entries + Self.lineSize) & -Self.lineSize
+        isWhole = step <= Self.largeEntry
+        place = start
+        end = start + (isWhole ? leaf.count : NodeLayout.heads + NodeLayout.entryOverhead * entries)
+    }
+
+    private static var lineSize: Int { 64 }
+    private static var largeEntry: Int { 512 }
+
+    /// Whether all of the leaf was asked for.
+    var isDone: Bool { isWhole && place == end }
+
+    @inline(__always)
+    mutating func advance() {
+        guard var place, let end, place < end else { return }
+        let bound = min(place + step, end)
+        while place < bound {
+            hbs_prefetch(place)
+            place += Self.lineSize
+        }
+        self.place = min(place, end)
+    }
+}
+
 // MARK: - Many entries at once
 
 extension Cursor {
@@ -457,7 +509,12 @@ extension Cursor {
         var room = Self.keyBound
         var place = index
         var done = 0
+        if ahead == nil { lookAhead(isForward: isForward) }
+        var ahead = ahead ?? LeafAhead()
+        defer { self.ahead = ahead }
+        if !isAtHand { prefetchCells(count, step: step) }
         while done < count {
+            ahead.advance()
             let cell = CellView(leaf + slots.read16(NodeLayout.slotSize &* place))
             // Its bytes lie elsewhere: it comes alone.
             if cell.isLong { break }
@@ -484,6 +541,16 @@ extension Cursor {
         // What was found may be entries of zeros.
         try transaction.checkIsWhole()
         return done
+    }
+
+    /// The cells of a leaf that nobody has asked for yet lie all over it: their waits are one if they begin together.
+    private func prefetchCells(_ count: Int, step: Int) {
+        guard let leaf, let slots else { return }
+        var place = index
+        for _ in 0..<count {
+            hbs_prefetch(leaf + slots.read16(NodeLayout.slotSize &* place))
+            place &+= step
+        }
     }
 
     private mutating func keyTarget() -> UnsafeMutableRawPointer {
