@@ -3,14 +3,14 @@
 // the writer's view also finds the frames of its own transaction. This file holds the hottest code of the module.
 // What a view holds of the cache is in PageViewHold.swift.
 
-import CHornbeamShims
+public import CHornbeamShims
 public import Synchronization
 
 /// A snapshot. Belongs to one thread at a time; pins its state until `PageStore.endRead` (or its deinitializer).
 @usableFromInline
 package final class PageView {
     /// Bytes of a node page.
-    package let pageSize: Int
+    @usableFromInline package let pageSize: Int
     /// The newest transaction it sees.
     @exclusivity(unchecked) package private(set) var transaction: UInt64
     /// The snapshot's root.
@@ -214,12 +214,15 @@ package final class PageView {
         return Bytes(start: base + Int(truncatingIfNeeded: number &<< FileFormat.sectorShift), count: pageSize)
     }
 
-    /// Asks the processor for the first `lines` cache lines of a page that will soon be looked at. Any number is
+    /// Asks the processor for what a search in a node looks at: the header and the arrays behind it, and the common
+    /// prefix at the page's end. One wait instead of four, each of which would need the one before. Any number is
     /// harmless.
-    package func prefetch(_ number: UInt64, lines: Int) {
+    @inlinable @inline(__always)
+    package func prefetchNode(_ number: UInt64) {
         guard number < capacity else { return }
         let page = base + Int(truncatingIfNeeded: number &<< FileFormat.sectorShift)
-        for line in 0..<lines { hbs_prefetch(page + line &* 64) }
+        hbs_prefetch(page + (pageSize &- 64))
+        for line in 0..<6 { hbs_prefetch(page + line &* 64) }
     }
 
     /// A long value's page: its whole bytes, header included.

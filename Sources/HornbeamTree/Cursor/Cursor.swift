@@ -300,6 +300,7 @@ package struct Cursor: ~Copyable {
         while level > 0 {
             let node = try view.node(record.page, birth: record.birth, level: level)
             record = push(level, node, node.childIndex(key))
+            view.prefetchNode(record.page)
             level -= 1
         }
         let leaf = try view.leaf(record.page, birth: record.birth, of: tree.pointee.number)

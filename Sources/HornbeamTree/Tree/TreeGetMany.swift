@@ -7,8 +7,6 @@ import HornbeamPages
 extension TreeRoot {
     /// Lookups in flight together: about as many as the processor has requests for lines of memory.
     private static var groupSize: Int { 16 }
-    /// Lines of a node that a search is likely to touch: header, key heads, slots.
-    private static var prefetchedLines: Int { 8 }
 
     /// Calls `body` with the place of each of `total` keys, in their order, and its value, nil if it isn't there.
     @inline(__always)
@@ -30,7 +28,7 @@ extension TreeRoot {
                 for index in 0..<size {
                     let node = try view.node(group[index].page, birth: group[index].birth, level: level)
                     let child = node.child(node.childIndex(key(start + index)))
-                    view.prefetch(child.page, lines: Self.prefetchedLines)
+                    view.prefetchNode(child.page)
                     group[index] = child
                 }
                 level -= 1

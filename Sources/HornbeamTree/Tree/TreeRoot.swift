@@ -71,6 +71,7 @@ extension TreeRoot {
             page = child.page
             birth = child.birth
             level &-= 1
+            view.prefetchNode(page)
         }
         return try view.leaf(page, birth: birth, of: tree)
     }

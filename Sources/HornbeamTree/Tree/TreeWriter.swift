@@ -158,6 +158,7 @@ final class TreeWriter {
             page = child.page
             birth = child.birth
             level &-= 1
+            view.prefetchNode(page)
         }
         let leaf = try pathNode(tree, page, birth: birth, level: 0)
         let (index, found) = leaf.find(key)
