@@ -252,11 +252,13 @@ final class Session {
 
     /// The entities, read while the query runs.
     /// - Parameter rows: gets their rows, if it isn't nil.
-    func entities<Entity: EntityModelProtocol>(_ query: EntityQuery, rows: inout [RowID]?) throws -> [Entity] {
-        _ = try store(Entity.self)
-        let executor = try open().executor(query)
+    func entities<Entity: EntityModelProtocol>(
+        _ query: consuming EntityQuery, rows: inout [RowID]?
+    ) throws -> [Entity] {
+        let executor = try Executor(query, try store(Entity.self))
         return try Entity._entities(executor.expectedCount) { read in
-            try executor.forEach { row, reader, _ in
+            try executor.run(needsRows: true) { row, reader, _ in
+                guard let reader else { return true }
                 try read(reader)
                 rows?.append(row)
                 return true

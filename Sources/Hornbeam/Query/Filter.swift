@@ -82,9 +82,14 @@ package indirect enum Filter: Sendable {
 extension Filter {
     /// The parts of which all must hold; empty for `all`. Nested `and`s are resolved.
     var conjuncts: [Filter] {
-        var parts: [Filter] = []
-        addConjuncts(to: &parts)
-        return parts
+        switch self {
+        case .all: return []
+        case .and, .not:
+            var parts: [Filter] = []
+            addConjuncts(to: &parts)
+            return parts
+        default: return [self]
+        }
     }
 
     private func addConjuncts(to parts: inout [Filter]) {
