@@ -46,11 +46,28 @@ final class Session {
         if ownStore != nil { core?.transaction.abort() }
     }
 
-    /// Makes every later use fail: the transaction's slices are gone.
+    /// Makes every later use fail: the transaction's slices are gone. A read ends with it.
     func end() {
+        if let transaction = core?.transaction, !transaction.isWritable { transaction.abort() }
         core = nil
         forgetStores()
     }
+
+    /// Ends a read so that `resume` can begin it again with the stores it has made; false if it can't. Nobody else may
+    /// have the session.
+    func suspend(in store: TreeStore) -> Bool {
+        guard isKnownUniquelyReferenced(&core), let core, !core.hasGathered else { return false }
+        return store.suspend(core.transaction)
+    }
+
+    /// Begins a read anew, of the newest state.
+    func resume() throws(StorageError) {
+        saveDepth = 0
+        try core?.transaction.resume()
+    }
+
+    /// Throws if something that was read may have been zeros in place of a page that can't be read.
+    func checkIsWhole() throws(StorageError) { try core?.transaction.checkIsWhole() }
 
     private func forgetStores() {
         last = nil

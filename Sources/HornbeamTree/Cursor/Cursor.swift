@@ -85,7 +85,7 @@ package struct Cursor: ~Copyable {
     }
 
     deinit {
-        at.scratch?.deallocate()
+        if let scratch = at.scratch { transaction.giveKeyMemory(scratch) }
         keyMemory?.deallocate()
     }
 
@@ -270,8 +270,7 @@ package struct Cursor: ~Copyable {
         slots = leaf.base + (NodeLayout.heads + NodeLayout.headSize * leafCount)
         at.prefixSize = leaf.prefixSize
         guard at.prefixSize > 0 || at.keepsKey else { return }
-        // Aligned as any memory is: to ask for more than 8 costs 500 instructions a cursor.
-        let target = at.scratch ?? .allocate(byteCount: NodeLayout.longestKey, alignment: 8)
+        let target = at.scratch ?? transaction.takeKeyMemory()
         at.scratch = target
         target.copy(leaf.prefix)
     }

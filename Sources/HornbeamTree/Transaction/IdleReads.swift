@@ -1,39 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-// Read transactions that have ended and wait to begin again, so that a short read takes no memory from the system and
-// opens no tree anew. They hold no snapshot.
+// Reads that have ended and wait to begin again, so that a short read takes no memory from the system and opens no tree
+// anew. They hold no snapshot. What a read is, its owner says: a transaction, or a session with all that it has made.
 
-import Synchronization
+public import Synchronization
 
 /// A few of them, one for each thread that reads at the same time. Any thread; nobody waits.
-final class IdleReads: Sendable {
-    private let places: [Place]
+///
+/// `@unchecked Sendable`: who takes a read is the only one to have it, and who gives it lets go of it.
+@usableFromInline
+package final class IdleReads<Read: AnyObject>: @unchecked Sendable {
+    @usableFromInline static var capacity: Int { 8 }
+    /// Bytes from one place to the next. Threads write to them all the time, so none shares a cache line.
+    @usableFromInline static var stride: Int { 128 }
 
-    /// The address of a retained transaction, or 0. Apart from the others', because threads write to it all the time.
-    private final class Place: Sendable {
-        let transaction = Atomic<UInt>(0)
+    /// `capacity` times the address of a retained read, or 0.
+    @usableFromInline let places: UnsafeMutableRawPointer
+
+    package init() {
+        places = .allocate(byteCount: Self.capacity * Self.stride, alignment: Self.stride)
+        for index in 0..<Self.capacity {
+            (places + index * Self.stride).initializeMemory(as: Atomic<UInt>.self, to: Atomic(0))
+        }
     }
 
-    init(capacity: Int = 8) { places = (0..<capacity).map { _ in Place() } }
+    deinit {
+        while take() != nil {}
+        places.deallocate()
+    }
 
-    deinit { while take() != nil {} }
+    @inlinable @inline(__always)
+    func place(_ index: Int) -> UnsafeMutablePointer<Atomic<UInt>> {
+        (places + index &* Self.stride).assumingMemoryBound(to: Atomic<UInt>.self)
+    }
 
-    func take() -> Transaction? {
-        for place in places where place.transaction.load(ordering: .relaxed) != 0 {
+    @inlinable
+    package func take() -> Read? {
+        for index in 0..<Self.capacity where place(index).pointee.load(ordering: .relaxed) != 0 {
             // Acquiring: partner of the releasing exchange of whoever had it before.
-            let found = place.transaction.exchange(0, ordering: .acquiring)
+            let found = place(index).pointee.exchange(0, ordering: .acquiring)
             if let address = UnsafeRawPointer(bitPattern: found) {
-                return Unmanaged<Transaction>.fromOpaque(address).takeRetainedValue()
+                return Unmanaged<Read>.fromOpaque(address).takeRetainedValue()
             }
         }
         return nil
     }
 
-    /// Keeps a transaction, if there is room.
-    func give(_ transaction: Transaction) {
-        let retained = Unmanaged.passRetained(transaction)
+    /// Keeps a read, if there is room.
+    @inlinable
+    package func give(_ read: consuming Read) {
+        let retained = Unmanaged.passRetained(read)
         let address = UInt(bitPattern: retained.toOpaque())
-        for place in places where place.transaction.load(ordering: .relaxed) == 0 {
-            let result = place.transaction.compareExchange(expected: 0, desired: address, ordering: .releasing)
+        for index in 0..<Self.capacity where place(index).pointee.load(ordering: .relaxed) == 0 {
+            let result = place(index).pointee.compareExchange(expected: 0, desired: address, ordering: .releasing)
             if result.exchanged { return }
         }
         retained.release()

@@ -12,7 +12,7 @@ package final class TreeStore: Sendable {
     private let durability: Durability
     /// For whoever holds the write transaction; made by the first one.
     private let memory: Mutex<WriterMemory?>
-    private let idle = IdleReads()
+    private let idle = IdleReads<Transaction>()
 
     private init(
         options: StoreOptions, reductions: [Reduction],
@@ -88,9 +88,17 @@ package final class TreeStore: Sendable {
     /// Ends a read and keeps what it has made for the next one: a read of one value takes a third of the time then.
     /// Nobody else may have the transaction: no cursor, no reader of a value.
     package func endRead(_ transaction: Transaction) {
-        guard pages.knowsStatesByNumber, !transaction.isWritable, transaction.isOpen else { return transaction.abort() }
+        if suspend(transaction) { idle.give(transaction) }
+    }
+
+    /// Ends a read; whether it may begin again by `resume`, for whom nobody else may have it.
+    package func suspend(_ transaction: Transaction) -> Bool {
+        guard pages.knowsStatesByNumber, !transaction.isWritable, transaction.isOpen else {
+            transaction.abort()
+            return false
+        }
         transaction.suspend()
-        idle.give(transaction)
+        return true
     }
 
     /// The one write transaction: waits its turn, or throws `.busy` if it need not wait. `.invalid` if it would wait
