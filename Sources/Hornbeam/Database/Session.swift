@@ -80,7 +80,9 @@ final class Session {
             ?? HornbeamError(.invalid, "the transaction has ended: a context is only good inside its read or write")
     }
 
-    /// Runs `body` and turns the engine's errors into the typed API's; others pass.
+    /// Runs `body` and turns the engine's errors into the typed API's; others pass. Inlined, because generic callers
+    /// would look up the type of what `body` gives: 300 instructions.
+    @inline(__always)
     func run<Result>(_ body: (Session) throws -> Result) throws -> Result {
         do {
             return try body(self)
