@@ -28,7 +28,7 @@ public struct Predicate<Entity: EntityModelProtocol>: Sendable {
 }
 
 public func && <Entity>(left: Predicate<Entity>, right: Predicate<Entity>) -> Predicate<Entity> {
-    Predicate(.and([left.filter, right.filter]))
+    Predicate(left.filter.and(right.filter))
 }
 
 public func || <Entity>(left: Predicate<Entity>, right: Predicate<Entity>) -> Predicate<Entity> {

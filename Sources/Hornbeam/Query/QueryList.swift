@@ -34,7 +34,7 @@ struct ListParts: Sendable {
     /// Joins a condition to those that are there.
     mutating func add(_ condition: Filter, isRanked: Bool) {
         guard case .all = filter else {
-            filter = .and([filter, condition])
+            filter = filter.and(condition)
             return
         }
         filter = condition
@@ -88,6 +88,8 @@ public struct QueryList<Entity: EntityModelProtocol>: Sendable {
 
 // MARK: - Selecting
 
+// Steps consume the list: one made in a chain goes from step to step without a copy.
+
 extension QueryList {
     /// A list to combine with: `.or(.filter(\.age == 30))`.
     public static func filter(_ predicate: Predicate<Entity>) -> Self {
@@ -98,10 +100,10 @@ extension QueryList {
         Self(context: context).filter(predicate)
     }
 
-    public func filter(_ predicate: Predicate<Entity>) -> Self {
-        var parts = uncut
-        parts.add(predicate.filter, isRanked: predicate.isRanked)
-        return Self(parts)
+    public consuming func filter(_ predicate: Predicate<Entity>) -> Self {
+        var list = uncut()
+        list.parts.add(predicate.filter, isRanked: predicate.isRanked)
+        return list
     }
 
     public func and(_ predicate: Predicate<Entity>) -> Self {
@@ -112,7 +114,7 @@ extension QueryList {
     public func and(_ other: Self) -> Self {
         if isPlain, other.isPlain {
             var list = self
-            list.parts.filter = .and([filter, other.filter])
+            list.parts.filter = filter.and(other.filter)
             return list
         }
         return combined { session in
@@ -149,12 +151,12 @@ extension QueryList {
     }
 
     /// At most so many, after skipping `offset`. A limit below 1 or a negative offset gives nothing.
-    public func limit(_ limit: Int, offset: Int = 0) -> Self {
-        var parts = uncut
+    public consuming func limit(_ limit: Int, offset: Int = 0) -> Self {
+        var list = uncut()
         let isEmpty = limit < 1 || offset < 0
-        parts.limit = isEmpty ? 0 : limit
-        parts.offset = isEmpty ? 0 : offset
-        return Self(parts)
+        list.parts.limit = isEmpty ? 0 : limit
+        list.parts.offset = isEmpty ? 0 : offset
+        return list
     }
 
     /// The first entity.
@@ -176,9 +178,11 @@ extension QueryList {
         return order.isEmpty && !isRanked && !isCut
     }
 
-    /// The parts, of a new list over this one's rows if later steps would change which ones a limit leaves.
-    private var uncut: ListParts {
-        isCut ? combined { session in try rows(session) }.parts : parts
+    /// The list, or a new one over its rows if later steps would change which ones a limit leaves.
+    private consuming func uncut() -> Self {
+        guard isCut else { return self }
+        let list = self
+        return list.combined { session in try list.rows(session) }
     }
 
     /// A new list over other rows, with this one's context and nested steps.
@@ -195,7 +199,7 @@ extension QueryList {
     /// In the order of one property, or of several, each ascending or `.desc`. Equal ones come in the order of their
     /// row ids. A computed property must not use a context: while a query runs, its rows lie in pages that a write may
     /// move.
-    public func sorted<each Property: Comparable & Sendable>(
+    public consuming func sorted<each Property: Comparable & Sendable>(
         by keyPath: repeat any KeyPath<Entity, each Property> & Sendable
     ) -> Self {
         var terms: [SortTerm] = []
@@ -204,15 +208,17 @@ extension QueryList {
     }
 
     /// In the order of an optional property: nil comes first. As above, a computed one must not use a context.
-    public func sorted<Property: Comparable & Sendable>(by keyPath: any KeyPath<Entity, Property?> & Sendable) -> Self {
+    public consuming func sorted<Property: Comparable & Sendable>(
+        by keyPath: any KeyPath<Entity, Property?> & Sendable
+    ) -> Self {
         sorted([SortKey<Entity>(optional: keyPath).term])
     }
 
-    private func sorted(_ terms: [SortTerm]) -> Self {
-        var parts = uncut
-        parts.order = terms
-        parts.isRanked = false
-        return Self(parts)
+    private consuming func sorted(_ terms: [SortTerm]) -> Self {
+        var list = uncut()
+        list.parts.order = terms
+        list.parts.isRanked = false
+        return list
     }
 }
 

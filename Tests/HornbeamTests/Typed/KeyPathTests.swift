@@ -77,4 +77,23 @@ struct KeyPathTests {
             #expect(descending == (0..<20).sorted { ($1 % 5, $0) < ($0 % 5, $1) })
         }
     }
+
+    @Test("in steps leave the list that a step was taken from alone, however conditions were joined")
+    func steps() throws {
+        try stored().read { context throws in
+            let all = Layered.query()
+            let some = all.filter(\.count >= 1 && \.count < 4)
+            let fewer = some.filter(\.flag == true).sorted(by: \.count.desc).limit(3)
+            let behind = fewer.filter(\.count == 3)
+            let joined = all.filter(\.count >= 1 && (\.count < 4 && \.flag == true))
+            #expect(try all.count(in: context) == 20)
+            #expect(try some.ids(in: context) == (0..<20).filter { (1..<4).contains($0 % 5) })
+            #expect(try fewer.ids(in: context) == [8, 18, 2])
+            #expect(try behind.ids(in: context) == [8, 18])
+            #expect(try joined.ids(in: context) == (0..<20).filter { (1..<4).contains($0 % 5) && $0 % 2 == 0 })
+            // Few rows: a scan is the cheapest.
+            let filter = try joined.explain(in: context).filter
+            #expect(filter == "(count >= 1 && count < 4 && flag == true)")
+        }
+    }
 }
