@@ -39,12 +39,12 @@ enum ShortString {
         return (word, 0)
     }
 
-    /// Nil if the bytes are too many or not all ASCII.
+    /// The words of the string; nil if the bytes are too many or not all ASCII.
     @inline(__always)
-    static func string(_ bytes: Bytes) -> String? {
+    static func words(ofASCII bytes: Bytes) -> (UInt64, UInt64)? {
         guard bytes.count <= 15, isLayoutKnown else { return nil }
         let (first, second) = words(bytes)
         guard (first | second) & 0x8080_8080_8080_8080 == 0 else { return nil }
-        return unsafeBitCast((first, second | mark(bytes.count)), to: String.self)
+        return (first, second | mark(bytes.count))
     }
 }

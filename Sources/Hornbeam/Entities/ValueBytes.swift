@@ -193,7 +193,10 @@ enum ValueBytes {
 
     /// Nil if the bytes are no UTF-8.
     @inline(__always)
-    static func string(_ bytes: Bytes) -> String? { ShortString.string(bytes) ?? validated(bytes) }
+    static func string(_ bytes: Bytes) -> String? {
+        if let words = ShortString.words(ofASCII: bytes) { return unsafeBitCast(words, to: String.self) }
+        return validated(bytes)
+    }
 
     private static func validated(_ bytes: Bytes) -> String? {
         // Not by `String(validating:as:)`, which is generic, and not specialized here.
