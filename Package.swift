@@ -74,8 +74,7 @@ let package = Package(
 
         .target(
             name: "HornbeamPages", dependencies: ["CHornbeamShims", "CLZ4", "CXXHash"], swiftSettings: engineSettings),
-        .target(
-            name: "HornbeamTree", dependencies: ["HornbeamPages", "CHornbeamShims"], swiftSettings: engineSettings),
+        .target(name: "HornbeamTree", dependencies: ["HornbeamPages"], swiftSettings: engineSettings),
         .target(name: "HornbeamKeys", dependencies: ["CICU"], swiftSettings: engineSettings),
         .target(
             name: "HornbeamText", dependencies: ["HornbeamTree", "HornbeamKeys"], swiftSettings: engineSettings),

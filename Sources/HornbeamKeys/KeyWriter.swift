@@ -55,9 +55,12 @@ package struct KeyWriter: Sendable {
     /// The smallest byte string above all that begin with `prefix`: the exclusive end of the prefix's range. Nil if
     /// nothing is above (`prefix` is empty or all 0xFF), which means an open end.
     package static func successor(ofPrefix prefix: [UInt8]) -> [UInt8]? {
-        guard let last = prefix.lastIndex(where: { $0 != 0xFF }) else { return nil }
-        var successor = Array(prefix[...last])
-        successor[last] += 1
+        var end = prefix.count
+        while end > 0, prefix[end - 1] == 0xFF { end -= 1 }
+        guard end > 0 else { return nil }
+        var successor = prefix
+        successor[end - 1] += 1
+        if end < successor.count { successor.removeLast(successor.count - end) }
         return successor
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine's currency: a borrowed run of bytes. Whoever hands one out says how long it lives.
 
+public import CHornbeamShims
 public import Glibc
 
 /// Borrowed bytes: a key, a value, or a page. Never owns its memory.
@@ -21,6 +22,10 @@ extension UnsafeRawBufferPointer {
 }
 
 extension UnsafeRawPointer {
+    /// Asks the processor for the cache line at this address, which may be any.
+    @inlinable @inline(__always)
+    package func prefetch() { hbs_prefetch(self) }
+
     /// The order of `count` bytes, at least one, as `memcmp` tells it.
     ///
     /// Keys are compared word by word and not by libc's `memcmp`: that takes up to 32 bytes in one masked load, which

@@ -3,7 +3,6 @@
 // the writer's view also finds the frames of its own transaction. This file holds the hottest code of the module.
 // What a view holds of the cache is in PageViewHold.swift.
 
-public import CHornbeamShims
 public import Synchronization
 
 /// A snapshot. Belongs to one thread at a time; pins its state until `PageStore.endRead` (or its deinitializer).
@@ -42,8 +41,8 @@ package final class PageView {
     /// Keeps the mapping and the bits alive.
     let store: PageStore
     let mapping: Mapping?
-    /// The state that it sees, or has seen last, retained; nil in the writer's view. (Unmanaged: each look at a variable
-    /// counts references, of which a read transaction of one get would have twelve.)
+    /// The state that it sees, or has seen last, retained; nil in the writer's view. (Unmanaged: each look at a
+    /// variable counts references, of which a read transaction of one get would have twelve.)
     @exclusivity(unchecked) private var state: Unmanaged<PublishedState>?
     /// Whether it pins the state.
     @exclusivity(unchecked) private var isPinned: Bool
@@ -221,8 +220,8 @@ package final class PageView {
     package func prefetchNode(_ number: UInt64) {
         guard number < capacity else { return }
         let page = base + Int(truncatingIfNeeded: number &<< FileFormat.sectorShift)
-        hbs_prefetch(page + (pageSize &- 64))
-        for line in 0..<6 { hbs_prefetch(page + line &* 64) }
+        (page + (pageSize &- 64)).prefetch()
+        for line in 0..<6 { (page + line &* 64).prefetch() }
     }
 
     /// A long value's page: its whole bytes, header included.

@@ -7,9 +7,9 @@ import Synchronization
 final class PublishedState: Sendable {
     let transaction: UInt64
     let root: RootRecord
-    /// Views that pin it. A pin counts only if it was taken while the state was the newest: under `Newest`'s lock, or by
-    /// counting first and looking second (`PageStore.pin(again:)`). So the count may be higher than that of views for a
-    /// moment, which only delays the reuse of pages.
+    /// Views that pin it. A pin counts only if it was taken while the state was the newest: under `Newest`'s lock, or
+    /// by counting first and looking second (`PageStore.pin(again:)`). So the count may be higher than that of views
+    /// for a moment, which only delays the reuse of pages.
     let readers = Atomic<Int>(0)
 
     init(transaction: UInt64, root: RootRecord) {

@@ -11,6 +11,8 @@ public final class Database: Sendable {
     private let store: TreeStore
     private let models: ModelSet
     private let schema: Schema
+    /// Of reads that have ended.
+    private let idle = IdleReads<Session>()
     // Asynchronous transactions run here, so that a waiting writer never holds up a thread of the cooperative pool.
     private let readers = DispatchQueue(label: "hornbeam.readers", attributes: .concurrent)
     private let writer = DispatchQueue(label: "hornbeam.writer")
@@ -95,21 +97,28 @@ public final class Database: Sendable {
     /// Runs `body` in a frozen view of the newest committed state.
     public func read<Result>(_ body: (Context) throws -> Result) throws -> Result {
         do {
-            var transaction = try store.beginRead()
-            defer { end(&transaction) }
-            let session = Session(EntitySession(transaction, schema: schema), models: models)
-            defer { session.end() }
+            var session = try beginRead()
+            defer { end(&session) }
             let result = try body(Context(session))
-            try transaction.checkIsWhole()
+            try session.checkIsWhole()
             return result
         } catch let error as StorageError {
             throw HornbeamError(error)
         }
     }
 
-    /// Keeps what the read has opened for the next one, unless somebody still has it.
-    private func end(_ transaction: inout Transaction) {
-        if isKnownUniquelyReferenced(&transaction) { store.endRead(transaction) } else { transaction.abort() }
+    private func beginRead() throws(StorageError) -> Session {
+        guard let session = idle.take() else {
+            return Session(EntitySession(try store.beginRead(), schema: schema), models: models)
+        }
+        try session.resume()
+        return session
+    }
+
+    /// Keeps what the read has made for the next one, unless somebody still has a part of it: a context that was kept
+    /// must find its transaction ended. That saves a read of one entity a quarter of its instructions.
+    private func end(_ session: inout Session) {
+        if isKnownUniquelyReferenced(&session), session.suspend(in: store) { idle.give(session) } else { session.end() }
     }
 
     /// Runs `body` in the one write transaction, after waiting its turn. What it did is durable when this returns, as

@@ -46,11 +46,28 @@ final class Session {
         if ownStore != nil { core?.transaction.abort() }
     }
 
-    /// Makes every later use fail: the transaction's slices are gone.
+    /// Makes every later use fail: the transaction's slices are gone. A read ends with it.
     func end() {
+        if let transaction = core?.transaction, !transaction.isWritable { transaction.abort() }
         core = nil
         forgetStores()
     }
+
+    /// Ends a read so that `resume` can begin it again with the stores it has made; false if it can't. Nobody else may
+    /// have the session.
+    func suspend(in store: TreeStore) -> Bool {
+        guard isKnownUniquelyReferenced(&core), let core, !core.hasGathered else { return false }
+        return store.suspend(core.transaction)
+    }
+
+    /// Begins a read anew, of the newest state.
+    func resume() throws(StorageError) {
+        saveDepth = 0
+        try core?.transaction.resume()
+    }
+
+    /// Throws if something that was read may have been zeros in place of a page that can't be read.
+    func checkIsWhole() throws(StorageError) { try core?.transaction.checkIsWhole() }
 
     private func forgetStores() {
         last = nil
@@ -63,7 +80,9 @@ final class Session {
             ?? HornbeamError(.invalid, "the transaction has ended: a context is only good inside its read or write")
     }
 
-    /// Runs `body` and turns the engine's errors into the typed API's; others pass.
+    /// Runs `body` and turns the engine's errors into the typed API's; others pass. Inlined, because generic callers
+    /// would look up the type of what `body` gives: 300 instructions.
+    @inline(__always)
     func run<Result>(_ body: (Session) throws -> Result) throws -> Result {
         do {
             return try body(self)
@@ -252,11 +271,13 @@ final class Session {
 
     /// The entities, read while the query runs.
     /// - Parameter rows: gets their rows, if it isn't nil.
-    func entities<Entity: EntityModelProtocol>(_ query: EntityQuery, rows: inout [RowID]?) throws -> [Entity] {
-        _ = try store(Entity.self)
-        let executor = try open().executor(query)
+    func entities<Entity: EntityModelProtocol>(
+        _ query: consuming EntityQuery, rows: inout [RowID]?
+    ) throws -> [Entity] {
+        let executor = try Executor(query, try store(Entity.self))
         return try Entity._entities(executor.expectedCount) { read in
-            try executor.forEach { row, reader, _ in
+            try executor.run(needsRows: true) { row, reader, _ in
+                guard let reader else { return true }
                 try read(reader)
                 rows?.append(row)
                 return true

@@ -14,6 +14,8 @@ package final class EntitySession {
     @exclusivity(unchecked) private var stores: [EntityStore] = []
     /// Grows whenever stores that were handed out count no more.
     @exclusivity(unchecked) private(set) var generation = 0
+    /// Whether a store has ever gathered something, which in a read only a save that was refused does.
+    @exclusivity(unchecked) var hasGathered = false
     /// How often the schema was changed.
     private var adoptions = 0
     package private(set) lazy var edges = EdgeTrees(session: self)

@@ -80,6 +80,8 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     /// Whether there are any. Apart from them, because looking at their list in generic code asks for its type.
     let hasResolvers: Bool
     private let columns: [AnyKeyPath: ColumnPlace]
+    /// Columns by where their properties lie in a value, which a key path tells in a third of what its hash takes.
+    private let places: [(offset: Int, type: Any.Type, place: ColumnPlace)]
     private let relationNumbers: [AnyKeyPath: Int]
 
     public init(
@@ -99,14 +101,22 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
             }
         }
         self.columns = places
+        self.places = columns.enumerated().compactMap { number, column in
+            guard let offset = MemoryLayout<Entity>.offset(of: column.keyPath) else { return nil }
+            return (offset, type(of: column.keyPath).valueType, ColumnPlace(number: number, descending: false))
+        }
         var numbers: [AnyKeyPath: Int] = [:]
         for (number, relation) in relations.enumerated() { numbers[relation.keyPath] = number }
         relationNumbers = numbers
     }
 
     /// The column that a key path names; nil for computed and nested properties.
-    func column(_ keyPath: AnyKeyPath) -> ColumnPlace? {
-        columns[keyPath]
+    func column<Property>(_ keyPath: KeyPath<Entity, Property>) -> ColumnPlace? {
+        // What lies at the same place with the same type is the same property, unless it takes no place.
+        if MemoryLayout<Property>.size > 0, let offset = MemoryLayout<Entity>.offset(of: keyPath) {
+            for place in places where place.offset == offset && place.type == Property.self { return place.place }
+        }
+        return columns[keyPath]
     }
 
     /// The relation that `\.$property` names.

@@ -250,6 +250,7 @@ package final class EntityStore {
     private func textWriter(_ index: EntityTextIndex) throws -> TextIndexWriter {
         let position = type.textIndexes.firstIndex { $0.description.name == index.description.name } ?? 0
         if let writer = textWriters[position] { return writer }
+        session.hasGathered = true
         let writer = try TextIndexWriter(index.index, in: transaction)
         textWriters[position] = writer
         return writer
@@ -329,6 +330,7 @@ extension EntityStore {
         if let rowID = RowID(integerID: id) { return rowID }
         let key = try idKey(id)
         if let rowID = try rowID(of: id), saving || reserved[key] == nil { return rowID }
+        session.hasGathered = true
         let rowID = try reserved[key] ?? handOut()
         if saving {
             reserved[key] = rowID

@@ -8,22 +8,47 @@ struct KeyRange: Hashable {
     var count: Int
 }
 
-/// What an index can do for a conjunction.
-struct IndexMatch {
+/// What an index can do for a conjunction. A class, because candidates and plans are copied, and it has lists.
+final class IndexMatch {
     let index: EntityIndex
-    var ranges: [KeyRange]
+    /// The range, if it is one, as nearly always: it takes no list.
+    let range: KeyRange?
+    /// Otherwise all of them, ascending.
+    private let several: [KeyRange]
     /// Conjuncts that the ranges answer exactly; others that only narrowed them stay to be tested.
-    var answered: ConjunctSet
+    let answered: ConjunctSet
     /// Leading components that equal one value each.
-    var fixed: Int
-    var count: Int
+    let fixed: Int
+    let count: Int
+
+    init(_ index: EntityIndex, _ range: KeyRange, answered: ConjunctSet, fixed: Int) {
+        self.index = index
+        self.range = range
+        several = []
+        self.answered = answered
+        self.fixed = fixed
+        count = range.count
+    }
+
+    init(_ index: EntityIndex, _ ranges: [KeyRange], answered: ConjunctSet, fixed: Int) {
+        self.index = index
+        range = ranges.count == 1 ? ranges[0] : nil
+        several = ranges.count == 1 ? [] : ranges
+        self.answered = answered
+        self.fixed = fixed
+        // Saturating: counts may be damaged.
+        count = ranges.reduce(0) { $0 > .max - $1.count ? .max : $0 + $1.count }
+    }
+
+    var ranges: [KeyRange] { range.map { [$0] } ?? several }
+    var rangeCount: Int { range == nil ? several.count : 1 }
 
     /// Entries of one range come in the order of the row ids: all components are fixed.
-    var isInRowOrder: Bool { ranges.count == 1 && fixed == index.components.count }
+    var isInRowOrder: Bool { range != nil && fixed == index.components.count }
 }
 
 /// Where candidates come from.
-indirect enum AccessPath {
+enum AccessPath {
     case rowScan
     /// Ranges of row ids, ascending.
     case rows([KeyRange])
@@ -44,7 +69,7 @@ extension AccessPath {
         case .list(_, let name): name
         case .index(let match, _, let reversed):
             .index(
-                name: match.index.description.name, ranges: match.ranges.count, entries: match.count, reversed: reversed
+                name: match.index.description.name, ranges: match.rangeCount, entries: match.count, reversed: reversed
             )
         case .text(let index, let query, let ranked):
             .text(index: index.description.name, query: query, ranked: ranked)

@@ -5,7 +5,8 @@
 /// Positions of conjuncts. The first 64 take no memory.
 struct ConjunctSet: Hashable {
     private var first: UInt64 = 0
-    private var others: Set<Int> = []
+    // Nil, not empty, while there are none: an empty set is copied and dropped as any other is.
+    private var others: Set<Int>?
 
     init() {}
 
@@ -18,15 +19,15 @@ struct ConjunctSet: Hashable {
         for position in 0..<count { insert(position) }
     }
 
-    var isEmpty: Bool { first == 0 && others.isEmpty }
-    var count: Int { first.nonzeroBitCount + others.count }
+    var isEmpty: Bool { first == 0 && others == nil }
+    var count: Int { first.nonzeroBitCount + (others?.count ?? 0) }
 
     func contains(_ position: Int) -> Bool {
-        position < 64 ? first & (1 << UInt64(position)) != 0 : others.contains(position)
+        position < 64 ? first & (1 << UInt64(position)) != 0 : others?.contains(position) ?? false
     }
 
     mutating func insert(_ position: Int) {
-        if position < 64 { first |= 1 << UInt64(position) } else { others.insert(position) }
+        if position < 64 { first |= 1 << UInt64(position) } else { others = (others ?? []).union([position]) }
     }
 
     func inserting(_ position: Int) -> ConjunctSet {
@@ -38,11 +39,11 @@ struct ConjunctSet: Hashable {
     func union(_ other: ConjunctSet) -> ConjunctSet {
         var set = self
         set.first |= other.first
-        if !other.others.isEmpty { set.others.formUnion(other.others) }
+        if let more = other.others { set.others = (set.others ?? []).union(more) }
         return set
     }
 
     func isSubset(of other: ConjunctSet) -> Bool {
-        first & ~other.first == 0 && (others.isEmpty || others.isSubset(of: other.others))
+        first & ~other.first == 0 && (others?.isSubset(of: other.others ?? []) ?? true)
     }
 }

@@ -16,14 +16,14 @@ extension EntitySession {
     }
 
     /// What `forEach` runs, for whoever wants to know how much it may find.
-    func executor(_ query: EntityQuery) throws -> Executor {
-        try Executor(try Planner(query, session: self).plan(), session: self)
+    private func executor(_ query: EntityQuery) throws -> Executor {
+        try Executor(query, try store(query.type))
     }
 
     /// The row ids of the results in order; rows are read only where the filter or the sort needs them.
     package func rowIDs(_ query: EntityQuery) throws -> [RowID] {
         var found: [RowID] = []
-        try Executor(try Planner(query, session: self).plan(), session: self).run(needsRows: false) { rowID, _, _ in
+        try executor(query).run(needsRows: false) { rowID, _, _ in
             found.append(rowID)
             return true
         }
@@ -33,7 +33,7 @@ extension EntitySession {
     /// Row ids and scores of a ranked search, best first.
     package func ranked(_ query: EntityQuery) throws -> [(rowID: RowID, score: Double)] {
         var found: [(rowID: RowID, score: Double)] = []
-        try Executor(try Planner(query, session: self).plan(), session: self).run(needsRows: false) { rowID, _, score in
+        try executor(query).run(needsRows: false) { rowID, _, score in
             found.append((rowID, score ?? 0))
             return true
         }
@@ -45,10 +45,10 @@ extension EntitySession {
         var query = query
         // The order doesn't change the count, and a sort by score needs more than the count does.
         query.sort = []
-        let plan = try Planner(query, session: self).plan()
-        if let known = plan.knownCount { return known }
+        let executor = try executor(query)
+        if let known = executor.knownCount { return known }
         var count = 0
-        try Executor(plan, session: self).run(needsRows: false) { _, _, _ in
+        try executor.run(needsRows: false) { _, _, _ in
             count += 1
             return true
         }
@@ -57,23 +57,30 @@ extension EntitySession {
 
     /// How the query would be answered.
     package func explain(_ query: EntityQuery) throws -> Plan {
-        try Planner(query, session: self).explanation()
+        try Planner(query, try store(query.type)).explanation()
     }
 }
 
 /// Runs one plan. A class, because each step's closure keeps it: a copy of all it has would be a retain for each part.
 final class Executor {
     private let plan: QueryPlan
-    private let session: EntitySession
     private let store: EntityStore
     private let filter: RowFilter
+    /// A list may name entities that were never saved.
+    private let isList: Bool
+    /// Rows that must still be looked at in any case. Here, not in a variable of the closures that count it down: each
+    /// of their looks would be checked for another's.
+    @exclusivity(unchecked) private var needed = Int.max
 
-    init(_ plan: QueryPlan, session: EntitySession) throws {
-        self.plan = plan
-        self.session = session
-        store = try session.store(plan.type.name)
-        filter = try RowFilter(plan.residual, type: plan.type, session: session)
+    init(_ query: consuming EntityQuery, _ store: EntityStore) throws {
+        plan = try Planner(query, store).plan()
+        self.store = store
+        filter = try RowFilter(plan.residual, type: store.type, session: store.session)
+        isList = if case .list = plan.path { true } else { false }
     }
+
+    /// How many results there are, if it is known without reading.
+    var knownCount: Int? { plan.knownCount }
 
     /// As many results as are known to come, within reason: a count may be damaged.
     var expectedCount: Int { min(plan.knownCount ?? 0, 1000) }
@@ -108,35 +115,37 @@ final class Executor {
 
     /// The candidates that pass the residual filter.
     private func matching(needsRows: Bool, _ body: (RowID, RowReader?) throws -> Bool) throws {
-        // A list may name entities that were never saved.
-        let isList = if case .list = plan.path { true } else { false }
-        let acceptsAll = filter.acceptsAll
-        guard needsRows || isList || !acceptsAll else { return try candidates(plan.path) { try body($0, nil) } }
+        guard needsRows || isList || !filter.acceptsAll else { return try candidates(plan.path) { try body($0, nil) } }
         // Never more rows are looked up together than must be looked at in any case.
-        var needed = plan.sort.isEmpty ? plan.budget ?? .max : .max
-        func take(_ rowID: RowID, _ row: RowReader?) throws -> Bool {
-            guard let row else {
-                if isList { return true }
-                throw store.corrupt("e:\(plan.type.name)", "an index names \(rowID), which has no row")
-            }
-            guard try acceptsAll || filter.accepts(rowID, row) else { return true }
-            needed -= 1
-            return try body(rowID, row)
-        }
-        if try candidateRows(plan.path, { try take($0, $1) }) { return }
+        needed = plan.sort.isEmpty ? plan.budget ?? .max : .max
+        if try candidateRows(plan.path, { try take($0, $1, body) }) { return }
         var waiting = RowLookups()
         do {
             try candidates(plan.path) { rowID in
                 waiting.add(rowID)
                 guard waiting.isFull || waiting.count >= needed else { return true }
-                return try waiting.finish(in: store, take)
+                return try waiting.finish(in: store) { try take($0, $1, body) }
             }
         } catch {
             // The rows before the damage come first, and may be enough.
-            if try !waiting.finish(in: store, take) { return }
+            if try !waiting.finish(in: store, { try take($0, $1, body) }) { return }
             throw error
         }
-        _ = try waiting.finish(in: store, take)
+        _ = try waiting.finish(in: store) { try take($0, $1, body) }
+    }
+
+    /// Hands on a candidate that passes the filter; false if that is enough.
+    @inline(__always)
+    private func take(
+        _ rowID: RowID, _ row: RowReader?, _ body: (RowID, RowReader?) throws -> Bool
+    ) throws -> Bool {
+        guard let row else {
+            if isList { return true }
+            throw store.corrupt("e:\(store.type.name)", "an index names \(rowID), which has no row")
+        }
+        guard try filter.acceptsAll || filter.accepts(rowID, row) else { return true }
+        needed -= 1
+        return try body(rowID, row)
     }
 
     /// Those of a path that comes by the rows themselves; false if it doesn't.
@@ -163,12 +172,18 @@ final class Executor {
         case .rowScan, .rows: _ = try candidateRows(path) { rowID, _ in try body(rowID) }
         case .list(let rowIDs, _):
             for rowID in rowIDs where try !body(rowID) { return }
-        case .index(let match, true, let reversed):
-            let scan = IndexScan(match.index, match.ranges[0], store)
-            if reversed { try scan.backward(body) } else { try scan.forward(body) }
-        case .index(let match, false, _) where match.isInRowOrder:
-            try IndexScan(match.index, match.ranges[0], store).entries(body)
-        case .index, .text, .union, .intersection:
+        case .index(let match, let isOrdered, let isReversed):
+            guard let range = match.range, isOrdered || match.isInRowOrder else {
+                for rowID in try rowIDs(path) where try !body(RowID(rawValue: rowID)) { return }
+                return
+            }
+            let scan = IndexScan(match.index, range, store)
+            switch (isOrdered, isReversed) {
+            case (false, _): try scan.entries(body)
+            case (true, false): try scan.forward(body)
+            case (true, true): try scan.backward(body)
+            }
+        case .text, .union, .intersection:
             for rowID in try rowIDs(path) where try !body(RowID(rawValue: rowID)) { return }
         }
     }
@@ -189,7 +204,7 @@ final class Executor {
             return found
         case .text(let index, let query, _):
             try store.flushText()
-            return try TextSearcher(index.index, in: session.transaction).matches(query)
+            return try TextSearcher(index.index, in: store.transaction).matches(query)
         case .union(let parts):
             var found: [UInt64] = []
             for part in parts { found += try rowIDs(part) }
@@ -225,7 +240,7 @@ final class Executor {
     // MARK: Orders that no path gives
 
     private func sorted(_ needsRows: Bool, _ body: (RowID, RowReader?, Double?) throws -> Bool) throws {
-        var best = SortedRows(plan.sort, type: plan.type, limit: plan.budget)
+        var best = SortedRows(plan.sort, type: store.type, limit: plan.budget)
         try matching(needsRows: true) { rowID, row in
             if let row { try best.insert(rowID, row) }
             return true
@@ -248,7 +263,7 @@ final class Executor {
         _ body: (RowID, RowReader?, Double?) throws -> Bool
     ) throws {
         try store.flushText()
-        let searcher = try TextSearcher(index.index, in: session.transaction)
+        let searcher = try TextSearcher(index.index, in: store.transaction)
         // The search knows errors of storage only; others are kept and thrown after it.
         var failure: (any Error)?
         func accepts(_ docno: UInt64) -> Bool {
@@ -256,7 +271,7 @@ final class Executor {
             do {
                 let rowID = RowID(rawValue: docno)
                 guard let row = try store.row(rowID) else {
-                    throw store.corrupt("e:\(plan.type.name)", "full text names \(rowID), which has no row")
+                    throw store.corrupt("e:\(store.type.name)", "full text names \(rowID), which has no row")
                 }
                 return try filter.accepts(rowID, row)
             } catch {

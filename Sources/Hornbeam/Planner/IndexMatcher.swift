@@ -4,6 +4,7 @@
 // and the conjunct stays to be tested on the row.
 
 import HornbeamKeys
+import HornbeamPages
 import HornbeamTree
 
 struct IndexMatcher {
@@ -16,15 +17,16 @@ struct IndexMatcher {
 
     /// Nil if the index narrows nothing.
     func match(_ index: EntityIndex) throws -> IndexMatch? {
-        var key = KeyWriter()
+        guard let leading = index.columns.first, conjuncts.contains(where: { $0.mentions(leading) }) else { return nil }
+        var key = KeyWriter(capacity: 40)
         var answered = ConjunctSet()
         var fixed = 0
         for component in index.components {
             guard let (position, value) = try equality(on: component.column) else { break }
-            if fixed == 0 { key = KeyWriter(capacity: 40) }
             try KeyCoding.appendComponent(value, as: component.type, descending: component.descending, to: &key)
             guard key.bytes.count <= IndexKeyBytes.keptSize else {
-                return try widened(index, key.bytes, answered, fixed)
+                let kept = Array(key.bytes.prefix(IndexKeyBytes.keptSize))
+                return IndexMatch(index, try counted(index, startingWith: kept), answered: answered, fixed: fixed)
             }
             answered.insert(position)
             fixed += 1
@@ -36,32 +38,33 @@ struct IndexMatcher {
             if let match = try range(index, component, prefix, answered, fixed) { return match }
         }
         guard fixed > 0 else { return nil }
-        let whole = try counted(index, prefix, KeyWriter.successor(ofPrefix: prefix) ?? [])
-        return IndexMatch(index: index, ranges: [whole], answered: answered, fixed: fixed, count: whole.count)
+        return IndexMatch(index, try counted(index, startingWith: prefix), answered: answered, fixed: fixed)
     }
 
     /// The whole index, for its order alone.
     func whole(_ index: EntityIndex) throws -> IndexMatch {
-        let all = try counted(index, [], [])
-        return IndexMatch(index: index, ranges: [all], answered: ConjunctSet(), fixed: 0, count: all.count)
+        IndexMatch(index, try counted(index, [], []), answered: ConjunctSet(), fixed: 0)
     }
 
-    private func widened(
-        _ index: EntityIndex, _ key: [UInt8], _ answered: ConjunctSet, _ fixed: Int
-    ) throws -> IndexMatch {
-        let kept = Array(key.prefix(IndexKeyBytes.keptSize))
-        let range = try counted(index, kept, KeyWriter.successor(ofPrefix: kept) ?? [])
-        return IndexMatch(index: index, ranges: [range], answered: answered, fixed: fixed, count: range.count)
+    private func counted(_ index: EntityIndex, startingWith prefix: [UInt8]) throws -> KeyRange {
+        try counted(index, prefix, KeyWriter.successor(ofPrefix: prefix) ?? [])
     }
 
     private func counted(_ index: EntityIndex, _ from: [UInt8], _ to: [UInt8]) throws -> KeyRange {
-        let isEmpty = !to.isEmpty && !from.lexicographicallyPrecedes(to)
-        let count = isEmpty ? 0 : try transaction.count(index.tree, from: from, to: to)
+        let count = try from.withBytes { (from) throws(StorageError) in
+            try to.withBytes { (to) throws(StorageError) in
+                !to.isEmpty && from.order(to) >= 0 ? 0 : try transaction.count(index.tree, from: from, to: to)
+            }
+        }
         return KeyRange(from: from, to: to, count: Int(clamping: count))
     }
 
-    private func encoded(_ value: Value, _ component: EntityIndex.Component) throws -> [UInt8] {
-        var key = KeyWriter(capacity: 24)
+    /// The key of `prefix` and one component more.
+    private func encoded(
+        _ prefix: [UInt8], _ value: Value, _ component: EntityIndex.Component
+    ) throws -> [UInt8] {
+        var key = KeyWriter(capacity: prefix.count + 24)
+        key.bytes.append(contentsOf: prefix)
         try KeyCoding.appendComponent(value, as: component.type, descending: component.descending, to: &key)
         return key.bytes
     }
@@ -90,33 +93,31 @@ struct IndexMatcher {
                 continue
             }
             var starts: Set<[UInt8]> = []
-            for value in values { starts.insert(prefix + (try encoded(literal(value, component.column), component))) }
+            for value in values { starts.insert(try encoded(prefix, literal(value, component.column), component)) }
             guard starts.allSatisfy({ $0.count <= IndexKeyBytes.keptSize }) else { continue }
             let ranges = try starts.sorted { $0.lexicographicallyPrecedes($1) }.map {
-                try counted(index, $0, KeyWriter.successor(ofPrefix: $0) ?? [])
+                try counted(index, startingWith: $0)
             }
-            let count = ranges.map(\.count).reduce(0, +)
-            return IndexMatch(
-                index: index, ranges: ranges, answered: answered.inserting(position), fixed: fixed, count: count)
+            return IndexMatch(index, ranges, answered: answered.inserting(position), fixed: fixed)
         }
         return nil
     }
 
     // MARK: Ranges
 
-    /// Bounds of one component's bytes.
+    /// Bounds of keys; nil is that of all values of the component but null.
     private struct Bounds {
-        var from: [UInt8]
-        var to: [UInt8]
+        var from: [UInt8]?
+        var to: [UInt8]?
 
         mutating func raise(_ bound: [UInt8]?) {
             guard let bound else { return }
-            if from.lexicographicallyPrecedes(bound) { from = bound }
+            if from?.lexicographicallyPrecedes(bound) ?? true { from = bound }
         }
 
         mutating func lower(_ bound: [UInt8]?) {
             guard let bound else { return }
-            if bound.lexicographicallyPrecedes(to) { to = bound }
+            if to.map({ bound.lexicographicallyPrecedes($0) }) ?? true { to = bound }
         }
     }
 
@@ -124,8 +125,7 @@ struct IndexMatcher {
         _ index: EntityIndex, _ component: EntityIndex.Component, _ prefix: [UInt8], _ answered: ConjunctSet,
         _ fixed: Int
     ) throws -> IndexMatch? {
-        // Everything but null: the marker of a present value, inverted where the order is.
-        var bounds = component.descending ? Bounds(from: [0xFE], to: [0xFF]) : Bounds(from: [1], to: [2])
+        var bounds = Bounds()
         var answered = answered
         var isNarrowed = false
         for (position, conjunct) in conjuncts.enumerated() {
@@ -133,18 +133,19 @@ struct IndexMatcher {
             case .compare(component.column, let comparison, let value):
                 let literal = try literal(value, component.column)
                 guard comparison != .notEqual, literal != .null else { continue }
-                var bytes = try encoded(literal, component)
-                let isWhole = prefix.count + bytes.count <= IndexKeyBytes.keptSize
-                if !isWhole { bytes = Array(bytes.prefix(IndexKeyBytes.keptSize - prefix.count)) }
+                var bytes = try encoded(prefix, literal, component)
+                let isWhole = bytes.count <= IndexKeyBytes.keptSize
+                if !isWhole { bytes = Array(bytes.prefix(IndexKeyBytes.keptSize)) }
                 narrow(&bounds, comparison, bytes, component.descending, isWhole: isWhole)
                 if isWhole { answered.insert(position) }
                 isNarrowed = true
             case .string(let test) where isPrefix(test, component):
                 var key = KeyWriter()
+                key.bytes = prefix
                 key.appendPresent()
                 key.append(prefix: test.text)
-                if component.descending { key.invert(from: 0) }
-                let bytes = Array(key.bytes.prefix(IndexKeyBytes.keptSize - prefix.count))
+                if component.descending { key.invert(from: prefix.count) }
+                let bytes = Array(key.bytes.prefix(IndexKeyBytes.keptSize))
                 bounds.raise(bytes)
                 bounds.lower(KeyWriter.successor(ofPrefix: bytes))
                 isNarrowed = true
@@ -152,8 +153,10 @@ struct IndexMatcher {
             }
         }
         guard isNarrowed else { return nil }
-        let range = try counted(index, prefix + bounds.from, prefix + bounds.to)
-        return IndexMatch(index: index, ranges: [range], answered: answered, fixed: fixed, count: range.count)
+        // Everything but null: the marker of a present value, inverted where the order is.
+        let marker: UInt8 = component.descending ? 0xFE : 1
+        let range = try counted(index, bounds.from ?? prefix + [marker], bounds.to ?? prefix + [marker + 1])
+        return IndexMatch(index, range, answered: answered, fixed: fixed)
     }
 
     private func isPrefix(_ test: StringTest, _ component: EntityIndex.Component) -> Bool {
@@ -161,25 +164,36 @@ struct IndexMatcher {
             && component.type == .string
     }
 
-    /// `bytes` is the encoded literal, inverted already if descending; or its beginning, if the whole is too long: then
-    /// both bounds include all that begins so.
+    /// `bytes` is the key of the literal, inverted already if descending; or its beginning, if the whole is too long:
+    /// then both bounds include all that begins so.
     private func narrow(
         _ bounds: inout Bounds, _ comparison: Comparison, _ bytes: [UInt8], _ descending: Bool, isWhole: Bool
     ) {
-        let after = KeyWriter.successor(ofPrefix: bytes)
+        func after() -> [UInt8]? { KeyWriter.successor(ofPrefix: bytes) }
         switch (comparison, descending) {
-        case (.greater, false): bounds.raise(isWhole ? after : bytes)
+        case (.greater, false): bounds.raise(isWhole ? after() : bytes)
         case (.greaterOrEqual, false): bounds.raise(bytes)
-        case (.less, false): bounds.lower(isWhole ? bytes : after)
-        case (.lessOrEqual, false): bounds.lower(after)
-        case (.greater, true): bounds.lower(isWhole ? bytes : after)
-        case (.greaterOrEqual, true): bounds.lower(after)
-        case (.less, true): bounds.raise(isWhole ? after : bytes)
+        case (.less, false): bounds.lower(isWhole ? bytes : after())
+        case (.lessOrEqual, false): bounds.lower(after())
+        case (.greater, true): bounds.lower(isWhole ? bytes : after())
+        case (.greaterOrEqual, true): bounds.lower(after())
+        case (.less, true): bounds.raise(isWhole ? after() : bytes)
         case (.lessOrEqual, true): bounds.raise(bytes)
         case (.equal, _):
             bounds.raise(bytes)
-            bounds.lower(after)
+            bounds.lower(after())
         case (.notEqual, _): break
+        }
+    }
+}
+
+extension Filter {
+    /// Whether it says something of one column that an index over it may answer.
+    fileprivate func mentions(_ column: Int) -> Bool {
+        switch self {
+        case .compare(column, _, _), .isNull(column), .within(column, _): true
+        case .string(let test): test.columns == [column]
+        default: false
         }
     }
 }

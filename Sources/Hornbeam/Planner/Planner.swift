@@ -8,7 +8,6 @@ import HornbeamTree
 
 /// A query with everything the executor needs.
 struct QueryPlan {
-    let type: EntityType
     let path: AccessPath
     /// What the path leaves to be tested on rows.
     let residual: Filter
@@ -27,7 +26,8 @@ struct QueryPlan {
     }
 }
 
-struct Planner {
+/// Plans one query. Noncopyable, because a copy would be a retain for each of its parts.
+struct Planner: ~Copyable {
     private struct Candidate {
         var path: AccessPath
         var answered: ConjunctSet
@@ -35,35 +35,64 @@ struct Planner {
         var cost: Double
     }
 
+    /// Kinds of conjuncts that something else than an index range may answer: what isn't there is not looked for.
+    private struct Kinds: OptionSet {
+        let rawValue: UInt8
+        static let nothing = Kinds(rawValue: 1)
+        /// Names entities: ids, or a relation's.
+        static let list = Kinds(rawValue: 2)
+        /// Compares the id.
+        static let id = Kinds(rawValue: 4)
+        static let within = Kinds(rawValue: 8)
+        static let or = Kinds(rawValue: 16)
+        static let text = Kinds(rawValue: 32)
+    }
+
     /// More ids than this in a condition are not looked up one by one.
     private static let maximumIDs = 1000
 
-    private let session: EntitySession
+    private let store: EntityStore
     private let query: EntityQuery
-    private let type: EntityType
     private let conjuncts: [Filter]
+    private let kinds: Kinds
     private let rows: Int
     private let matches: [IndexMatch]
 
-    init(_ query: EntityQuery, session: EntitySession) throws {
-        let store = try session.store(query.type)
+    private var type: EntityType { store.type }
+    private var session: EntitySession { store.session }
+
+    init(_ query: consuming EntityQuery, _ store: EntityStore) throws {
         let conjuncts = query.filter.conjuncts
-        let matcher = IndexMatcher(type: store.type, transaction: session.transaction, conjuncts: conjuncts)
+        let matcher = IndexMatcher(type: store.type, transaction: store.transaction, conjuncts: conjuncts)
         var matches: [IndexMatch] = []
         for index in store.type.indexes {
-            if let match = try matcher.match(index) { matches.append(match) }
+            guard let match = try matcher.match(index) else { continue }
+            // Nearly always one: to grow a list for it takes three times as long.
+            if matches.isEmpty { matches = [match] } else { matches.append(match) }
         }
-        self.init(query, session, store.type, conjuncts, rows: try store.count(), matches)
+        self.init(query, store, conjuncts, rows: try store.count(), matches)
     }
 
     /// Apart, because an initialiser that can throw copies all it has made.
     private init(
-        _ query: EntityQuery, _ session: EntitySession, _ type: EntityType, _ conjuncts: [Filter], rows: Int,
-        _ matches: [IndexMatch]
+        _ query: consuming EntityQuery, _ store: EntityStore, _ conjuncts: consuming [Filter], rows: Int,
+        _ matches: consuming [IndexMatch]
     ) {
-        self.session = session
+        var kinds: Kinds = []
+        for place in conjuncts.indices {
+            switch conjuncts[place] {
+            case .none: kinds.insert(.nothing)
+            case .ids, .related: kinds.insert(.list)
+            case .compare(0, _, _): kinds.insert(.id)
+            case .within: kinds.insert(.within)
+            case .or: kinds.insert(.or)
+            case .matches: kinds.insert(.text)
+            default: break
+            }
+        }
+        self.kinds = kinds
+        self.store = store
         self.query = query
-        self.type = type
         self.conjuncts = conjuncts
         self.rows = rows
         self.matches = matches
@@ -88,14 +117,14 @@ struct Planner {
 
     /// What a choice leaves to be tested on rows.
     private func rest(of choice: Candidate) -> [Filter] {
+        if choice.answered.count == conjuncts.count { return [] }
         var rest: [Filter] = []
         for position in conjuncts.indices where !choice.answered.contains(position) { rest.append(conjuncts[position]) }
         return rest
     }
 
     private func choice() throws -> Candidate {
-        let isEmpty = conjuncts.contains { if case .none = $0 { true } else { false } }
-        if isEmpty || query.offset < 0 || (query.limit.map { $0 <= 0 } ?? false) {
+        if kinds.contains(.nothing) || query.offset < 0 || (query.limit.map { $0 <= 0 } ?? false) {
             return Candidate(
                 path: .nothing, answered: ConjunctSet(below: conjuncts.count), isOrdered: true, cost: 0)
         }
@@ -105,14 +134,14 @@ struct Planner {
         func consider(_ candidate: Candidate?) {
             if let candidate, candidate.cost < best.cost { best = candidate }
         }
-        consider(try idRange())
-        consider(try idList())
+        if kinds.contains(.id) { consider(try idRange()) }
+        if kinds.contains(.within) { consider(try idList()) }
         consider(try list())
         for match in matches { consider(candidate(match)) }
-        for candidate in try orders() { consider(candidate) }
-        consider(intersection())
-        for candidate in try unions() { consider(candidate) }
-        for candidate in try texts() { consider(candidate) }
+        if !query.sort.isEmpty { for candidate in try orders() { consider(candidate) } }
+        if matches.count > 1 { consider(intersection()) }
+        if kinds.contains(.or) { for candidate in try unions() { consider(candidate) } }
+        if kinds.contains(.text) { for candidate in try texts() { consider(candidate) } }
         return best
     }
 
@@ -132,7 +161,7 @@ struct Planner {
             max(0, min(query.limit ?? .max, count - min(count, max(0, query.offset))))
         }
         return QueryPlan(
-            type: type, path: choice.path, residual: Filter.conjunction(rest), sort: choice.isOrdered ? [] : query.sort,
+            path: choice.path, residual: Filter.conjunction(rest), sort: choice.isOrdered ? [] : query.sort,
             limit: query.limit, offset: query.offset, knownCount: known2)
     }
 
@@ -188,7 +217,6 @@ struct Planner {
         for (position, conjunct) in conjuncts.enumerated() {
             // Each is looked up here already: not where a scan is cheaper.
             guard case .within(0, let ids) = conjunct, ids.count <= min(Self.maximumIDs, rows / 4) else { continue }
-            let store = try session.store(type.name)
             let literals = try ids.map { try RowFilter.literal($0, 0, type) }.filter { $0 != .null }
             let rowIDs = Set(try literals.compactMap { try store.rowID(ofAny: $0) }).sorted()
             let isOrdered = query.sort.isEmpty
@@ -202,18 +230,18 @@ struct Planner {
     /// Row ids from `low` up to, and without, `high`; nil is an open end.
     private func counted(_ low: UInt64, _ high: UInt64?) throws -> KeyRange {
         let (from, to) = (RowID(rawValue: low).key, high.map { RowID(rawValue: $0).key } ?? [])
-        let count = high == low ? 0 : try session.transaction.count(type.rows, from: from, to: to)
+        let count = high == low ? 0 : try store.transaction.count(type.rows, from: from, to: to)
         return KeyRange(from: from, to: to, count: Int(clamping: count))
     }
 
     /// The candidates that a list of ids or a relation names.
     private func list() throws -> Candidate? {
+        guard kinds.contains(.list) else { return nil }
         for (position, conjunct) in conjuncts.enumerated() {
             let path: AccessPath
             let count: Int
             switch conjunct {
             case .ids(let ids):
-                let store = try session.store(type.name)
                 var seen: Set<RowID> = []
                 let rowIDs = try ids.compactMap { try store.rowID(of: $0) }.filter { seen.insert($0).inserted }
                 path = .list(rowIDs, name: .ids(count: rowIDs.count))
@@ -233,7 +261,7 @@ struct Planner {
     }
 
     private func candidate(_ match: IndexMatch) -> Candidate {
-        let direction = match.ranges.count == 1 ? direction(of: match.index, fixed: match.fixed) : nil
+        let direction = match.range != nil ? direction(of: match.index, fixed: match.fixed) : nil
         let isOrdered = direction != nil
         return Candidate(
             path: .index(match, ordered: isOrdered, reversed: direction ?? false), answered: match.answered,
@@ -242,8 +270,7 @@ struct Planner {
 
     /// Indexes that narrow nothing but give the order.
     private func orders() throws -> [Candidate] {
-        guard !query.sort.isEmpty else { return [] }
-        let matcher = IndexMatcher(type: type, transaction: session.transaction, conjuncts: [])
+        let matcher = IndexMatcher(type: type, transaction: store.transaction, conjuncts: [])
         return try type.indexes.compactMap { index in
             guard let reversed = direction(of: index, fixed: 0) else { return nil }
             let whole = try matcher.whole(index)
@@ -274,7 +301,6 @@ struct Planner {
 
     /// Two ranges whose row ids are intersected before a row is read.
     private func intersection() -> Candidate? {
-        guard matches.count > 1 else { return nil }
         let sorted = matches.sorted { $0.count < $1.count }
         guard let first = sorted.first,
             let second = sorted.dropFirst().first(where: { !$0.answered.isSubset(of: first.answered) }),
@@ -325,7 +351,7 @@ struct Planner {
 
     private func branchPath(_ branch: Filter) throws -> (AccessPath, answersAll: Bool)? {
         let parts = branch.conjuncts
-        let matcher = IndexMatcher(type: type, transaction: session.transaction, conjuncts: parts)
+        let matcher = IndexMatcher(type: type, transaction: store.transaction, conjuncts: parts)
         let found = try type.indexes.compactMap { try matcher.match($0) }
         if let match = found.min(by: { $0.count < $1.count }) {
             return (.index(match, ordered: false, reversed: false), match.answered.count == parts.count)
@@ -352,8 +378,8 @@ struct Planner {
         else { return nil }
         var count = rows
         if !ranked {
-            try session.store(type.name).flushText()
-            let searcher = try TextSearcher(index.index, in: session.transaction)
+            try store.flushText()
+            let searcher = try TextSearcher(index.index, in: store.transaction)
             var sum: UInt64 = 0
             for token in Set(Analyzer.words.tokens(of: text)) {
                 sum += try searcher.documentFrequency(of: String(decoding: token, as: UTF8.self))

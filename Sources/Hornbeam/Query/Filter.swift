@@ -82,9 +82,28 @@ package indirect enum Filter: Sendable {
 extension Filter {
     /// The parts of which all must hold; empty for `all`. Nested `and`s are resolved.
     var conjuncts: [Filter] {
-        var parts: [Filter] = []
-        addConjuncts(to: &parts)
-        return parts
+        switch self {
+        case .all: return []
+        case .and(let parts) where parts.allSatisfy({ $0.isConjunct }): return parts
+        case .and, .not:
+            var parts: [Filter] = []
+            addConjuncts(to: &parts)
+            return parts
+        default: return [self]
+        }
+    }
+
+    /// Whether it is one conjunct, as it is.
+    private var isConjunct: Bool {
+        switch self {
+        case .all, .and, .not: false
+        default: true
+        }
+    }
+
+    /// Both. What is an `and` already takes the other in, so that its parts need not be gathered.
+    func and(_ other: Filter) -> Filter {
+        if case .and(let parts) = self { .and(parts + [other]) } else { .and([self, other]) }
     }
 
     private func addConjuncts(to parts: inout [Filter]) {

@@ -28,7 +28,7 @@ public struct Predicate<Entity: EntityModelProtocol>: Sendable {
 }
 
 public func && <Entity>(left: Predicate<Entity>, right: Predicate<Entity>) -> Predicate<Entity> {
-    Predicate(.and([left.filter, right.filter]))
+    Predicate(left.filter.and(right.filter))
 }
 
 public func || <Entity>(left: Predicate<Entity>, right: Predicate<Entity>) -> Predicate<Entity> {
@@ -45,25 +45,25 @@ public prefix func ! <Entity>(predicate: Predicate<Entity>) -> Predicate<Entity>
 public func == <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
     keyPath: any KeyPath<Entity, Property> & Sendable, value: Property
 ) -> Predicate<Entity> {
-    .comparing(keyPath, .equal, value) { $0 == value }
+    .comparing(keyPath, .equal, value, { $0 == value })
 }
 
 public func != <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
     keyPath: any KeyPath<Entity, Property> & Sendable, value: Property
 ) -> Predicate<Entity> {
-    .comparing(keyPath, .notEqual, value) { $0 != value }
+    .comparing(keyPath, .notEqual, value, { $0 != value })
 }
 
 public func == <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
     keyPath: any KeyPath<Entity, Property?> & Sendable, value: Property?
 ) -> Predicate<Entity> {
-    .comparing(optional: keyPath, .equal, value) { $0 == value }
+    .comparing(optional: keyPath, .equal, value, { $0 == value })
 }
 
 public func != <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
     keyPath: any KeyPath<Entity, Property?> & Sendable, value: Property?
 ) -> Predicate<Entity> {
-    .comparing(optional: keyPath, .notEqual, value) { $0 != value }
+    .comparing(optional: keyPath, .notEqual, value, { $0 != value })
 }
 
 // MARK: - Order. A nil property is neither less nor greater than anything.
@@ -71,49 +71,49 @@ public func != <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
 public func < <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     keyPath: any KeyPath<Entity, Property> & Sendable, value: Property
 ) -> Predicate<Entity> {
-    .comparing(keyPath, .less, value) { $0 < value }
+    .comparing(keyPath, .less, value, { $0 < value })
 }
 
 public func <= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     keyPath: any KeyPath<Entity, Property> & Sendable, value: Property
 ) -> Predicate<Entity> {
-    .comparing(keyPath, .lessOrEqual, value) { $0 <= value }
+    .comparing(keyPath, .lessOrEqual, value, { $0 <= value })
 }
 
 public func > <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     keyPath: any KeyPath<Entity, Property> & Sendable, value: Property
 ) -> Predicate<Entity> {
-    .comparing(keyPath, .greater, value) { $0 > value }
+    .comparing(keyPath, .greater, value, { $0 > value })
 }
 
 public func >= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     keyPath: any KeyPath<Entity, Property> & Sendable, value: Property
 ) -> Predicate<Entity> {
-    .comparing(keyPath, .greaterOrEqual, value) { $0 >= value }
+    .comparing(keyPath, .greaterOrEqual, value, { $0 >= value })
 }
 
 public func < <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     keyPath: any KeyPath<Entity, Property?> & Sendable, value: Property
 ) -> Predicate<Entity> {
-    .comparing(optional: keyPath, .less, value) { $0.map { $0 < value } ?? false }
+    .comparing(optional: keyPath, .less, value, { $0.map { $0 < value } ?? false })
 }
 
 public func <= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     keyPath: any KeyPath<Entity, Property?> & Sendable, value: Property
 ) -> Predicate<Entity> {
-    .comparing(optional: keyPath, .lessOrEqual, value) { $0.map { $0 <= value } ?? false }
+    .comparing(optional: keyPath, .lessOrEqual, value, { $0.map { $0 <= value } ?? false })
 }
 
 public func > <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     keyPath: any KeyPath<Entity, Property?> & Sendable, value: Property
 ) -> Predicate<Entity> {
-    .comparing(optional: keyPath, .greater, value) { $0.map { $0 > value } ?? false }
+    .comparing(optional: keyPath, .greater, value, { $0.map { $0 > value } ?? false })
 }
 
 public func >= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     keyPath: any KeyPath<Entity, Property?> & Sendable, value: Property
 ) -> Predicate<Entity> {
-    .comparing(optional: keyPath, .greaterOrEqual, value) { $0.map { $0 >= value } ?? false }
+    .comparing(optional: keyPath, .greaterOrEqual, value, { $0.map { $0 >= value } ?? false })
 }
 
 // MARK: - From key paths to columns
@@ -154,8 +154,8 @@ extension Comparison {
 
 extension Predicate {
     /// The column to compare, if `keyPath` is one whose stored order and equality are those of the property.
-    private static func column<Property>(
-        _ keyPath: AnyKeyPath, _ comparison: Comparison, _: Property.Type
+    private static func column<Property, Stored>(
+        _ keyPath: KeyPath<Entity, Stored>, _ comparison: Comparison, _: Property.Type
     ) -> Int? {
         let shape = Entity.entityShape
         guard let place = shape.column(keyPath), !place.descending,
@@ -164,19 +164,20 @@ extension Predicate {
         return place.number
     }
 
+    /// `test` is asked for only where no column can be compared: most queries make no closure.
     fileprivate static func comparing<Property: Sendable>(
         _ keyPath: any KeyPath<Entity, Property> & Sendable, _ comparison: Comparison, _ value: Property,
-        _ test: @escaping @Sendable (Property) -> Bool
+        _ test: @autoclosure () -> @Sendable (Property) -> Bool
     ) -> Self {
         if let column = column(keyPath, comparison, Property.self), let literal = literal(value) {
             return Self(.compare(column: column, comparison, literal))
         }
-        return testing(keyPath, label: "\(keyPath.label) \(comparison.rawValue) \(value)", test)
+        return testing(keyPath, label: "\(keyPath.label) \(comparison.rawValue) \(value)", test())
     }
 
     fileprivate static func comparing<Property: Sendable>(
         optional keyPath: any KeyPath<Entity, Property?> & Sendable, _ comparison: Comparison, _ value: Property?,
-        _ test: @escaping @Sendable (Property?) -> Bool
+        _ test: @autoclosure () -> @Sendable (Property?) -> Bool
     ) -> Self {
         if let column = column(keyPath, comparison, Property.self) {
             guard let value else {
@@ -186,7 +187,7 @@ extension Predicate {
             if let literal = literal(value) { return Self(.compare(column: column, comparison, literal)) }
         }
         let text = value.map { "\($0)" } ?? "nil"
-        return testing(keyPath, label: "\(keyPath.label) \(comparison.rawValue) \(text)", test)
+        return testing(keyPath, label: "\(keyPath.label) \(comparison.rawValue) \(text)", test())
     }
 
     /// A test of the decoded entity. The property must not use a context: the rows of the query are borrowed.

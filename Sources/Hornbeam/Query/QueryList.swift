@@ -3,18 +3,17 @@
 // that a single plan can answer are gathered; a step that can't join them (a filter behind a limit) starts a new query
 // over the rows of the one before.
 
-/// Entities of one type, selected, ordered and completed.
-///
-/// Without `sorted`, entities come in the order of their row ids, of the ids that were asked for, or of linking.
-public struct QueryList<Entity: EntityModelProtocol>: Sendable {
-    /// Where the rows come from.
-    enum Source: Sendable {
-        case all
-        /// Rows in an order of their own, possibly with repeats or rows that aren't stored.
-        case rows(@Sendable (Session) throws -> [RowID])
-    }
+/// Where the rows of a list come from.
+enum RowSource: Sendable {
+    case all
+    /// Rows in an order of their own, possibly with repeats or rows that aren't stored.
+    case rows(@Sendable (Session) throws -> [RowID])
+}
 
-    var source = Source.all
+/// What a list consists of, but for the type of its entities: in generic code each copy of something that has one looks
+/// that up in tables, which took 2,000 instructions of a query of five steps.
+struct ListParts: Sendable {
+    var source = RowSource.all
     var filter = Filter.all
     /// Terms, not keys of the entity: in generic code a list of these costs a look at tables of types.
     var order: [SortTerm] = []
@@ -22,27 +21,62 @@ public struct QueryList<Entity: EntityModelProtocol>: Sendable {
     var isRanked = false
     var limit: Int?
     var offset = 0
-    /// What is loaded with the entities; nil if nothing is.
-    var nested: NestedSteps<Entity>?
+    /// `NestedSteps` of the list's own entity type: what is loaded with the entities; nil if nothing is.
+    var nested: (any AnyObject & Sendable)?
     /// The one id that was asked for, while nothing else was: lets `related` leave the links to the planner.
-    private(set) var singleID: Value?
+    var singleID: Value?
     /// For the spelling with the context at the head.
     var context: Context?
 
+    /// Whether later filters and orders would change which entities a limit leaves.
+    var isCut: Bool { limit != nil || offset != 0 }
+
+    /// Joins a condition to those that are there.
+    mutating func add(_ condition: Filter, isRanked: Bool) {
+        guard case .all = filter else {
+            filter = filter.and(condition)
+            return
+        }
+        filter = condition
+        if case .all = source, order.isEmpty { self.isRanked = isRanked }
+    }
+}
+
+/// Entities of one type, selected, ordered and completed.
+///
+/// Without `sorted`, entities come in the order of their row ids, of the ids that were asked for, or of linking.
+public struct QueryList<Entity: EntityModelProtocol>: Sendable {
+    var parts: ListParts
+
     public init(context: Context? = nil) {
-        self.context = context
+        parts = ListParts(context: context)
+    }
+
+    init(_ parts: ListParts) {
+        self.parts = parts
     }
 
     init(context: Context?, rows: @escaping @Sendable (Session) throws -> [RowID], singleID: Value? = nil) {
-        self.context = context
-        source = .rows(rows)
-        self.singleID = singleID
+        parts = ListParts(source: .rows(rows), singleID: singleID, context: context)
     }
 
     /// The entities that one entity's relation leads to, in the order of linking.
     init(context: Context?, linked: RelationSource) {
-        self.context = context
-        filter = .related(linked)
+        parts = ListParts(filter: .related(linked), context: context)
+    }
+
+    var source: RowSource { parts.source }
+    var filter: Filter { parts.filter }
+    var order: [SortTerm] { parts.order }
+    var isRanked: Bool { parts.isRanked }
+    var limit: Int? { parts.limit }
+    var offset: Int { parts.offset }
+    var singleID: Value? { parts.singleID }
+    var context: Context? { parts.context }
+
+    var nested: NestedSteps<Entity>? {
+        get { parts.nested.map { unsafeDowncast($0, to: NestedSteps<Entity>.self) } }
+        set { parts.nested = newValue }
     }
 
     /// Whether the list is just what its source gives, in the source's order.
@@ -54,6 +88,8 @@ public struct QueryList<Entity: EntityModelProtocol>: Sendable {
 
 // MARK: - Selecting
 
+// Steps consume the list: one made in a chain goes from step to step without a copy.
+
 extension QueryList {
     /// A list to combine with: `.or(.filter(\.age == 30))`.
     public static func filter(_ predicate: Predicate<Entity>) -> Self {
@@ -64,14 +100,9 @@ extension QueryList {
         Self(context: context).filter(predicate)
     }
 
-    public func filter(_ predicate: Predicate<Entity>) -> Self {
-        var list = isCut ? startingOver() : self
-        guard case .all = list.filter else {
-            list.filter = .and([list.filter, predicate.filter])
-            return list
-        }
-        list.filter = predicate.filter
-        if case .all = list.source, list.order.isEmpty { list.isRanked = predicate.isRanked }
+    public consuming func filter(_ predicate: Predicate<Entity>) -> Self {
+        var list = uncut()
+        list.parts.add(predicate.filter, isRanked: predicate.isRanked)
         return list
     }
 
@@ -83,7 +114,7 @@ extension QueryList {
     public func and(_ other: Self) -> Self {
         if isPlain, other.isPlain {
             var list = self
-            list.filter = .and([filter, other.filter])
+            list.parts.filter = filter.and(other.filter)
             return list
         }
         return combined { session in
@@ -100,7 +131,7 @@ extension QueryList {
     public func or(_ other: Self) -> Self {
         if isPlain, other.isPlain {
             var list = self
-            list.filter = .or([filter, other.filter])
+            list.parts.filter = .or([filter, other.filter])
             return list
         }
         return combined { session in
@@ -120,11 +151,11 @@ extension QueryList {
     }
 
     /// At most so many, after skipping `offset`. A limit below 1 or a negative offset gives nothing.
-    public func limit(_ limit: Int, offset: Int = 0) -> Self {
-        var list = isCut ? startingOver() : self
+    public consuming func limit(_ limit: Int, offset: Int = 0) -> Self {
+        var list = uncut()
         let isEmpty = limit < 1 || offset < 0
-        list.limit = isEmpty ? 0 : limit
-        list.offset = isEmpty ? 0 : offset
+        list.parts.limit = isEmpty ? 0 : limit
+        list.parts.offset = isEmpty ? 0 : offset
         return list
     }
 
@@ -138,8 +169,7 @@ extension QueryList {
         Query(combined { session in try rows(session).suffix(1) })
     }
 
-    /// Whether later filters and orders would change which entities a limit leaves.
-    private var isCut: Bool { limit != nil || offset != 0 }
+    private var isCut: Bool { parts.isCut }
 
     /// Whether the list is a filter and nothing else, without an order of its own.
     private var isPlain: Bool {
@@ -148,8 +178,11 @@ extension QueryList {
         return order.isEmpty && !isRanked && !isCut
     }
 
-    private func startingOver() -> Self {
-        combined { session in try rows(session) }
+    /// The list, or a new one over its rows if later steps would change which ones a limit leaves.
+    private consuming func uncut() -> Self {
+        guard isCut else { return self }
+        let list = self
+        return list.combined { session in try list.rows(session) }
     }
 
     /// A new list over other rows, with this one's context and nested steps.
@@ -166,7 +199,7 @@ extension QueryList {
     /// In the order of one property, or of several, each ascending or `.desc`. Equal ones come in the order of their
     /// row ids. A computed property must not use a context: while a query runs, its rows lie in pages that a write may
     /// move.
-    public func sorted<each Property: Comparable & Sendable>(
+    public consuming func sorted<each Property: Comparable & Sendable>(
         by keyPath: repeat any KeyPath<Entity, each Property> & Sendable
     ) -> Self {
         var terms: [SortTerm] = []
@@ -175,14 +208,16 @@ extension QueryList {
     }
 
     /// In the order of an optional property: nil comes first. As above, a computed one must not use a context.
-    public func sorted<Property: Comparable & Sendable>(by keyPath: any KeyPath<Entity, Property?> & Sendable) -> Self {
+    public consuming func sorted<Property: Comparable & Sendable>(
+        by keyPath: any KeyPath<Entity, Property?> & Sendable
+    ) -> Self {
         sorted([SortKey<Entity>(optional: keyPath).term])
     }
 
-    private func sorted(_ terms: [SortTerm]) -> Self {
-        var list = isCut ? startingOver() : self
-        list.order = terms
-        list.isRanked = false
+    private consuming func sorted(_ terms: [SortTerm]) -> Self {
+        var list = uncut()
+        list.parts.order = terms
+        list.parts.isRanked = false
         return list
     }
 }
@@ -192,7 +227,7 @@ extension QueryList {
 extension QueryList {
     /// The entities. Ids that aren't stored are left out.
     public func resolve(in context: Context) throws -> [Entity] {
-        try context.session.run { try load($0) }
+        try context.session.run { try parts.load(Entity.self, $0) }
     }
 
     /// The same with the context that the query began with.

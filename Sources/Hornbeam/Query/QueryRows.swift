@@ -2,15 +2,28 @@
 // How a list finds its rows and turns them into entities. The planner finds and orders rows; what is here follows
 // lists of rows that have an order of their own, and loads relations level by level.
 
-extension QueryList {
+extension ListParts {
     /// What the planner gets.
-    var coreQuery: EntityQuery {
-        EntityQuery(type: Entity.entityName, filter: filter, sort: sort, limit: limit, offset: offset)
+    func query(_ type: String) -> EntityQuery {
+        EntityQuery(type: type, filter: filter, sort: sort, limit: limit, offset: offset)
     }
 
-    private var sort: [SortTerm] {
+    var sort: [SortTerm] {
         isRanked ? [.bestScore] : order
     }
+
+    /// The entities, with all that is nested in them. Here, not in the list, whose type would be looked up for it.
+    func load<Entity: EntityModelProtocol>(_: Entity.Type, _ session: Session) throws -> [Entity] {
+        guard case .all = source else { return try QueryList<Entity>(self).loadRows(session) }
+        var rows: [RowID]? = nested == nil ? nil : []
+        var entities: [Entity] = try session.entities(query(Entity.entityName), rows: &rows)
+        if let rows { try QueryList<Entity>(self).loadNested(&entities, rows, session) }
+        return entities
+    }
+}
+
+extension QueryList {
+    var coreQuery: EntityQuery { parts.query(Entity.entityName) }
 
     /// The stored rows in order.
     func rows(_ session: Session) throws -> [RowID] {
@@ -37,7 +50,7 @@ extension QueryList {
     private func query(among base: [RowID], _ session: Session) throws -> EntityQuery {
         var seen: Set<RowID> = []
         let ids = try base.filter { seen.insert($0).inserted }.compactMap { try session.idValue(of: $0, Entity.self) }
-        return EntityQuery(type: Entity.entityName, filter: .and([.ids(ids), filter]), sort: sort)
+        return EntityQuery(type: Entity.entityName, filter: .and([.ids(ids), filter]), sort: parts.sort)
     }
 
     /// The stored ones of a list, cut; those behind the limit are not looked at.
@@ -70,21 +83,14 @@ extension QueryList {
         Array(rows.dropFirst(offset).prefix(limit ?? Int.max))
     }
 
-    /// The entities, with all that is nested in them.
-    func load(_ session: Session) throws -> [Entity] {
-        switch source {
-        case .all:
-            var rows: [RowID]? = nested == nil ? nil : []
-            var entities: [Entity] = try session.entities(coreQuery, rows: &rows)
-            if let rows { try loadNested(&entities, rows, session) }
-            return entities
+    /// The entities of a list of rows, with all that is nested in them.
+    fileprivate func loadRows(_ session: Session) throws -> [Entity] {
         // Reading skips what isn't stored by itself, so whole lists of rows need no test.
-        case .rows(let source) where isWhole: return try decode(try source(session), session)
-        case .rows: return try decode(try rows(session), session)
-        }
+        if case .rows(let source) = source, isWhole { return try decode(try source(session), session) }
+        return try decode(try rows(session), session)
     }
 
-    private func loadNested(_ entities: inout [Entity], _ rows: [RowID], _ session: Session) throws {
+    fileprivate func loadNested(_ entities: inout [Entity], _ rows: [RowID], _ session: Session) throws {
         guard !entities.isEmpty, let nested else { return }
         for step in nested.steps { try step.load(&entities, rows, session) }
     }

@@ -7,26 +7,30 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
 
     init<Property: Comparable & Sendable>(_ keyPath: any KeyPath<Entity, Property> & Sendable) {
         let isOrdered = Self.isOrderedAsStored(Property.self)
-        self.init(keyPath, isOrdered) { $0 < $1 ? -1 : ($1 < $0 ? 1 : 0) }
+        self.init(keyPath, isOrdered, { $0 < $1 ? -1 : ($1 < $0 ? 1 : 0) })
     }
 
     /// Nil comes first.
     init<Property: Comparable & Sendable>(optional keyPath: any KeyPath<Entity, Property?> & Sendable) {
         let isOrdered = Self.isOrderedAsStored(Property.self)
-        self.init(keyPath, isOrdered) { left, right in
-            guard let left, let right else { return left == nil ? (right == nil ? 0 : -1) : 1 }
-            return left < right ? -1 : (right < left ? 1 : 0)
-        }
+        self.init(
+            keyPath, isOrdered,
+            { left, right in
+                guard let left, let right else { return left == nil ? (right == nil ? 0 : -1) : 1 }
+                return left < right ? -1 : (right < left ? 1 : 0)
+            })
     }
 
+    /// `order` is asked for only where no column can be sorted by: most queries make no closure.
     private init<Property: Sendable>(
         _ keyPath: any KeyPath<Entity, Property> & Sendable, _ isOrderedAsStored: Bool,
-        _ order: @escaping @Sendable (Property, Property) -> Int
+        _ order: @autoclosure () -> @Sendable (Property, Property) -> Int
     ) {
         if isOrderedAsStored, let place = Entity.entityShape.column(keyPath) {
             term = .column(place.number, descending: place.descending)
             return
         }
+        let order = order()
         term = SortTerm(
             .opaque(
                 label: keyPath.label, key: { row in try Entity(row: row)[keyPath: keyPath] },
@@ -38,7 +42,9 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
 
     /// Only `IndexKey` promises that stored values have the order of the Swift type.
     private static func isOrderedAsStored<Property>(_ type: Property.Type) -> Bool {
-        type is any IndexKey.Type || (type as? any DescendingType.Type)?.isOrderedAsStored ?? false
+        // Known without a look at tables of conformances.
+        type == Int.self || type == String.self || type is any IndexKey.Type
+            || (type as? any DescendingType.Type)?.isOrderedAsStored ?? false
     }
 }
 

@@ -82,7 +82,7 @@ extension Predicate {
             read = { $0[keyPath: keyPath] }
         }
 
-        private static func column(_ keyPath: AnyKeyPath) -> Int? {
+        private static func column<Property>(_ keyPath: KeyPath<Entity, Property>) -> Int? {
             let shape = Entity.entityShape
             guard let place = shape.column(keyPath), shape.description.columns[place.number].type.unwrapped == .string
             else { return nil }

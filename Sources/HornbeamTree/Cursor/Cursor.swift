@@ -5,7 +5,6 @@
 // Invariants while it stands on an entry and the tree is unchanged: path[1...levels] leads to `leaf`,
 // 0 <= index < leafCount, and the entry's parts are those of that cell.
 
-import CHornbeamShims
 public import HornbeamPages
 
 /// A branch of the path.
@@ -90,7 +89,7 @@ package struct Cursor: ~Copyable {
     }
 
     deinit {
-        at.scratch?.deallocate()
+        if let scratch = at.scratch { transaction.giveKeyMemory(scratch) }
         keyMemory?.deallocate()
     }
 
@@ -279,7 +278,7 @@ package struct Cursor: ~Copyable {
         slots = leaf.base + (NodeLayout.heads + NodeLayout.headSize * leafCount)
         at.prefixSize = leaf.prefixSize
         guard at.prefixSize > 0 || at.keepsKey else { return }
-        let target = at.scratch ?? .allocate(byteCount: NodeLayout.longestKey, alignment: 16)
+        let target = at.scratch ?? transaction.takeKeyMemory()
         at.scratch = target
         target.copy(leaf.prefix)
     }
@@ -451,8 +450,8 @@ package struct EntryPart {
 }
 
 /// The leaf after the one that a cursor is in, on its way from memory: a few of its cache lines are asked for with each
-/// entry that is read. Three quarters of a scan's time were waits for cells (14.5 → 5.4 ns an entry of 1,000,000); asked
-/// for all at once, the lines wait for each other.
+/// entry that is read. Three quarters of a scan's time were waits for cells (14.5 → 5.4 ns an entry of 1,000,000);
+/// asked for all at once, the lines wait for each other.
 private struct LeafAhead {
     private var place: UnsafeRawPointer?
     private var end: UnsafeRawPointer?
@@ -482,7 +481,7 @@ private struct LeafAhead {
         guard var place, let end, place < end else { return }
         let bound = min(place + step, end)
         while place < bound {
-            hbs_prefetch(place)
+            place.prefetch()
             place += Self.lineSize
         }
         self.place = min(place, end)
@@ -549,14 +548,14 @@ extension Cursor {
         guard let leaf, let slots else { return }
         var place = index
         for _ in 0..<count {
-            hbs_prefetch(leaf + slots.read16(NodeLayout.slotSize &* place))
+            (leaf + slots.read16(NodeLayout.slotSize &* place)).prefetch()
             place &+= step
         }
     }
 
     private mutating func keyTarget() -> UnsafeMutableRawPointer {
         if let keyMemory { return keyMemory }
-        let memory = UnsafeMutableRawPointer.allocate(byteCount: Self.keyBound, alignment: 16)
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: Self.keyBound, alignment: 8)
         keyMemory = memory
         return memory
     }

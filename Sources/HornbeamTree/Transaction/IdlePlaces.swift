@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places where what an ended read has made waits for the next one, so that a short read takes no memory from the system.
+// Places where what an ended read has made waits for the next one, so that a short read takes no memory from the
+// system.
 
 import Glibc
 import Synchronization
 
-/// A few places for addresses, one for each thread that reads at the same time. Any thread; nobody waits. A thread looks
-/// first where it gave, so that a few threads that read all the time don't write to the same memory.
+/// A few places for addresses, one for each thread that reads at the same time. Any thread; nobody waits. A thread
+/// looks first where it gave, so that a few threads that read all the time don't write to the same memory.
+@usableFromInline
 package final class IdlePlaces: Sendable {
     private static var count: Int { 8 }
     /// Apart by two cache lines (the processor fetches them in pairs).
@@ -33,6 +35,7 @@ package final class IdlePlaces: Sendable {
     private var home: Int { Int(truncatingIfNeeded: (UInt64(pthread_self()) &* 0x9E37_79B9_7F4A_7C15) >> 56) }
 
     /// An address that was given, for the caller alone; nil if there is none.
+    @usableFromInline
     package func take() -> UnsafeMutableRawPointer? {
         let home = home
         for index in home..<home + Self.count where place(index).pointee.load(ordering: .relaxed) != 0 {
@@ -44,6 +47,7 @@ package final class IdlePlaces: Sendable {
     }
 
     /// Keeps an address, which is the caller's no more; false if all places are taken.
+    @usableFromInline
     package func give(_ address: UnsafeMutableRawPointer) -> Bool {
         let home = home
         for index in home..<home + Self.count where place(index).pointee.load(ordering: .relaxed) == 0 {

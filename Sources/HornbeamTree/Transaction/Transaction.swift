@@ -36,6 +36,8 @@ package final class Transaction {
     @exclusivity(unchecked) private(set) var isOpen = true
     /// Set when a change failed midway; the transaction can only be aborted then, or go back to a savepoint.
     @exclusivity(unchecked) var failure: StorageError?
+    /// What the last cursor kept its key in: of the longest key's size. For the next one, which is one soon.
+    @exclusivity(unchecked) private var keyMemory: UnsafeMutableRawPointer?
     /// Overrides the store's durability for this write transaction.
     @exclusivity(unchecked) package var durability: Durability
 
@@ -56,6 +58,21 @@ package final class Transaction {
     deinit {
         abort()
         dropCatalogue()
+        keyMemory?.deallocate()
+    }
+
+    /// Room for a cursor's key.
+    func takeKeyMemory() -> UnsafeMutableRawPointer {
+        // Aligned as any memory is: to ask for more than 8 costs 500 instructions.
+        guard let memory = keyMemory else { return .allocate(byteCount: NodeLayout.longestKey, alignment: 8) }
+        keyMemory = nil
+        return memory
+    }
+
+    /// Takes that room back.
+    func giveKeyMemory(_ memory: UnsafeMutableRawPointer) {
+        guard keyMemory == nil else { return memory.deallocate() }
+        keyMemory = memory
     }
 
     private func dropCatalogue() {

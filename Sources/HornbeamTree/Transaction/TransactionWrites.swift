@@ -193,8 +193,8 @@ extension Transaction {
         }
     }
 
-    /// Runs `body` with the writer. Without a count of references, which each look at an optional one makes: a quarter of
-    /// the time of a sorted load.
+    /// Runs `body` with the writer. Without a count of references, which each look at an optional one makes: a quarter
+    /// of the time of a sorted load.
     @inline(__always)
     private func changing<Value>(_ body: (TreeWriter) throws(StorageError) -> Value) throws(StorageError) -> Value {
         guard let unmanagedWriter else { throw .readOnly("changing a tree needs a write transaction") }

@@ -12,7 +12,7 @@ package final class TreeStore: Sendable {
     private let durability: Durability
     /// For whoever holds the write transaction; made by the first one.
     private let memory: Mutex<WriterMemory?>
-    private let idle = IdleReads()
+    private let idle = IdleReads<Transaction>()
 
     private init(
         options: StoreOptions, reductions: [Reduction],
@@ -91,7 +91,8 @@ package final class TreeStore: Sendable {
         if suspend(transaction) { idle.give(transaction) }
     }
 
-    /// Ends a read whose owner keeps it, for `Transaction.resume`. False if it can't begin again: it has ended for good.
+    /// Ends a read whose owner keeps it, for `Transaction.resume`. False if it can't begin again: it has ended for
+    /// good.
     package func suspend(_ transaction: Transaction) -> Bool {
         guard pages.knowsStatesByNumber, !transaction.isWritable, transaction.isOpen else {
             transaction.abort()

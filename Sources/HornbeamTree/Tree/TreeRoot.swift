@@ -76,9 +76,8 @@ extension TreeRoot {
         return try view.leaf(page, birth: birth, of: tree)
     }
 
-    /// How many entries have keys less than `key`.
-    func rank(_ key: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> UInt64 {
-        guard !isEmpty else { return 0 }
+    /// How many entries have keys less than `key`. Not of an empty tree.
+    private func rank(_ key: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> UInt64 {
         var rank: UInt64 = 0
         var page = page
         var birth = birth
@@ -100,8 +99,48 @@ extension TreeRoot {
 
     /// Entries in [from, to); an empty bound is an open end.
     func count(from: Bytes, to: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> UInt64 {
+        guard !isEmpty else { return 0 }
+        if !from.isEmpty, !to.isEmpty { return try count(within: from, to, of: tree, in: view) }
         let start = from.isEmpty ? 0 : try rank(from, of: tree, in: view)
         let end = to.isEmpty ? count : try rank(to, of: tree, in: view)
         return end > start ? end - start : 0
+    }
+
+    /// The same between two keys: one way down for as long as both lead to the same child, so that a narrow range costs
+    /// little more than a lookup, and only the children between them are counted.
+    private func count(
+        within from: Bytes, _ to: Bytes, of tree: UInt32, in view: PageView
+    ) throws(StorageError) -> UInt64 {
+        var page = page
+        var birth = birth
+        var level = level
+        while level > 0 {
+            let node = try view.node(page, birth: birth, level: level)
+            let first = node.childIndex(from)
+            let last = node.childIndex(to)
+            guard first <= last else { return 0 }
+            let child = node.child(first)
+            level -= 1
+            if first < last {
+                var upToLast: UInt64 = 0
+                for index in first..<last { upToLast &+= node.child(index).count }
+                let end = node.child(last)
+                let before = try TreeRoot(child, level: level).rank(from, of: tree, in: view)
+                let within = upToLast &+ (try TreeRoot(end, level: level).rank(to, of: tree, in: view))
+                return within > before ? within - before : 0
+            }
+            page = child.page
+            birth = child.birth
+        }
+        let leaf = try view.leaf(page, birth: birth, of: tree)
+        let start = leaf.find(from).index
+        let end = leaf.find(to).index
+        view.letGo()
+        return end > start ? UInt64(end - start) : 0
+    }
+
+    /// What hangs on a branch whose level is one more.
+    private init(_ child: ChildRecord, level: Int) {
+        self.init(page: child.page, birth: child.birth, count: child.count, level: level)
     }
 }

@@ -71,10 +71,10 @@ final class TreeWriter {
     @exclusivity(unchecked) var edge: TreeEdge?
     /// Bytes of leaves that were filled one after the other, since anything else was put or pages were written.
     @exclusivity(unchecked) var appendedBytes = 0
-    /// How many of them are written at once. Leaves that were filled in order are done with: they go to the medium while
-    /// the next ones are filled, and these find their memory in the processor's caches. (A sorted load takes a fifth
-    /// less; a transaction of a megabyte, which waits for all of it at its end, a third.) Each piece costs a call that
-    /// begins its way, so that the pieces of a larger transaction are larger.
+    /// How many of them are written at once. Leaves that were filled in order are done with: they go to the medium
+    /// while the next ones are filled, and these find their memory in the processor's caches. (A sorted load takes a
+    /// fifth less; a transaction of a megabyte, which waits for all of it at its end, a third.) Each piece costs a call
+    /// that begins its way, so that the pieces of a larger transaction are larger.
     @exclusivity(unchecked) private(set) var appendedBound = 512 << 10
 
     init(pages: PageWriter, memory: WriterMemory) {

@@ -139,6 +139,35 @@ struct DatabaseTests {
         #expect(error?.code == .readOnly)
     }
 
+    @Test("a read that takes up what another has made sees nothing of it, nor does whoever kept the other's context")
+    func readsAgain() throws {
+        let database = try chats()
+        var kept: [Context] = []
+        for round in 0..<8 {
+            let ids = (0..<round).map { "\($0)" }
+            try database.read { context throws in
+                #expect(try context.ids(User.self) == ids)
+                // Within a read another one begins, in a session of its own.
+                let inner = try database.read { inner in try inner.ids(User.self) }
+                #expect(inner == ids)
+                if round % 3 == 1 { kept.append(context) }
+                guard round % 3 == 2 else { return }
+                var context = context
+                #expect(throws: HornbeamError.self) { try User(id: "never", name: "").save(to: &context) }
+            }
+            for context in kept { #expect(throws: HornbeamError.self) { try context.ids(User.self) } }
+            try database.read { context throws in
+                let never: User? = try context.find("never")
+                #expect(never == nil)
+                #expect(try User.filter(\.name == "never").count(in: context) == 0)
+            }
+            try database.write { context in try User(id: "\(round)", name: "u").save(to: &context) }
+        }
+        #expect(try database.check())
+        try database.close()
+        #expect(throws: HornbeamError.self) { try database.read { try $0.ids(User.self) } }
+    }
+
     @Test("copies of a context are views of one transaction and never disagree")
     func copies() throws {
         let context = try exampleContext()
