@@ -35,7 +35,8 @@ package final class PageView {
     /// Not 0 once bytes that were trusted could not be read.
     @usableFromInline let lost: UnsafeMutablePointer<Atomic<UInt32>>
 
-    let unwritten: UnwrittenPages?
+    /// The store's; unmanaged because each look at an optional reference counts it, three times a page.
+    private let unwritten: Unmanaged<UnwrittenPages>?
     let frames: FrameTable?
     let unplaced: UnplacedLeaves?
     /// Keeps the mapping and the bits alive.
@@ -61,7 +62,7 @@ package final class PageView {
         mapping = store.verification.mapping
         lost = mapping?.lost ?? Self.neverLost
         frameBirth = .max
-        unwritten = store.verification.unwritten
+        unwritten = store.verification.unwritten.map { .passUnretained($0) }
         frames = nil
         unplaced = nil
         self.state = .passRetained(state)
@@ -84,7 +85,7 @@ package final class PageView {
         mapping = store.verification.mapping
         lost = mapping?.lost ?? Self.neverLost
         frameBirth = number
-        unwritten = store.verification.unwritten
+        unwritten = store.verification.unwritten.map { .passUnretained($0) }
         self.frames = frames
         self.unplaced = unplaced
         self.state = nil
@@ -200,8 +201,10 @@ package final class PageView {
     private func unwrittenPage(
         _ number: UInt64, _ birth: UInt64, _ kind: PageKind, _ level: UInt8
     ) -> UnsafeRawPointer? {
-        guard let unwritten, unwritten.count > 0, let page = unwritten.find(number, birth: birth) else { return nil }
-        return page.u8(PageLayout.kind) == kind.code && page.u8(PageLayout.level) == level ? page : nil
+        unwritten?._withUnsafeGuaranteedRef { (unwritten) -> UnsafeRawPointer? in
+            guard unwritten.count > 0, let page = unwritten.find(number, birth: birth) else { return nil }
+            return page.u8(PageLayout.kind) == kind.code && page.u8(PageLayout.level) == level ? page : nil
+        }
     }
 
     /// Whether pages are read where the file is mapped.

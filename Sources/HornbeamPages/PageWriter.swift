@@ -23,6 +23,8 @@ package final class PageWriter {
 
     let store: PageStore
     let side: WriterSide
+    /// `side`'s: found through it, it would be counted each time.
+    private let frames: FrameTable
     /// Pages of earlier transactions that this one does without, and its own that a savepoint still needs.
     @exclusivity(unchecked) var freed: [RetiredPages.Page] = []
     /// Those that can be gone back to, the oldest first.
@@ -38,6 +40,7 @@ package final class PageWriter {
     init(store: PageStore, side: WriterSide, state: PublishedState, number: UInt64, reserve: SpaceReserve) {
         self.store = store
         self.side = side
+        frames = side.frames
         self.reserve = reserve
         view = PageView(
             store: store, state: state, number: number, frames: side.frames, unplaced: side.unplaced)
@@ -51,7 +54,7 @@ package final class PageWriter {
     deinit { abort() }
 
     /// Bytes of its pages in memory.
-    package var dirtyBytes: Int { side.frames.liveBytes + side.unplaced.liveBytes }
+    package var dirtyBytes: Int { frames.liveBytes + side.unplaced.liveBytes }
 
     /// Whether its pages take more memory than they may, half of what readers don't keep: time to `spill`, as soon as
     /// nobody has an address of one.
@@ -61,7 +64,7 @@ package final class PageWriter {
 
     /// Whether commit has anything to write.
     private var hasChanges: Bool {
-        dirtyBytes > 0 || side.frames.hasSpilled || !freed.isEmpty || root != view.root
+        dirtyBytes > 0 || frames.hasSpilled || !freed.isEmpty || root != view.root
     }
 
     /// A new zeroed page with its header filled; `sectors` nil means a node page. The address is stable until `spill`,
@@ -78,7 +81,7 @@ package final class PageWriter {
     private func newFrame(sectors: UInt32?) throws(StorageError) -> Frame {
         guard isOpen else { throw .invalid("the transaction has ended") }
         guard let sectors else {
-            if let frame = side.frames.reuse() { return frame }
+            if let frame = frames.reuse() { return frame }
             let number = try side.takeNode(keeping: reserve)
             let run = SectorRun(start: number, count: UInt32(side.space.pageSectors))
             return newFrame(run, isNode: true)
@@ -98,13 +101,13 @@ package final class PageWriter {
 
     /// `isNode`: of the store's page size, raw, and at a multiple of it.
     func newFrame(_ run: SectorRun, isNode: Bool) -> Frame {
-        let frame = Frame(run: run, bytes: side.frames.add(run, isNode: isNode), isLive: true)
+        let frame = Frame(run: run, bytes: frames.add(run, isNode: isNode), isLive: true)
         noteMemory()
         return frame
     }
 
     /// Memory that its pages take.
-    private var memoryBytes: Int { side.frames.memoryBytes + side.unplaced.liveBytes }
+    private var memoryBytes: Int { frames.memoryBytes + side.unplaced.liveBytes }
 
     /// After it has taken memory for a page.
     func noteMemory() {
@@ -122,14 +125,14 @@ package final class PageWriter {
     }
 
     /// The frame of a page of this transaction; nil for any other page, and for one that was spilled.
-    package func frame(_ number: UInt64) -> UnsafeMutableRawPointer? { side.frames.find(number)?.bytes }
+    package func frame(_ number: UInt64) -> UnsafeMutableRawPointer? { frames.find(number)?.bytes }
 
     /// A node page of this transaction with `birth`, to be changed where it is: in its frame, brought back into one if
     /// it was spilled. The address is as stable as that of a new page.
     package func ownPage(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
     ) throws(StorageError) -> UnsafeMutableRawPointer {
-        if let frame = side.frames.find(number), frame.run.count == UInt32(side.space.pageSectors) {
+        if let frame = frames.find(number), frame.run.count == UInt32(side.space.pageSectors) {
             let header = PageHeader(reading: UnsafeRawPointer(frame.bytes))
             if header.birth == birth, header.kind == kind.code, header.level == level { return frame.bytes }
         }
@@ -141,14 +144,14 @@ package final class PageWriter {
     ) throws(StorageError) -> UnsafeMutableRawPointer {
         let run = SectorRun(start: number, count: UInt32(side.space.pageSectors))
         let source = try view.page(number, birth: birth, kind: kind, level: level)
-        guard side.frames.isSpilled(run) else {
+        guard frames.isSpilled(run) else {
             throw .corrupt(Corruption(page: number, reason: "its parent takes it for the open transaction's"))
         }
         let bytes = newFrame(run, isNode: true).bytes
         bytes.copyMemory(from: source, byteCount: view.pageSize)
         // Zeros in place of a part that could not be read must not become a page.
         try view.checkIsWhole()
-        side.frames.forgetSpilled(run)
+        frames.forgetSpilled(run)
         // What lies in the file is not the page any more.
         side.verification.clear(run)
         return bytes
@@ -204,13 +207,13 @@ package final class PageWriter {
     /// Frees a page of this transaction at once; false if it is none. With `keepPlace` a node page's place may serve
     /// the next one.
     func freeOwn(_ run: SectorRun, keepPlace: Bool) -> Bool {
-        if let frame = side.frames.find(run.start), frame.run == run {
-            side.frames.free(run.start, keepPlace: keepPlace)
+        if let frame = frames.find(run.start), frame.run == run {
+            frames.free(run.start, keepPlace: keepPlace)
             if !keepPlace { side.space.release(run) }
             return true
         }
-        guard side.frames.isSpilled(run) else { return false }
-        side.frames.forgetSpilled(run)
+        guard frames.isSpilled(run) else { return false }
+        frames.forgetSpilled(run)
         side.release(run)
         return true
     }
@@ -226,7 +229,7 @@ package final class PageWriter {
         #endif
         side.usedNumber = Swift.max(side.usedNumber, birth)
         try store.writePages(startsWriteBack: true)
-        side.frames.dropSpilled()
+        frames.dropSpilled()
         side.noteFrames(memoryBytes)
     }
 
@@ -300,7 +303,7 @@ package final class PageWriter {
         var runs: [SectorRun] = []
         runs.reserveCapacity(min(frames.count, 16))
         for frame in frames { runs.join(frame.run) }
-        side.frames.forEachSpilled { runs.join($0) }
+        self.frames.forEachSpilled { runs.join($0) }
         return runs
     }
 
@@ -326,8 +329,8 @@ package final class PageWriter {
         }
         // In this order: some of the freed pages are its own.
         for page in freed { side.space.unreserve(page.run) }
-        for frame in side.frames.inFileOrder() { side.release(frame.run) }
-        side.frames.forEachSpilled { side.release($0) }
+        for frame in frames.inFileOrder() { side.release(frame.run) }
+        frames.forEachSpilled { side.release($0) }
         releaseOpenLongPages(from: 0)
         end()
     }
@@ -339,17 +342,17 @@ package final class PageWriter {
 
     /// Frees the places that were kept for new pages.
     private func releaseUnused() {
-        for place in side.frames.takeUnusedPlaces() { side.space.release(place) }
+        for place in frames.takeUnusedPlaces() { side.space.release(place) }
     }
 
     private func end() {
         // Values live no longer; somebody may still have the transaction itself.
         view.unpin()
         releaseUnused()
-        side.frames.removeAll()
+        frames.removeAll()
         side.unplaced.removeAll()
         // Memory that the next transaction finds again still counts.
-        let kept = side.frames.keptBytes + side.unplaced.keptBytes
+        let kept = frames.keptBytes + side.unplaced.keptBytes
         lend(kept > Self.unlentBytes ? kept : 0)
         side.noteFrames(0)
         freed = []
