@@ -16,7 +16,8 @@ enum HandleKind: UInt {
     case value = 4
 }
 
-/// An object that C code holds by a handle. The table owns it from `insert` to `remove`.
+/// An object that C code holds by a handle. The table owns it from `insert` to `remove`; one whose handle was suspended,
+/// which nobody can name then, until it is resumed and removed, or discarded.
 protocol HandleObject: AnyObject {
     static var kind: HandleKind { get }
 }
@@ -114,13 +115,14 @@ enum HandleTable {
     @inline(__always)
     static func resume(_ suspended: OpaquePointer?) -> OpaquePointer? {
         let bits = UInt(bitPattern: suspended)
-        guard let slot = slot(bits) else { return nil }
+        guard bits & 7 != 0, let slot = slot(bits) else { return nil }
         return stamp(slot, bits & (1 << (indexBits + 3) - 1))
     }
 
     /// Lets go of the object whose handle was suspended, and of its slot.
     static func discard<Object: HandleObject>(_ suspended: OpaquePointer?, _: Object.Type) {
-        if let slot = slot(UInt(bitPattern: suspended)) { _ = takeObject(slot) as Object? }
+        let bits = UInt(bitPattern: suspended)
+        if bits & 7 == Object.kind.rawValue, let slot = slot(bits) { _ = takeObject(slot) as Object? }
     }
 
     /// Gives a slot that its caller owns a new handle. `place`: index and kind.

@@ -59,11 +59,25 @@ final class TransactionHandle: HandleObject {
     static func end(_ handle: OpaquePointer?, committing: Bool) -> Int32? {
         guard let suspended = HandleTable.suspend(handle, TransactionHandle.self) else { return nil }
         guard suspended._withUnsafeGuaranteedRef({ $0.isWritable }) else {
-            return suspended._withUnsafeGuaranteedRef { $0.endRead(committing: committing) }
+            return endRead(suspended, committing: committing)
         }
         let transaction = suspended.takeUnretainedValue()
         transaction.drop()
         return transaction.endWrite(committing: committing)
+    }
+
+    /// The transaction and its slot wait for the next read if there is room. From then on they are another thread's.
+    @inline(__always)
+    private static func endRead(_ read: Unmanaged<TransactionHandle>, committing: Bool) -> Int32 {
+        let (result, waits, idle, entered) = read._withUnsafeGuaranteedRef { (read) in
+            let (result, waits) = read.endRead(committing: committing)
+            return (result, waits, Unmanaged.passUnretained(read.store.idleReads), read.entered)
+        }
+        // (The store stays at least until it is left.)
+        let isKept = waits && idle._withUnsafeGuaranteedRef { $0.give(read.toOpaque()) }
+        if !isKept { read.takeUnretainedValue().drop() }
+        HandleTable.leave(entered)
+        return result
     }
 
     private func endWrite(committing: Bool) -> Int32 {
@@ -80,18 +94,14 @@ final class TransactionHandle: HandleObject {
         return result
     }
 
-    /// The transaction and its slot wait for the next read if there is room. From then on they are another thread's.
-    private func endRead(committing: Bool) -> Int32 {
+    /// Whether it may begin again.
+    private func endRead(committing: Bool) -> (result: Int32, waits: Bool) {
         endCursors()
-        let entered = entered
         var result = Result.ok
         if committing {
             do throws(StorageError) { try transaction.checkIsWhole() } catch { result = Failure.report(error) }
         }
-        let waits = store.trees.suspend(transaction)
-        if !waits || !store.idleReads.give(Unmanaged.passUnretained(self).toOpaque()) { drop() }
-        HandleTable.leave(entered)
-        return result
+        return (result, store.trees.suspend(transaction))
     }
 
     /// Lets go of the transaction, whose handle was suspended, and of its slot.

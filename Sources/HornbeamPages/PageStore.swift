@@ -114,6 +114,8 @@ package final class PageStore: @unchecked Sendable {
     func show(_ state: PublishedState) {
         newest.withLock { newest in
             newest.state = state
+            // A commit that another thread entered before the store was closed may still become visible.
+            if newest.isClosed { return }
             newestAddress.store(Self.address(of: state), ordering: .sequentiallyConsistent)
         }
     }

@@ -14,7 +14,8 @@ package final class EntitySession {
     @exclusivity(unchecked) private var stores: [EntityStore] = []
     /// Grows whenever stores that were handed out count no more.
     @exclusivity(unchecked) private(set) var generation = 0
-    /// Whether a store has ever gathered something, which in a read only a save that was refused does.
+    /// Whether a store has ever gathered something, or the links keep a cursor, which in a read only a save that was
+    /// refused does: the session can't begin again then.
     @exclusivity(unchecked) var hasGathered = false
     /// How often the schema was changed.
     private var adoptions = 0

@@ -153,9 +153,13 @@ struct IndexMatcher {
             }
         }
         guard isNarrowed else { return nil }
-        // Everything but null: the marker of a present value, inverted where the order is.
+        // Everything but null: the marker of a present value, inverted where the order is. Behind a prefix that is as
+        // long as what is kept of a long key there may be that key's hash instead: everything then.
+        let isCut = prefix.count >= IndexKeyBytes.keptSize
         let marker: UInt8 = component.descending ? 0xFE : 1
-        let range = try counted(index, bounds.from ?? prefix + [marker], bounds.to ?? prefix + [marker + 1])
+        let from = bounds.from ?? (isCut ? prefix : prefix + [marker])
+        let to = bounds.to ?? (isCut ? KeyWriter.successor(ofPrefix: prefix) ?? [] : prefix + [marker + 1])
+        let range = try counted(index, from, to)
         return IndexMatch(index, range, answered: answered, fixed: fixed)
     }
 

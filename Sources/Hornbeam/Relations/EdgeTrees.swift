@@ -239,6 +239,7 @@ package final class EdgeTrees {
 
     private func ends(of side: EdgeSide) throws -> LinkEnds {
         for known in ends where known.tree == side.forward { return known }
+        session.hasGathered = true
         let made = LinkEnds(side.forward, try transaction.cursor(side.forward))
         if ends.count < Self.endsKept {
             ends.append(made)

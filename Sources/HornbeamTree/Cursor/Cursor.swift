@@ -253,6 +253,8 @@ package struct Cursor: ~Copyable {
         levels = tree.pointee.root.level
         leafCount = 0
         index = 0
+        // What was asked for lies beside the leaf that the cursor leaves.
+        ahead = nil
     }
 
     private mutating func push(_ level: Int, _ node: NodeView, _ index: Int) -> ChildRecord {
@@ -272,7 +274,7 @@ package struct Cursor: ~Copyable {
     private mutating func enter(_ leaf: NodeView) {
         if transaction.view.holdsPages { takePage(0) }
         self.leaf = leaf.base
-        isAtHand = ahead?.isDone ?? false
+        isAtHand = ahead?.isDone(leaf.base) ?? false
         ahead = nil
         leafCount = leaf.count
         slots = leaf.base + (NodeLayout.heads + NodeLayout.headSize * leafCount)
@@ -453,6 +455,7 @@ package struct EntryPart {
 /// entry that is read. Three quarters of a scan's time were waits for cells (14.5 → 5.4 ns an entry of 1,000,000);
 /// asked for all at once, the lines wait for each other.
 private struct LeafAhead {
+    private var start: UnsafeRawPointer?
     private var place: UnsafeRawPointer?
     private var end: UnsafeRawPointer?
     /// Bytes for an entry, so that all of it is asked for when the leaf before is read.
@@ -466,6 +469,7 @@ private struct LeafAhead {
         guard let start = leaf.baseAddress, entries > 0 else { return }
         step = (leaf.count / entries + Self.lineSize) & -Self.lineSize
         isWhole = step <= Self.largeEntry
+        self.start = start
         place = start
         end = start + (isWhole ? leaf.count : NodeLayout.heads + NodeLayout.entryOverhead * entries)
     }
@@ -473,8 +477,8 @@ private struct LeafAhead {
     private static var lineSize: Int { 64 }
     private static var largeEntry: Int { 512 }
 
-    /// Whether all of the leaf was asked for.
-    var isDone: Bool { isWhole && place == end }
+    /// Whether all of this leaf was asked for.
+    func isDone(_ leaf: UnsafeRawPointer) -> Bool { isWhole && place == end && leaf == start }
 
     @inline(__always)
     mutating func advance() {

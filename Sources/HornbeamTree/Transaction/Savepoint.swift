@@ -64,6 +64,7 @@ extension Transaction {
         writer.redo.takeBack(to: saved.redo)
         writer.pages.rollBack(to: place)
         writer.forgetPath()
+        writer.appendedBytes = 0
         savepoints.removeSubrange((place + 1)...)
         failure = nil
     }

@@ -339,6 +339,9 @@ package final class Transaction {
 
     /// Begins a suspended read anew, of the newest state. If that is still the one it had, its trees are open already.
     package func resume() throws(StorageError) {
+        #if HORNBEAM_CHECKS
+            precondition(!isOpen, "a read begins again that has not ended")
+        #endif
         let isSame = try store?.beginRead(again: view) ?? false
         isOpen = true
         if isSame { return }

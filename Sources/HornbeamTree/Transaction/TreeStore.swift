@@ -12,7 +12,6 @@ package final class TreeStore: Sendable {
     private let durability: Durability
     /// For whoever holds the write transaction; made by the first one.
     private let memory: Mutex<WriterMemory?>
-    private let idle = IdleReads<Transaction>()
 
     private init(
         options: StoreOptions, reductions: [Reduction],
@@ -78,20 +77,11 @@ package final class TreeStore: Sendable {
 
     /// A frozen view of the newest committed state. Any number at once, from any thread; never blocks.
     package func beginRead() throws(StorageError) -> Transaction {
-        guard let transaction = idle.take() else {
-            return Transaction(store: pages, view: try pages.beginRead(), writer: nil, names: names)
-        }
-        try transaction.resume()
-        return transaction
+        Transaction(store: pages, view: try pages.beginRead(), writer: nil, names: names)
     }
 
-    /// Ends a read and keeps what it has made for the next one: a read of one value takes a third of the time then.
-    /// Nobody else may have the transaction: no cursor, no reader of a value.
-    package func endRead(_ transaction: Transaction) {
-        if suspend(transaction) { idle.give(transaction) }
-    }
-
-    /// Ends a read whose owner keeps it, for `Transaction.resume`. False if it can't begin again: it has ended for
+    /// Ends a read whose owner keeps it, for `Transaction.resume`: what it has opened is there for the next one. Nobody
+    /// else may have the transaction: no cursor, no reader of a value. False if it can't begin again: it has ended for
     /// good.
     package func suspend(_ transaction: Transaction) -> Bool {
         guard pages.knowsStatesByNumber, !transaction.isWritable, transaction.isOpen else {

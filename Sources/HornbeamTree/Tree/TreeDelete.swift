@@ -11,6 +11,7 @@ extension TreeWriter {
         guard !tree.pointee.root.isEmpty else { return false }
         let (index, found) = try descend(tree, key)
         guard found else { return false }
+        appendedBytes = 0
         try ownPath(tree)
         if tree.pointee.reductionSize > 0 { markStale(tree) }
         let leaf = editor(0)

@@ -9,6 +9,7 @@ extension TreeWriter {
     func deleteRange(_ tree: OpenTreePointer, from: Bytes?, to: Bytes?) throws(StorageError) -> UInt64 {
         let root = tree.pointee.root
         guard !root.isEmpty else { return 0 }
+        appendedBytes = 0
         let record = ChildRecord(page: root.page, birth: root.birth, count: root.count)
         let left = try prune(tree, record, level: root.level, from: from, to: to)
         if let left {

@@ -25,6 +25,7 @@ extension TreeWriter {
     func put(_ tree: OpenTreePointer, _ key: Bytes, long: LongReference) throws(StorageError) {
         guard !tree.pointee.root.isEmpty else { return try plant(tree, key, refer(tree, to: long)) }
         let (index, found) = try descend(tree, key)
+        appendedBytes = 0
         try put(tree, at: index, found, key, refer(tree, to: long))
     }
 

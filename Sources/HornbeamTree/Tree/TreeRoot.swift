@@ -100,13 +100,15 @@ extension TreeRoot {
     /// Entries in [from, to); an empty bound is an open end.
     func count(from: Bytes, to: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> UInt64 {
         guard !isEmpty else { return 0 }
-        if !from.isEmpty, !to.isEmpty { return try count(within: from, to, of: tree, in: view) }
+        if !from.isEmpty, !to.isEmpty {
+            return from.order(to) < 0 ? try count(within: from, to, of: tree, in: view) : 0
+        }
         let start = from.isEmpty ? 0 : try rank(from, of: tree, in: view)
         let end = to.isEmpty ? count : try rank(to, of: tree, in: view)
         return end > start ? end - start : 0
     }
 
-    /// The same between two keys: one way down for as long as both lead to the same child, so that a narrow range costs
+    /// The same between two keys, `from` before `to`: one way down for as long as both lead to the same child, so that a narrow range costs
     /// little more than a lookup, and only the children between them are counted.
     private func count(
         within from: Bytes, _ to: Bytes, of tree: UInt32, in view: PageView
@@ -118,7 +120,10 @@ extension TreeRoot {
             let node = try view.node(page, birth: birth, level: level)
             let first = node.childIndex(from)
             let last = node.childIndex(to)
-            guard first <= last else { return 0 }
+            guard first <= last else {
+                view.letGo()
+                return 0
+            }
             let child = node.child(first)
             level -= 1
             if first < last {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values that lie in the page cache: slices of its pages, which stay as long as was promised, within the budget.
 
-import HornbeamPages
 import HornbeamTestSupport
 import Testing
 
+@testable import HornbeamPages
 @testable import HornbeamTree
 
 @Suite("A value that lies in the page cache")
@@ -40,6 +40,19 @@ struct KeptValuesTests {
         defer { read.abort() }
         let tree = try #require(try read.tree("t"))
         for number in 0..<count { #expect(try read.value(tree, key(number)) == text(number)) }
+    }
+
+    @Test("is all that stays pinned: a count lets go of its way, also between bounds in the wrong order")
+    func counts() throws {
+        let (store, tree) = try Self.store((.read, false), cacheBytes: 16 << 20, count: 3000)
+        let read = try store.beginRead()
+        defer { read.abort() }
+        for number in 0..<500 {
+            #expect(try read.count(tree, from: Self.key(number), to: Self.key(2000)) == UInt64(2000 - number))
+            #expect(try read.count(tree, from: Self.key(2000), to: Self.key(number)) == 0)
+            #expect(try read.count(tree, from: Self.key(number), to: Self.key(number)) == 0)
+        }
+        #expect(read.view.heldCount == 0)
     }
 
     @Test("is a slice of its page: nothing is copied", arguments: ways)
