@@ -16,8 +16,8 @@ enum HandleKind: UInt {
     case value = 4
 }
 
-/// An object that C code holds by a handle. The table owns it from `insert` to `remove`; one whose handle was suspended,
-/// which nobody can name then, until it is resumed and removed, or discarded.
+/// An object that C code holds by a handle. The table owns it from `insert` to `remove`; one whose handle was
+/// suspended, which nobody can name then, until it is resumed and removed, or discarded.
 protocol HandleObject: AnyObject {
     static var kind: HandleKind { get }
 }

@@ -108,8 +108,8 @@ extension TreeRoot {
         return end > start ? end - start : 0
     }
 
-    /// The same between two keys, `from` before `to`: one way down for as long as both lead to the same child, so that a narrow range costs
-    /// little more than a lookup, and only the children between them are counted.
+    /// The same between two keys, `from` before `to`: one way down for as long as both lead to the same child, so that
+    /// a narrow range costs little more than a lookup, and only the children between them are counted.
     private func count(
         within from: Bytes, _ to: Bytes, of tree: UInt32, in view: PageView
     ) throws(StorageError) -> UInt64 {

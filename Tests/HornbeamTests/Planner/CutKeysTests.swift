@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Index entries whose keys are longer than an index keeps: behind what is kept of them lies a hash, not the next column.
+// Index entries whose keys are longer than an index keeps: behind what is kept of them lies a hash, not the next
+// column.
 
 import Testing
 
