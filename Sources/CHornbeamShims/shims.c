@@ -24,6 +24,13 @@ int hbs_start_write_back(int descriptor, int64_t offset, int64_t length) {
     return sync_file_range(descriptor, offset, length, SYNC_FILE_RANGE_WRITE) == 0 ? 0 : errno;
 }
 
+void hbs_start_read(int descriptor, int64_t offset, int64_t length) {
+    char byte;
+    struct iovec vector = {&byte, 1};
+    if (preadv2(descriptor, &vector, 1, offset, RWF_NOWAIT) == 1) return;
+    posix_fadvise(descriptor, offset, length, POSIX_FADV_WILLNEED);
+}
+
 static struct flock range(short type, int64_t start, int64_t count) {
     struct flock lock;
     memset(&lock, 0, sizeof lock);

@@ -21,6 +21,10 @@ ssize_t hbs_write_through(int descriptor, const void *bytes, size_t count, int64
 /// sync_file_range(2): begins writing the range's dirty pages back, waits for none. Returns 0 or an errno.
 int hbs_start_write_back(int descriptor, int64_t offset, int64_t length);
 
+/// posix_fadvise(2): begins reading the range into memory, waits for none, unless its first byte is there already: to go
+/// through what is there takes longer than to ask. Whatever fails: it is a hint.
+void hbs_start_read(int descriptor, int64_t offset, int64_t length);
+
 /// Takes or gives up an open-file-description lock on `count` bytes from `start` (0: all from there), without waiting.
 /// `mode` 0 gives up, 1 is shared, 2 exclusive (and needs a descriptor that may write). Returns 0, EAGAIN/EACCES if another description
 /// holds it, or another errno.

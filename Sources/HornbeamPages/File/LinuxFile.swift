@@ -237,6 +237,10 @@ extension LinuxFile {
         _ = hbs_start_write_back(descriptor, Int64(offset), Int64(count))
     }
 
+    package func startRead(at offset: UInt64, count: UInt64) {
+        hbs_start_read(descriptor, Int64(offset), Int64(count))
+    }
+
     /// By a read, whose bytes are dropped. A fault in the mapping reads what lies around it, too: some megabytes on
     /// some disks, 25 ms for the first get of a store that nobody has read yet. A read brings what it asks for, and
     /// what follows once reads follow one another.

@@ -21,6 +21,8 @@ package protocol StoreFile: AnyObject, Sendable {
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError)
     /// Bytes that will be looked at in the mapping next should be in memory, and no others for their sake. A hint.
     func fetch(at offset: UInt64, count: Int)
+    /// All of these bytes will be read soon: they should be on their way from the medium. A hint.
+    func startRead(at offset: UInt64, count: UInt64)
     /// Replaces bytes inside the file. Survives a crash of the process; durable at the next `sync`.
     func write(_ bytes: Bytes, at offset: UInt64) throws(StorageError)
     /// `write`, and these bytes (no others) are durable on return.
@@ -44,6 +46,7 @@ package protocol StoreFile: AnyObject, Sendable {
 
 extension StoreFile {
     package func fetch(at offset: UInt64, count: Int) {}
+    package func startRead(at offset: UInt64, count: UInt64) {}
     package var neighbours: (any Neighbours)? { nil }
 }
 
