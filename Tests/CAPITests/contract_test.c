@@ -268,6 +268,98 @@ static void handles_outlive_what_they_name(void) {
     RESULT(hb_cursor_next(second), HB_INVALID);
 }
 
+// The place of a handle, which it shares with those that came before it there; the bits above count them.
+static uintptr_t slot_of(const hb_txn *txn) { return (uintptr_t)txn & ((1 << 23) - 1); }
+
+static void ended_reads_come_back_under_new_handles(void) {
+    hb_store *store = file_store("ended reads.hornbeam");
+    hb_tree tree = letters(store, "abc");
+    hb_txn *ended = begin(store, HB_READ), *write;
+    hb_cursor *old, *cursor;
+    hb_slice key, value;
+    uint64_t count;
+    OK(hb_cursor_open(ended, tree, &old));
+    OK(hb_cursor_seek(old, S("b")));
+    hb_abort(ended);
+    hb_txn *txn = begin(store, HB_READ);
+    // What follows is about two handles of one slot.
+    CHECK(txn != ended && slot_of(txn) == slot_of(ended));
+    RESULT(hb_get(ended, tree, S("a"), &value), HB_INVALID);
+    RESULT(hb_count(ended, tree, OPEN, OPEN, &count), HB_INVALID);
+    RESULT(hb_cursor_open(ended, tree, &cursor), HB_INVALID);
+    RESULT(hb_commit(ended), HB_INVALID);
+    OK(hb_cursor_open(txn, tree, &cursor));
+    OK(hb_cursor_seek(cursor, S("b")));
+    RESULT(hb_cursor_entry(old, &key, &value), HB_INVALID);
+    RESULT(hb_cursor_next(old), HB_INVALID);
+    RESULT(hb_cursor_prev(old), HB_INVALID);
+    RESULT(hb_cursor_first(old), HB_INVALID);
+    RESULT(hb_cursor_last(old), HB_INVALID);
+    RESULT(hb_cursor_seek(old, S("a")), HB_INVALID);
+    RESULT(hb_cursor_at(old, 0), HB_INVALID);
+    hb_cursor_close(old);
+    RESULT(hb_cursor_next(old), HB_INVALID);
+    // Ending what has ended ends nothing else.
+    hb_abort(ended);
+    hb_abort(ended);
+    CHECK(has(txn, tree, "a", "a") && at(cursor, "b"));
+    OK(hb_cursor_next(cursor));
+    CHECK(at(cursor, "c"));
+    // Nor does it see what comes after it; the next one does.
+    write = begin(store, HB_WRITE);
+    OK(hb_put(write, tree, S("d"), S("d")));
+    OK(hb_commit(write));
+    CHECK(has(txn, tree, "d", NULL) && count_of(txn, tree) == 3);
+    OK(hb_commit(txn));
+    RESULT(hb_commit(txn), HB_INVALID);
+    RESULT(hb_cursor_entry(cursor, &key, &value), HB_INVALID);
+    hb_cursor_close(cursor);
+    ended = txn;
+    txn = begin(store, HB_READ);
+    CHECK(txn != ended && slot_of(txn) == slot_of(ended));
+    CHECK(has(txn, tree, "d", "d") && count_of(txn, tree) == 4);
+    RESULT(hb_close(store), HB_BUSY);
+    hb_abort(txn);
+    OK(hb_close(store));
+    RESULT(hb_get(txn, tree, S("a"), &value), HB_INVALID);
+    RESULT(hb_commit(txn), HB_INVALID);
+    hb_abort(txn);
+    RESULT(hb_begin(store, HB_READ, &txn), HB_INVALID);
+    CHECK(txn == NULL);
+}
+
+static void more_reads_end_than_can_wait(void) {
+    enum { READS = 20 };
+    hb_store *store = file_store("many reads.hornbeam");
+    hb_tree tree = letters(store, "a");
+    hb_txn *reads[READS], *ended[READS];
+    hb_slice value;
+    for (uint32_t round = 0; round < 4; round++) {
+        for (int i = 0; i < READS; i++) {
+            reads[i] = begin(store, HB_READ);
+            for (int j = 0; j < i; j++) CHECK(reads[j] != reads[i]);
+        }
+        hb_txn *write = begin(store, HB_WRITE);
+        OK(hb_put(write, tree, (hb_slice){&round, sizeof round}, S("new")));
+        OK(hb_commit(write));
+        for (int i = 0; i < READS; i++) {
+            CHECK(count_of(reads[i], tree) == 1 + round);
+            if (round > 0) RESULT(hb_get(ended[i], tree, S("a"), &value), HB_INVALID);
+        }
+        for (int i = 0; i < READS; i++) {
+            RESULT(hb_close(store), HB_BUSY);
+            if (round > 0) hb_abort(ended[i]);
+            // Those that are still open see what they saw.
+            CHECK(count_of(reads[READS - 1], tree) == 1 + round);
+            hb_abort(reads[i]);
+            ended[i] = reads[i];
+        }
+    }
+    OK(hb_check(store, NULL, NULL));
+    OK(hb_close(store));
+    for (int i = 0; i < READS; i++) RESULT(hb_get(ended[i], tree, S("a"), &value), HB_INVALID);
+}
+
 static void tree_numbers_last_as_long_as_their_store(void) {
     hb_store *store = file_store("numbers.hornbeam");
     hb_txn *reader = begin(store, HB_READ), *txn = begin(store, HB_WRITE);
@@ -880,6 +972,8 @@ static const struct test tests[] = {
     TEST(slices_of_a_read_live_as_long_as_it),
     TEST(slices_of_a_write_live_until_its_next_change),
     TEST(handles_outlive_what_they_name),
+    TEST(ended_reads_come_back_under_new_handles),
+    TEST(more_reads_end_than_can_wait),
     TEST(tree_numbers_last_as_long_as_their_store),
     TEST(a_cursor_beyond_an_end_while_writing),
     TEST(a_cursor_shows_what_its_own_transaction_wrote),

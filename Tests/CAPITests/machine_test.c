@@ -150,6 +150,54 @@ static void a_child_refuses_its_parents_store(void) {
     OK(hb_close(shared));
 }
 
+static hb_txn *ended_reads[3];
+
+static void use_what_the_parent_will_read_again(void) {
+    hb_txn *txn = (hb_txn *)&txn;
+    hb_slice value;
+    for (int i = 0; i < 3; i++) {
+        RESULT(hb_get(ended_reads[i], shared_tree, S("a"), &value), HB_INVALID);
+        RESULT(hb_begin(shared, HB_READ, &txn), HB_INVALID);
+        CHECK(txn == NULL);
+        hb_abort(ended_reads[i]);
+    }
+    RESULT(hb_begin(shared, HB_WRITE, &txn), HB_INVALID);
+    // Nothing is open in it, so that it's not that which closing it is refused for.
+    RESULT(hb_close(shared), HB_INVALID);
+    CHECK(strstr(hb_error(), "fork") != NULL);
+    hb_store *parents;
+    RESULT(hb_open(path_of("reads.hornbeam"), NULL, &parents), HB_BUSY);
+    RESULT(hb_begin(shared, HB_READ, &txn), HB_INVALID);
+}
+
+static void a_child_refuses_its_parents_ended_reads(void) {
+    shared = file_store("reads.hornbeam");
+    shared_tree = letters(shared, "abc");
+    for (int i = 0; i < 3; i++) ended_reads[i] = begin(shared, HB_READ);
+    for (int i = 0; i < 3; i++) {
+        CHECK(has(ended_reads[i], shared_tree, "b", "b"));
+        hb_abort(ended_reads[i]);
+    }
+    CHECK(in_child(use_what_the_parent_will_read_again) == 0);
+    // The parent's wait for it still, and see what it commits.
+    hb_txn *reads[3], *write = begin(shared, HB_WRITE);
+    for (int i = 0; i < 3; i++) {
+        reads[i] = begin(shared, HB_READ);
+        CHECK(has(reads[i], shared_tree, "b", "b") && count_of(reads[i], shared_tree) == 3);
+    }
+    OK(hb_put(write, shared_tree, S("d"), S("d")));
+    OK(hb_commit(write));
+    for (int i = 0; i < 3; i++) {
+        CHECK(count_of(reads[i], shared_tree) == 3);
+        hb_abort(reads[i]);
+        reads[i] = begin(shared, HB_READ);
+        CHECK(has(reads[i], shared_tree, "d", "d"));
+    }
+    for (int i = 0; i < 3; i++) hb_abort(reads[i]);
+    OK(hb_check(shared, NULL, NULL));
+    OK(hb_close(shared));
+}
+
 // ---- A file that somebody else changes
 
 static void read_a_file_that_was_cut(void) {
@@ -323,6 +371,7 @@ static const struct test tests[] = {
     TEST(little_address_space),
     TEST(few_descriptors),
     TEST(a_child_refuses_its_parents_store),
+    TEST(a_child_refuses_its_parents_ended_reads),
     TEST(a_file_cut_off_under_a_store),
     TEST(a_deleted_file),
     TEST(other_processes_read_beside_a_writer),

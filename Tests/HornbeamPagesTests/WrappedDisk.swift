@@ -15,6 +15,8 @@ final class WrappedDisk: StoreFile {
     let refused = Mutex<Set<UInt64>>([])
     /// Asked before each write-through, with its sector; one that it refuses fails.
     let allowsWriteThrough = Mutex<(@Sendable (UInt64) -> Bool)?>(nil)
+    /// The bytes that were asked to begin their way to the medium, call by call.
+    let writeBack = Mutex<[Range<UInt64>]>([])
     private let closed = Mutex((isClosed: false, late: 0))
 
     init(_ disk: SimulatedDisk) { self.disk = disk }
@@ -32,7 +34,9 @@ final class WrappedDisk: StoreFile {
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) {
         try disk.read(into: buffer, at: offset)
     }
-    func startWriteBack(at offset: UInt64, count: UInt64) {}
+    func startWriteBack(at offset: UInt64, count: UInt64) {
+        writeBack.withLock { $0.append(offset..<offset + count) }
+    }
     func write(_ bytes: Bytes, at offset: UInt64) throws(StorageError) {
         try note(offset)
         try disk.write(bytes, at: offset)

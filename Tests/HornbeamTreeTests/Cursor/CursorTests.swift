@@ -157,6 +157,111 @@ struct CursorTests {
         }
     }
 
+    /// How leaves come to be read.
+    enum Reading: CaseIterable {
+        case mapped, called, compressed, compressedAndCalled
+
+        var isCompressed: Bool { self == .compressed || self == .compressedAndCalled }
+        var isCalled: Bool { self == .called || self == .compressedAndCalled }
+    }
+
+    /// A tree of so many levels above its leaves, in a file that was opened anew.
+    private func store(
+        _ kind: KeyKind, _ reading: Reading, levels: Int, _ random: inout SeededGenerator
+    ) throws -> (store: TreeStore, model: ModelTree) {
+        var counter: UInt64 = 0
+        var model = ModelTree()
+        // Compressed leaves are eight times as large.
+        let sizes = reading.isCompressed ? 450..<650 : 0..<120
+        for index in 0..<[30, 600, 10_000][levels] {
+            let size = index % 41 == 20 ? Self.longSize : sizes.lowerBound + random.below(sizes.count)
+            let key = kind.key(&random, maximum: 1024, counter: &counter)
+            model.put(key, [UInt8](repeating: UInt8(random.below(256)), count: size))
+        }
+        var options = StoreOptions()
+        options.pageSize = 4096
+        options.access = reading.isCalled ? .read : .mapped
+        // Too little to keep what is read.
+        options.cacheBytes = 256 << 10
+        let disk = try SimulatedDisk()
+        let first = try TreeStore.open(file: disk, options: options)
+        let write = try first.beginWrite()
+        let tree = try #require(
+            try write.tree("t", create: true, options: TreeOptions(isCompressed: reading.isCompressed)))
+        try write.load(tree, zip(model.keys, model.values).map { (key: $0, value: $1) })
+        try write.commit()
+        try first.close()
+        return (try TreeStore.open(file: disk, options: options), model)
+    }
+
+    /// In no leaf, compressed ones included.
+    private static let longSize = 10_000
+
+    /// How many entries one read gives if its leaf holds all of them: a long value comes alone.
+    private func readCount(_ model: ModelTree, _ place: Int, _ step: Int, _ capacity: Int) -> Int {
+        let isLong = { (index: Int) in model.values[index].count == Self.longSize }
+        var count = 1
+        while !isLong(place), count < capacity, model.keys.indices.contains(place + step * count),
+            !isLong(place + step * count)
+        {
+            count += 1
+        }
+        return count
+    }
+
+    @Test(
+        "Reads that turn anywhere, and go on elsewhere, give the entries from where they stand", .seeded,
+        arguments: Reading.allCases, [0, 1, 2])
+    func turns(reading: Reading, levels: Int) throws {
+        var random = SeededGenerator()
+        for kind in [KeyKind.random, .sharedPrefix] {
+            let (store, model) = try store(kind, reading, levels: levels, &random)
+            let transaction = try store.beginRead()
+            let tree = try #require(try transaction.tree("t"))
+            try #require(try transaction.opened(tree).pointee.root.level == levels)
+            for capacity in [1, 2, 3, 7, 64] {
+                var cursor = try transaction.cursor(tree)
+                var place = random.below(model.count)
+                #expect(try cursor.seek(index: UInt64(place)))
+                for _ in 0..<100 {
+                    let step = random.oneIn(2) ? 1 : -1
+                    let entries = try read(&cursor, step > 0, capacity)
+                    let most = readCount(model, place, step, capacity)
+                    #expect(levels == 0 ? entries.count == most : (1...most).contains(entries.count))
+                    let places = entries.indices.map { place + step * $0 }
+                    #expect(entries.map(\.0) == places.map { model.keys[$0] })
+                    #expect(entries.map(\.1) == places.map { model.values[$0] })
+                    place = places.last ?? place
+                    // It stands on the last one.
+                    #expect(try cursor.entry().map { Array($0.key) } == model.keys[place])
+                    place = try move(&cursor, from: place, step, model, &random)
+                }
+            }
+            transaction.abort()
+            try store.close()
+        }
+    }
+
+    /// Nowhere, so that the next read may turn, or on, or elsewhere. The new place.
+    private func move(
+        _ cursor: inout Cursor, from place: Int, _ step: Int, _ model: ModelTree, _ random: inout SeededGenerator
+    ) throws -> Int {
+        let other = random.below(model.count)
+        switch random.below(5) {
+        case 0, 1: return place
+        case 2:
+            let moved = step > 0 ? try cursor.next() : try cursor.previous()
+            #expect(moved == model.keys.indices.contains(place + step))
+            if moved { return place + step }
+            // Off an end, and back to it.
+            #expect(step > 0 ? try cursor.previous() : try cursor.next())
+            return place
+        case 3: #expect(try cursor.seek(model.keys[other]))
+        default: #expect(try cursor.seek(index: UInt64(other)))
+        }
+        return other
+    }
+
     @Test("In an empty tree no move succeeds, and none does after the transaction's end but throws")
     func emptyAndEnded() throws {
         let store = try TreeStore.inMemory()

@@ -108,6 +108,72 @@ struct SpillTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
+    /// Entries in key order; of one number, other values for another generation. Half of them say that they come last.
+    private func append(
+        _ numbers: Range<Int>, generation: Int, _ write: Transaction, _ tree: TreeID, _ model: inout ModelTree
+    ) throws {
+        for number in numbers {
+            let size = number % 500 == 0 ? 20_000 : 380 + number % 41
+            let value = Self.key(number + generation) + [UInt8](repeating: UInt8(number & 255), count: size)
+            if number % 2 == 0 {
+                try write.append(tree, Self.key(number), value)
+            } else {
+                try write.put(tree, Self.key(number), value)
+            }
+            model.put(Self.key(number), value)
+        }
+    }
+
+    /// Leaves that were filled in order are written long before memory runs short.
+    @Test("in key order goes back to before it did and on from there, in other leaves", arguments: [false, true])
+    func appended(isCompressed: Bool) throws {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk)
+        let write = try store.beginWrite()
+        let tree = try #require(
+            try write.tree("t", create: true, options: TreeOptions(isCompressed: isCompressed)))
+        var model = ModelTree()
+        // 1 MiB.
+        try append(0..<2500, generation: 0, write, tree, &model)
+        let first = disk.calls
+        #expect(first > 0)
+        let savepoint = try write.savepoint()
+        let saved = model
+        for generation in 1...2 {
+            let calls = disk.calls
+            try append(2500..<7500, generation: generation, write, tree, &model)
+            // Keys in between, and of spilled leaves some that are brought back.
+            for number in stride(from: 1, to: 7500, by: 250) {
+                try write.put(tree, Self.key(number), [UInt8(generation)])
+                model.put(Self.key(number), [UInt8(generation)])
+                try write.put(tree, Self.key(number) + [1], [UInt8(generation)])
+                model.put(Self.key(number) + [1], [UInt8(generation)])
+            }
+            #expect(disk.calls > calls)
+            #expect(try write.contents(tree) == model)
+            try write.rollback(to: savepoint)
+            model = saved
+            #expect(try write.contents(tree) == model)
+        }
+        // 5 MiB more.
+        let calls = disk.calls
+        try append(2500..<15_000, generation: 3, write, tree, &model)
+        #expect(disk.calls > calls)
+        #expect(try write.contents(tree) == model)
+        try write.commit()
+        let read = try store.beginRead()
+        #expect(try read.contents(tree) == model)
+        #expect(try read.count(tree) == UInt64(model.count))
+        read.abort()
+        #expect(try store.check { Issue.record("\($0)") })
+        try store.close()
+        let again = try TreeStore.open(file: disk)
+        let last = try again.beginRead()
+        #expect(try last.contents(try #require(try last.tree("t"))) == model)
+        last.abort()
+        #expect(try again.check { Issue.record("\($0)") })
+    }
+
     @Test("that can't write a page fails, and the store goes on", arguments: [EIO, ENOSPC])
     func failedWrite(code: Int32) throws {
         var call = 1
