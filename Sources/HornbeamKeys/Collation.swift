@@ -130,7 +130,7 @@ enum CaseFolding {
             return String(decoding: try fold(Array(text.utf16)), as: UTF16.self)
         }
         var units: [UInt16] = []
-        for scalar in Normalisation.decomposed(text) where !(removingAccents && isAccent(scalar)) {
+        for scalar in Normalisation.decomposed(text) where !(removingAccents && Accents.isAccent(scalar)) {
             units.append(contentsOf: scalar.utf16)
         }
         // Only letters that decompose fold to something with an accent, so none comes back here.
@@ -162,10 +162,19 @@ enum CaseFolding {
             capacity = length
         }
     }
+}
+
+/// The removal of accents from text.
+package enum Accents {
+    /// The text without its accents, in canonical decomposition: “é” becomes “e”, “ø” stays. Text of ASCII is as it was.
+    package static func removed(from text: String) -> String {
+        if text.utf8.allSatisfy({ $0 < 0x80 }) { return text }
+        return Normalisation.string(of: Normalisation.decomposed(text).filter { !isAccent($0) })
+    }
 
     /// Marks on a letter: overlays, Hebrew, Arabic and Syriac points, and all that stand above, below or beside.
     /// Marks of the other combining classes spell (the voicing of Kana, the vowels and viramas of Indic scripts).
-    private static func isAccent(_ scalar: Unicode.Scalar) -> Bool {
+    static func isAccent(_ scalar: Unicode.Scalar) -> Bool {
         guard scalar.value >= 0x300 else { return false }
         return switch scalar.properties.canonicalCombiningClass.rawValue {
         case 1, 10...36, 200...240: true

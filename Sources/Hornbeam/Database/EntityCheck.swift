@@ -144,10 +144,14 @@ package struct EntityCheck {
         let name = "relation \(side.type).\(side.name)"
         let edges = session.edges
         let inverse = try side.inverse.map { try session.schema.type(side.target).relation($0) }
+        let (sources, targets) = (try session.store(side.type), try session.store(side.target))
         try forEachEntry(side.forward) { key, value in
             guard let source = RowID(key: key), let target = RowID(stored: value),
                 key.count == (side.isToMany ? 16 : 8)
             else { return problem("\(name): a link is not readable") }
+            // The two ends of a link are stored, or known not to be.
+            if try !sources.isKnown(source) { problem("\(name): a link comes from \(source), which is unknown") }
+            if try !targets.isKnown(target) { problem("\(name): a link leads to \(target), which is unknown") }
             if let lookup = side.lookup {
                 let found = try transaction.get(lookup, source.key + target.key)
                 if found.flatMap({ RowID(stored: $0) }) != RowID(key: key, at: 8) {

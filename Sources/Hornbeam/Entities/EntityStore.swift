@@ -34,8 +34,19 @@ package final class EntityStore {
         Int(clamping: try transaction.count(type.rows))
     }
 
+    /// Whether links may lead to entities that aren't stored.
+    func mayMiss() throws -> Bool {
+        try transaction.count(type.unsaved) > 0
+    }
+
     package func isSaved(_ rowID: RowID) throws -> Bool {
         try rowBytes(rowID) != nil
+    }
+
+    /// Whether it is saved, or remembered as one that is referred to.
+    func isKnown(_ rowID: RowID) throws -> Bool {
+        if try isSaved(rowID) { return true }
+        return try transaction.get(type.unsaved, RowKey(rowID)) != nil
     }
 
     /// The row, or nil if there is none. Lives until the transaction changes or ends.
@@ -53,15 +64,21 @@ package final class EntityStore {
     package func makeRow() -> RowWriter { RowWriter(layout: type.layout) }
 
     /// All saved rows in the order of their row ids, until `body` returns false. `body` must not change the store.
-    package func forEachRow(_ body: (RowID, RowReader) throws -> Bool) throws {
-        try forEachRow(from: [], to: [], body)
+    package func forEachRow(skipping skipped: Int = 0, _ body: (RowID, RowReader) throws -> Bool) throws {
+        try forEachRow(from: [], to: [], skipping: skipped, body)
     }
 
-    /// Those whose keys lie in a range; an empty bound is an open end.
-    func forEachRow(from: [UInt8], to: [UInt8], _ body: (RowID, RowReader) throws -> Bool) throws {
+    /// Those whose keys lie in a range; an empty bound is an open end. Those skipped are not read.
+    func forEachRow(
+        from: [UInt8], to: [UInt8], skipping skipped: Int = 0, _ body: (RowID, RowReader) throws -> Bool
+    ) throws {
         let end = to.isEmpty ? nil : to.withUnsafeBytes { RowID(key: $0) }
         var cursor = try transaction.cursor(type.rows)
         var isValid = try from.isEmpty ? cursor.first() : cursor.seek(from)
+        if skipped > 0, isValid {
+            let start = from.isEmpty ? 0 : try transaction.count(type.rows, from: [], to: from)
+            isValid = try cursor.seek(index: start + UInt64(skipped))
+        }
         while isValid, let entry = try cursor.entry() {
             guard entry.key.count == 8, let rowID = RowID(key: entry.key) else {
                 throw corrupt("e:\(type.name)", "a key is no row id")
@@ -111,7 +128,7 @@ package final class EntityStore {
                 throw try violation(index, of: try new.value(0), by: other)
             }
             // An id that is its own row id has no place among the ids.
-            let isNew = old == nil && rowID >= RowID.firstAssigned
+            let isNew = try old == nil && (rowID >= RowID.firstAssigned || mayMiss())
             return (changes, isNew ? try new.value(0) : nil, try old.flatMap { try keeping($0, new) })
         }
         try prepareTexts(changes)
@@ -137,7 +154,10 @@ package final class EntityStore {
 
     /// Brings the ids up to date for an entity that was just saved for the first time.
     private func settle(_ id: Value, _ rowID: RowID) throws {
-        if rowID < RowID.firstAssigned { return }
+        if rowID < RowID.firstAssigned {
+            _ = try transaction.delete(type.unsaved, RowKey(rowID))
+            return
+        }
         let key = try idKey(id)
         if reserved.removeValue(forKey: key) != nil {
             try transaction.put(type.ids, key, rowID.stored)
@@ -159,10 +179,8 @@ package final class EntityStore {
             try apply(changes, rowID)
         }
         try session.edges.removeAll(of: type, rowID)
-        if let id, RowID(integerID: id) == nil {
-            _ = try transaction.delete(type.ids, try idKey(id))
-            _ = try transaction.delete(type.unsaved, rowID.key)
-        }
+        if let id, RowID(integerID: id) == nil { _ = try transaction.delete(type.ids, try idKey(id)) }
+        if old == nil { _ = try transaction.delete(type.unsaved, RowKey(rowID)) }
         return old != nil
     }
 
@@ -324,10 +342,16 @@ extension EntityStore {
 
     /// The row id of an entity, handed out now if need be.
     /// - Parameter saving: whether the entity's row is saved right after this; until then nothing is written. An id
-    ///   that is only referred to is remembered with its row id, so that it can be told without a row.
+    ///   that is only referred to is remembered with its row id, so that it can be told without a row, and that it is
+    ///   known whether links lead to what isn't there.
     package func ensureRowID(of id: Value, saving: Bool = false) throws -> RowID {
         let id = try converted(id)
-        if let rowID = RowID(integerID: id) { return rowID }
+        if let rowID = RowID(integerID: id) {
+            if !saving, try !isSaved(rowID) {
+                try transaction.put(type.unsaved, RowKey(rowID), Bytes(start: nil, count: 0))
+            }
+            return rowID
+        }
         let key = try idKey(id)
         if let rowID = try rowID(of: id), saving || reserved[key] == nil { return rowID }
         session.hasGathered = true

@@ -31,6 +31,9 @@ package struct RowID: Hashable, Comparable, Sendable {
         }
     }
 
+    /// The one behind it, if there can be one.
+    var next: RowID? { rawValue == .max ? nil : RowID(rawValue: rawValue + 1) }
+
     /// Eight bytes, big-endian: the form in keys.
     package var key: [UInt8] {
         withUnsafeBytes(of: rawValue.bigEndian) { Array($0) }

@@ -8,6 +8,12 @@ struct KeyRange: Hashable {
     var count: Int
 }
 
+/// A key of an index, and a row that has it.
+struct IndexPlace {
+    let key: [UInt8]
+    let rowID: RowID
+}
+
 /// What an index can do for a conjunction. A class, because candidates and plans are copied, and it has lists.
 final class IndexMatch {
     let index: EntityIndex
@@ -20,10 +26,19 @@ final class IndexMatch {
     /// Leading components that equal one value each.
     let fixed: Int
     let count: Int
+    /// The key that the fixed components make.
+    let prefix: [UInt8]
+    /// Where a scan backwards begins, if not at its end.
+    let last: IndexPlace?
 
-    init(_ index: EntityIndex, _ range: KeyRange, answered: ConjunctSet, fixed: Int) {
+    init(
+        _ index: EntityIndex, _ range: KeyRange, answered: ConjunctSet, fixed: Int, prefix: [UInt8] = [],
+        last: IndexPlace? = nil
+    ) {
         self.index = index
+        self.last = last
         self.range = range
+        self.prefix = prefix
         several = []
         self.answered = answered
         self.fixed = fixed
@@ -34,6 +49,8 @@ final class IndexMatch {
         self.index = index
         range = ranges.count == 1 ? ranges[0] : nil
         several = ranges.count == 1 ? [] : ranges
+        prefix = []
+        last = nil
         self.answered = answered
         self.fixed = fixed
         // Saturating: counts may be damaged.
@@ -47,6 +64,26 @@ final class IndexMatch {
     var isInRowOrder: Bool { range != nil && fixed == index.components.count }
 }
 
+/// The targets of one source of a relation, in the order of linking.
+struct LinkedRows {
+    let side: EdgeSide
+    /// Nil if it was never heard of.
+    let source: RowID?
+    /// Only those behind this one.
+    let last: RowID?
+    let count: Int
+    /// Whether all of them are stored.
+    let isWhole: Bool
+}
+
+/// Rows whose relation leads to any of those that another query finds.
+struct Join {
+    let side: EdgeSide
+    let query: EntityQuery
+    /// How many the query finds, about.
+    let targets: Int
+}
+
 /// Where candidates come from.
 enum AccessPath {
     case rowScan
@@ -54,6 +91,8 @@ enum AccessPath {
     case rows([KeyRange])
     /// In this order; ids that name no row are left out.
     case list([RowID], name: Plan.Access)
+    case linked(LinkedRows)
+    case join(Join)
     case index(IndexMatch, ordered: Bool, reversed: Bool)
     case text(EntityTextIndex, query: String, ranked: Bool)
     case union([AccessPath])
@@ -67,6 +106,9 @@ extension AccessPath {
         case .rowScan: .rowScan(rows: rows)
         case .rows(let ranges): .idRange(rows: ranges.reduce(0) { $0 + $1.count })
         case .list(_, let name): name
+        case .linked(let links):
+            .relation(name: "\(links.side.type).\(links.side.name)", targets: links.count)
+        case .join(let join): .join(relation: join.side.name, targets: join.targets)
         case .index(let match, _, let reversed):
             .index(
                 name: match.index.description.name, ranges: match.rangeCount, entries: match.count, reversed: reversed
@@ -79,12 +121,26 @@ extension AccessPath {
         }
     }
 
+    /// Whether an offset can be found without reading what is before it.
+    var canSkip: Bool {
+        switch self {
+        case .rowScan, .rows, .linked: true
+        // In the range the order of the entries must be that of the results.
+        case .index(let match, let ordered, let reversed):
+            match.range != nil && (ordered && !reversed)
+                && match.index.components.allSatisfy { $0.type.fixedWidth != nil }
+        default: false
+        }
+    }
+
     /// Upper bound of the candidates, as far as it is known without reading.
     func candidates(rows: Int) -> Int {
         switch self {
         case .rowScan: rows
         case .rows(let ranges): ranges.reduce(0) { $0 + $1.count }
         case .list(let rowIDs, _): rowIDs.count
+        case .linked(let links): links.count
+        case .join: rows
         case .index(let match, _, _): match.count
         case .text: rows
         case .union(let parts): min(rows, parts.map { $0.candidates(rows: rows) }.reduce(0, +))

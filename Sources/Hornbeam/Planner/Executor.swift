@@ -44,7 +44,7 @@ extension EntitySession {
     package func count(_ query: EntityQuery) throws -> Int {
         var query = query
         // The order doesn't change the count, and a sort by score needs more than the count does.
-        query.sort = []
+        if query.after == nil { query.sort = [] }
         let executor = try executor(query)
         if let known = executor.knownCount { return known }
         var count = 0
@@ -68,15 +68,27 @@ final class Executor {
     private let filter: RowFilter
     /// A list may name entities that were never saved.
     private let isList: Bool
+    /// Where the path may begin too early: what doesn't come behind this is passed over.
+    private var start: (order: RowOrder, place: RowOrder.Place)?
     /// Rows that must still be looked at in any case. Here, not in a variable of the closures that count it down: each
     /// of their looks would be checked for another's.
     @exclusivity(unchecked) private var needed = Int.max
+    /// Candidates that the path itself passes over.
+    private var skipped = 0
 
     init(_ query: consuming EntityQuery, _ store: EntityStore) throws {
         plan = try Planner(query, store).plan()
         self.store = store
         filter = try RowFilter(plan.residual, type: store.type, session: store.session)
-        isList = if case .list = plan.path { true } else { false }
+        isList =
+            switch plan.path {
+            case .list: true
+            case .linked(let links): !links.isWhole
+            default: false
+            }
+        guard let position = plan.position, !position.isReached, plan.sort.isEmpty else { return }
+        let order = try RowOrder(plan.accessOrder, type: store.type, session: store.session)
+        start = (order, try position.place(order, store))
     }
 
     /// How many results there are, if it is known without reading.
@@ -96,7 +108,10 @@ final class Executor {
     func run(needsRows: Bool, _ body: (RowID, RowReader?, Double?) throws -> Bool) throws {
         if case .text(let index, let query, true) = plan.path { return try ranked(index, query, needsRows, body) }
         if plan.sort.isEmpty {
-            var skip = plan.offset
+            // Counted trees find the place of an offset without reading what is before it.
+            let isCounted = filter.acceptsAll && !isList && start == nil && plan.path.canSkip
+            skipped = isCounted ? plan.offset : 0
+            var skip = isCounted ? 0 : plan.offset
             var left = plan.limit ?? .max
             try matching(needsRows: needsRows) { rowID, row in
                 if skip > 0 {
@@ -115,7 +130,9 @@ final class Executor {
 
     /// The candidates that pass the residual filter.
     private func matching(needsRows: Bool, _ body: (RowID, RowReader?) throws -> Bool) throws {
-        guard needsRows || isList || !filter.acceptsAll else { return try candidates(plan.path) { try body($0, nil) } }
+        guard needsRows || isList || !filter.acceptsAll || start != nil else {
+            return try candidates(plan.path) { try body($0, nil) }
+        }
         // Never more rows are looked up together than must be looked at in any case.
         needed = plan.sort.isEmpty ? plan.budget ?? .max : .max
         if try candidateRows(plan.path, { try take($0, $1, body) }) { return }
@@ -143,6 +160,11 @@ final class Executor {
             if isList { return true }
             throw store.corrupt("e:\(store.type.name)", "an index names \(rowID), which has no row")
         }
+        if let start {
+            guard start.order.precedes(start.place, try start.order.place(rowID, row)) else { return true }
+            // All others follow it.
+            self.start = nil
+        }
         guard try filter.acceptsAll || filter.accepts(rowID, row) else { return true }
         needed -= 1
         return try body(rowID, row)
@@ -151,14 +173,20 @@ final class Executor {
     /// Those of a path that comes by the rows themselves; false if it doesn't.
     private func candidateRows(_ path: AccessPath, _ body: (RowID, RowReader) throws -> Bool) throws -> Bool {
         switch path {
-        case .rowScan: try store.forEachRow(body)
+        case .rowScan: try store.forEachRow(skipping: skipped, body)
         case .rows(let ranges):
             var goesOn = true
+            var skip = skipped
             for range in ranges where goesOn {
-                try store.forEachRow(from: range.from, to: range.to) { rowID, row in
+                if skip >= range.count {
+                    skip -= range.count
+                    continue
+                }
+                try store.forEachRow(from: range.from, to: range.to, skipping: skip) { rowID, row in
                     goesOn = try body(rowID, row)
                     return goesOn
                 }
+                skip = 0
             }
         default: return false
         }
@@ -172,6 +200,10 @@ final class Executor {
         case .rowScan, .rows: _ = try candidateRows(path) { rowID, _ in try body(rowID) }
         case .list(let rowIDs, _):
             for rowID in rowIDs where try !body(rowID) { return }
+        case .linked(let links):
+            guard let source = links.source else { return }
+            try store.session.edges.forEachTarget(
+                links.side, of: source, offset: skipped, behind: links.last, body)
         case .index(let match, let isOrdered, let isReversed):
             guard let range = match.range, isOrdered || match.isInRowOrder else {
                 for rowID in try rowIDs(path) where try !body(RowID(rawValue: rowID)) { return }
@@ -180,10 +212,10 @@ final class Executor {
             let scan = IndexScan(match.index, range, store)
             switch (isOrdered, isReversed) {
             case (false, _): try scan.entries(body)
-            case (true, false): try scan.forward(body)
-            case (true, true): try scan.backward(body)
+            case (true, false): try scan.forward(skipping: skipped, body)
+            case (true, true): try scan.backward(behind: match.last, body)
             }
-        case .text, .union, .intersection:
+        case .text, .union, .intersection, .join:
             for rowID in try rowIDs(path) where try !body(RowID(rawValue: rowID)) { return }
         }
     }
@@ -217,7 +249,9 @@ final class Executor {
         case .intersection(let parts):
             guard let first = parts.first else { return [] }
             return try parts.dropFirst().reduce(try rowIDs(first)) { Self.intersection($0, try rowIDs($1)) }
-        case .rowScan, .rows, .list, .nothing:
+        case .join(let join):
+            return Array(Set(try sources(join))).sorted()
+        case .rowScan, .rows, .list, .linked, .nothing:
             var found: [UInt64] = []
             try candidates(path) { rowID in
                 found.append(rowID.rawValue)
@@ -225,6 +259,16 @@ final class Executor {
             }
             return Set(found).sorted()
         }
+    }
+
+    /// Rows that are linked to what the join's query finds, in any order, possibly with repeats.
+    private func sources(_ join: Join) throws -> [UInt64] {
+        let edges = store.session.edges
+        var found: [UInt64] = []
+        for target in try store.session.rowIDs(join.query) {
+            try edges.forEachSource(join.side, of: target) { found.append($0.rawValue) }
+        }
+        return found
     }
 
     private static func intersection(_ left: [UInt64], _ right: [UInt64]) -> [UInt64] {
@@ -240,7 +284,8 @@ final class Executor {
     // MARK: Orders that no path gives
 
     private func sorted(_ needsRows: Bool, _ body: (RowID, RowReader?, Double?) throws -> Bool) throws {
-        var best = SortedRows(plan.sort, type: store.type, limit: plan.budget)
+        let order = try RowOrder(plan.sort, type: store.type, session: store.session, scores: try scores())
+        var best = SortedRows(order, limit: plan.budget, after: try plan.position?.place(order, store))
         try matching(needsRows: true) { rowID, row in
             if let row { try best.insert(rowID, row) }
             return true
@@ -256,6 +301,14 @@ final class Executor {
             if waiting.isFull, try !waiting.finish(in: store, { try body($0, $1, nil) }) { return }
         }
         _ = try waiting.finish(in: store) { try body($0, $1, nil) }
+    }
+
+    /// What a sort by score and something else goes by.
+    private func scores() throws -> [RowID: Double] {
+        guard let (index, query) = plan.scores else { return [:] }
+        try store.flushText()
+        let hits = try TextSearcher(index.index, in: store.transaction).search(query, limit: .max)
+        return Dictionary(hits.map { (RowID(rawValue: $0.docno), $0.score) }) { first, _ in first }
     }
 
     private func ranked(

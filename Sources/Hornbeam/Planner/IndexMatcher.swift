@@ -26,7 +26,8 @@ struct IndexMatcher {
             try KeyCoding.appendComponent(value, as: component.type, descending: component.descending, to: &key)
             guard key.bytes.count <= IndexKeyBytes.keptSize else {
                 let kept = Array(key.bytes.prefix(IndexKeyBytes.keptSize))
-                return IndexMatch(index, try counted(index, startingWith: kept), answered: answered, fixed: fixed)
+                let range = try counted(index, startingWith: kept)
+                return IndexMatch(index, range, answered: answered, fixed: fixed, prefix: kept)
             }
             answered.insert(position)
             fixed += 1
@@ -38,7 +39,8 @@ struct IndexMatcher {
             if let match = try range(index, component, prefix, answered, fixed) { return match }
         }
         guard fixed > 0 else { return nil }
-        return IndexMatch(index, try counted(index, startingWith: prefix), answered: answered, fixed: fixed)
+        let range = try counted(index, startingWith: prefix)
+        return IndexMatch(index, range, answered: answered, fixed: fixed, prefix: prefix)
     }
 
     /// The whole index, for its order alone.
@@ -50,7 +52,7 @@ struct IndexMatcher {
         try counted(index, prefix, KeyWriter.successor(ofPrefix: prefix) ?? [])
     }
 
-    private func counted(_ index: EntityIndex, _ from: [UInt8], _ to: [UInt8]) throws -> KeyRange {
+    func counted(_ index: EntityIndex, _ from: [UInt8], _ to: [UInt8]) throws -> KeyRange {
         let count = try from.withBytes { (from) throws(StorageError) in
             try to.withBytes { (to) throws(StorageError) in
                 !to.isEmpty && from.order(to) >= 0 ? 0 : try transaction.count(index.tree, from: from, to: to)
@@ -97,6 +99,9 @@ struct IndexMatcher {
             guard starts.allSatisfy({ $0.count <= IndexKeyBytes.keptSize }) else { continue }
             let ranges = try starts.sorted { $0.lexicographicallyPrecedes($1) }.map {
                 try counted(index, startingWith: $0)
+            }
+            if let only = ranges.first, ranges.count == 1 {
+                return IndexMatch(index, only, answered: answered.inserting(position), fixed: fixed, prefix: prefix)
             }
             return IndexMatch(index, ranges, answered: answered.inserting(position), fixed: fixed)
         }
@@ -160,7 +165,7 @@ struct IndexMatcher {
         let from = bounds.from ?? (isCut ? prefix : prefix + [marker])
         let to = bounds.to ?? (isCut ? KeyWriter.successor(ofPrefix: prefix) ?? [] : prefix + [marker + 1])
         let range = try counted(index, from, to)
-        return IndexMatch(index, range, answered: answered, fixed: fixed)
+        return IndexMatch(index, range, answered: answered, fixed: fixed, prefix: prefix)
     }
 
     private func isPrefix(_ test: StringTest, _ component: EntityIndex.Component) -> Bool {

@@ -40,9 +40,15 @@ struct IndexScan {
         }
     }
 
-    func forward(_ body: (RowID) throws -> Bool) throws {
+    /// - Parameter skipped: entries to pass over, without reading them; only where no key can be cut.
+    func forward(skipping skipped: Int = 0, _ body: (RowID) throws -> Bool) throws {
         var cursor = try transaction.cursor(index.tree)
         var isValid = range.from.isEmpty ? try cursor.first() : try cursor.seek(range.from)
+        if skipped > 0, isValid {
+            let before = try transaction.count(index.tree, from: [], to: range.from)
+            let start = range.from.isEmpty ? 0 : before
+            isValid = try cursor.seek(index: start + UInt64(skipped))
+        }
         let isUnique = index.isUnique
         try range.to.withUnsafeBytes { end in
             while isValid, let entry = try cursor.entry(), end.isEmpty || entry.key.order(end) < 0 {
@@ -63,7 +69,8 @@ struct IndexScan {
         }
     }
 
-    func backward(_ body: (RowID) throws -> Bool) throws {
+    /// - Parameter last: entries of its key come only if they are behind it.
+    func backward(behind last: IndexPlace? = nil, _ body: (RowID) throws -> Bool) throws {
         var cursor = try transaction.cursor(index.tree)
         var isValid: Bool
         if !range.to.isEmpty, try cursor.seek(range.to) {
@@ -82,7 +89,8 @@ struct IndexScan {
                 guard try body(rowID) else { return }
                 continue
             }
-            guard try isLong ? longGroup(key, descending: true, body) : group(key, body) else { return }
+            let start = last.flatMap { $0.key == key ? $0.rowID : nil }
+            guard try isLong ? longGroup(key, descending: true, body) : group(key, behind: start, body) else { return }
             isValid = try cursor.seek(key) ? try cursor.previous() : try cursor.last()
         }
     }
@@ -91,10 +99,10 @@ struct IndexScan {
         entry.count == key.count + 8 && entry.starts(with: key)
     }
 
-    /// All entries of one key, in the order of the row ids. False if `body` ended it.
-    private func group(_ key: [UInt8], _ body: (RowID) throws -> Bool) throws -> Bool {
+    /// All entries of one key, or those behind one row, in the order of the row ids. False if `body` ended it.
+    private func group(_ key: [UInt8], behind last: RowID?, _ body: (RowID) throws -> Bool) throws -> Bool {
         var cursor = try transaction.cursor(index.tree)
-        var isValid = try cursor.seek(key)
+        var isValid = try cursor.seek(last.flatMap(\.next).map { key + $0.key } ?? key)
         while isValid, let entry = try cursor.entry(), isEntry(entry.key, of: key) {
             guard let rowID = index.rowID(key: entry.key, value: entry.value) else { throw damaged() }
             guard try body(rowID) else { return false }

@@ -16,6 +16,8 @@ public struct Plan: Sendable, Hashable {
         case index(name: String, ranges: Int, entries: Int, reversed: Bool)
         /// The targets of a relation.
         case relation(name: String, targets: Int)
+        /// Rows whose relation leads to what another query finds, about so many.
+        case join(relation: String, targets: Int)
         /// A full-text search; `ranked` if the order is that of the scores.
         case text(index: String, query: String, ranked: Bool)
         /// Entities that any of these finds.
@@ -73,6 +75,7 @@ extension Plan.Access: CustomStringConvertible {
             "index \(name), \(ranges == 1 ? "one range" : "\(ranges) ranges") of \(entries) entries"
                 + (reversed ? ", backwards" : "")
         case .relation(let name, let targets): "relation \(name), \(targets) targets"
+        case .join(let relation, let targets): "join along \(relation) from about \(targets) targets"
         case .text(let index, let query, let ranked):
             "\(ranked ? "ranked search" : "search") of index \(index) for \(Value.string(query).text)"
         case .union(let parts): "union of (" + parts.map(\.description).joined(separator: ") and (") + ")"

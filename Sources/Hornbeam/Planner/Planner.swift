@@ -3,6 +3,8 @@
 // looked up 4, an index entry a half. Counts of index ranges are exact, so the prices are rarely far off; the choice
 // never changes a result, only its time.
 
+import HornbeamKeys
+import HornbeamPages
 import HornbeamText
 import HornbeamTree
 
@@ -17,6 +19,12 @@ struct QueryPlan {
     let offset: Int
     /// Exact, if it is known without reading.
     let knownCount: Int?
+    /// What the results come behind.
+    let position: PlannedPosition?
+    /// The order in which the path gives its candidates, if there is a position to compare with.
+    let accessOrder: [SortTerm]
+    /// The search whose scores the sort goes by, beside something else.
+    let scores: (index: EntityTextIndex, query: String)?
 
     /// Results that have to be found before the rest may be left unread.
     var budget: Int? {
@@ -33,6 +41,8 @@ struct Planner: ~Copyable {
         var answered: ConjunctSet
         var isOrdered: Bool
         var cost: Double
+        /// Whether the path begins exactly behind the position, if there is one.
+        var isBehind = false
     }
 
     /// Kinds of conjuncts that something else than an index range may answer: what isn't there is not looked for.
@@ -46,6 +56,7 @@ struct Planner: ~Copyable {
         static let within = Kinds(rawValue: 8)
         static let or = Kinds(rawValue: 16)
         static let text = Kinds(rawValue: 32)
+        static let links = Kinds(rawValue: 64)
     }
 
     /// More ids than this in a condition are not looked up one by one.
@@ -57,6 +68,7 @@ struct Planner: ~Copyable {
     private let kinds: Kinds
     private let rows: Int
     private let matches: [IndexMatch]
+    private let position: PlannedPosition?
 
     private var type: EntityType { store.type }
     private var session: EntitySession { store.session }
@@ -70,13 +82,14 @@ struct Planner: ~Copyable {
             // Nearly always one: to grow a list for it takes three times as long.
             if matches.isEmpty { matches = [match] } else { matches.append(match) }
         }
-        self.init(query, store, conjuncts, rows: try store.count(), matches)
+        let position = try query.after.map { try PlannedPosition(try $0(store), store) }
+        self.init(query, store, conjuncts, rows: try store.count(), matches, position)
     }
 
     /// Apart, because an initialiser that can throw copies all it has made.
     private init(
         _ query: consuming EntityQuery, _ store: EntityStore, _ conjuncts: consuming [Filter], rows: Int,
-        _ matches: consuming [IndexMatch]
+        _ matches: consuming [IndexMatch], _ position: PlannedPosition?
     ) {
         var kinds: Kinds = []
         for place in conjuncts.indices {
@@ -87,6 +100,7 @@ struct Planner: ~Copyable {
             case .within: kinds.insert(.within)
             case .or: kinds.insert(.or)
             case .matches: kinds.insert(.text)
+            case .links: kinds.insert(.links)
             default: break
             }
         }
@@ -96,6 +110,7 @@ struct Planner: ~Copyable {
         self.conjuncts = conjuncts
         self.rows = rows
         self.matches = matches
+        self.position = position
     }
 
     func plan() throws -> QueryPlan {
@@ -128,30 +143,34 @@ struct Planner: ~Copyable {
             return Candidate(
                 path: .nothing, answered: ConjunctSet(below: conjuncts.count), isOrdered: true, cost: 0)
         }
-        if query.sort.contains(where: { if case .score = $0.key { true } else { false } }) { return try ranked() }
+        if hasScore { return try ranked() }
         if query.sort.isEmpty, let list = try list() { return list }
-        var best = scan()
+        var best = try scan()
         func consider(_ candidate: Candidate?) {
             if let candidate, candidate.cost < best.cost { best = candidate }
         }
         if kinds.contains(.id) { consider(try idRange()) }
         if kinds.contains(.within) { consider(try idList()) }
         consider(try list())
-        for match in matches { consider(candidate(match)) }
+        for match in matches { consider(try candidate(match)) }
         if !query.sort.isEmpty { for candidate in try orders() { consider(candidate) } }
         if matches.count > 1 { consider(intersection()) }
         if kinds.contains(.or) { for candidate in try unions() { consider(candidate) } }
         if kinds.contains(.text) { for candidate in try texts() { consider(candidate) } }
+        if kinds.contains(.links) { for candidate in try joins() { consider(candidate) } }
         return best
     }
+
+    private var hasScore: Bool { query.sort.contains { if case .score = $0.key { true } else { false } } }
 
     private func finish(_ choice: Candidate) -> QueryPlan {
         let rest = rest(of: choice)
         var known: Int?
-        if rest.isEmpty {
+        if rest.isEmpty, position == nil || choice.isBehind {
             switch choice.path {
             case .rowScan: known = rows
             case .rows(let ranges): known = ranges.reduce(0) { $0 + $1.count }
+            case .linked(let links): known = links.isWhole ? links.count : nil
             case .index(let match, _, _): known = match.count
             case .nothing: known = 0
             default: break
@@ -162,7 +181,19 @@ struct Planner: ~Copyable {
         }
         return QueryPlan(
             path: choice.path, residual: Filter.conjunction(rest), sort: choice.isOrdered ? [] : query.sort,
-            limit: query.limit, offset: query.offset, knownCount: known2)
+            limit: query.limit, offset: query.offset, knownCount: known2,
+            position: position.map { $0.reached(choice.isBehind) },
+            accessOrder: position == nil || !choice.isOrdered ? [] : query.sort,
+            scores: choice.isOrdered ? nil : searched)
+    }
+
+    /// The search that a sort by score goes by.
+    private var searched: (index: EntityTextIndex, query: String)? {
+        guard hasScore else { return nil }
+        for case .matches(let columns, let text) in conjuncts {
+            if let index = type.textIndexes.first(where: { $0.columns == columns }) { return (index, text) }
+        }
+        return nil
     }
 
     // MARK: Prices
@@ -193,7 +224,13 @@ struct Planner: ~Copyable {
 
     // MARK: Candidates
 
-    private func scan() -> Candidate {
+    private func scan() throws -> Candidate {
+        if query.sort.isEmpty, let position {
+            let range = try counted(position.nextRow(type), nil)
+            return Candidate(
+                path: .rows([range]), answered: ConjunctSet(), isOrdered: true,
+                cost: cost(range.count, ConjunctSet(), isOrdered: true, rowCost: 1), isBehind: true)
+        }
         let cost = cost(rows, ConjunctSet(), isOrdered: query.sort.isEmpty, rowCost: 1)
         return Candidate(path: .rowScan, answered: ConjunctSet(), isOrdered: query.sort.isEmpty, cost: cost)
     }
@@ -202,14 +239,16 @@ struct Planner: ~Copyable {
     /// all others, and are tested one by one.
     private func idRange() throws -> Candidate? {
         guard let bounds = try IDBounds(conjuncts, type) else { return nil }
-        let main = try counted(bounds.range.lowerBound, bounds.range.upperBound)
-        let others = try counted(RowID.firstAssigned.rawValue, nil)
+        let isOrdered = query.sort.isEmpty
+        let start = try isOrdered ? position?.nextRow(type) ?? 0 : 0
+        let low = max(bounds.range.lowerBound, start)
+        let main = try counted(min(low, bounds.range.upperBound), bounds.range.upperBound)
+        let others = try counted(max(RowID.firstAssigned.rawValue, start), nil)
         let answered = others.count == 0 ? bounds.answered : ConjunctSet()
         let ranges = [main, others].filter { $0.count > 0 }
-        let isOrdered = query.sort.isEmpty
         return Candidate(
             path: .rows(ranges), answered: answered, isOrdered: isOrdered,
-            cost: cost(main.count + others.count, answered, isOrdered: isOrdered, rowCost: 1))
+            cost: cost(main.count + others.count, answered, isOrdered: isOrdered, rowCost: 1), isBehind: isOrdered)
     }
 
     /// The rows that a list of wanted ids names, in the order of their row ids.
@@ -237,35 +276,108 @@ struct Planner: ~Copyable {
     /// The candidates that a list of ids or a relation names.
     private func list() throws -> Candidate? {
         guard kinds.contains(.list) else { return nil }
+        // Of a list in its own order only what is behind the position.
+        let last = query.sort.isEmpty ? position?.rowID : nil
         for (position, conjunct) in conjuncts.enumerated() {
             let path: AccessPath
             let count: Int
             switch conjunct {
             case .ids(let ids):
                 var seen: Set<RowID> = []
-                let rowIDs = try ids.compactMap { try store.rowID(of: $0) }.filter { seen.insert($0).inserted }
+                var rowIDs = try ids.compactMap { try store.rowID(of: $0) }.filter { seen.insert($0).inserted }
+                if let last, let place = rowIDs.firstIndex(of: last) { rowIDs.removeFirst(place + 1) }
                 path = .list(rowIDs, name: .ids(count: rowIDs.count))
                 count = rowIDs.count
             case .related(let source):
-                let (side, rowID) = try RowFilter.bind(source, type, session)
-                let targets = try rowID.map { try session.edges.targets(side, of: $0) } ?? []
-                path = .list(
-                    targets, name: .relation(name: "\(source.type).\(source.relation)", targets: targets.count))
-                count = targets.count
+                let links = try linked(source, behind: last)
+                path = .linked(links)
+                count = links.count
             default: continue
             }
             let cost = cost(count, ConjunctSet(position), isOrdered: query.sort.isEmpty, rowCost: 4)
-            return Candidate(path: path, answered: ConjunctSet(position), isOrdered: query.sort.isEmpty, cost: cost)
+            return Candidate(
+                path: path, answered: ConjunctSet(position), isOrdered: query.sort.isEmpty, cost: cost,
+                isBehind: query.sort.isEmpty)
         }
         return nil
     }
 
-    private func candidate(_ match: IndexMatch) -> Candidate {
+    private func linked(_ source: RelationSource, behind last: RowID?) throws -> LinkedRows {
+        let (side, rowID) = try RowFilter.bind(source, type, session)
+        let edges = session.edges
+        var count = 0
+        if let rowID {
+            count = try last.map { try edges.count(side, of: rowID, behind: $0) } ?? edges.count(side, of: rowID)
+        }
+        return LinkedRows(side: side, source: rowID, last: last, count: count, isWhole: try edges.isWhole(side))
+    }
+
+    private func candidate(_ match: IndexMatch) throws -> Candidate {
         let direction = match.range != nil ? direction(of: match.index, fixed: match.fixed) : nil
-        let isOrdered = direction != nil
+        guard let isReversed = direction else {
+            let cost = cost(match.count, match.answered, isOrdered: false, rowCost: 4.5)
+            return Candidate(
+                path: .index(match, ordered: false, reversed: false), answered: match.answered, isOrdered: false,
+                cost: cost)
+        }
+        let (match, isBehind) = try narrowed(match, isReversed)
         return Candidate(
-            path: .index(match, ordered: isOrdered, reversed: direction ?? false), answered: match.answered,
-            isOrdered: isOrdered, cost: cost(match.count, match.answered, isOrdered: isOrdered, rowCost: 4.5))
+            path: .index(match, ordered: true, reversed: isReversed), answered: match.answered, isOrdered: true,
+            cost: cost(match.count, match.answered, isOrdered: true, rowCost: 4.5), isBehind: isBehind)
+    }
+
+    /// An ordered range from the position on, and whether it begins exactly behind it.
+    private func narrowed(_ match: IndexMatch, _ isReversed: Bool) throws -> (IndexMatch, Bool) {
+        guard let position, let range = match.range else { return (match, false) }
+        var key = try position.position.row.withBytes { bytes in
+            try match.index.fullKey(of: try RowReader(bytes, of: type)).key
+        }
+        // One that the range would not hold stands before or behind all of it: left to be tested.
+        guard key.starts(with: match.prefix) else { return (match, false) }
+        let isWhole = key.count < IndexKeyBytes.keptSize
+        if !isWhole { key.removeLast(key.count - IndexKeyBytes.keptSize) }
+        var (from, to) = (range.from, range.to)
+        var isBehind = false
+        if isReversed {
+            let end = KeyWriter.successor(ofPrefix: key) ?? []
+            if to.isEmpty || !end.isEmpty && end.lexicographicallyPrecedes(to) { to = end }
+        } else {
+            var start = key
+            // Behind the row itself, where entries end in their row.
+            if isWhole, !match.index.isUnique, let next = position.rowID?.next {
+                start += next.key
+                isBehind = true
+            }
+            if from.lexicographicallyPrecedes(start) { from = start }
+        }
+        let matcher = IndexMatcher(type: type, transaction: store.transaction, conjuncts: [])
+        let narrowed = IndexMatch(
+            match.index, try matcher.counted(match.index, from, to), answered: match.answered, fixed: match.fixed,
+            prefix: match.prefix, last: position.rowID.map { IndexPlace(key: key, rowID: $0) })
+        return (narrowed, isBehind)
+    }
+
+    /// For a condition that any related entity passes another one, by way of these.
+    private func joins() throws -> [Candidate] {
+        try conjuncts.indices.compactMap { place in
+            guard case .links(let test) = conjuncts[place], test.quantifier == .any else { return nil }
+            if case .all = test.filter { return nil }
+            let side = try type.relation(test.relation)
+            let query = EntityQuery(type: side.target, filter: test.filter)
+            let targets = try session.store(side.target)
+            let plan = try Planner(query, targets).plan()
+            let all = try targets.count()
+            let read = plan.path.candidates(rows: all)
+            // About a third of what only rows can tell.
+            let found = plan.knownCount ?? (read + 2) / 3
+            let links = Int(clamping: try store.transaction.count(side.forward))
+            let sources = min(rows, found * (links / max(1, all) + 1))
+            let answered = ConjunctSet(place)
+            return Candidate(
+                path: .join(Join(side: side, query: query, targets: found)), answered: answered, isOrdered: false,
+                cost: Double(read) * 4 + Double(found) * 4
+                    + cost(sources, answered, isOrdered: false, rowCost: 4))
+        }
     }
 
     /// Indexes that narrow nothing but give the order.
@@ -273,10 +385,10 @@ struct Planner: ~Copyable {
         let matcher = IndexMatcher(type: type, transaction: store.transaction, conjuncts: [])
         return try type.indexes.compactMap { index in
             guard let reversed = direction(of: index, fixed: 0) else { return nil }
-            let whole = try matcher.whole(index)
+            let (whole, isBehind) = try narrowed(try matcher.whole(index), reversed)
             return Candidate(
                 path: .index(whole, ordered: true, reversed: reversed), answered: ConjunctSet(), isOrdered: true,
-                cost: cost(whole.count, ConjunctSet(), isOrdered: true, rowCost: 4.5))
+                cost: cost(whole.count, ConjunctSet(), isOrdered: true, rowCost: 4.5), isBehind: isBehind)
         }
     }
 
@@ -390,12 +502,14 @@ struct Planner: ~Copyable {
     }
 
     private func ranked() throws -> Candidate {
-        guard query.sort.count == 1, query.sort[0].descending else {
-            throw HornbeamError(.invalid, "a sort by score can only be descending, and the only term of the sort")
-        }
-        for position in conjuncts.indices {
-            guard let (path, _) = try textPath(conjuncts[position], ranked: true) else { continue }
-            return Candidate(path: path, answered: ConjunctSet(position), isOrdered: true, cost: 0)
+        let isBest = query.sort.count == 1 && query.sort[0].descending && position == nil
+        for place in conjuncts.indices {
+            guard let (path, _) = try textPath(conjuncts[place], ranked: isBest) else { continue }
+            if position != nil {
+                throw HornbeamError(
+                    .invalid, "a list in the order of scores can't go on after an entity: use an offset")
+            }
+            return Candidate(path: path, answered: ConjunctSet(place), isOrdered: isBest, cost: 0)
         }
         throw HornbeamError(
             .invalid,

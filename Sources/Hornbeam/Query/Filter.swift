@@ -19,44 +19,6 @@ package enum Comparison: String, Sendable, CaseIterable {
     case greaterOrEqual = ">="
 }
 
-/// A test of string columns. With several columns any of them may pass; a negated test passes if none does.
-package struct StringTest: Sendable {
-    package enum Kind: String, Sendable {
-        case contains
-        case hasPrefix
-        case hasSuffix
-    }
-
-    package var kind: Kind
-    package var columns: [Int]
-    package var text: String
-    package var isCaseSensitive: Bool
-    package var isNegated: Bool
-
-    package init(
-        _ kind: Kind, columns: [Int], _ text: String, caseSensitive: Bool = false, negated: Bool = false
-    ) {
-        self.kind = kind
-        self.columns = columns
-        self.text = text
-        isCaseSensitive = caseSensitive
-        isNegated = negated
-    }
-}
-
-/// The entities that one entity's relation leads to.
-package struct RelationSource: Sendable {
-    package var type: String
-    package var relation: String
-    package var source: Value
-
-    package init(type: String, relation: String, source: Value) {
-        self.type = type
-        self.relation = relation
-        self.source = source
-    }
-}
-
 /// A condition on the entities of one type.
 package indirect enum Filter: Sendable {
     case all
@@ -65,6 +27,11 @@ package indirect enum Filter: Sendable {
     case isNull(column: Int)
     case within(column: Int, [Value])
     case string(StringTest)
+    case text(TextTest)
+    case elements(ElementTest)
+    case links(LinkTest)
+    /// How many stored entities a relation leads to.
+    case linkCount(relation: String, Comparison, Int)
     /// Any word of the text occurs in the columns (strings joined by line feeds). Answered by the full-text index over
     /// exactly these columns, if there is one.
     case matches(columns: [Int], text: String)
@@ -137,9 +104,14 @@ extension Filter {
         case .isNull(let column): return "\(name(column)) == nil"
         case .within(let column, let values):
             return "\(name(column)) in [\(values.map(\.text).joined(separator: ", "))]"
-        case .string(let test):
-            let not = test.isNegated ? "not " : ""
-            return "\(names(test.columns)) \(not)\(test.kind.rawValue) \(Value.string(test.text).text)"
+        case .string(let test): return test.describe(names(test.columns))
+        case .text(let test): return "\(names(test.columns)) \(test.isNegated ? "not " : "")\(test.label)"
+        case .elements(let test):
+            let values = test.values.map(\.text).joined(separator: ", ")
+            return "\(name(test.column)) contains \(test.wantsAll ? "all" : "any") of [\(values)]"
+        case .links(let test): return test.describe()
+        case .linkCount(let relation, let comparison, let count):
+            return "count of \(relation) \(comparison.rawValue) \(count)"
         case .matches(let columns, let text): return "\(names(columns)) matches \(Value.string(text).text)"
         case .ids(let ids):
             return "id in [\(ids.prefix(5).map(\.text).joined(separator: ", "))\(ids.count > 5 ? ", …" : "")]"
@@ -176,6 +148,8 @@ extension Value {
 package struct SortTerm: Sendable {
     package enum Key: Sendable {
         case column(Int)
+        /// How many stored entities a relation leads to.
+        case linkCount(String)
         /// Best score of the `matches` filter first (descending) or last. Ties go by id.
         case score
         /// What only the typed layer can evaluate: a key of a row, and the order of two keys as by `memcmp`.
@@ -202,6 +176,7 @@ package struct SortTerm: Sendable {
         let name =
             switch key {
             case .column(let column): type.columns.indices.contains(column) ? type.columns[column].name : "#\(column)"
+            case .linkCount(let relation): "count of \(relation)"
             case .score: "score"
             case .opaque(let label, _, _): label
             }
@@ -217,6 +192,8 @@ package struct EntityQuery: Sendable {
     package var sort: [SortTerm]
     package var limit: Int?
     package var offset: Int
+    /// Only what comes behind this place in the query's order; the offset counts from there.
+    package var after: (@Sendable (EntityStore) throws -> QueryPosition)?
 
     package init(
         type: String, filter: Filter = .all, sort: [SortTerm] = [], limit: Int? = nil, offset: Int = 0

@@ -17,6 +17,10 @@ struct RowFilter {
         case isNull(Int)
         case within(Int, Set<[UInt8]>, orNull: Bool)
         case string(StringMatcher)
+        case accepting(TextTest)
+        case elements(Int, Set<Value>, wantsAll: Bool)
+        case links(LinkFilter)
+        case linkCount(LinkCounter, Comparison, Int)
         case matches([Int], Set<[UInt8]>)
         case rows(Set<RowID>)
         case linked(EdgeSide, RowID, EdgeTrees)
@@ -74,6 +78,11 @@ struct RowFilter {
             let keys = try literals.filter { $0 != .null }.map { try key($0, column, type) }
             return .within(column, Set(keys), orNull: literals.contains(.null))
         case .string(let test): return .string(StringMatcher(test))
+        case .text(let test): return .accepting(test)
+        case .elements(let test): return try bind(test, type)
+        case .links(let test): return .links(try LinkFilter(test, of: type, session))
+        case .linkCount(let relation, let comparison, let count):
+            return .linkCount(try LinkCounter(relation, of: type, session), comparison, count)
         case .matches(let columns, let text): return .matches(columns, Set(Analyzer.words.tokens(of: text)))
         case .ids(let ids):
             let store = try session.store(type.name)
@@ -122,6 +131,23 @@ struct RowFilter {
         }
     }
 
+    private static func bind(_ test: ElementTest, _ type: EntityType) throws(HornbeamError) -> Node {
+        guard type.description.columns.indices.contains(test.column),
+            case .array(let element) = type.description.columns[test.column].type.unwrapped
+        else { throw HornbeamError(.invalid, "\(type.name) has no array in column \(test.column)") }
+        var values: Set<Value> = []
+        for value in test.values {
+            guard let converted = value.converted(to: element) else {
+                throw HornbeamError(
+                    .invalid,
+                    "\(type.name).\(type.description.columns[test.column].name) has elements of type \(element), which "
+                        + "can't be compared with \(value.text)")
+            }
+            values.insert(converted.comparable)
+        }
+        return .elements(test.column, values, wantsAll: test.wantsAll)
+    }
+
     // MARK: Testing
 
     private static func test(_ node: Node, _ rowID: RowID, _ row: RowReader) throws -> Bool {
@@ -147,6 +173,12 @@ struct RowFilter {
             if try row.isNull(column: column) { return orNull }
             return keys.contains(try key(of: row, column))
         case .string(let matcher): return try matcher.accepts(row)
+        case .accepting(let test): return try accepts(test, row)
+        case .elements(let column, let values, let wantsAll): return try hasElements(row, column, values, wantsAll)
+        case .links(let filter): return try filter.accepts(rowID)
+        case .linkCount(let counter, let comparison, let count):
+            let found = try counter.count(rowID)
+            return holds(comparison, found < count ? -1 : found > count ? 1 : 0)
         case .matches(let columns, let tokens): return try matches(row, columns, tokens)
         case .rows(let rowIDs): return rowIDs.contains(rowID)
         case .linked(let side, let source, let edges): return try edges.contains(side, source, rowID)
@@ -173,6 +205,24 @@ struct RowFilter {
         }
     }
 
+    private static func accepts(_ test: TextTest, _ row: RowReader) throws -> Bool {
+        for column in test.columns {
+            if let text = try row.string(column), try test.accepts(text) { return !test.isNegated }
+        }
+        return test.isNegated
+    }
+
+    private static func hasElements(
+        _ row: RowReader, _ column: Int, _ wanted: Set<Value>, _ wantsAll: Bool
+    ) throws(HornbeamError) -> Bool {
+        // A null array has no elements.
+        guard case .array(let elements) = try row.value(column) else { return wantsAll && wanted.isEmpty }
+        if !wantsAll { return elements.contains { wanted.contains($0.comparable) } }
+        var missing = wanted
+        for element in elements where !missing.isEmpty { missing.remove(element.comparable) }
+        return missing.isEmpty
+    }
+
     /// The key of a column that is not null, without a marker.
     private static func key(of row: RowReader, _ column: Int) throws(HornbeamError) -> [UInt8] {
         var key = KeyWriter(capacity: 32)
@@ -192,5 +242,14 @@ struct RowFilter {
     ) throws(HornbeamError) -> Bool {
         if tokens.isEmpty { return false }
         return Analyzer.words.tokens(of: try row.joinedText(columns)).contains { tokens.contains($0) }
+    }
+}
+
+extension Value {
+    /// Equal exactly where elements of arrays are: NaN equals NaN, and nothing else.
+    fileprivate var comparable: Value {
+        // No element of an array of numbers is an array.
+        if case .double(let number) = self, number.isNaN { return .array([]) }
+        return self
     }
 }

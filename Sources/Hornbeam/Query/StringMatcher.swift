@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests strings as they lie in rows. The meaning is that of Swift's `contains`, `hasPrefix` and `hasSuffix`, on the
-// lower-cased texts if case doesn't matter; pure ASCII is tested on the bytes.
+// lower-cased texts if case doesn't matter, without accents if these don't; pure ASCII is tested on the bytes.
 
+import HornbeamKeys
 import HornbeamPages
 
 /// A string test made ready for many rows.
@@ -13,7 +14,7 @@ struct StringMatcher {
 
     init(_ test: StringTest) {
         self.test = test
-        needle = test.isCaseSensitive ? test.text : test.text.lowercased()
+        needle = test.folded(test.text)
         needleBytes = Array(needle.utf8)
         isPlain = needleBytes.allSatisfy { $0 < 0x80 && $0 != 0x0D }
     }
@@ -29,12 +30,7 @@ struct StringMatcher {
         // A carriage return and a line feed are one character: left to the slow path, as everything beyond ASCII is.
         if isPlain, utf8.allSatisfy({ $0 < 0x80 && $0 != 0x0D }) { return matchesPlain(utf8) }
         guard let stored = try row.string(column) else { return false }
-        let text = test.isCaseSensitive ? stored : stored.lowercased()
-        switch test.kind {
-        case .contains: return needle.isEmpty || text.contains(needle)
-        case .hasPrefix: return text.hasPrefix(needle)
-        case .hasSuffix: return text.hasSuffix(needle)
-        }
+        return test.kind.holds(test.folded(stored), needle)
     }
 
     private func matchesPlain(_ utf8: Bytes) -> Bool {
@@ -57,5 +53,23 @@ struct StringMatcher {
             if byte != needleBytes[index] { return false }
         }
         return true
+    }
+}
+
+extension StringTest {
+    /// The text in the form in which this test compares.
+    func folded(_ text: String) -> String {
+        let plain = isDiacriticSensitive ? text : Accents.removed(from: text)
+        return isCaseSensitive ? plain : plain.lowercased()
+    }
+}
+
+extension StringTest.Kind {
+    func holds(_ text: String, _ part: String) -> Bool {
+        switch self {
+        case .contains: part.isEmpty || text.contains(part)
+        case .hasPrefix: text.hasPrefix(part)
+        case .hasSuffix: text.hasSuffix(part)
+        }
     }
 }

@@ -73,23 +73,77 @@ package final class EdgeTrees {
         _ side: EdgeSide, of source: RowID, offset: Int = 0, limit: Int = .max
     ) throws -> [RowID] {
         guard limit > 0, offset >= 0 else { return [] }
-        guard side.isToMany else {
-            return offset == 0 ? try target(side, of: source).map { [$0] } ?? [] : []
-        }
         var found: [RowID] = []
+        try forEachTarget(side, of: source, offset: offset) { target in
+            found.append(target)
+            return found.count < limit
+        }
+        return found
+    }
+
+    /// The targets in the order of linking until `body` returns false: from `offset` on, which takes O(log n), and only
+    /// those behind `last`, if it is linked. `body` must not change links.
+    func forEachTarget(
+        _ side: EdgeSide, of source: RowID, offset: Int = 0, behind last: RowID? = nil, _ body: (RowID) throws -> Bool
+    ) throws {
+        guard side.isToMany else {
+            guard offset == 0, let target = try target(side, of: source), target != last else { return }
+            _ = try body(target)
+            return
+        }
+        var start = source.key
+        if let last, let position = try position(side, source, last) { start += RowID(rawValue: position + 1).key }
         var cursor = try transaction.cursor(side.forward)
-        var isValid = try cursor.seek(source.key)
+        var isValid = try cursor.seek(start)
         if isValid, offset > 0 {
-            let before = try transaction.count(side.forward, from: [], to: source.key)
+            let before = try transaction.count(side.forward, from: [], to: start)
             let (index, overflow) = before.addingReportingOverflow(UInt64(offset))
             isValid = overflow ? false : try cursor.seek(index: index)
         }
-        while isValid, found.count < limit, let entry = try cursor.entry(), RowID(key: entry.key) == source {
+        while isValid, let entry = try cursor.entry(), RowID(key: entry.key) == source {
             guard let target = RowID(stored: entry.value) else { throw damaged("f", side, "a link has no target") }
-            found.append(target)
+            guard try body(target) else { return }
             isValid = try cursor.next()
         }
-        return found
+    }
+
+    /// Where a target stands among those of a to-many side; nil if it isn't linked.
+    private func position(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws -> UInt64? {
+        guard let lookup = side.lookup, let value = try transaction.get(lookup, RowKey(source, target)) else {
+            return nil
+        }
+        guard let position = RowID(stored: value), position.rawValue < .max else {
+            throw damaged("l", side, "an entry has no position")
+        }
+        return position.rawValue
+    }
+
+    /// How many targets a source has behind one of them; all if that one isn't linked.
+    func count(_ side: EdgeSide, of source: RowID, behind last: RowID) throws -> Int {
+        guard side.isToMany else {
+            return try target(side, of: source).map { $0 == last ? 0 : 1 } ?? 0
+        }
+        guard let position = try position(side, source, last) else { return try count(side, of: source) }
+        let end = source.rawValue == .max ? [] : RowID(rawValue: source.rawValue + 1).key
+        let start = source.key + RowID(rawValue: position + 1).key
+        return Int(clamping: try transaction.count(side.forward, from: start, to: end))
+    }
+
+    /// Whether every link leads to a stored entity: nobody has linked one that isn't there.
+    func isWhole(_ side: EdgeSide) throws -> Bool {
+        try !session.store(side.target).mayMiss()
+    }
+
+    /// How many stored entities a source is linked to: in O(log n), unless links may lead to some that aren't stored.
+    package func storedCount(_ side: EdgeSide, of source: RowID) throws -> Int {
+        if try isWhole(side) { return try count(side, of: source) }
+        let targets = try session.store(side.target)
+        var count = 0
+        try forEachTarget(side, of: source) { target in
+            if try targets.isSaved(target) { count += 1 }
+            return true
+        }
+        return count
     }
 
     /// The targets of several sources, a list for each. Where a source follows the one before, the cursor stands on its
@@ -199,6 +253,18 @@ package final class EdgeTrees {
         for side in type.relations { try clear(side, rowID) }
         for side in session.schema.incoming[type.name] ?? [] {
             for source in try sources(side, of: rowID) { try remove(side, source, rowID) }
+        }
+    }
+
+    /// Every source that links to `target` by this side.
+    func forEachSource(_ side: EdgeSide, of target: RowID, _ body: (RowID) -> Void) throws {
+        if let inverse = try inverse(of: side) {
+            try forEachTarget(inverse, of: target) { source in
+                body(source)
+                return true
+            }
+        } else {
+            for source in try sources(side, of: target) { body(source) }
         }
     }
 

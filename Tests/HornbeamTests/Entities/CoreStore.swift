@@ -52,10 +52,15 @@ final class CoreStore {
     func save(_ type: String, _ values: [Value]) throws -> RowID {
         let entities = try session.store(type)
         let rowID = try entities.ensureRowID(of: values[0], saving: true)
-        var row = entities.makeRow()
-        for (column, value) in values.enumerated() { row.set(value, column) }
-        try entities.save(try row.finish(), rowID)
+        try entities.save(try row(type, values), rowID)
         return rowID
+    }
+
+    /// The bytes of a row.
+    func row(_ type: String, _ values: [Value]) throws -> [UInt8] {
+        var row = try session.store(type).makeRow()
+        for (column, value) in values.enumerated() { row.set(value, column) }
+        return try row.finish()
     }
 
     func ids(_ query: EntityQuery) throws -> [Value] {

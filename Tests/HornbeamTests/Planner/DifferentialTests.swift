@@ -14,6 +14,7 @@ private let columns: [ColumnDescription] = [
     ColumnDescription(name: "score", type: .optional(.double)),
     ColumnDescription(name: "size", type: .uint64), ColumnDescription(name: "flag", type: .bool),
     ColumnDescription(name: "text", type: .string), ColumnDescription(name: "code", type: .optional(.string)),
+    ColumnDescription(name: "tags", type: .optional(.array(.optional(.string)))),
 ]
 
 private func component(_ column: String, _ descending: Bool = false) -> IndexDescription.Component {
@@ -40,8 +41,9 @@ private let words = ["red", "green", "blue", "Red", "swift", "tree"]
 private struct Naive {
     var rows: [Int64: [Value]] = [:]
 
-    func answer(_ query: EntityQuery) -> [Value] {
-        let found = rows.values.filter { holds(query.filter, $0) }.sorted { precedes($0, $1, query.sort) }
+    func answer(_ query: EntityQuery, after position: [Value]?) -> [Value] {
+        var found = rows.values.filter { holds(query.filter, $0) }.sorted { precedes($0, $1, query.sort) }
+        if let position { found = found.filter { precedes(position, $0, query.sort) } }
         let rest = found.dropFirst(query.offset)
         return (query.limit.map { Array(rest.prefix($0)) } ?? Array(rest)).map { $0[0] }
     }
@@ -96,6 +98,7 @@ private struct Naive {
             let any = test.columns.contains { column in
                 guard case .string(var text) = row[column] else { return false }
                 var needle = test.text
+                if !test.isDiacriticSensitive { (text, needle) = (plain(text), plain(needle)) }
                 if !test.isCaseSensitive { (text, needle) = (text.lowercased(), needle.lowercased()) }
                 switch test.kind {
                 case .contains: return needle.isEmpty || text.contains(needle)
@@ -112,12 +115,22 @@ private struct Naive {
         case .and(let parts): return parts.allSatisfy { holds($0, row) }
         case .or(let parts): return parts.contains { holds($0, row) }
         case .not(let part): return !holds(part, row)
-        case .related, .opaque:
+        case .text(let test):
+            guard case .string(let text) = row[test.columns[0]] else { return test.isNegated }
+            return text.contains("r") != test.isNegated
+        case .elements(let test):
+            guard case .array(let elements) = row[test.column] else { return test.wantsAll && test.values.isEmpty }
+            return test.wantsAll
+                ? test.values.allSatisfy(elements.contains) : test.values.contains(where: elements.contains)
+        case .related, .opaque, .links, .linkCount:
             Issue.record("not part of this test")
             return false
         }
     }
 }
+
+/// Accents away by Foundation.
+private func plain(_ text: String) -> String { text.folding(options: .diacriticInsensitive, locale: nil) }
 
 private struct Generator {
     var random: SeededGenerator
@@ -137,7 +150,15 @@ private struct Generator {
                 (0..<Int.random(in: 0...4, using: &random)).map { _ in
                     words.randomElement(using: &random) ?? ""
                 }.joined(separator: " "))
-        default: Bool.random(using: &random) ? .null : .string("c\(UInt32.random(in: 0...UInt32.max, using: &random))")
+        case 7: Bool.random(using: &random) ? .null : .string("c\(UInt32.random(in: 0...UInt32.max, using: &random))")
+        default: Int.random(in: 0..<4, using: &random) == 0 ? .null : .array(tags())
+        }
+    }
+
+    mutating func tags() -> [Value] {
+        (0..<Int.random(in: 0...3, using: &random)).map { _ in
+            Int.random(in: 0..<6, using: &random) == 0
+                ? .null : .string(names.prefix(6).randomElement(using: &random) ?? "")
         }
     }
 
@@ -146,9 +167,13 @@ private struct Generator {
     }
 
     mutating func filter(_ depth: Int = 0) -> Filter {
-        let kind = Int.random(in: 0..<(depth < 2 ? 14 : 9), using: &random)
-        let column = Int.random(in: 0..<columns.count, using: &random)
+        let kind = Int.random(in: -2..<(depth < 2 ? 14 : 9), using: &random)
+        let column = Int.random(in: 0..<8, using: &random)
         switch kind {
+        case -2: return .elements(ElementTest(column: 8, values: tags(), wantsAll: Bool.random(using: &random)))
+        case -1:
+            return .text(
+                TextTest(columns: [6], label: "has an r", isNegated: Bool.random(using: &random)) { $0.contains("r") })
         case 0...4:
             let comparison = Comparison.allCases.randomElement(using: &random) ?? .equal
             return .compare(column: column, comparison, value(column))
@@ -161,7 +186,8 @@ private struct Generator {
                     kinds.randomElement(using: &random) ?? .contains,
                     columns: Bool.random(using: &random) ? [2] : [2, 6],
                     String((names + words).randomElement(using: &random)?.prefix(2) ?? ""),
-                    caseSensitive: Bool.random(using: &random), negated: Int.random(in: 0..<4, using: &random) == 0))
+                    caseSensitive: Bool.random(using: &random), diacriticSensitive: Bool.random(using: &random),
+                    negated: Int.random(in: 0..<4, using: &random) == 0))
         case 8: return .matches(columns: [6], text: words.randomElement(using: &random) ?? "")
         case 9...11: return .and((0..<Int.random(in: 0...3, using: &random)).map { _ in filter(depth + 1) })
         case 12: return .or((0..<Int.random(in: 0...3, using: &random)).map { _ in filter(depth + 1) })
@@ -206,8 +232,19 @@ struct DifferentialTests {
             }
             if round.isMultiple(of: 3) { try indexed.reopen() }
             for _ in 0..<100 {
-                let query = generator.query()
-                let expected = naive.answer(query)
+                var query = generator.query()
+                var position: [Value]?
+                if Int.random(in: 0..<3, using: &generator.random) == 0 {
+                    position = generator.row(Int64.random(in: 0..<400, using: &generator.random))
+                    if Bool.random(using: &generator.random) {
+                        position = naive.rows.values.randomElement(using: &generator.random)
+                    }
+                }
+                if let position {
+                    let row = try indexed.row("Item", position)
+                    query.after = { _ in QueryPosition(id: position[0], row: row) }
+                }
+                let expected = naive.answer(query, after: position)
                 let plan = try indexed.session.explain(query)
                 paths.insert(String(plan.access.description.prefix(8)))
                 let description = EntityDescription(name: "Item", columns: columns)

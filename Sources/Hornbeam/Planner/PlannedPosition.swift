@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a query goes on, as the planner and the executor need it.
+
+import HornbeamPages
+
+/// A position with the row id that its entity has, or had.
+struct PlannedPosition {
+    let position: QueryPosition
+    /// Nil for an entity that is not stored and whose id doesn't tell it.
+    let rowID: RowID?
+    /// Whether the path begins behind it.
+    private(set) var isReached = false
+
+    init(_ position: QueryPosition, _ store: EntityStore) throws {
+        self.position = position
+        rowID = try store.rowID(ofAny: position.id)
+    }
+
+    func reached(_ isReached: Bool) -> PlannedPosition {
+        var copy = self
+        copy.isReached = isReached
+        return copy
+    }
+
+    /// The first row id behind it, for results in the order of row ids.
+    func nextRow(_ type: EntityType) throws(HornbeamError) -> UInt64 {
+        guard let rowID else {
+            throw HornbeamError(
+                .invalid,
+                "\(type.name) \(position.id.text) is not stored any more, and without a sort only that would tell its "
+                    + "place: sort by a property, or go on after one that is stored")
+        }
+        return rowID.next?.rawValue ?? .max
+    }
+
+    /// Its place in an order. One that is gone stands before those that are equal to it: they may come once more, and
+    /// none is left out.
+    func place(_ order: RowOrder, _ store: EntityStore) throws -> RowOrder.Place {
+        try position.row.withBytes { bytes in
+            var place = try order.place(rowID ?? RowID(rawValue: 0), try RowReader(bytes, of: store.type))
+            if rowID == nil { place.isBeforeEqual = true }
+            return place
+        }
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of a query's results as places that can be compared: columns, counts of links and scores become key bytes
+// that sort as they do; what only the typed layer can order stays a value. Equal places go by the row id, always
+// ascending.
+
+import HornbeamKeys
+import HornbeamPages
+
+/// Where a query goes on: behind the place of this entity, which need not be stored any more.
+package struct QueryPosition: Sendable {
+    package let id: Value
+    /// A row of the type.
+    package let row: [UInt8]
+
+    package init(id: Value, row: [UInt8]) {
+        self.id = id
+        self.row = row
+    }
+}
+
+/// Makes and compares the places of rows. A class, because closures keep it.
+final class RowOrder {
+    enum Part {
+        case bytes([UInt8])
+        case value(any Sendable)
+    }
+
+    struct Place {
+        var parts: [Part]
+        var rowID: RowID
+        /// Whether all that are equal but for the row id come behind it.
+        var isBeforeEqual = false
+    }
+
+    private enum KeyPart {
+        case column(Int, descending: Bool)
+        case links(LinkCounter, descending: Bool)
+        case score(descending: Bool)
+    }
+
+    private enum Segment {
+        /// One key of all of them.
+        case key([KeyPart])
+        case opaque(
+            key: (RowReader) throws -> any Sendable, order: (any Sendable, any Sendable) -> Int, descending: Bool)
+    }
+
+    private let segments: [Segment]
+    private let scores: [RowID: Double]
+
+    /// - Parameter scores: of a full-text search, for a sort by them; what isn't there has the score 0.
+    init(_ terms: [SortTerm], type: EntityType, session: EntitySession, scores: [RowID: Double] = [:]) throws {
+        var segments: [Segment] = []
+        func add(_ part: KeyPart) {
+            if case .key(let before)? = segments.last {
+                segments[segments.count - 1] = .key(before + [part])
+            } else {
+                segments.append(.key([part]))
+            }
+        }
+        for term in terms {
+            switch term.key {
+            case .column(let column):
+                guard type.layout.fields.indices.contains(column), type.layout.fields[column].type.isOrdered else {
+                    throw HornbeamError(.invalid, "column \(column) of \(type.name) has no order to sort by")
+                }
+                add(.column(column, descending: term.descending))
+            case .linkCount(let relation):
+                add(.links(try LinkCounter(relation, of: type, session), descending: term.descending))
+            case .score: add(.score(descending: term.descending))
+            case .opaque(_, let key, let order):
+                segments.append(.opaque(key: key, order: order, descending: term.descending))
+            }
+        }
+        self.segments = segments
+        self.scores = scores
+    }
+
+    func place(_ rowID: RowID, _ row: RowReader) throws -> Place {
+        var parts: [Part] = []
+        for segment in segments {
+            switch segment {
+            case .key(let terms):
+                var key = KeyWriter(capacity: 32)
+                for term in terms { try append(term, rowID, row, to: &key) }
+                parts.append(.bytes(key.bytes))
+            case .opaque(let key, _, _): parts.append(.value(try key(row)))
+            }
+        }
+        return Place(parts: parts, rowID: rowID)
+    }
+
+    private func append(_ part: KeyPart, _ rowID: RowID, _ row: RowReader, to key: inout KeyWriter) throws {
+        let start = key.bytes.count
+        switch part {
+        case .column(let column, let descending):
+            try KeyCoding.appendComponent(of: row, column: column, descending: descending, to: &key)
+        case .links(let counter, let descending):
+            key.append(Int64(try counter.count(rowID)))
+            if descending { key.invert(from: start) }
+        case .score(let descending):
+            key.append(scores[rowID] ?? 0)
+            if descending { key.invert(from: start) }
+        }
+    }
+
+    func precedes(_ left: Place, _ right: Place) -> Bool {
+        for (index, segment) in segments.enumerated() {
+            var order = 0
+            switch (segment, left.parts[index], right.parts[index]) {
+            case (_, .bytes(let first), .bytes(let second)):
+                order = first.withUnsafeBytes { first in second.withUnsafeBytes { first.order($0) } }
+            case (.opaque(_, let compare, let descending), .value(let first), .value(let second)):
+                order = descending ? compare(second, first) : compare(first, second)
+            default: break
+            }
+            if order != 0 { return order < 0 }
+        }
+        return left.isBeforeEqual || left.rowID < right.rowID
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the larger terms of a filter consist of: tests of strings, of arrays, and of related entities.
+
+/// A test of string columns. With several columns any of them may pass; a negated test passes if none does.
+package struct StringTest: Sendable {
+    package enum Kind: String, Sendable {
+        case contains
+        case hasPrefix
+        case hasSuffix
+    }
+
+    package var kind: Kind
+    package var columns: [Int]
+    package var text: String
+    package var isCaseSensitive: Bool
+    /// Otherwise accents are taken away before: é is e.
+    package var isDiacriticSensitive: Bool
+    package var isNegated: Bool
+
+    package init(
+        _ kind: Kind, columns: [Int], _ text: String, caseSensitive: Bool = false, diacriticSensitive: Bool = true,
+        negated: Bool = false
+    ) {
+        self.kind = kind
+        self.columns = columns
+        self.text = text
+        isCaseSensitive = caseSensitive
+        isDiacriticSensitive = diacriticSensitive
+        isNegated = negated
+    }
+
+    func describe(_ names: String) -> String {
+        let how = [isCaseSensitive ? "caseSensitive" : "", isDiacriticSensitive ? "" : "diacriticInsensitive"]
+        let words = [names, isNegated ? "not" : "", kind.rawValue, Value.string(text).text] + how
+        return words.filter { !$0.isEmpty }.joined(separator: " ")
+    }
+}
+
+/// A test of strings that only the typed layer can evaluate, such as a regular expression. Several columns as above.
+package struct TextTest: Sendable {
+    var columns: [Int]
+    /// For `explain`.
+    var label: String
+    var isNegated: Bool
+    var accepts: @Sendable (String) throws -> Bool
+}
+
+/// A test of an array column: whether it has any of some values, or all of them.
+package struct ElementTest: Sendable {
+    package var column: Int
+    package var values: [Value]
+    /// Without values all holds and any doesn't.
+    package var wantsAll: Bool
+
+    package init(column: Int, values: [Value], wantsAll: Bool) {
+        self.column = column
+        self.values = values
+        self.wantsAll = wantsAll
+    }
+}
+
+/// A test of the stored entities that a relation leads to. A class, so that a filter stays small.
+package final class LinkTest: Sendable {
+    package enum Quantifier: String, Sendable {
+        case any
+        /// Holds where there are none.
+        case all
+        case none
+    }
+
+    package let quantifier: Quantifier
+    package let relation: String
+    /// Of the related type, which `describe` needs for the names of its columns.
+    package let filter: Filter
+    let target: EntityDescription
+
+    package init(_ quantifier: Quantifier, _ relation: String, of target: EntityDescription, _ filter: Filter) {
+        self.quantifier = quantifier
+        self.relation = relation
+        self.target = target
+        self.filter = filter
+    }
+
+    func describe() -> String {
+        let condition = if case .all = filter { "" } else { " where \(filter.text(target))" }
+        return "\(quantifier.rawValue) of \(relation)\(condition)"
+    }
+}
+
+/// The entities that one entity's relation leads to.
+package struct RelationSource: Sendable {
+    package var type: String
+    package var relation: String
+    package var source: Value
+
+    package init(type: String, relation: String, source: Value) {
+        self.type = type
+        self.relation = relation
+        self.source = source
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests of the entities that a relation leads to, bound to a session. Links to what isn't stored don't count.
+
+/// Whether any, all or none of a source's stored targets pass a filter.
+final class LinkFilter {
+    private let test: LinkTest
+    private let side: EdgeSide
+    private let edges: EdgeTrees
+    private let targets: EntityStore
+    private let filter: RowFilter
+    /// What the filter said of targets before: many sources may share a few of them. Bounded.
+    private var known: [RowID: Bool] = [:]
+    private static let maximumKnown = 4096
+
+    init(_ test: LinkTest, of type: EntityType, _ session: EntitySession) throws {
+        self.test = test
+        side = try type.relation(test.relation)
+        edges = session.edges
+        targets = try session.store(side.target)
+        filter = try RowFilter(test.filter, type: targets.type, session: session)
+    }
+
+    func accepts(_ source: RowID) throws -> Bool {
+        // Each looks for one target that decides it.
+        let deciding = test.quantifier != .all
+        var isDecided = false
+        try edges.forEachTarget(side, of: source) { target in
+            isDecided = try verdict(target) == deciding
+            return !isDecided
+        }
+        return isDecided == (test.quantifier == .any)
+    }
+
+    /// Nil for one that isn't stored.
+    private func verdict(_ target: RowID) throws -> Bool? {
+        if filter.acceptsAll { return try targets.isSaved(target) ? true : nil }
+        if let known = known[target] { return known }
+        guard let row = try targets.row(target) else { return nil }
+        let verdict = try filter.accepts(target, row)
+        if known.count >= Self.maximumKnown { known.removeAll(keepingCapacity: true) }
+        known[target] = verdict
+        return verdict
+    }
+}
+
+/// How many stored targets a source has.
+struct LinkCounter {
+    private let side: EdgeSide
+    private let edges: EdgeTrees
+
+    init(_ relation: String, of type: EntityType, _ session: EntitySession) throws {
+        side = try type.relation(relation)
+        edges = session.edges
+    }
+
+    func count(_ source: RowID) throws -> Int { try edges.storedCount(side, of: source) }
+}
