@@ -8,22 +8,44 @@ import FoundationEssentials
 public struct DeclaredColumn<Entity> {
     let description: ColumnDescription
     let keyPath: PartialKeyPath<Entity>
+    /// The key path followed by `.asc`, where the property has it.
+    let ascending: PartialKeyPath<Entity>?
     /// The key path followed by `.desc`, where the property has it.
     let descending: PartialKeyPath<Entity>?
 
-    @_disfavoredOverload
-    public init<Property>(_ description: ColumnDescription, _ keyPath: KeyPath<Entity, Property>) {
+    private init(
+        _ description: ColumnDescription, _ keyPath: PartialKeyPath<Entity>, ascending: PartialKeyPath<Entity>?,
+        descending: PartialKeyPath<Entity>?
+    ) {
         self.description = description
         self.keyPath = keyPath
-        descending = nil
+        self.ascending = ascending
+        self.descending = descending
+    }
+
+    @_disfavoredOverload
+    public init<Property>(_ description: ColumnDescription, _ keyPath: KeyPath<Entity, Property>) {
+        self.init(description, keyPath, ascending: nil, descending: nil)
     }
 
     public init<Property: Comparable & Sendable>(
         _ description: ColumnDescription, _ keyPath: KeyPath<Entity, Property>
     ) {
-        self.description = description
-        self.keyPath = keyPath
-        descending = keyPath.appending(path: \Property.desc)
+        self.init(description, keyPath, ascending: nil, descending: keyPath.appending(path: \Property.desc))
+    }
+
+    public init<Property: Comparable & Sendable>(
+        _ description: ColumnDescription, _ keyPath: KeyPath<Entity, Property?>
+    ) {
+        self.init(
+            description, keyPath, ascending: keyPath.appending(path: \Property?.asc),
+            descending: keyPath.appending(path: \Property?.desc))
+    }
+
+    public init(_ description: ColumnDescription, _ keyPath: KeyPath<Entity, Bool>) {
+        self.init(
+            description, keyPath, ascending: keyPath.appending(path: \Bool.asc),
+            descending: keyPath.appending(path: \Bool.desc))
     }
 }
 
@@ -69,6 +91,12 @@ struct ColumnPlace {
     let descending: Bool
 }
 
+/// A relation's number of entities as a key path names it.
+struct LinkCountPlace {
+    let relation: String
+    let descending: Bool
+}
+
 /// Columns, indexes and relations of an entity type. Made by the macro. A class, so that looking at it copies nothing.
 ///
 /// `@unchecked Sendable`: nothing in it ever changes, and its key paths are literals of plain properties.
@@ -83,6 +111,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     /// Columns by where their properties lie in a value, which a key path tells in a third of what its hash takes.
     private let places: [(offset: Int, type: Any.Type, place: ColumnPlace)]
     private let relationNumbers: [AnyKeyPath: Int]
+    private let linkCounts: [AnyKeyPath: LinkCountPlace]
 
     public init(
         columns: [DeclaredColumn<Entity>], indexes: [DeclaredIndex<Entity>], relations: [DeclaredRelation<Entity>]
@@ -96,6 +125,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         var places: [AnyKeyPath: ColumnPlace] = [:]
         for (number, column) in columns.enumerated() {
             places[column.keyPath] = ColumnPlace(number: number, descending: false)
+            if let ascending = column.ascending { places[ascending] = ColumnPlace(number: number, descending: false) }
             if let descending = column.descending {
                 places[descending] = ColumnPlace(number: number, descending: true)
             }
@@ -106,8 +136,15 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
             return (offset, type(of: column.keyPath).valueType, ColumnPlace(number: number, descending: false))
         }
         var numbers: [AnyKeyPath: Int] = [:]
-        for (number, relation) in relations.enumerated() { numbers[relation.keyPath] = number }
+        var counts: [AnyKeyPath: LinkCountPlace] = [:]
+        for (number, relation) in relations.enumerated() {
+            numbers[relation.keyPath] = number
+            let name = relation.description.name
+            counts[relation.count.ascending] = LinkCountPlace(relation: name, descending: false)
+            counts[relation.count.descending] = LinkCountPlace(relation: name, descending: true)
+        }
         relationNumbers = numbers
+        linkCounts = counts
     }
 
     /// The column that a key path names; nil for computed and nested properties.
@@ -117,6 +154,12 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
             for place in places where place.offset == offset && place.type == Property.self { return place.place }
         }
         return columns[keyPath]
+    }
+
+    /// The relation whose number of entities `\.$property.count` names, with or without `.desc`.
+    func linkCount<Property>(_ keyPath: KeyPath<Entity, Property>) -> LinkCountPlace? {
+        guard Property.self == Int.self || Property.self == Descending<Int>.self else { return nil }
+        return linkCounts[keyPath]
     }
 
     /// The relation that `\.$property` names.

@@ -48,6 +48,16 @@ extension EntityIndex {
         return (writer.bytes, hasNil)
     }
 
+    /// The key of the leading components, not cut; the whole key if nil.
+    func leadingKey(of row: RowReader, _ leading: Int?) throws(HornbeamError) -> [UInt8] {
+        var writer = KeyWriter(capacity: 48)
+        for component in components.prefix(leading ?? components.count) {
+            try KeyCoding.appendComponent(
+                of: row, column: component.column, descending: component.descending, to: &writer)
+        }
+        return writer.bytes
+    }
+
     func key(of row: RowReader) throws(HornbeamError) -> IndexKeyBytes {
         var (bytes, hasNil) = try fullKey(of: row)
         IndexKeyBytes.cut(&bytes)
@@ -90,6 +100,18 @@ extension EntityIndex {
     @inline(__always)
     static func rowID(key: Bytes, value: Bytes, isUnique: Bool) -> RowID? {
         isUnique ? RowID(stored: value) : RowID(key: key, at: key.count - 8)
+    }
+
+    /// How many bytes of an entry's key are its leading components; nil if they aren't all in what is kept of it.
+    func leadingSize(_ key: Bytes, _ leading: Int) -> Int? {
+        let kept = Bytes(rebasing: key.prefix(IndexKeyBytes.keptSize))
+        var reader = KeyReader(kept)
+        for component in components.prefix(leading) {
+            guard let shape = KeyCoding.shape(of: component.type, descending: component.descending),
+                (try? reader.skip(shape)) != nil
+            else { return nil }
+        }
+        return reader.offset
     }
 
     /// How many bytes of an entry's key are the key itself, without a row id appended.

@@ -84,6 +84,14 @@ struct Join {
     let targets: Int
 }
 
+/// How a range of an index is walked for its order.
+struct IndexWalk {
+    var isReversed = false
+    /// How many leading components make the order, if not all of them: entries that are equal in these go by their
+    /// row ids.
+    var leading: Int?
+}
+
 /// Where candidates come from.
 enum AccessPath {
     case rowScan
@@ -93,7 +101,8 @@ enum AccessPath {
     case list([RowID], name: Plan.Access)
     case linked(LinkedRows)
     case join(Join)
-    case index(IndexMatch, ordered: Bool, reversed: Bool)
+    /// Without a walk as the entries lie, for row ids that are put in order.
+    case index(IndexMatch, IndexWalk?)
     case text(EntityTextIndex, query: String, ranked: Bool)
     case union([AccessPath])
     case intersection([AccessPath])
@@ -109,10 +118,10 @@ extension AccessPath {
         case .linked(let links):
             .relation(name: "\(links.side.type).\(links.side.name)", targets: links.count)
         case .join(let join): .join(relation: join.side.name, targets: join.targets)
-        case .index(let match, _, let reversed):
+        case .index(let match, let walk):
             .index(
-                name: match.index.description.name, ranges: match.rangeCount, entries: match.count, reversed: reversed
-            )
+                name: match.index.description.name, ranges: match.rangeCount, entries: match.count,
+                reversed: walk?.isReversed ?? false)
         case .text(let index, let query, let ranked):
             .text(index: index.description.name, query: query, ranked: ranked)
         case .union(let parts): .union(parts.map { $0.described(rows: rows) })
@@ -126,8 +135,8 @@ extension AccessPath {
         switch self {
         case .rowScan, .rows, .linked: true
         // In the range the order of the entries must be that of the results.
-        case .index(let match, let ordered, let reversed):
-            match.range != nil && (ordered && !reversed)
+        case .index(let match, let walk?):
+            match.range != nil && !walk.isReversed && walk.leading == nil
                 && match.index.components.allSatisfy { $0.type.fixedWidth != nil }
         default: false
         }
@@ -141,7 +150,7 @@ extension AccessPath {
         case .list(let rowIDs, _): rowIDs.count
         case .linked(let links): links.count
         case .join: rows
-        case .index(let match, _, _): match.count
+        case .index(let match, _): match.count
         case .text: rows
         case .union(let parts): min(rows, parts.map { $0.candidates(rows: rows) }.reduce(0, +))
         case .intersection(let parts): parts.map { $0.candidates(rows: rows) }.min() ?? 0

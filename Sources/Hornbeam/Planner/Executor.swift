@@ -204,16 +204,19 @@ final class Executor {
             guard let source = links.source else { return }
             try store.session.edges.forEachTarget(
                 links.side, of: source, offset: skipped, behind: links.last, body)
-        case .index(let match, let isOrdered, let isReversed):
-            guard let range = match.range, isOrdered || match.isInRowOrder else {
+        case .index(let match, let walk):
+            guard let range = match.range, walk != nil || match.isInRowOrder else {
                 for rowID in try rowIDs(path) where try !body(RowID(rawValue: rowID)) { return }
                 return
             }
             let scan = IndexScan(match.index, range, store)
-            switch (isOrdered, isReversed) {
-            case (false, _): try scan.entries(body)
-            case (true, false): try scan.forward(skipping: skipped, body)
-            case (true, true): try scan.backward(behind: match.last, body)
+            guard let walk else { return try scan.entries(body) }
+            if let leading = walk.leading {
+                try LeadingScan(scan, leading: leading, isReversed: walk.isReversed).run(body)
+            } else if walk.isReversed {
+                try scan.backward(behind: match.last, body)
+            } else {
+                try scan.forward(skipping: skipped, body)
             }
         case .text, .union, .intersection, .join:
             for rowID in try rowIDs(path) where try !body(RowID(rawValue: rowID)) { return }
@@ -223,7 +226,7 @@ final class Executor {
     /// All row ids of a path, ascending, each once.
     private func rowIDs(_ path: AccessPath) throws -> [UInt64] {
         switch path {
-        case .index(let match, _, _):
+        case .index(let match, _):
             var found: [UInt64] = []
             found.reserveCapacity(match.count)
             for range in match.ranges where range.count > 0 {

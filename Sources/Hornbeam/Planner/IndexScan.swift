@@ -7,9 +7,9 @@ import HornbeamPages
 import HornbeamTree
 
 struct IndexScan {
-    private let index: EntityIndex
-    private let range: KeyRange
-    private let store: EntityStore
+    let index: EntityIndex
+    let range: KeyRange
+    let store: EntityStore
     private let transaction: Transaction
 
     init(_ index: EntityIndex, _ range: KeyRange, _ store: EntityStore) {
@@ -19,7 +19,7 @@ struct IndexScan {
         transaction = store.transaction
     }
 
-    private func damaged() -> StorageError {
+    func damaged() -> StorageError {
         store.corrupt("index \(index.description.name)", "an entry names no row")
     }
 

@@ -171,7 +171,7 @@ struct Planner: ~Copyable {
             case .rowScan: known = rows
             case .rows(let ranges): known = ranges.reduce(0) { $0 + $1.count }
             case .linked(let links): known = links.isWhole ? links.count : nil
-            case .index(let match, _, _): known = match.count
+            case .index(let match, _): known = match.count
             case .nothing: known = 0
             default: break
             }
@@ -313,24 +313,27 @@ struct Planner: ~Copyable {
     }
 
     private func candidate(_ match: IndexMatch) throws -> Candidate {
-        let direction = match.range != nil ? direction(of: match.index, fixed: match.fixed) : nil
-        guard let isReversed = direction else {
+        let direction = match.range != nil ? walk(of: match.index, fixed: match.fixed) : nil
+        guard let walk = direction else {
             let cost = cost(match.count, match.answered, isOrdered: false, rowCost: 4.5)
             return Candidate(
-                path: .index(match, ordered: false, reversed: false), answered: match.answered, isOrdered: false,
+                path: .index(match, nil), answered: match.answered, isOrdered: false,
                 cost: cost)
         }
-        let (match, isBehind) = try narrowed(match, isReversed)
+        let (match, isBehind) = try narrowed(match, walk)
         return Candidate(
-            path: .index(match, ordered: true, reversed: isReversed), answered: match.answered, isOrdered: true,
-            cost: cost(match.count, match.answered, isOrdered: true, rowCost: 4.5), isBehind: isBehind)
+            path: .index(match, walk), answered: match.answered, isOrdered: true,
+            cost: cost(match.count, match.answered, isOrdered: true, rowCost: Self.rowCost(walk)), isBehind: isBehind)
     }
 
+    /// Equal entries that have to be put in order by their rows cost something.
+    private static func rowCost(_ walk: IndexWalk) -> Double { walk.leading == nil ? 4.5 : 5 }
+
     /// An ordered range from the position on, and whether it begins exactly behind it.
-    private func narrowed(_ match: IndexMatch, _ isReversed: Bool) throws -> (IndexMatch, Bool) {
+    private func narrowed(_ match: IndexMatch, _ walk: IndexWalk) throws -> (IndexMatch, Bool) {
         guard let position, let range = match.range else { return (match, false) }
         var key = try position.position.row.withBytes { bytes in
-            try match.index.fullKey(of: try RowReader(bytes, of: type)).key
+            try match.index.leadingKey(of: try RowReader(bytes, of: type), walk.leading)
         }
         // One that the range would not hold stands before or behind all of it: left to be tested.
         guard key.starts(with: match.prefix) else { return (match, false) }
@@ -338,13 +341,13 @@ struct Planner: ~Copyable {
         if !isWhole { key.removeLast(key.count - IndexKeyBytes.keptSize) }
         var (from, to) = (range.from, range.to)
         var isBehind = false
-        if isReversed {
+        if walk.isReversed {
             let end = KeyWriter.successor(ofPrefix: key) ?? []
             if to.isEmpty || !end.isEmpty && end.lexicographicallyPrecedes(to) { to = end }
         } else {
             var start = key
             // Behind the row itself, where entries end in their row.
-            if isWhole, !match.index.isUnique, let next = position.rowID?.next {
+            if isWhole, walk.leading == nil, !match.index.isUnique, let next = position.rowID?.next {
                 start += next.key
                 isBehind = true
             }
@@ -384,17 +387,18 @@ struct Planner: ~Copyable {
     private func orders() throws -> [Candidate] {
         let matcher = IndexMatcher(type: type, transaction: store.transaction, conjuncts: [])
         return try type.indexes.compactMap { index in
-            guard let reversed = direction(of: index, fixed: 0) else { return nil }
-            let (whole, isBehind) = try narrowed(try matcher.whole(index), reversed)
+            guard let walk = walk(of: index, fixed: 0) else { return nil }
+            let (whole, isBehind) = try narrowed(try matcher.whole(index), walk)
             return Candidate(
-                path: .index(whole, ordered: true, reversed: reversed), answered: ConjunctSet(), isOrdered: true,
-                cost: cost(whole.count, ConjunctSet(), isOrdered: true, rowCost: 4.5), isBehind: isBehind)
+                path: .index(whole, walk), answered: ConjunctSet(), isOrdered: true,
+                cost: cost(whole.count, ConjunctSet(), isOrdered: true, rowCost: Self.rowCost(walk)),
+                isBehind: isBehind)
         }
     }
 
-    /// Whether one range of the index gives the query's order, and then whether backwards. The order must be the whole
-    /// order: after the fixed components exactly the sort's columns, so that ties are left to the row ids.
-    private func direction(of index: EntityIndex, fixed: Int) -> Bool? {
+    /// How one range of the index gives the query's order, if it does: after the fixed components come the sort's
+    /// columns. If more components follow, entries that are equal up to there have to be put in the order of their rows.
+    private func walk(of index: EntityIndex, fixed: Int) -> IndexWalk? {
         let components = index.components
         var place = fixed
         var reversed: Bool?
@@ -408,7 +412,9 @@ struct Planner: ~Copyable {
             reversed = isReversed
             place += 1
         }
-        return place == components.count ? reversed ?? false : nil
+        if place == components.count { return IndexWalk(isReversed: reversed ?? false) }
+        // Without a column of the sort it gives no order at all.
+        return reversed.map { IndexWalk(isReversed: $0, leading: place) }
     }
 
     /// Two ranges whose row ids are intersected before a row is read.
@@ -422,7 +428,7 @@ struct Planner: ~Copyable {
         let both = Int(Double(first.count) * Double(second.count) / Double(rows)) + 1
         let reading = Double(first.count + second.count) * 0.6
         let path = AccessPath.intersection([
-            .index(first, ordered: false, reversed: false), .index(second, ordered: false, reversed: false),
+            .index(first, nil), .index(second, nil),
         ])
         return Candidate(
             path: path, answered: answered, isOrdered: false,
@@ -466,7 +472,7 @@ struct Planner: ~Copyable {
         let matcher = IndexMatcher(type: type, transaction: store.transaction, conjuncts: parts)
         let found = try type.indexes.compactMap { try matcher.match($0) }
         if let match = found.min(by: { $0.count < $1.count }) {
-            return (.index(match, ordered: false, reversed: false), match.answered.count == parts.count)
+            return (.index(match, nil), match.answered.count == parts.count)
         }
         guard parts.count == 1, let (path, _) = try textPath(parts[0], ranked: false) else { return nil }
         return (path, true)

@@ -127,7 +127,7 @@ extension PartialKeyPath {
 }
 
 /// The stored form of a literal; nil for types without one.
-private func literal<Property>(_ value: Property) -> Value? {
+func literal<Property>(_ value: Property) -> Value? {
     // Nearly all are one of these, for which the general way takes four times as long.
     if Property.self == String.self, let value = value as? String { return .string(value) }
     if Property.self == Int.self, let value = value as? Int { return .int(Int64(value)) }
@@ -143,7 +143,7 @@ private func rawLiteral(_ value: some RawRepresentable) -> Value? {
 extension Comparison {
     /// Whether columns answer as the Swift type does. A raw-representable type may order its cases otherwise than
     /// their raw values, unless it says by conforming to `IndexKey` that it doesn't.
-    fileprivate func holdsForColumns<Property>(of _: Property.Type) -> Bool {
+    func holdsForColumns<Property>(of _: Property.Type) -> Bool {
         switch self {
         case .equal, .notEqual: true
         case .less, .lessOrEqual, .greater, .greaterOrEqual:
@@ -154,7 +154,7 @@ extension Comparison {
 
 extension Predicate {
     /// The column to compare, if `keyPath` is one whose stored order and equality are those of the property.
-    private static func column<Property, Stored>(
+    static func column<Property, Stored>(
         _ keyPath: KeyPath<Entity, Stored>, _ comparison: Comparison, _: Property.Type
     ) -> Int? {
         let shape = Entity.entityShape
@@ -171,6 +171,9 @@ extension Predicate {
     ) -> Self {
         if let column = column(keyPath, comparison, Property.self), let literal = literal(value) {
             return Self(.compare(column: column, comparison, literal))
+        }
+        if let count = Entity.entityShape.linkCount(keyPath), !count.descending, let value = value as? Int {
+            return Self(.linkCount(relation: count.relation, comparison, value))
         }
         return testing(keyPath, label: "\(keyPath.label) \(comparison.rawValue) \(value)", test())
     }

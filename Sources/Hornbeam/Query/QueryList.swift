@@ -25,6 +25,8 @@ struct ListParts: Sendable {
     var nested: (any AnyObject & Sendable)?
     /// The one id that was asked for, while nothing else was: lets `related` leave the links to the planner.
     var singleID: Value?
+    /// Where the list goes on.
+    var after: (@Sendable (EntityStore) throws -> QueryPosition)?
     /// For the spelling with the context at the head.
     var context: Context?
 
@@ -82,7 +84,7 @@ public struct QueryList<Entity: EntityModelProtocol>: Sendable {
     /// Whether the list is just what its source gives, in the source's order.
     var isWhole: Bool {
         guard case .all = filter else { return false }
-        return order.isEmpty && !isCut
+        return order.isEmpty && !isCut && parts.after == nil
     }
 }
 
@@ -175,7 +177,7 @@ extension QueryList {
     private var isPlain: Bool {
         guard case .all = source else { return false }
         if case .related = filter.conjuncts.first { return false }
-        return order.isEmpty && !isRanked && !isCut
+        return order.isEmpty && !isRanked && !isCut && parts.after == nil
     }
 
     /// The list, or a new one over its rows if later steps would change which ones a limit leaves.
@@ -214,10 +216,26 @@ extension QueryList {
         sorted([SortKey<Entity>(optional: keyPath).term])
     }
 
-    private consuming func sorted(_ terms: [SortTerm]) -> Self {
+    consuming func sorted(_ terms: [SortTerm]) -> Self {
         var list = uncut()
         list.parts.order = terms
         list.parts.isRanked = false
+        return list
+    }
+
+    /// Only what comes after `entity` in the order of the query: the next page begins after the last entity of the one
+    /// before, whatever was inserted or deleted meanwhile. By an index that gives the order, or in the order of linking,
+    /// it takes O(log n), however far it is.
+    ///
+    /// The place is that of the values in `entity`, which need not be stored any more. If it isn't, and its id doesn't
+    /// tell its row, entities equal to it in the order may come once more, and a query without a sort throws `.invalid`.
+    public consuming func after(_ entity: Entity) -> Self {
+        var list = uncut()
+        list.parts.after = { store in
+            var writer = store.makeRow()
+            entity.write(to: &writer)
+            return QueryPosition(id: entity.id.columnValue, row: try writer.finish())
+        }
         return list
     }
 }

@@ -5,7 +5,9 @@
 extension ListParts {
     /// What the planner gets.
     func query(_ type: String) -> EntityQuery {
-        EntityQuery(type: type, filter: filter, sort: sort, limit: limit, offset: offset)
+        var query = EntityQuery(type: type, filter: filter, sort: sort, limit: limit, offset: offset)
+        query.after = after
+        return query
     }
 
     var sort: [SortTerm] {
@@ -36,6 +38,7 @@ extension QueryList {
     /// The rows of `base` that the query selects: in the order of `base`, repeats included, unless it is sorted.
     private func rows(among base: [RowID], _ session: Session) throws -> [RowID] {
         if limit == 0 || base.isEmpty { return [] }
+        let base = order.isEmpty ? try behindPosition(base, session) : base
         if case .all = filter, order.isEmpty { return try stored(base, session) }
         let found = try session.rows(try query(among: base, session), of: Entity.self)
         if order.isEmpty {
@@ -50,7 +53,19 @@ extension QueryList {
     private func query(among base: [RowID], _ session: Session) throws -> EntityQuery {
         var seen: Set<RowID> = []
         let ids = try base.filter { seen.insert($0).inserted }.compactMap { try session.idValue(of: $0, Entity.self) }
-        return EntityQuery(type: Entity.entityName, filter: .and([.ids(ids), filter]), sort: parts.sort)
+        var query = EntityQuery(type: Entity.entityName, filter: .and([.ids(ids), filter]), sort: parts.sort)
+        if !order.isEmpty { query.after = parts.after }
+        return query
+    }
+
+    /// What comes behind the list's position in a list that has an order of its own; all if it isn't in it.
+    private func behindPosition(_ base: [RowID], _ session: Session) throws -> [RowID] {
+        guard let after = parts.after else { return base }
+        let store = try session.store(Entity.self)
+        guard let row = try store.rowID(ofAny: try after(store).id), let place = base.firstIndex(of: row) else {
+            return base
+        }
+        return Array(base[(place + 1)...])
     }
 
     /// The stored ones of a list, cut; those behind the limit are not looked at.

@@ -5,6 +5,10 @@
 struct SortKey<Entity: EntityModelProtocol>: Sendable {
     let term: SortTerm
 
+    init(term: SortTerm) {
+        self.term = term
+    }
+
     init<Property: Comparable & Sendable>(_ keyPath: any KeyPath<Entity, Property> & Sendable) {
         let isOrdered = Self.isOrderedAsStored(Property.self)
         self.init(keyPath, isOrdered, { $0 < $1 ? -1 : ($1 < $0 ? 1 : 0) })
@@ -26,8 +30,13 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
         _ keyPath: any KeyPath<Entity, Property> & Sendable, _ isOrderedAsStored: Bool,
         _ order: @autoclosure () -> @Sendable (Property, Property) -> Int
     ) {
-        if isOrderedAsStored, let place = Entity.entityShape.column(keyPath) {
+        let shape = Entity.entityShape
+        if isOrderedAsStored, let place = shape.column(keyPath) {
             term = .column(place.number, descending: place.descending)
+            return
+        }
+        if let count = shape.linkCount(keyPath) {
+            term = SortTerm(.linkCount(count.relation), descending: count.descending)
             return
         }
         let order = order()
@@ -44,15 +53,21 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
     private static func isOrderedAsStored<Property>(_ type: Property.Type) -> Bool {
         // Known without a look at tables of conformances.
         type == Int.self || type == String.self || type is any IndexKey.Type
-            || (type as? any DescendingType.Type)?.isOrderedAsStored ?? false
+            || (type as? any OrderingType.Type)?.isOrderedAsStored ?? false
     }
 }
 
-/// Looks through `Descending` at the type it turns round.
-private protocol DescendingType {
+/// Looks through `Descending` and `NilFirst` at the type they are around.
+private protocol OrderingType {
     static var isOrderedAsStored: Bool { get }
 }
 
-extension Descending: DescendingType {
+extension Descending: OrderingType {
+    static var isOrderedAsStored: Bool {
+        Wrapped.self is any IndexKey.Type || (Wrapped.self as? any OrderingType.Type)?.isOrderedAsStored ?? false
+    }
+}
+
+extension NilFirst: OrderingType {
     static var isOrderedAsStored: Bool { Wrapped.self is any IndexKey.Type }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions on text. Several properties mean any of them; the negated forms mean none of them.
+// Conditions on parts of strings. Several properties mean any of them; the negated forms mean none of them.
 
 import FoundationEssentials
 
@@ -7,129 +7,95 @@ extension Predicate {
     public typealias StringKeyPath = any KeyPath<Entity, String> & Sendable
     public typealias OptionalStringKeyPath = any KeyPath<Entity, String?> & Sendable
 
-    public static func string(_ keyPaths: StringKeyPath..., contains text: String, caseSensitive: Bool = false) -> Self
-    {
-        testing(keyPaths.map(TextProperty.init), .contains, text, caseSensitive)
-    }
+    // Without regard to case: by the lower-cased texts. Without regard to diacritics: accents are taken away before, so
+    // that "e" finds "é".
 
-    public static func string(_ keyPaths: StringKeyPath..., hasPrefix text: String, caseSensitive: Bool = false) -> Self
-    {
-        testing(keyPaths.map(TextProperty.init), .hasPrefix, text, caseSensitive)
-    }
-
-    public static func string(_ keyPaths: StringKeyPath..., hasSuffix text: String, caseSensitive: Bool = false) -> Self
-    {
-        testing(keyPaths.map(TextProperty.init), .hasSuffix, text, caseSensitive)
+    public static func string(
+        _ keyPaths: StringKeyPath..., contains text: String, caseSensitive: Bool = false,
+        diacriticSensitive: Bool = true
+    ) -> Self {
+        testing(keyPaths.map(TextProperty.init), .contains, text, caseSensitive, diacriticSensitive)
     }
 
     public static func string(
-        _ keyPaths: StringKeyPath..., notHavingPrefix text: String, caseSensitive: Bool = false
+        _ keyPaths: StringKeyPath..., hasPrefix text: String, caseSensitive: Bool = false,
+        diacriticSensitive: Bool = true
     ) -> Self {
-        testing(keyPaths.map(TextProperty.init), .hasPrefix, text, caseSensitive, isNegated: true)
+        testing(keyPaths.map(TextProperty.init), .hasPrefix, text, caseSensitive, diacriticSensitive)
     }
 
     public static func string(
-        _ keyPaths: StringKeyPath..., notHavingSuffix text: String, caseSensitive: Bool = false
+        _ keyPaths: StringKeyPath..., hasSuffix text: String, caseSensitive: Bool = false,
+        diacriticSensitive: Bool = true
     ) -> Self {
-        testing(keyPaths.map(TextProperty.init), .hasSuffix, text, caseSensitive, isNegated: true)
-    }
-
-    /// Any word of `text`, by the full-text index over exactly these properties, or read through without one. At the
-    /// head of a query the hits come best first.
-    public static func string(_ keyPaths: StringKeyPath..., matches text: String) -> Self {
-        matching(keyPaths.map(TextProperty.init), text)
-    }
-
-    // The same for optional properties; nil contains, begins with and matches nothing.
-
-    public static func string(
-        _ keyPaths: OptionalStringKeyPath..., contains text: String, caseSensitive: Bool = false
-    ) -> Self {
-        testing(keyPaths.map(TextProperty.init), .contains, text, caseSensitive)
+        testing(keyPaths.map(TextProperty.init), .hasSuffix, text, caseSensitive, diacriticSensitive)
     }
 
     public static func string(
-        _ keyPaths: OptionalStringKeyPath..., hasPrefix text: String, caseSensitive: Bool = false
+        _ keyPaths: StringKeyPath..., notHavingPrefix text: String, caseSensitive: Bool = false,
+        diacriticSensitive: Bool = true
     ) -> Self {
-        testing(keyPaths.map(TextProperty.init), .hasPrefix, text, caseSensitive)
+        testing(keyPaths.map(TextProperty.init), .hasPrefix, text, caseSensitive, diacriticSensitive, isNegated: true)
     }
 
     public static func string(
-        _ keyPaths: OptionalStringKeyPath..., hasSuffix text: String, caseSensitive: Bool = false
+        _ keyPaths: StringKeyPath..., notHavingSuffix text: String, caseSensitive: Bool = false,
+        diacriticSensitive: Bool = true
     ) -> Self {
-        testing(keyPaths.map(TextProperty.init), .hasSuffix, text, caseSensitive)
+        testing(keyPaths.map(TextProperty.init), .hasSuffix, text, caseSensitive, diacriticSensitive, isNegated: true)
     }
 
-    public static func string(_ keyPaths: OptionalStringKeyPath..., matches text: String) -> Self {
-        matching(keyPaths.map(TextProperty.init), text)
+    // The same for optional properties; nil contains and begins with nothing.
+
+    public static func string(
+        _ keyPaths: OptionalStringKeyPath..., contains text: String, caseSensitive: Bool = false,
+        diacriticSensitive: Bool = true
+    ) -> Self {
+        testing(keyPaths.map(TextProperty.init), .contains, text, caseSensitive, diacriticSensitive)
     }
 
-    /// A property of text: its column if it is stored as a string, and how to read it from an entity.
-    private struct TextProperty: Sendable {
-        let column: Int?
-        let label: String
-        let read: @Sendable (Entity) -> String?
+    public static func string(
+        _ keyPaths: OptionalStringKeyPath..., hasPrefix text: String, caseSensitive: Bool = false,
+        diacriticSensitive: Bool = true
+    ) -> Self {
+        testing(keyPaths.map(TextProperty.init), .hasPrefix, text, caseSensitive, diacriticSensitive)
+    }
 
-        init(_ keyPath: StringKeyPath) {
-            column = Self.column(keyPath)
-            label = keyPath.label
-            read = { $0[keyPath: keyPath] }
-        }
+    public static func string(
+        _ keyPaths: OptionalStringKeyPath..., hasSuffix text: String, caseSensitive: Bool = false,
+        diacriticSensitive: Bool = true
+    ) -> Self {
+        testing(keyPaths.map(TextProperty.init), .hasSuffix, text, caseSensitive, diacriticSensitive)
+    }
 
-        init(_ keyPath: OptionalStringKeyPath) {
-            column = Self.column(keyPath)
-            label = keyPath.label
-            read = { $0[keyPath: keyPath] }
-        }
+    public static func string(
+        _ keyPaths: OptionalStringKeyPath..., notHavingPrefix text: String, caseSensitive: Bool = false,
+        diacriticSensitive: Bool = true
+    ) -> Self {
+        testing(keyPaths.map(TextProperty.init), .hasPrefix, text, caseSensitive, diacriticSensitive, isNegated: true)
+    }
 
-        private static func column<Property>(_ keyPath: KeyPath<Entity, Property>) -> Int? {
-            let shape = Entity.entityShape
-            guard let place = shape.column(keyPath), shape.description.columns[place.number].type.unwrapped == .string
-            else { return nil }
-            return place.number
-        }
+    public static func string(
+        _ keyPaths: OptionalStringKeyPath..., notHavingSuffix text: String, caseSensitive: Bool = false,
+        diacriticSensitive: Bool = true
+    ) -> Self {
+        testing(keyPaths.map(TextProperty.init), .hasSuffix, text, caseSensitive, diacriticSensitive, isNegated: true)
     }
 
     private static func testing(
-        _ properties: [TextProperty], _ kind: StringTest.Kind, _ text: String, _ isCaseSensitive: Bool,
-        isNegated: Bool = false
+        _ properties: [TextProperty<Entity>], _ kind: StringTest.Kind, _ text: String, _ isCaseSensitive: Bool,
+        _ isDiacriticSensitive: Bool, isNegated: Bool = false
     ) -> Self {
         let columns = properties.compactMap(\.column)
-        if columns.count == properties.count {
-            return Self(
-                .string(
-                    StringTest(kind, columns: columns, text, caseSensitive: isCaseSensitive, negated: isNegated)))
-        }
-        let label = properties.map(\.label).joined(separator: ", ") + " \(kind.rawValue) \"\(text)\""
-        return Self(
-            .opaque(label: label) { row in
-                let entity = try Entity(row: row)
-                let passes = properties.contains { property in
-                    property.read(entity).map { kind.passes($0, text, isCaseSensitive) } ?? false
-                }
-                return passes != isNegated
-            })
-    }
-
-    private static func matching(_ properties: [TextProperty], _ text: String) -> Self {
-        let columns = properties.compactMap(\.column)
-        if columns.count == properties.count { return Self(.matches(columns: columns, text: text)) }
-        return Self(
-            .opaque(label: "matches") { _ in
-                throw HornbeamError(
-                    .invalid, "full-text search needs stored String properties of \(Entity.entityName)")
-            })
-    }
-}
-
-extension StringTest.Kind {
-    fileprivate func passes(_ text: String, _ part: String, _ isCaseSensitive: Bool) -> Bool {
-        let text = isCaseSensitive ? text : text.lowercased()
-        let part = isCaseSensitive ? part : part.lowercased()
-        switch self {
-        case .contains: return part.isEmpty || text.contains(part)
-        case .hasPrefix: return text.hasPrefix(part)
-        case .hasSuffix: return text.hasSuffix(part)
+        let test = StringTest(
+            kind, columns: columns, text, caseSensitive: isCaseSensitive, diacriticSensitive: isDiacriticSensitive,
+            negated: isNegated)
+        if columns.count == properties.count { return Self(.string(test)) }
+        let part = test.folded(text)
+        return passing(
+            properties, label: test.describe(properties.map(\.label).joined(separator: ", ")), isNegated: isNegated
+        ) {
+            kind.holds(test.folded($0), part)
         }
     }
 }

@@ -8,6 +8,8 @@
 public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable {
     package let description: RelationDescription
     let keyPath: PartialKeyPath<Entity>
+    /// The key paths that mean its number of entities.
+    let count: (ascending: AnyKeyPath, descending: AnyKeyPath)
     let target: any EntityModelProtocol.Type
     /// The step that loads the relation's entities, or their ids, with `levels` for what lies below.
     let step: @Sendable (_ mode: Nested.Mode, _ below: [Nested]) -> NestedStep<Entity>
@@ -35,6 +37,8 @@ public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable
             name: name, target: Target.entityName, toMany: C.isToMany, required: K.isRequired, inverse: inverse,
             deleteRule: deleteRule)
         self.keyPath = keyPath
+        let count = keyPath.appending(path: \Relation<Target, D, C, K>.count)
+        self.count = (count, count.appending(path: \Int.desc))
         target = Target.self
         let path = RelationPath(keyPath)
         step = { mode, below in

@@ -109,6 +109,10 @@ public struct Relation<
         return nil
     }
 
+    /// How many entities the value names. In a filter or a sort, as `\.$messages.count`, how many stored entities the
+    /// relation leads to, in O(log n) where nothing is linked that isn't stored.
+    public var count: Int { linkedIds?.count ?? 0 }
+
     /// The ids, of entities too; nil if nothing is said.
     var linkedIds: [Entity.ID]? {
         switch content {

@@ -277,9 +277,15 @@ struct QueryTests {
             #expect(plan.access == .index(name: "byName", ranges: 1, entries: 15, reversed: false))
             #expect(try query.ids(in: context) == wanted)
         }
-        // Ties are promised by row id, which an index with more properties doesn't give.
-        let fewer = try IndexedPerson.query().sorted(by: \.lastName).explain(in: context)
-        #expect(fewer.order == .inMemory(["lastName"]))
+        // Ties are promised by row id, also by an index with more properties.
+        for (fewer, plain) in [
+            (IndexedPerson.query().sorted(by: \.lastName), Person.query().sorted(by: \.lastName)),
+            (IndexedPerson.query().sorted(by: \.lastName.desc), Person.query().sorted(by: \.lastName.desc)),
+        ] {
+            #expect(try fewer.limit(7).explain(in: context).order == .byAccess)
+            #expect(try fewer.limit(20, offset: 3).ids(in: context) == plain.limit(20, offset: 3).ids(in: context))
+            #expect(try fewer.ids(in: context) == plain.ids(in: context))
+        }
     }
 
     @Test("explain of a query over rows of another tells of these rows, not of a scan")

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks a range of an index whose leading components alone make the order. Entries that are equal in these lie together,
+// by their other components; they are gathered and come by their row ids, so that ties are the same by every index.
+
+import HornbeamPages
+import HornbeamTree
+
+/// A scan in the order of the first components, either way. Holds the row ids of one group at a time.
+struct LeadingScan {
+    private let scan: IndexScan
+    private let leading: Int
+    private let isReversed: Bool
+
+    init(_ scan: IndexScan, leading: Int, isReversed: Bool) {
+        self.scan = scan
+        self.leading = leading
+        self.isReversed = isReversed
+    }
+
+    func run(_ body: (RowID) throws -> Bool) throws {
+        let index = scan.index
+        let (from, to) = (scan.range.from, scan.range.to)
+        var cursor = try scan.store.transaction.cursor(index.tree)
+        var isValid = try begin(&cursor)
+        // The bytes that the group's entries begin with, and whether they are all that the leading components are.
+        var group: [UInt8] = []
+        var isWhole = true
+        var rowIDs: [RowID] = []
+        while isValid, let entry = try cursor.entry() {
+            guard
+                isReversed
+                    ? from.withUnsafeBytes({ entry.key.order($0) >= 0 })
+                    : to.isEmpty || to.withUnsafeBytes({ entry.key.order($0) < 0 })
+            else { break }
+            guard let rowID = index.rowID(key: entry.key, value: entry.value) else { throw scan.damaged() }
+            let size = index.leadingSize(entry.key, leading)
+            let isSame =
+                !rowIDs.isEmpty && entry.key.starts(with: group) && isWhole == (size != nil)
+                && (size ?? group.count) == group.count
+            if !isSame {
+                guard try finish(&rowIDs, isWhole, body) else { return }
+                group = Array(entry.key.prefix(size ?? IndexKeyBytes.keptSize))
+                isWhole = size != nil
+            }
+            rowIDs.append(rowID)
+            isValid = isReversed ? try cursor.previous() : try cursor.next()
+        }
+        _ = try finish(&rowIDs, isWhole, body)
+    }
+
+    private func begin(_ cursor: inout Cursor) throws -> Bool {
+        let (from, to) = (scan.range.from, scan.range.to)
+        if !isReversed { return from.isEmpty ? try cursor.first() : try cursor.seek(from) }
+        if !to.isEmpty, try cursor.seek(to) { return try cursor.previous() }
+        return try cursor.last()
+    }
+
+    /// Hands on a group in its order and empties it; false if `body` ended it.
+    private func finish(_ rowIDs: inout [RowID], _ isWhole: Bool, _ body: (RowID) throws -> Bool) throws -> Bool {
+        defer { rowIDs.removeAll(keepingCapacity: true) }
+        if isWhole {
+            rowIDs.sort()
+        } else {
+            try sortByRows(&rowIDs)
+        }
+        for rowID in rowIDs where try !body(rowID) { return false }
+        return true
+    }
+
+    /// Entries whose leading components are longer than what an index keeps of a key: the rows tell their order.
+    private func sortByRows(_ rowIDs: inout [RowID]) throws {
+        var found: [(key: [UInt8], rowID: RowID)] = []
+        for rowID in rowIDs {
+            guard let row = try scan.store.row(rowID) else { throw scan.damaged() }
+            found.append((try scan.index.leadingKey(of: row, leading), rowID))
+        }
+        found.sort { left, right in
+            if left.key == right.key { return left.rowID < right.rowID }
+            return left.key.lexicographicallyPrecedes(right.key) != isReversed
+        }
+        rowIDs = found.map(\.rowID)
+    }
+}

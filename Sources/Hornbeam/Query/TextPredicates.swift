@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conditions on whole texts: words by the full-text index, regular expressions, tests of one's own. Several properties
+// mean any of them; the negated forms mean none of them.
+
+import FoundationEssentials
+
+/// A property of text: its column if it is stored as a string, and how to read it from an entity.
+struct TextProperty<Entity: EntityModelProtocol>: Sendable {
+    let column: Int?
+    let label: String
+    let read: @Sendable (Entity) -> String?
+
+    init(_ keyPath: any KeyPath<Entity, String> & Sendable) {
+        column = Self.column(keyPath)
+        label = keyPath.label
+        read = { $0[keyPath: keyPath] }
+    }
+
+    init(_ keyPath: any KeyPath<Entity, String?> & Sendable) {
+        column = Self.column(keyPath)
+        label = keyPath.label
+        read = { $0[keyPath: keyPath] }
+    }
+
+    private static func column<Property>(_ keyPath: KeyPath<Entity, Property>) -> Int? {
+        let shape = Entity.entityShape
+        guard let place = shape.column(keyPath), shape.description.columns[place.number].type.unwrapped == .string
+        else { return nil }
+        return place.number
+    }
+}
+
+extension Predicate {
+    // MARK: - Words
+
+    /// Any word of `text`, by the full-text index over exactly these properties, or read through without one. At the
+    /// head of a query the hits come best first.
+    public static func string(_ keyPaths: StringKeyPath..., matches text: String) -> Self {
+        matching(keyPaths.map(TextProperty.init), text)
+    }
+
+    public static func string(_ keyPaths: OptionalStringKeyPath..., matches text: String) -> Self {
+        matching(keyPaths.map(TextProperty.init), text)
+    }
+
+    private static func matching(_ properties: [TextProperty<Entity>], _ text: String) -> Self {
+        let columns = properties.compactMap(\.column)
+        if columns.count == properties.count { return Self(.matches(columns: columns, text: text)) }
+        return Self(
+            .opaque(label: "matches") { _ in
+                throw HornbeamError(
+                    .invalid, "full-text search needs stored String properties of \(Entity.entityName)")
+            })
+    }
+
+    // MARK: - Regular expressions
+
+    /// The expression matches somewhere in the text: `.string(\.title, matches: /v[0-9]+/)`. Never by an index.
+    public static func string(_ keyPaths: StringKeyPath..., matches expression: some RegexComponent) -> Self {
+        matching(keyPaths.map(TextProperty.init), expression, isNegated: false)
+    }
+
+    public static func string(_ keyPaths: StringKeyPath..., notMatching expression: some RegexComponent) -> Self {
+        matching(keyPaths.map(TextProperty.init), expression, isNegated: true)
+    }
+
+    public static func string(_ keyPaths: OptionalStringKeyPath..., matches expression: some RegexComponent) -> Self {
+        matching(keyPaths.map(TextProperty.init), expression, isNegated: false)
+    }
+
+    public static func string(
+        _ keyPaths: OptionalStringKeyPath..., notMatching expression: some RegexComponent
+    ) -> Self {
+        matching(keyPaths.map(TextProperty.init), expression, isNegated: true)
+    }
+
+    private static func matching(
+        _ properties: [TextProperty<Entity>], _ expression: some RegexComponent, isNegated: Bool
+    ) -> Self {
+        let shared = SharedRegex(expression.regex)
+        return passing(properties, label: "matches a regular expression", isNegated: isNegated) {
+            try shared.occurs(in: $0)
+        }
+    }
+
+    // MARK: - Tests of one's own
+
+    /// The text passes a test; `label` names it in `explain`. The test must not use a context: while a query runs, its
+    /// rows lie in pages that a write may move.
+    public static func string(
+        _ keyPaths: StringKeyPath..., passes label: String, _ test: @escaping @Sendable (String) throws -> Bool
+    ) -> Self {
+        passing(keyPaths.map(TextProperty.init), label: label, isNegated: false, test)
+    }
+
+    public static func string(
+        _ keyPaths: OptionalStringKeyPath..., passes label: String, _ test: @escaping @Sendable (String) throws -> Bool
+    ) -> Self {
+        passing(keyPaths.map(TextProperty.init), label: label, isNegated: false, test)
+    }
+
+    /// A test of columns, or of decoded entities where a property isn't stored as a string.
+    static func passing(
+        _ properties: [TextProperty<Entity>], label: String, isNegated: Bool,
+        _ test: @escaping @Sendable (String) throws -> Bool
+    ) -> Self {
+        let columns = properties.compactMap(\.column)
+        if columns.count == properties.count {
+            return Self(.text(TextTest(columns: columns, label: label, isNegated: isNegated, accepts: test)))
+        }
+        return Self(
+            .opaque(label: "\(isNegated ? "not " : "")\(label)") { row in
+                let entity = try Entity(row: row)
+                let passes = try properties.contains { try $0.read(entity).map(test) ?? false }
+                return passes != isNegated
+            })
+    }
+}
+
+/// A regular expression that a query holds.
+///
+/// `@unchecked Sendable`: a `Regex` is a value that nothing changes once it is made, and its compiled program is set
+/// once, atomically. Parsers of one's own inside it must not share state, as its documentation asks of them.
+private struct SharedRegex<Output>: @unchecked Sendable {
+    let regex: Regex<Output>
+
+    init(_ regex: Regex<Output>) {
+        self.regex = regex
+    }
+
+    func occurs(in text: String) throws -> Bool {
+        do {
+            return try regex.firstMatch(in: text) != nil
+        } catch {
+            throw HornbeamError(.invalid, "a regular expression in a filter failed: \(error)")
+        }
+    }
+}

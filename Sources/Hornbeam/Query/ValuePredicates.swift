@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conditions on a property that are more than one comparison: lists of values, ranges, nil, elements of arrays. Their
+// meaning is that of the operators they stand for, so an index answers them as it answers these.
+
+extension Predicate {
+    // MARK: - One of several values
+
+    /// The property is one of `values`: `.value(\.age, in: [18, 21])`.
+    public static func value<Property: Equatable & Sendable>(
+        _ keyPath: any KeyPath<Entity, Property> & Sendable, in values: [Property]
+    ) -> Self {
+        let literals = values.compactMap { Hornbeam.literal($0) }
+        if let column = column(keyPath, .equal, Property.self), literals.count == values.count {
+            return Self(.within(column: column, literals))
+        }
+        return testing(keyPath, label: "\(keyPath.label) in \(values)") { values.contains($0) }
+    }
+
+    /// The same for an optional property; a nil among the values stands for nil.
+    public static func value<Property: Equatable & Sendable>(
+        _ keyPath: any KeyPath<Entity, Property?> & Sendable, in values: [Property?]
+    ) -> Self {
+        let literals = values.compactMap { $0.map { Hornbeam.literal($0) } ?? .some(.null) }
+        if let column = column(keyPath, .equal, Property.self), literals.count == values.count {
+            return Self(.within(column: column, literals))
+        }
+        return testing(keyPath, label: "\(keyPath.label) in \(values)") { values.contains($0) }
+    }
+
+    // MARK: - Ranges
+
+    /// The property lies in a range: `.value(\.age, in: 18...30)`.
+    public static func value<Property: Comparable & Sendable>(
+        _ keyPath: any KeyPath<Entity, Property> & Sendable, in range: ClosedRange<Property>
+    ) -> Self { keyPath >= range.lowerBound && keyPath <= range.upperBound }
+
+    public static func value<Property: Comparable & Sendable>(
+        _ keyPath: any KeyPath<Entity, Property> & Sendable, in range: Range<Property>
+    ) -> Self { keyPath >= range.lowerBound && keyPath < range.upperBound }
+
+    public static func value<Property: Comparable & Sendable>(
+        _ keyPath: any KeyPath<Entity, Property> & Sendable, in range: PartialRangeFrom<Property>
+    ) -> Self { keyPath >= range.lowerBound }
+
+    public static func value<Property: Comparable & Sendable>(
+        _ keyPath: any KeyPath<Entity, Property> & Sendable, in range: PartialRangeThrough<Property>
+    ) -> Self { keyPath <= range.upperBound }
+
+    public static func value<Property: Comparable & Sendable>(
+        _ keyPath: any KeyPath<Entity, Property> & Sendable, in range: PartialRangeUpTo<Property>
+    ) -> Self { keyPath < range.upperBound }
+
+    /// Both bounds included. Bounds the wrong way round hold for nothing.
+    public static func value<Property: Comparable & Sendable>(
+        _ keyPath: any KeyPath<Entity, Property> & Sendable, between low: Property, and high: Property
+    ) -> Self { keyPath >= low && keyPath <= high }
+
+    // The same for optional properties; nil lies in no range.
+
+    public static func value<Property: Comparable & Sendable>(
+        _ keyPath: any KeyPath<Entity, Property?> & Sendable, in range: ClosedRange<Property>
+    ) -> Self { keyPath >= range.lowerBound && keyPath <= range.upperBound }
+
+    public static func value<Property: Comparable & Sendable>(
+        _ keyPath: any KeyPath<Entity, Property?> & Sendable, in range: Range<Property>
+    ) -> Self { keyPath >= range.lowerBound && keyPath < range.upperBound }
+
+    public static func value<Property: Comparable & Sendable>(
+        _ keyPath: any KeyPath<Entity, Property?> & Sendable, between low: Property, and high: Property
+    ) -> Self { keyPath >= low && keyPath <= high }
+
+    // MARK: - Nil
+
+    public static func isNil<Property: Equatable & Sendable>(
+        _ keyPath: any KeyPath<Entity, Property?> & Sendable
+    ) -> Self { keyPath == nil }
+
+    public static func isNotNil<Property: Equatable & Sendable>(
+        _ keyPath: any KeyPath<Entity, Property?> & Sendable
+    ) -> Self { keyPath != nil }
+
+    // MARK: - Arrays
+
+    /// The array has this element.
+    public static func array<Element: Equatable & Sendable>(
+        _ keyPath: any KeyPath<Entity, [Element]> & Sendable, contains element: Element
+    ) -> Self { array(keyPath, containsAny: [element]) }
+
+    /// The array has one of these elements at least.
+    public static func array<Element: Equatable & Sendable>(
+        _ keyPath: any KeyPath<Entity, [Element]> & Sendable, containsAny elements: [Element]
+    ) -> Self {
+        if let test = elementTest(keyPath, elements, wantsAll: false) { return Self(.elements(test)) }
+        return testing(keyPath, label: "\(keyPath.label) contains any of \(elements)") { array in
+            elements.contains { array.contains($0) }
+        }
+    }
+
+    /// The array has all of these elements, in any order.
+    public static func array<Element: Equatable & Sendable>(
+        _ keyPath: any KeyPath<Entity, [Element]> & Sendable, containsAll elements: [Element]
+    ) -> Self {
+        if let test = elementTest(keyPath, elements, wantsAll: true) { return Self(.elements(test)) }
+        return testing(keyPath, label: "\(keyPath.label) contains all of \(elements)") { array in
+            elements.allSatisfy { array.contains($0) }
+        }
+    }
+
+    // The same for optional arrays; nil has no elements.
+
+    public static func array<Element: Equatable & Sendable>(
+        _ keyPath: any KeyPath<Entity, [Element]?> & Sendable, contains element: Element
+    ) -> Self { array(keyPath, containsAny: [element]) }
+
+    public static func array<Element: Equatable & Sendable>(
+        _ keyPath: any KeyPath<Entity, [Element]?> & Sendable, containsAny elements: [Element]
+    ) -> Self {
+        if let test = elementTest(keyPath, elements, wantsAll: false) { return Self(.elements(test)) }
+        return testing(keyPath, label: "\(keyPath.label) contains any of \(elements)") { array in
+            elements.contains { array?.contains($0) ?? false }
+        }
+    }
+
+    public static func array<Element: Equatable & Sendable>(
+        _ keyPath: any KeyPath<Entity, [Element]?> & Sendable, containsAll elements: [Element]
+    ) -> Self {
+        if let test = elementTest(keyPath, elements, wantsAll: true) { return Self(.elements(test)) }
+        return testing(keyPath, label: "\(keyPath.label) contains all of \(elements)") { array in
+            elements.allSatisfy { array?.contains($0) ?? false }
+        }
+    }
+
+    /// Nil if the property is no column that is stored as an array.
+    private static func elementTest<Property, Element>(
+        _ keyPath: KeyPath<Entity, Property>, _ elements: [Element], wantsAll: Bool
+    ) -> ElementTest? {
+        let shape = Entity.entityShape
+        guard let place = shape.column(keyPath),
+            case .array = shape.description.columns[place.number].type.unwrapped
+        else { return nil }
+        let values = elements.compactMap { Hornbeam.literal($0) }
+        guard values.count == elements.count else { return nil }
+        return ElementTest(column: place.number, values: values, wantsAll: wantsAll)
+    }
+}
