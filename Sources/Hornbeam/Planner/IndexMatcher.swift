@@ -169,7 +169,8 @@ struct IndexMatcher {
     }
 
     private func isPrefix(_ test: StringTest, _ component: EntityIndex.Component) -> Bool {
-        test.kind == .hasPrefix && !test.isNegated && test.isCaseSensitive && test.columns == [component.column]
+        test.kind == .hasPrefix && !test.isNegated && test.isCaseSensitive && test.isDiacriticSensitive
+            && test.columns == [component.column]
             && component.type == .string
     }
 

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Aggregates: one value of many entities. A nil property doesn't count, as in SQL. The result never depends on the order
+// in which entities come: sums of integers and of floating-point numbers are exact until they are rounded once.
+
+import FoundationEssentials
+
+/// What is made of the entities of a query or of a group: `.count`, `.sum(\.size)`, `.average(\.age)`.
+public struct Aggregate<Entity: EntityModelProtocol, Result: Sendable>: Sendable {
+    /// Where one result is gathered.
+    let begin: @Sendable () -> any Accumulator<Entity, Result>
+
+    init(_ begin: @escaping @Sendable () -> any Accumulator<Entity, Result>) {
+        self.begin = begin
+    }
+}
+
+/// Gathers one aggregate of one group.
+protocol Accumulator<Entity, Result>: AnyObject {
+    associatedtype Entity: EntityModelProtocol
+    associatedtype Result
+    func add(_ row: inout AggregatedRow<Entity>) throws
+    func result() throws -> Result
+}
+
+/// A row that several aggregates read. The entity is decoded once at most, and only if one of them asks for it.
+struct AggregatedRow<Entity: EntityModelProtocol> {
+    let row: RowReader
+    private var decoded: Entity?
+
+    init(_ row: RowReader) {
+        self.row = row
+    }
+
+    mutating func entity() throws -> Entity {
+        if let decoded { return decoded }
+        let entity = try Entity(row: row)
+        decoded = entity
+        return entity
+    }
+}
+
+/// How a property's value is taken from a row: from its column where the stored form is the value's own.
+struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Sendable {
+    /// The column, if it is one.
+    let column: Int?
+    let read: @Sendable (inout AggregatedRow<Entity>) throws -> Property
+
+    init(_ keyPath: any KeyPath<Entity, Property> & Sendable) {
+        if let type = Property.self as? any ColumnValue.Type, let place = Entity.entityShape.column(keyPath),
+            !place.descending
+        {
+            column = place.number
+            read = Self.reader(type, place.number)
+        } else {
+            column = nil
+            read = { try $0.entity()[keyPath: keyPath] }
+        }
+    }
+
+    private static func reader<Column: ColumnValue>(
+        _: Column.Type, _ number: Int
+    ) -> @Sendable (inout AggregatedRow<Entity>) throws -> Property {
+        { row in
+            guard let value = try Column.read(from: row.row, column: number) as? Property else {
+                throw HornbeamError(.invalid, "column \(number) of \(Entity.entityName) is no \(Property.self)")
+            }
+            return value
+        }
+    }
+}
+
+// MARK: - Counting
+
+extension Aggregate where Result == Int {
+    /// How many entities.
+    public static var count: Self { Self { CountAccumulator() } }
+
+    /// How many different values the property has; nil is none.
+    public static func countDistinct<Property: Hashable & Sendable>(
+        _ keyPath: any KeyPath<Entity, Property> & Sendable
+    ) -> Self {
+        let property = AggregatedProperty(keyPath)
+        return Self { DistinctCount(property) }
+    }
+
+    public static func countDistinct<Property: Hashable & Sendable>(
+        _ keyPath: any KeyPath<Entity, Property?> & Sendable
+    ) -> Self {
+        let property = AggregatedProperty(keyPath)
+        return Self { DistinctOptionalCount(property) }
+    }
+}
+
+private final class CountAccumulator<Entity: EntityModelProtocol>: Accumulator {
+    private var count = 0
+    func add(_ row: inout AggregatedRow<Entity>) { count += 1 }
+    func result() -> Int { count }
+}
+
+private final class DistinctCount<Entity: EntityModelProtocol, Property: Hashable & Sendable>: Accumulator {
+    private let property: AggregatedProperty<Entity, Property>
+    private var values: Set<Property> = []
+
+    init(_ property: AggregatedProperty<Entity, Property>) {
+        self.property = property
+    }
+
+    func add(_ row: inout AggregatedRow<Entity>) throws { values.insert(try property.read(&row)) }
+    func result() -> Int { values.count }
+}
+
+private final class DistinctOptionalCount<Entity: EntityModelProtocol, Property: Hashable & Sendable>: Accumulator {
+    private let property: AggregatedProperty<Entity, Property?>
+    private var values: Set<Property> = []
+
+    init(_ property: AggregatedProperty<Entity, Property?>) {
+        self.property = property
+    }
+
+    func add(_ row: inout AggregatedRow<Entity>) throws {
+        if let value = try property.read(&row) { values.insert(value) }
+    }
+    func result() -> Int { values.count }
+}
+
+// MARK: - Values in order
+
+extension Aggregate {
+    /// The least value; nil if there is none. NaN counts as greater than every number.
+    public static func min<Property: Comparable & Sendable>(_ keyPath: any KeyPath<Entity, Property> & Sendable) -> Self
+    where Result == Property? {
+        let property = AggregatedProperty(keyPath)
+        return Self { Extreme(property.read) { ValueOrder.precedes($0, $1) } }
+    }
+
+    public static func min<Property: Comparable & Sendable>(
+        _ keyPath: any KeyPath<Entity, Property?> & Sendable
+    ) -> Self where Result == Property? {
+        let property = AggregatedProperty(keyPath)
+        return Self { Extreme(property.read) { ValueOrder.precedes($0, $1) } }
+    }
+
+    /// The greatest value; nil if there is none. NaN counts as greater than every number.
+    public static func max<Property: Comparable & Sendable>(_ keyPath: any KeyPath<Entity, Property> & Sendable) -> Self
+    where Result == Property? {
+        let property = AggregatedProperty(keyPath)
+        return Self { Extreme(property.read) { ValueOrder.precedes($1, $0) } }
+    }
+
+    public static func max<Property: Comparable & Sendable>(
+        _ keyPath: any KeyPath<Entity, Property?> & Sendable
+    ) -> Self where Result == Property? {
+        let property = AggregatedProperty(keyPath)
+        return Self { Extreme(property.read) { ValueOrder.precedes($1, $0) } }
+    }
+
+    /// The texts one after the other, in the order of the query.
+    public static func groupConcat(
+        _ keyPath: any KeyPath<Entity, String> & Sendable, separator: String = ","
+    ) -> Self where Result == String {
+        let property = AggregatedProperty(keyPath)
+        return Self { Joined(property.read, separator) }
+    }
+
+    public static func groupConcat(
+        _ keyPath: any KeyPath<Entity, String?> & Sendable, separator: String = ","
+    ) -> Self where Result == String {
+        let property = AggregatedProperty(keyPath)
+        return Self { Joined(property.read, separator) }
+    }
+}
+
+/// The order of values as stored columns have it: Swift's, and NaN behind all numbers.
+enum ValueOrder {
+    static func precedes<Value: Comparable>(_ left: Value, _ right: Value) -> Bool {
+        if left < right { return true }
+        // Only NaN isn't equal to itself.
+        return left == left && right != right
+    }
+}
+
+private final class Extreme<Entity: EntityModelProtocol, Property: Comparable & Sendable>: Accumulator {
+    private let read: @Sendable (inout AggregatedRow<Entity>) throws -> Property?
+    private let isBetter: (Property, Property) -> Bool
+    private var best: Property?
+
+    init(
+        _ read: @escaping @Sendable (inout AggregatedRow<Entity>) throws -> Property?,
+        _ isBetter: @escaping (Property, Property) -> Bool
+    ) {
+        self.read = read
+        self.isBetter = isBetter
+    }
+
+    func add(_ row: inout AggregatedRow<Entity>) throws {
+        guard let value = try read(&row) else { return }
+        if best.map({ isBetter(value, $0) }) ?? true { best = value }
+    }
+
+    func result() -> Property? { best }
+}
+
+private final class Joined<Entity: EntityModelProtocol>: Accumulator {
+    private let read: @Sendable (inout AggregatedRow<Entity>) throws -> String?
+    private let separator: String
+    private var text = ""
+    private var isFirst = true
+
+    init(_ read: @escaping @Sendable (inout AggregatedRow<Entity>) throws -> String?, _ separator: String) {
+        self.read = read
+        self.separator = separator
+    }
+
+    func add(_ row: inout AggregatedRow<Entity>) throws {
+        guard let value = try read(&row) else { return }
+        if !isFirst { text += separator }
+        isFirst = false
+        text += value
+    }
+
+    func result() -> String { text }
+}

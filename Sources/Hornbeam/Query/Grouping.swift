@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups of entities that have the same values of some properties, and aggregates of each group.
+
+import HornbeamKeys
+import HornbeamPages
+
+/// What is gathered of one group. Apart from how many aggregates that are, which only its subclass knows.
+class GroupState<Entity: EntityModelProtocol, Values> {
+    func add(_ row: inout AggregatedRow<Entity>) throws {}
+    func results() throws -> Values { throw HornbeamError(.invalid, "a group without aggregates was asked for them") }
+}
+
+/// The aggregates of one group while its rows are added.
+final class Accumulators<Entity: EntityModelProtocol, each Result: Sendable>: GroupState<Entity, (repeat each Result)> {
+    private let accumulators: (repeat any Accumulator<Entity, each Result>)
+
+    init(_ aggregates: repeat Aggregate<Entity, each Result>) {
+        accumulators = (repeat (each aggregates).begin())
+    }
+
+    override func add(_ row: inout AggregatedRow<Entity>) throws {
+        for accumulator in repeat each accumulators { try accumulator.add(&row) }
+    }
+
+    override func results() throws -> (repeat each Result) {
+        (repeat try (each accumulators).result())
+    }
+}
+
+/// Makes the state of each group.
+class GroupMaker<Entity: EntityModelProtocol, Values>: @unchecked Sendable {
+    // `@unchecked`, because a class that others inherit from can't be checked; the one subclass is immutable.
+    func begin() -> GroupState<Entity, Values> { GroupState() }
+}
+
+private final class AggregateMaker<Entity: EntityModelProtocol, each Result: Sendable>:
+    GroupMaker<Entity, (repeat each Result)>, @unchecked Sendable
+{
+    private let aggregates: (repeat Aggregate<Entity, each Result>)
+
+    init(_ aggregates: repeat Aggregate<Entity, each Result>) {
+        self.aggregates = (repeat each aggregates)
+    }
+
+    override func begin() -> GroupState<Entity, (repeat each Result)> {
+        Accumulators(repeat each aggregates)
+    }
+}
+
+/// Reads the keys of groups. Apart from how many properties that are, which only its subclass knows.
+class GroupKeys<Entity: EntityModelProtocol, Key>: @unchecked Sendable {
+    // `@unchecked`, because a class that others inherit from can't be checked; the one subclass is immutable.
+    func append(_ row: inout AggregatedRow<Entity>, to key: inout KeyWriter, _ unordered: inout UnorderedKeys) throws {}
+    func read(_ row: inout AggregatedRow<Entity>) throws -> Key {
+        throw HornbeamError(.invalid, "a group without keys was asked for them")
+    }
+}
+
+private final class GroupProperties<Entity: EntityModelProtocol, each Property: Hashable & Sendable>:
+    GroupKeys<Entity, (repeat each Property)>, @unchecked Sendable
+{
+    private let keys: (repeat GroupKey<Entity, each Property>)
+
+    init(_ keyPaths: repeat any KeyPath<Entity, each Property> & Sendable) {
+        keys = (repeat GroupKey<Entity, each Property>(each keyPaths))
+    }
+
+    override func append(
+        _ row: inout AggregatedRow<Entity>, to key: inout KeyWriter, _ unordered: inout UnorderedKeys
+    ) throws {
+        for one in repeat each keys { try one.append(&row, to: &key, &unordered) }
+    }
+
+    override func read(_ row: inout AggregatedRow<Entity>) throws -> (repeat each Property) {
+        (repeat try (each keys).property.read(&row))
+    }
+}
+
+extension QueryList {
+    /// Groups by one property or several, stored or computed:
+    /// `Employee.query().grouped(by: \.department).aggregate(.count, .average(\.salary)).resolve(in: context)`.
+    public func grouped<each Key: Hashable & Sendable>(
+        by keyPaths: repeat any KeyPath<Entity, each Key> & Sendable
+    ) -> Grouping<Entity, (repeat each Key)> {
+        Grouping(list: self, keys: GroupProperties(repeat each keyPaths))
+    }
+}
+
+/// A query whose entities are grouped; `aggregate` says what is wanted of each group.
+public struct Grouping<Entity: EntityModelProtocol, Key>: Sendable {
+    let list: QueryList<Entity>
+    let keys: GroupKeys<Entity, Key>
+
+    /// What is made of each group; with none of it, the keys alone.
+    public func aggregate<each Result: Sendable>(
+        _ aggregates: repeat Aggregate<Entity, each Result>
+    ) -> GroupedQuery<Entity, Key, (repeat each Result)> {
+        GroupedQuery(list: list, keys: keys, maker: AggregateMaker(repeat each aggregates))
+    }
+}
+
+/// Groups and their aggregates, ready to be read.
+public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
+    /// One group: its key and what was made of it, in the order in which they were asked for.
+    public typealias Row = (key: Key, values: Values)
+
+    private let list: QueryList<Entity>
+    private let keys: GroupKeys<Entity, Key>
+    private let maker: GroupMaker<Entity, Values>
+    private var conditions: [@Sendable (Values) -> Bool] = []
+    private var limit: Int?
+    private var offset = 0
+
+    init(list: QueryList<Entity>, keys: GroupKeys<Entity, Key>, maker: GroupMaker<Entity, Values>) {
+        self.list = list
+        self.keys = keys
+        self.maker = maker
+    }
+
+    /// Only groups of whose values this holds: `.having { count, average in count > 3 }`.
+    public func having(_ condition: @escaping @Sendable (Values) -> Bool) -> Self {
+        var query = self
+        query.conditions.append(condition)
+        return query
+    }
+
+    /// At most so many groups, after skipping `offset`. A limit below 1 or a negative offset gives nothing.
+    public func limit(_ limit: Int, offset: Int = 0) -> Self {
+        var query = self
+        let isEmpty = limit < 1 || offset < 0
+        query.limit = isEmpty ? 0 : limit
+        query.offset = isEmpty ? 0 : offset
+        return query
+    }
+
+    /// The groups in the order of their keys: as stored values are ordered, nil first. Keys of types without such an
+    /// order come as they were met. All groups are held in memory.
+    public func resolve(in context: Context? = nil) throws -> [Row] {
+        var places: [[UInt8]: Int] = [:]
+        var groups: [(bytes: [UInt8], key: Key, state: GroupState<Entity, Values>)] = []
+        var unordered = UnorderedKeys()
+        try list.forEachRow(in: context) { row in
+            var writer = KeyWriter(capacity: 32)
+            try keys.append(&row, to: &writer, &unordered)
+            if let place = places[writer.bytes] { return try groups[place].state.add(&row) }
+            let state = maker.begin()
+            try state.add(&row)
+            places[writer.bytes] = groups.count
+            groups.append((writer.bytes, try keys.read(&row), state))
+        }
+        groups.sort { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+        let rows = try groups.map { (key: $0.key, values: try $0.state.results()) }
+        let found = rows.filter { row in conditions.allSatisfy { $0(row.values) } }
+        return Array(found.dropFirst(offset).prefix(limit ?? .max))
+    }
+}
+
+/// A property to group by.
+struct GroupKey<Entity: EntityModelProtocol, Key: Hashable & Sendable>: Sendable {
+    let property: AggregatedProperty<Entity, Key>
+    /// The column whose stored form has the order and equality of keys.
+    private let column: Int?
+
+    init(_ keyPath: any KeyPath<Entity, Key> & Sendable) {
+        property = AggregatedProperty(keyPath)
+        let shape = Entity.entityShape
+        if let place = shape.column(keyPath), !place.descending,
+            shape.description.columns[place.number].type.isOrdered
+        {
+            column = place.number
+        } else {
+            column = nil
+        }
+    }
+
+    func append(
+        _ row: inout AggregatedRow<Entity>, to key: inout KeyWriter, _ unordered: inout UnorderedKeys
+    ) throws {
+        if let column {
+            return try KeyCoding.appendComponent(of: row.row, column: column, descending: false, to: &key)
+        }
+        let value = try property.read(&row)
+        if let type = Key.self as? any IndexKey.Type, let literal = (value as? any ColumnValue)?.columnValue {
+            return try KeyCoding.appendComponent(literal, as: type.columnType, descending: false, to: &key)
+        }
+        key.append(Int64(unordered.place(of: value)))
+    }
+}
+
+/// Values that have no key, numbered as they are met.
+struct UnorderedKeys {
+    private var places: [AnyHashable: Int] = [:]
+
+    mutating func place(of value: some Hashable) -> Int {
+        if let place = places[AnyHashable(value)] { return place }
+        places[AnyHashable(value)] = places.count
+        return places.count - 1
+    }
+}

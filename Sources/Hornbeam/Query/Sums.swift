@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums and averages. Integers are added in 128 bits, so only a result that doesn't fit fails, never one on the way;
+// floating-point numbers are added without error by Shewchuk's method (Adaptive Precision Floating-Point Arithmetic,
+// 1997), so that the sum is the same in every order.
+
+public import FoundationEssentials
+
+/// A number that can be summed: integers, floating-point numbers, `Decimal`.
+public protocol SummableNumber: Sendable {
+    /// Adds up values of this type.
+    associatedtype Summation: NumberSummation where Summation.Number == Self
+    /// What the average is.
+    associatedtype Average: Sendable
+    static func average(_ sum: Summation, count: Int) -> Average
+}
+
+/// A sum under way.
+public protocol NumberSummation: Sendable {
+    associatedtype Number
+    init()
+    mutating func add(_ number: Number)
+    /// Throws `.invalid` if the sum is no value of the type.
+    func total() throws -> Number
+}
+
+/// A sum of integers.
+public struct IntegerSummation<Number: FixedWidthInteger & Sendable>: NumberSummation {
+    private var sum: Int128 = 0
+
+    public init() {}
+
+    public mutating func add(_ number: Number) { sum += Int128(truncatingIfNeeded: number) }
+
+    public func total() throws -> Number {
+        guard let total = Number(exactly: sum) else {
+            throw HornbeamError(
+                .invalid, "the sum \(sum) is no \(Number.self): sum a property of a wider type, or as Double")
+        }
+        return total
+    }
+
+    var value: Double { Double(sum) }
+}
+
+/// A sum of doubles without error, rounded once.
+public struct FloatingSummation: NumberSummation {
+    /// Numbers whose exact sum is that of all added, none overlapping another, ascending in magnitude.
+    private var parts: [Double] = []
+    /// The sum of what is infinite or NaN, or too great to go on exactly.
+    private var special: Double?
+
+    public init() {}
+
+    public mutating func add(_ number: Double) {
+        guard number.isFinite else {
+            special = (special ?? 0) + number
+            return
+        }
+        var number = number
+        var kept = 0
+        for place in parts.indices {
+            var part = parts[place]
+            if abs(number) < abs(part) { swap(&number, &part) }
+            let high = number + part
+            guard high.isFinite else {
+                special = (special ?? 0) + high
+                return
+            }
+            let low = part - (high - number)
+            if low != 0 {
+                parts[kept] = low
+                kept += 1
+            }
+            number = high
+        }
+        parts.removeLast(parts.count - kept)
+        parts.append(number)
+    }
+
+    public func total() -> Double {
+        if let special { return special }
+        guard var sum = parts.last else { return 0 }
+        var rest = 0.0
+        var place = parts.count - 1
+        while place > 0 {
+            place -= 1
+            let before = sum
+            sum += parts[place]
+            rest = parts[place] - (sum - before)
+            if rest != 0 { break }
+        }
+        // Half-way cases: what lies below decides to which side.
+        if place > 0, rest < 0 && parts[place - 1] < 0 || rest > 0 && parts[place - 1] > 0 {
+            let double = rest * 2
+            let rounded = sum + double
+            if double == rounded - sum { sum = rounded }
+        }
+        return sum
+    }
+}
+
+/// A sum of floats, added as doubles.
+public struct FloatSummation: NumberSummation {
+    private(set) var sum = FloatingSummation()
+    public init() {}
+    public mutating func add(_ number: Float) { sum.add(Double(number)) }
+    public func total() -> Float { Float(sum.total()) }
+}
+
+/// A sum of decimals.
+public struct DecimalSummation: NumberSummation {
+    private var sum = Decimal(0)
+    public init() {}
+    public mutating func add(_ number: Decimal) { sum += number }
+    public func total() -> Decimal { sum }
+}
+
+extension SummableNumber where Self: FixedWidthInteger, Summation == IntegerSummation<Self> {
+    public static func average(_ sum: IntegerSummation<Self>, count: Int) -> Double { sum.value / Double(count) }
+}
+
+extension Int: SummableNumber { public typealias Summation = IntegerSummation<Int> }
+extension Int8: SummableNumber { public typealias Summation = IntegerSummation<Int8> }
+extension Int16: SummableNumber { public typealias Summation = IntegerSummation<Int16> }
+extension Int32: SummableNumber { public typealias Summation = IntegerSummation<Int32> }
+extension Int64: SummableNumber { public typealias Summation = IntegerSummation<Int64> }
+extension UInt: SummableNumber { public typealias Summation = IntegerSummation<UInt> }
+extension UInt8: SummableNumber { public typealias Summation = IntegerSummation<UInt8> }
+extension UInt16: SummableNumber { public typealias Summation = IntegerSummation<UInt16> }
+extension UInt32: SummableNumber { public typealias Summation = IntegerSummation<UInt32> }
+extension UInt64: SummableNumber { public typealias Summation = IntegerSummation<UInt64> }
+
+extension Double: SummableNumber {
+    public static func average(_ sum: FloatingSummation, count: Int) -> Double { sum.total() / Double(count) }
+}
+
+extension Float: SummableNumber {
+    public static func average(_ sum: FloatSummation, count: Int) -> Double { sum.sum.total() / Double(count) }
+}
+
+extension Decimal: SummableNumber {
+    public static func average(_ sum: DecimalSummation, count: Int) -> Decimal { sum.total() / Decimal(count) }
+}
+
+extension Aggregate where Result: SummableNumber {
+    /// The sum; 0 if there is nothing to add. A sum of integers that doesn't fit the property's type throws `.invalid`.
+    public static func sum(_ keyPath: any KeyPath<Entity, Result> & Sendable) -> Self {
+        let property = AggregatedProperty(keyPath)
+        return Self { Sum(property.read) }
+    }
+
+    public static func sum(_ keyPath: any KeyPath<Entity, Result?> & Sendable) -> Self {
+        let property = AggregatedProperty(keyPath)
+        return Self { Sum(property.read) }
+    }
+}
+
+extension Aggregate {
+    /// The mean; nil of nothing. A `Double`, of decimals a `Decimal`.
+    public static func average<Property: SummableNumber>(_ keyPath: any KeyPath<Entity, Property> & Sendable) -> Self
+    where Result == Property.Average? {
+        let property = AggregatedProperty(keyPath)
+        return Self { Mean(property.read) }
+    }
+
+    public static func average<Property: SummableNumber>(_ keyPath: any KeyPath<Entity, Property?> & Sendable) -> Self
+    where Result == Property.Average? {
+        let property = AggregatedProperty(keyPath)
+        return Self { Mean(property.read) }
+    }
+}
+
+private final class Sum<Entity: EntityModelProtocol, Property: SummableNumber>: Accumulator {
+    private let read: @Sendable (inout AggregatedRow<Entity>) throws -> Property?
+    private var sum = Property.Summation()
+
+    init(_ read: @escaping @Sendable (inout AggregatedRow<Entity>) throws -> Property?) {
+        self.read = read
+    }
+
+    func add(_ row: inout AggregatedRow<Entity>) throws {
+        if let value = try read(&row) { sum.add(value) }
+    }
+
+    func result() throws -> Property { try sum.total() }
+}
+
+private final class Mean<Entity: EntityModelProtocol, Property: SummableNumber>: Accumulator {
+    private let read: @Sendable (inout AggregatedRow<Entity>) throws -> Property?
+    private var sum = Property.Summation()
+    private var count = 0
+
+    init(_ read: @escaping @Sendable (inout AggregatedRow<Entity>) throws -> Property?) {
+        self.read = read
+    }
+
+    func add(_ row: inout AggregatedRow<Entity>) throws {
+        guard let value = try read(&row) else { return }
+        sum.add(value)
+        count += 1
+    }
+
+    func result() -> Property.Average? { count == 0 ? nil : Property.average(sum, count: count) }
+}

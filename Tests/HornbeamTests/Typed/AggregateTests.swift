@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Aggregates of queries and of groups against the same by hand.
+
+import Foundation
+import Hornbeam
+import HornbeamTestSupport
+import Testing
+
+@EntityModel
+private struct Sale: Equatable {
+    @Index<Self>(\.price) private var byPrice
+    @Index<Self>(\.region, \.price.desc) private var byRegion
+
+    let id: Int
+    var region: String
+    var product: String?
+    var kind: Kind
+    var price: Int
+    var weight: Double?
+    var cost: Decimal
+    var small: Int8
+
+    enum Kind: String, Codable, Sendable { case new, used }
+    var year: Int { 2000 + id % 3 }
+}
+
+@Suite("Aggregates")
+struct AggregateTests {
+    private let sales: [Sale] = (1...90).map { number in
+        Sale(
+            id: number, region: ["north", "south", "East"][number % 3],
+            product: number % 4 == 0 ? nil : "p\(number % 5)", kind: number % 7 == 0 ? .used : .new,
+            price: number * 37 % 50 - 5, weight: number % 6 == 0 ? nil : Double(number) / 10,
+            cost: Decimal(number) / 4, small: 100)
+    }
+
+    private func context() throws -> Context {
+        var context = Context()
+        for sale in sales { try sale.save(to: &context) }
+        return context
+    }
+
+    @Test("count, sum, average, least and greatest, of all and of a part")
+    func whole() throws {
+        let context = try context()
+        for (query, part) in [
+            (Sale.query(), sales), (Sale.filter(\.region == "south"), sales.filter { $0.region == "south" }),
+            (Sale.filter(\.price > 20 && \.kind == .new), sales.filter { $0.price > 20 && $0.kind == .new }),
+            (Sale.query().sorted(by: \.price).limit(7), Array(sales.sorted { $0.price < $1.price }.prefix(7))),
+        ] {
+            #expect(try query.sum(\.price, in: context) == part.map(\.price).reduce(0, +))
+            let mean = Double(part.map(\.price).reduce(0, +)) / Double(part.count)
+            #expect(try query.average(\.price, in: context) == mean)
+            #expect(try query.min(\.price, in: context) == part.map(\.price).min())
+            #expect(try query.max(\.price, in: context) == part.map(\.price).max())
+            let weights = part.compactMap(\.weight)
+            let total = try query.sum(\.weight, in: context)
+            #expect(abs(total - weights.reduce(0, +)) < 1e-9)
+            #expect(try query.average(\.weight, in: context) == total / Double(weights.count))
+            #expect(try query.min(\.weight, in: context) == weights.min())
+            #expect(try query.max(\.weight, in: context) == weights.max())
+            #expect(try query.sum(\.cost, in: context) == part.map(\.cost).reduce(0, +))
+            #expect(try query.max(\.year, in: context) == part.map(\.year).max())
+            #expect(try query.sum(\.year, in: context) == part.map(\.year).reduce(0, +))
+            #expect(
+                try query.aggregate(.countDistinct(\.product), in: context) == Set(part.compactMap(\.product)).count)
+            #expect(try query.exists(in: context))
+        }
+        #expect(try Sale.query(in: context).sum(\.price) == sales.map(\.price).reduce(0, +))
+        let (count, least, most) = try Sale.query().aggregate(.count, .min(\.price), .max(\.weight), in: context)
+        #expect(count == 90 && least == sales.map(\.price).min() && most == sales.compactMap(\.weight).max())
+    }
+
+    @Test("of nothing the sum is 0, and there is no average, least or greatest value")
+    func nothing() throws {
+        let context = try context()
+        let none = Sale.filter(\.price > 1000)
+        #expect(try none.sum(\.price, in: context) == 0)
+        #expect(try none.sum(\.weight, in: context) == 0)
+        #expect(try none.average(\.price, in: context) == nil)
+        #expect(try none.average(\.cost, in: context) == nil)
+        #expect(try none.min(\.price, in: context) == nil)
+        #expect(try none.max(\.weight, in: context) == nil)
+        #expect(try none.groupConcat(\.region, in: context) == "")
+        #expect(try none.distinct(\.region, in: context).isEmpty)
+        #expect(try none.grouped(by: \.region).aggregate(.count).resolve(in: context).isEmpty)
+        #expect(try !none.exists(in: context))
+    }
+
+    @Test("a sum of integers that doesn't fit is an error; one that only passes beyond on its way is not")
+    func overflow() throws {
+        var context = try context()
+        #expect { try Sale.query().sum(\.small, in: context) } throws: { error in
+            (error as? HornbeamError)?.code == .invalid && "\(error)".contains("9000 is no Int8")
+        }
+        var numbers = [Int.max, 5, -5, Int.min, Int.max]
+        for (id, number) in numbers.enumerated() {
+            var sale = sales[id]
+            sale.price = number
+            sale.region = "big"
+            try sale.save(to: &context)
+        }
+        numbers.removeLast()
+        #expect(try Sale.filter(\.region == "big").sum(\.price, in: context) == Int.max - 1)
+        #expect(try Sale.filter(\.region == "big").average(\.price, in: context) == Double(Int.max - 1) / 5)
+    }
+
+    @Test("a sum of doubles is exact, whatever the order in which they come", .seeded)
+    func exactSums() throws {
+        var random = SeededGenerator()
+        var numbers = [1e100, 1, -1e100, 1e-3, 3e16, 1, -3e16, 0.1, 0.2, 0.3, -0.6]
+        var totals: Set<Double> = []
+        for _ in 0..<50 {
+            numbers.shuffle(using: &random)
+            var sum = FloatingSummation()
+            for number in numbers { sum.add(number) }
+            totals.insert(sum.total())
+        }
+        #expect(totals == [2.001])
+        var special = FloatingSummation()
+        special.add(.infinity)
+        special.add(1)
+        #expect(special.total() == .infinity)
+        special.add(-.infinity)
+        #expect(special.total().isNaN)
+    }
+
+    @Test("the least and the greatest value are read at an index's end")
+    func ends() throws {
+        let context = try context()
+        let last = Sale.filter(\.price != Int.min).sorted(by: \.price.desc).limit(1)
+        #expect(try last.explain(in: context).access.description.contains("byPrice"))
+        #expect(try Sale.query().max(\.price, in: context) == sales.map(\.price).max())
+        #expect(
+            try Sale.filter(\.region == "north").min(\.price, in: context)
+                == sales.filter { $0.region == "north" }.map(\.price).min())
+    }
+
+    @Test("different values in their order, and texts joined in that of the query")
+    func lists() throws {
+        let context = try context()
+        #expect(try Sale.query().distinct(\.region, in: context) == ["East", "north", "south"])
+        #expect(try Sale.query().distinct(\.product, in: context) == ["p0", "p1", "p2", "p3", "p4"])
+        #expect(try Set(Sale.query().distinct(\.kind, in: context)) == [.new, .used])
+        #expect(try Sale.query().distinct(\.year, in: context) == [2000, 2001, 2002])
+        let text = try Sale.filter(\.price > 35).sorted(by: \.price.desc, \.id).groupConcat(
+            \.product, separator: "/", in: context)
+        let wanted = sales.filter { $0.price > 35 }.sorted { (-$0.price, $0.id) < (-$1.price, $1.id) }
+        #expect(text == wanted.compactMap(\.product).joined(separator: "/"))
+    }
+
+    @Test("groups by one property and by several, with having and limits")
+    func groups() throws {
+        let context = try context()
+        let byRegion = try Sale.query().grouped(by: \.region).aggregate(.count, .sum(\.price), .average(\.weight))
+            .resolve(in: context)
+        #expect(byRegion.map(\.key) == ["East", "north", "south"])
+        for (region, (count, total, mean)) in byRegion {
+            let part = sales.filter { $0.region == region }
+            #expect(count == part.count && total == part.map(\.price).reduce(0, +))
+            let weights = part.compactMap(\.weight)
+            #expect(abs((mean ?? 0) - weights.reduce(0, +) / Double(weights.count)) < 1e-9)
+        }
+        let pairs = try Sale.query().grouped(by: \.product, \.kind, \.year).aggregate(.count, .max(\.price))
+            .resolve(in: context)
+        let wanted = Dictionary(grouping: sales) { "\($0.product ?? "nil") \($0.kind) \($0.year)" }
+        #expect(pairs.count == wanted.count)
+        #expect(pairs.first?.key.0 == nil)
+        for (key, (count, most)) in pairs {
+            let part = try #require(wanted["\(key.0 ?? "nil") \(key.1) \(key.2)"])
+            #expect(count == part.count && most == part.map(\.price).max())
+        }
+        let frequent = try Sale.query().grouped(by: \.product).aggregate(.count).having { $0 > 13 }.resolve(in: context)
+        let counts = Dictionary(grouping: sales, by: \.product).mapValues(\.count).filter { $0.value > 13 }
+        #expect(Dictionary(uniqueKeysWithValues: frequent.map { ($0.key, $0.values) }) == counts)
+        let cut = try Sale.query().grouped(by: \.price).aggregate(.count).limit(3, offset: 2).resolve(in: context)
+        #expect(cut.map(\.key) == Array(Set(sales.map(\.price)).sorted()[2..<5]))
+        #expect(try Sale.query().grouped(by: \.price).aggregate(.count).limit(0).resolve(in: context).isEmpty)
+        let halves = try Sale.query().grouped(by: \.id.isEven).aggregate(.count).resolve(in: context)
+        #expect(Set(halves.map(\.values)) == [45])
+    }
+
+    @Test("a grouping without a context says so")
+    func withoutContext() {
+        #expect { try Sale.query().sum(\.price) } throws: { ($0 as? HornbeamError)?.code == .invalid }
+    }
+}
+
+extension Int {
+    fileprivate var isEven: Bool { self % 2 == 0 }
+}

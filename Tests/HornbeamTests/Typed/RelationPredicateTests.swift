@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conditions on related entities, their number, and large relations that are paged, against the same by hand.
+
+import Hornbeam
+import HornbeamTestSupport
+import Testing
+
+@EntityModel
+private struct Club {
+    let id: Int
+    var name: String
+    @Relationship(inverse: \.clubs) var members: [Member]?
+    @Relationship() var places: [Spot]?
+    @Relationship(inverse: \.leads) var leader: Member?
+}
+
+@EntityModel
+private struct Member {
+    @Index<Self>(\.age) private var byAge
+    let id: Int
+    var age: Int
+    @Relationship(inverse: \.members) var clubs: [Club]?
+    @Relationship(inverse: \.leader) var leads: [Club]?
+}
+
+@EntityModel
+private struct Spot {
+    let id: String
+    var size: Int
+}
+
+@Suite("Conditions on relations")
+struct RelationPredicateTests {
+    /// The links as a model.
+    private struct Model {
+        var members: [Int: [Int]] = [:]
+        var places: [Int: [String]] = [:]
+        var leader: [Int: Int] = [:]
+        var ages: [Int: Int] = [:]
+        var sizes: [String: Int] = [:]
+
+        func ages(of club: Int) -> [Int] { (members[club] ?? []).compactMap { ages[$0] } }
+        func sizes(of club: Int) -> [Int] { (places[club] ?? []).compactMap { sizes[$0] } }
+    }
+
+    private func random(_ context: inout Context) throws -> Model {
+        var random = SeededGenerator()
+        var model = Model()
+        for id in 0..<40 {
+            // Some are linked that are never stored.
+            if id % 9 == 0 { continue }
+            model.ages[id] = Int.random(in: 10...30, using: &random)
+            try Member(id: id, age: model.ages[id] ?? 0).save(to: &context)
+        }
+        for id in 0..<10 where id % 4 != 0 {
+            model.sizes["s\(id)"] = id
+            try Spot(id: "s\(id)", size: id).save(to: &context)
+        }
+        for id in 0..<60 {
+            let members = (0..<Int.random(in: 0...4, using: &random)).map { _ in Int.random(in: 0..<40, using: &random)
+            }
+            let places = (0..<Int.random(in: 0...3, using: &random)).map { _ in
+                "s\(Int.random(in: 0..<10, using: &random))"
+            }
+            let leader = Bool.random(using: &random) ? Int.random(in: 0..<40, using: &random) : nil
+            model.members[id] = members.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+            model.places[id] = places.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+            model.leader[id] = leader
+            try Club(
+                id: id, name: "club \(id)", members: .ids(members), places: .ids(places),
+                leader: leader.map { .id($0) } ?? .none
+            ).save(to: &context)
+        }
+        return model
+    }
+
+    @Test(
+        "any, all and none of a relation, one-way or mutual, to one or to many; links to what isn't stored don't count",
+        .seeded)
+    func quantifiers() throws {
+        var context = Context()
+        let model = try random(&context)
+        func expect(
+            _ predicate: Predicate<Club>, _ test: (Int) -> Bool, _ location: SourceLocation = #_sourceLocation
+        ) throws {
+            let wanted = (0..<60).filter(test)
+            #expect(try Club.filter(predicate).ids(in: context) == wanted, sourceLocation: location)
+            #expect(try Club.filter(!predicate).count(in: context) == 60 - wanted.count, sourceLocation: location)
+        }
+        try expect(.any(\.$members, where: \.age > 25)) { model.ages(of: $0).contains { $0 > 25 } }
+        try expect(.any(\.$members, where: \.age == 17)) { model.ages(of: $0).contains(17) }
+        try expect(.all(\.$members, where: \.age < 25)) { model.ages(of: $0).allSatisfy { $0 < 25 } }
+        try expect(.none(\.$members, where: \.age == 12)) { !model.ages(of: $0).contains(12) }
+        try expect(.any(\.$members)) { !model.ages(of: $0).isEmpty }
+        try expect(.none(\.$members)) { model.ages(of: $0).isEmpty }
+        try expect(.any(\.$places, where: \.size == 3)) { model.sizes(of: $0).contains(3) }
+        try expect(.all(\.$places, where: \.size > 3)) { model.sizes(of: $0).allSatisfy { $0 > 3 } }
+        try expect(.none(\.$places)) { model.sizes(of: $0).isEmpty }
+        try expect(.has(\.$leader, \.age > 20)) { model.leader[$0].flatMap { model.ages[$0] }.map { $0 > 20 } ?? false }
+        try expect(.none(\.$leader)) { model.leader[$0].flatMap { model.ages[$0] } == nil }
+        try expect(.any(\.$members, where: .any(\.$clubs, where: \.name == "club 7"))) { club in
+            let seven = Set(model.members[7] ?? []).filter { model.ages[$0] != nil }
+            return !seven.isDisjoint(with: model.members[club] ?? [])
+        }
+        try expect(\.$members.count == 2) { model.ages(of: $0).count == 2 }
+        try expect(\.$members.count > 2 && \.$leader.count == 1) { club in
+            model.ages(of: club).count > 2 && model.leader[club].flatMap { model.ages[$0] } != nil
+        }
+        let bySize = (0..<60).sorted { left, right in
+            (-model.ages(of: left).count, left) < (-model.ages(of: right).count, right)
+        }
+        #expect(try Club.query().sorted(by: \.$members.count.desc).ids(in: context) == bySize)
+        let mixed = try Club.query().sorted(by: \.$places.count, \.$members.count.desc, \.name).ids(in: context)
+        #expect(
+            mixed
+                == (0..<60).sorted { left, right in
+                    let first = (model.sizes(of: left).count, -model.ages(of: left).count, "club \(left)")
+                    let second = (model.sizes(of: right).count, -model.ages(of: right).count, "club \(right)")
+                    return first < second
+                })
+    }
+
+    @Test("few that pass are joined along the other side, and explain says so")
+    func joins() throws {
+        var context = Context()
+        for id in 0..<400 {
+            try Member(id: id, age: id).save(to: &context)
+            try Club(id: id, name: "c", members: .ids([id]), places: .ids(["s\(id % 40)"])).save(to: &context)
+        }
+        for id in 0..<40 { try Spot(id: "s\(id)", size: id).save(to: &context) }
+        let query = Club.filter(.any(\.$members, where: \.age == 17))
+        let plan = try query.explain(in: context)
+        #expect(plan.access == .join(relation: "members", targets: 1))
+        #expect(plan.filter == nil)
+        #expect(try query.ids(in: context) == [17])
+        let oneWay = Club.filter(.any(\.$places, where: \.id == "s3")).filter(\.id > 100)
+        #expect(try oneWay.ids(in: context) == (101..<400).filter { $0 % 40 == 3 })
+        let text = try Club.filter(.none(\.$members, where: \.age == 17)).explain(in: context).filter
+        #expect(text == "none of members where age == 17")
+    }
+
+    @Test("a large relation is counted, paged and partly removed by its positions, not by its size")
+    func large() throws {
+        let database = try Database.inMemory(models: Club.self)
+        try database.write { context in
+            try Club(id: 1, name: "large").save(to: &context)
+            for id in 0..<5000 { try Member(id: id, age: id % 100).save(to: &context) }
+            try Club(id: 1, name: "large", members: .ids(Array((0..<5000).reversed()))).save(to: &context)
+        }
+        try database.write { context in
+            let members = Club.query(1).related(\.$members)
+            let plan = try members.limit(10, offset: 3000).explain(in: context)
+            #expect(plan.access == .relation(name: "Club.members", targets: 5000))
+            #expect(plan.isCountKnown)
+            #expect(try members.count(in: context) == 5000)
+            #expect(try members.limit(5, offset: 3000).ids(in: context) == [1999, 1998, 1997, 1996, 1995])
+            #expect(try members.limit(10, offset: 4998).ids(in: context) == [1, 0])
+            #expect(try members.limit(10, offset: 4998).count(in: context) == 2)
+            let member = try #require(try context.find(1000) as Member?)
+            #expect(try members.after(member).limit(3).ids(in: context) == [999, 998, 997])
+            #expect(try members.after(member).count(in: context) == 1000)
+            #expect(try Club.filter(\.$members.count == 5000).ids(in: context) == [1])
+
+            let club = try #require(try context.find(1) as Club?)
+            try club.detach(10, 11, relation: \.$members, inverse: \.$clubs, in: &context)
+            #expect(try members.count(in: context) == 4998)
+            #expect(try members.limit(3, offset: 4987).ids(in: context) == [12, 9, 8])
+            // Linked before it is stored: the links have to be looked at then.
+            var more = club
+            more.$members = .appending(ids: [77_777])
+            try more.save(to: &context)
+            #expect(try members.count(in: context) == 4998)
+            #expect(try members.limit(3, offset: 4996).ids(in: context) == [1, 0])
+            try Member(id: 77_777, age: 1).save(to: &context)
+            #expect(try members.count(in: context) == 4999)
+            #expect(try members.limit(3, offset: 4996).ids(in: context) == [1, 0, 77_777])
+        }
+        #expect(try database.check())
+    }
+}
