@@ -8,7 +8,7 @@ extension ModelDeclaration {
                 let code = properties.first { $0.name == component.property }?.code ?? component.property
                 switch index.kind {
                 case .text: return ".text(\"\(component.property)\", \\Self.\(code))"
-                case .value, .unique:
+                case .value, .unique, .hash:
                     let order = component.descending ? ", descending: true" : ""
                     return ".of(\"\(component.property)\", \\Self.\(code)\(order))"
                 }

@@ -23,7 +23,7 @@ struct ModelDeclaration {
 
     struct Index {
         enum Kind: String {
-            case value, unique, text
+            case value, unique, hash, text
         }
         struct Component {
             var property: String

@@ -10,6 +10,7 @@ struct IndexWrapper {
     init?(_ attribute: AttributeSyntax) {
         switch attribute.baseName {
         case "Index": kind = .value
+        case "HashIndex": kind = .hash
         case "Unique": kind = .unique
         case "FullTextIndex": kind = .text
         default: return nil

@@ -297,6 +297,11 @@ final class Session {
         return try open().count(query)
     }
 
+    /// How many results there are, if that is known without reading them.
+    func knownCount<Entity: EntityModelProtocol>(_ query: EntityQuery, of _: Entity.Type) throws -> Int? {
+        try Executor(query, try store(Entity.self)).knownCount
+    }
+
     func plan<Entity: EntityModelProtocol>(_ query: EntityQuery, of _: Entity.Type) throws -> Plan {
         _ = try store(Entity.self)
         return try open().explain(query)

@@ -58,6 +58,10 @@ public struct DeclaredIndex<Entity: EntityModelProtocol> {
         Self(description: IndexDescription(name: name, kind: .value, components: components), collisions: nil)
     }
 
+    public static func hash(_ name: String, _ components: [IndexDescription.Component]) -> Self {
+        Self(description: IndexDescription(name: name, kind: .hash, components: components), collisions: nil)
+    }
+
     /// A resolver of one's own may let two entities keep the same key, so its index can't be one that refuses this: it
     /// is an ordinary index, and saving asks it for collisions.
     public static func unique(

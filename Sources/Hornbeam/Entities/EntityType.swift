@@ -79,6 +79,8 @@ package final class EntityIndex: Sendable {
     /// Of the components.
     let columns: [Int]
     let isUnique: Bool
+    /// Whether entries are by the hash of their key: two keys may share one, and there is no order.
+    let isHashed: Bool
 
     init(description: IndexDescription, tree: TreeID, components: [Component]) {
         self.description = description
@@ -86,6 +88,7 @@ package final class EntityIndex: Sendable {
         self.components = components
         columns = components.map(\.column)
         isUnique = description.kind == .unique
+        isHashed = description.kind == .hash
     }
 }
 

@@ -166,9 +166,15 @@ extension QueryList {
         Query(limit(1))
     }
 
-    /// The last entity.
+    /// The last entity. Where the number of entities is known without reading, so is its place.
     public func last() -> Query<Entity> {
-        Query(combined { session in try rows(session).suffix(1) })
+        Query(
+            combined { session in
+                guard case .all = source, !isCut, let count = try session.knownCount(coreQuery, of: Entity.self) else {
+                    return try rows(session).suffix(1)
+                }
+                return try limit(1, offset: Swift.max(0, count - 1)).rows(session)
+            })
     }
 
     private var isCut: Bool { parts.isCut }

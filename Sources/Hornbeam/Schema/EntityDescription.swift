@@ -44,6 +44,8 @@ public struct IndexDescription: Codable, Hashable, Sendable {
         case value
         /// Ordered, at most one entity a key; nil components are exempt.
         case unique
+        /// Entries by a hash of the key: for equality alone, and of one size however long the key is.
+        case hash
         /// Ranked full text over string columns.
         case text
     }
