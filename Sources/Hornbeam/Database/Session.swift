@@ -21,6 +21,10 @@ final class Session {
     @exclusivity(unchecked) private var beforeLast: KnownStore?
     /// Saves that are under way, one inside the other.
     var saveDepth = 0
+    /// What the save that is under way stores, if unique keys change hands in it.
+    var batch: UniqueBatch?
+    /// What the deletion that is under way takes, where a delete rule may deny it.
+    var deleting: Set<EntityRow> = []
 
     init(_ core: EntitySession, models: ModelSet) {
         self.core = core
@@ -63,6 +67,8 @@ final class Session {
     /// Begins a read anew, of the newest state.
     func resume() throws(StorageError) {
         saveDepth = 0
+        batch = nil
+        deleting = []
         try core?.transaction.resume()
     }
 
@@ -79,6 +85,9 @@ final class Session {
         throw failure
             ?? HornbeamError(.invalid, "the transaction has ended: a context is only good inside its read or write")
     }
+
+    /// The transaction without Swift types.
+    func entities() throws(HornbeamError) -> EntitySession { try open() }
 
     /// Runs `body` and turns the engine's errors into the typed API's; others pass. Inlined, because generic callers
     /// would look up the type of what `body` gives: 300 instructions.
@@ -156,6 +165,11 @@ final class Session {
         try store(Entity.self).id(of: row)
     }
 
+    func isStored<Entity: EntityModelProtocol>(_ id: Value, _: Entity.Type) throws -> Bool {
+        let store = try store(Entity.self)
+        return try store.rowID(of: id).map { try store.isSaved($0) } ?? false
+    }
+
     func isStored<Entity: EntityModelProtocol>(_ row: RowID, _: Entity.Type) throws -> Bool {
         try store(Entity.self).isSaved(row)
     }
@@ -204,8 +218,11 @@ final class Session {
 
     /// Stores the entity and its index entries. Refused saves leave nothing behind.
     func save<Entity: EntityModelProtocol>(_ entity: Entity) throws -> RowID {
-        let bytes = try encode(entity)
         let store = try store(Entity.self)
+        var writer = store.makeRow()
+        entity.write(to: &writer)
+        store.stamp(&writer)
+        let bytes = try writer.finish()
         let row = try store.ensureRowID(of: entity.id.columnValue, saving: true)
         try store.save(bytes, row)
         return row
@@ -214,6 +231,14 @@ final class Session {
     /// Removes the entity with its index entries and all links from and to it.
     func delete<Entity: EntityModelProtocol>(_ row: RowID, _: Entity.Type) throws {
         try store(Entity.self).delete(row)
+    }
+
+    /// Removes the entity and its index entries, and leaves its links.
+    func remove<Entity: EntityModelProtocol>(_ ids: [Entity.ID], _: Entity.Type) throws {
+        let store = try store(Entity.self)
+        for id in ids {
+            if let row = try store.rowID(of: id.columnValue) { try store.deleteRow(row) }
+        }
     }
 
     // MARK: - Links

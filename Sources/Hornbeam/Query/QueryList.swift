@@ -27,6 +27,8 @@ struct ListParts: Sendable {
     var singleID: Value?
     /// For the spelling with the context at the head.
     var context: Context?
+    /// Nested in a query, the list is its own, not that of the links.
+    var ignoresLinks = false
 
     /// Whether later filters and orders would change which entities a limit leaves.
     var isCut: Bool { limit != nil || offset != 0 }
@@ -189,6 +191,7 @@ extension QueryList {
     private func combined(_ rows: @escaping @Sendable (Session) throws -> [RowID]) -> Self {
         var list = Self(context: context, rows: rows)
         list.nested = nested
+        list.parts.ignoresLinks = parts.ignoresLinks
         return list
     }
 }
@@ -214,7 +217,7 @@ extension QueryList {
         sorted([SortKey<Entity>(optional: keyPath).term])
     }
 
-    private consuming func sorted(_ terms: [SortTerm]) -> Self {
+    consuming func sorted(_ terms: [SortTerm]) -> Self {
         var list = uncut()
         list.parts.order = terms
         list.parts.isRanked = false

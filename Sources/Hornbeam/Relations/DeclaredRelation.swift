@@ -9,8 +9,8 @@ public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable
     package let description: RelationDescription
     let keyPath: PartialKeyPath<Entity>
     let target: any EntityModelProtocol.Type
-    /// The step that loads the relation's entities, or their ids, with `levels` for what lies below.
-    let step: @Sendable (_ mode: Nested.Mode, _ below: [Nested]) -> NestedStep<Entity>
+    /// What can be done with it without knowing the related type.
+    let access: RelationAccess<Entity>
 
     public static func oneWay<Target, C, K>(
         _ name: String, _ keyPath: WritableKeyPath<Entity, Relation<Target, Relations.OneWay, C, K>>,
@@ -36,15 +36,7 @@ public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable
             deleteRule: deleteRule)
         self.keyPath = keyPath
         target = Target.self
-        let path = RelationPath(keyPath)
-        step = { mode, below in
-            switch mode {
-            case .ids: NestedStep(ids: path, isSlice: false)
-            case .entities, .fragments:
-                NestedStep(
-                    entities: path, QueryList<Target>().with(below), isSlice: false, isFragment: mode == .fragments)
-            }
-        }
+        access = RelationAccess(RelationPath(keyPath))
     }
 }
 
