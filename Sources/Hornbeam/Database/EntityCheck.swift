@@ -79,12 +79,12 @@ package struct EntityCheck {
 
     /// An entity is stored or deleted, never both.
     private func checkTombstones(_ type: EntityType, _ problem: (String) -> Void) throws {
-        guard type.isTombstone, let counterpart = type.counterpart else { return }
-        let entities = try session.store(counterpart.name)
+        guard type.isTombstone, type.counterpart != nil else { return }
+        let entities = try session.store(type.counterpartName)
         try session.store(type.name).forEachRow { _, row in
             let id = try row.value(0)
             if let rowID = try entities.rowID(ofAny: id), try entities.isSaved(rowID) {
-                problem("\(counterpart.name) \(id.text) is both stored and deleted")
+                problem("\(type.counterpartName) \(id.text) is both stored and deleted")
             }
             return true
         }

@@ -130,8 +130,8 @@ package final class EntityStore {
         if let newID { try settle(newID, rowID) }
         try apply(changes, rowID)
         if type.hasRequired { session.required?.touch(type.name, rowID) }
-        if let counterpart = type.counterpart, try transaction.count(counterpart.rows) != 0 {
-            try remove(row, from: try session.store(counterpart.name))
+        if let counterpart = type.counterpart, try transaction.count(counterpart) != 0 {
+            try remove(row, from: try session.store(type.counterpartName))
         }
     }
 
@@ -375,7 +375,7 @@ extension EntityStore {
 
     private func converted(_ id: Value) throws -> Value {
         guard let converted = id.converted(to: type.idType), converted != .null else {
-            throw HornbeamError(.invalid, "\(id.text) can't be the id of a \(type.name): ids are \(type.idType)")
+            throw HornbeamError(.invalid, "\(id.text) can't be the id of a \(type.name): ids are \(type.idType), give one of these")
         }
         return converted
     }

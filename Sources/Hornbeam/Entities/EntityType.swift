@@ -24,9 +24,9 @@ package final class EntityType: Sendable {
     let declared: Int
     /// The column of the time of the last save, if the type has one.
     let updatedAt: Int?
-    /// An entity is stored or deleted, never both: for a type the one that its deleted entities lie in, for that one
-    /// the type itself. Nil if the store knows no such type.
-    let counterpart: (name: String, rows: TreeID)?
+    /// An entity is stored or deleted, never both: the rows of the type called `counterpartName`, nil if the store
+    /// knows none.
+    let counterpart: TreeID?
     package let layout: RowLayout
     let rows: TreeID
     let ids: TreeID
@@ -43,7 +43,7 @@ package final class EntityType: Sendable {
     init(
         description: EntityDescription, declared: Int, layout: RowLayout, rows: TreeID, ids: TreeID,
         unsaved: TreeID, indexes: [EntityIndex], textIndexes: [EntityTextIndex], relations: [EdgeSide],
-        counterpart: (name: String, rows: TreeID)?
+        counterpart: TreeID?
     ) {
         self.counterpart = counterpart
         updatedAt = description.column(ColumnDescription.updatedAt.name)
@@ -63,7 +63,10 @@ package final class EntityType: Sendable {
     static func tombstoneName(of name: String) -> String { "Deleted<\(name)>" }
 
     /// Whether its rows are deleted entities of another type.
-    var isTombstone: Bool { Self.counterpartName(of: name) != Self.tombstoneName(of: name) }
+    var isTombstone: Bool { counterpartName != Self.tombstoneName(of: name) }
+
+    /// For a type the one that its deleted entities lie in, for that one the type itself.
+    var counterpartName: String { Self.counterpartName(of: name) }
 
     static func counterpartName(of name: String) -> String {
         guard name.hasPrefix("Deleted<"), name.hasSuffix(">") else { return tombstoneName(of: name) }

@@ -218,7 +218,7 @@ package enum SchemaCatalogue {
             rows: try tree("e:\(name)", transaction), ids: try tree("i:\(name)", transaction),
             unsaved: try tree("n:\(name)", transaction), indexes: indexes, textIndexes: textIndexes,
             relations: relations,
-            counterpart: all[counterpart] == nil ? nil : (counterpart, try tree("e:\(counterpart)", transaction)))
+            counterpart: all[counterpart] == nil ? nil : try tree("e:\(counterpart)", transaction))
     }
 
     // MARK: Row ids
