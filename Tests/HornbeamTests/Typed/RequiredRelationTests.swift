@@ -112,6 +112,16 @@ struct RequiredRelationTests {
         #expect(try await again.read { try $0.ids(Seat.self) } == [1, 2])
         try await again.write { context in try Room(id: "r").save(to: &context) }
         await #expect(throws: HornbeamError.self) { try await again.write { try Seat(id: 1).save(to: &$0) } }
+        // What was undone within a write is not of it.
+        try await again.write { context in
+            struct Refusal: Error {}
+            _ = #expect(throws: Refusal.self) {
+                try context.transaction { context in
+                    try Seat(id: 1).save(to: &context)
+                    throw Refusal()
+                }
+            }
+        }
         try again.close()
     }
 }
