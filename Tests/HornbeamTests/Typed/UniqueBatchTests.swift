@@ -65,6 +65,11 @@ struct UniqueBatchTests {
         try context.saveAll([Seat(id: "a", number: 0, holder: "h1"), Seat(id: "b", number: 1, holder: "h0")])
         #expect(try Seat.query().resolve(in: context).map(\.holder) == ["h1", "h0", "h2"])
         #expect(try context.ids(Deleted<Seat>.self) == [])
+        // Two that want the same key are as if saved one after the other.
+        try context.saveAll([Seat(id: "x", number: 8, holder: "z"), Seat(id: "y", number: 9, holder: "z")])
+        #expect(try Seat.filter(\.holder == "z").ids(in: context) == ["y"])
+        try ["x", "y"].forEach { try context.remove(Seat.self, id: $0) }
+        try Deleted<Seat>.purge(before: nil, from: &context)
         // One after the other, the first takes the other's place.
         try Seat(id: "a", number: 0, holder: "h0").save(to: &context)
         #expect(try context.ids(Seat.self) == ["a", "c"])
