@@ -136,7 +136,8 @@ struct EntitiesTests {
         var context = try shop()
         try Everything().save(to: &context)
         let since = Date.now.addingTimeInterval(-60)
-        let changes = try Everything
+        let changes =
+            try Everything
             .queryAll(with: .schemaEntities(filter: .updated(within: since...Date.distantFuture)), .ids)
             .resolve(in: context)
         let data = try JSONEncoder().encode(changes)

@@ -156,7 +156,9 @@ final class Session {
     func id<Entity: EntityModelProtocol>(of row: RowID, _: Entity.Type) throws -> Entity.ID? {
         guard let value = try store(Entity.self).id(of: row) else { return nil }
         guard let id = Entity.ID(columnValue: value) else {
-            throw HornbeamError(.undecodable, "\(Entity.entityName) \(value.text): its id is no \(Entity.ID.self), the type of ids that is declared; "
+            throw HornbeamError(
+                .undecodable,
+                "\(Entity.entityName) \(value.text): its id is no \(Entity.ID.self), as the model declares it; "
                     + "declare the type that was stored")
         }
         return id

@@ -15,7 +15,9 @@ extension Context {
             for place in changed.indices { try changed[place].willSave(to: &context) }
             let session = context.session
             var batch: UniqueBatch? = UniqueBatch(isList: true)
-            for entity in changed { try entity.join(&batch, in: context, options: options) }
+            try session.run { _ in
+                for entity in changed { try entity.join(&batch, in: context, options: options) }
+            }
             session.saveDepth += 1
             defer { session.saveDepth -= 1 }
             func save() throws {

@@ -19,7 +19,9 @@ extension EntityModelProtocol {
         // A constant: closures needn't copy it.
         let entity = consume changed
         let session = context.session
-        if session.saveDepth == 0, let batch = try entity.batch(in: context, options: options) {
+        if session.saveDepth == 0,
+            let batch = try session.run({ _ in try entity.batch(in: context, options: options) })
+        {
             return try session.saving(batch) { try entity.store(in: &context, options: options) }
         }
         try entity.store(in: &context, options: options)
@@ -57,7 +59,8 @@ extension EntityModelProtocol {
         var check = RelationSaver<Self>(checking: context, batch: nil)
         try saveRelations(with: &check)
         guard let batch = check.batch else { return nil }
-        if Self.entityShape.refuses { try batch.add(try merged(options, context.session), context.session) }
+        let session = context.session
+        if Self.entityShape.refuses { try batch.add(try merged(options, session), session, isFirst: true) }
         return batch
     }
 

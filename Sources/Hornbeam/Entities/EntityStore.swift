@@ -375,7 +375,8 @@ extension EntityStore {
 
     private func converted(_ id: Value) throws -> Value {
         guard let converted = id.converted(to: type.idType), converted != .null else {
-            throw HornbeamError(.invalid, "\(id.text) can't be the id of a \(type.name): ids are \(type.idType), give one of these")
+            throw HornbeamError(
+                .invalid, "\(id.text) can't be the id of a \(type.name): ids are \(type.idType), give one of these")
         }
         return converted
     }

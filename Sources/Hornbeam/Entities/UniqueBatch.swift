@@ -29,7 +29,8 @@ final class UniqueBatch {
         self.isList = isList
     }
 
-    func add<Entity: EntityModelProtocol>(_ entity: Entity, _ session: Session) throws {
+    /// - Parameter isFirst: whether it is saved before those that have been added.
+    func add<Entity: EntityModelProtocol>(_ entity: Entity, _ session: Session, isFirst: Bool = false) throws {
         let name = Entity.entityName
         let row = try session.encode(entity)
         let id = entity.id.columnValue
@@ -37,7 +38,8 @@ final class UniqueBatch {
             members[name]
             ?? Members(refusing: Set(Entity.entityShape.resolvers.filter { $0.resolver.refuses }.map(\.index.name)))
         members[name] = nil
-        if list.rows.updateValue(row, forKey: id) == nil { list.ids.append(id) }
+        if list.rows[id] == nil { list.ids.append(id) }
+        if list.rows[id] == nil || !isFirst { list.rows[id] = row }
         members[name] = list
     }
 
@@ -114,9 +116,11 @@ extension Session {
         let former = self.batch
         self.batch = batch
         defer { self.batch = former }
-        try nested {
-            try body()
-            try entities().checkNothingYielded()
+        try run { session in
+            try session.nested {
+                try body()
+                try session.entities().checkNothingYielded()
+            }
         }
     }
 
