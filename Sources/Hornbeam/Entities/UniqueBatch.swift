@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unique keys of entities that are saved together: a list, or a value with the entities nested in it. What counts is
-// what they are in the end, so two of them may exchange their keys. Whoever holds a key that another one is to have, and
-// is itself to be saved with another key, lets go of it when its turn comes.
+// what they are in the end, so two of them may exchange their keys. Whoever holds a key that another one is to have,
+// and is itself to be saved with another key, lets go of it when its turn comes.
 
 import HornbeamPages
 
