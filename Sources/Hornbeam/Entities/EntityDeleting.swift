@@ -11,8 +11,9 @@ extension EntityModelProtocol {
     /// this entity, or of one that would be deleted with it.
     public func delete(from context: inout Context) throws {
         let session = context.session
-        let former = try session.run { try $0.refuseDenied([id.columnValue], Self.self) }
-        defer { session.endDeletion(former) }
+        let former = session.deleting
+        try session.run { try $0.refuseDenied([id.columnValue], Self.self) }
+        defer { session.deleting = former }
         let isStored = try session.run { try $0.isStored(id.columnValue, Self.self) }
         let tombstone = isStored ? try asDeleted(in: context) : nil
         try willDelete(from: &context)

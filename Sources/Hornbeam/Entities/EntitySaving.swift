@@ -103,8 +103,9 @@ extension EntityModelProtocol {
         var collisions = try session.collisions(of: self)
         try refuse(collisions, session)
         // Those that go are asked before the first of them does.
-        let former = try session.refuseDenied(collisions.map { $0.id.columnValue }, Self.self)
-        defer { session.endDeletion(former) }
+        let former = session.deleting
+        if !collisions.isEmpty { try session.refuseDenied(collisions.map { $0.id.columnValue }, Self.self) }
+        defer { session.deleting = former }
         for (index, resolver) in shape.resolvers {
             guard case .custom(let handler) = resolver.rule else { continue }
             if try resolve(index, handler, in: &context) { collisions = try session.collisions(of: self) }

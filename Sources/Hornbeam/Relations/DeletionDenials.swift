@@ -64,24 +64,18 @@ struct DeletionDenials {
 }
 
 extension Session {
-    /// Throws if deleting these entities, with all that cascades from them, is denied. Otherwise they count as taken
-    /// until `endDeletion` gets what this gives: deletions within the deletion needn't ask again.
-    func refuseDenied<Entity: EntityModelProtocol>(_ ids: [Value], _: Entity.Type) throws -> Set<EntityRow> {
-        let former = deleting
+    /// Throws if deleting these entities, with all that cascades from them, is denied. Otherwise they are in `deleting`,
+    /// until the caller sets it back: deletions within the deletion needn't ask again.
+    func refuseDenied<Entity: EntityModelProtocol>(_ ids: [Value], _: Entity.Type) throws {
         let store = try store(Entity.self)
         let core = store.session
-        if core.schema.denying.isEmpty { return former }
-        var denials = DeletionDenials(core, taken: former)
+        if core.schema.denying.isEmpty { return }
+        var denials = DeletionDenials(core, taken: deleting)
         for id in ids {
             guard let rowID = try store.rowID(of: id) else { continue }
             try denials.take(EntityRow(type: store.type.name, rowID: rowID))
         }
         try denials.refuse()
         deleting.formUnion(denials.taken)
-        return former
-    }
-
-    func endDeletion(_ former: Set<EntityRow>) {
-        deleting = former
     }
 }
