@@ -64,8 +64,8 @@ struct DeletionDenials {
 }
 
 extension Session {
-    /// Throws if deleting these entities, with all that cascades from them, is denied. Otherwise they are in `deleting`,
-    /// until the caller sets it back: deletions within the deletion needn't ask again.
+    /// Throws if deleting these entities, with all that cascades from them, is denied. Otherwise they are in
+    /// `deleting`, until the caller sets it back: deletions within the deletion needn't ask again.
     func refuseDenied<Entity: EntityModelProtocol>(_ ids: [Value], _: Entity.Type) throws {
         let store = try store(Entity.self)
         let core = store.session
