@@ -7,7 +7,8 @@ import HornbeamTree
 
 /// One open transaction. Belongs to one thread at a time; `Context` says how that is kept.
 final class Session {
-    // Without checks of exclusive access: one thread, and these three are looked at for every entity that is asked for.
+    // Without checks of exclusive access: one thread, and these are looked at for every entity that is asked for or
+    // saved.
     @exclusivity(unchecked) private var core: EntitySession?
     private var failure: HornbeamError?
     /// Types that may be used, by name.
@@ -22,9 +23,9 @@ final class Session {
     /// Saves that are under way, one inside the other.
     var saveDepth = 0
     /// What the save that is under way stores, if unique keys change hands in it.
-    var batch: UniqueBatch?
+    @exclusivity(unchecked) var batch: UniqueBatch?
     /// What the deletion that is under way takes, where a delete rule may deny it.
-    var deleting: Set<EntityRow> = []
+    @exclusivity(unchecked) var deleting: Set<EntityRow> = []
 
     init(_ core: EntitySession, models: ModelSet) {
         self.core = core
@@ -67,8 +68,6 @@ final class Session {
     /// Begins a read anew, of the newest state.
     func resume() throws(StorageError) {
         saveDepth = 0
-        batch = nil
-        deleting = []
         try core?.transaction.resume()
     }
 
