@@ -84,6 +84,27 @@ extension ExprSyntax {
     }
 }
 
+extension ExprSyntax {
+    /// What the store keeps of each entity, as a member with or without its type: `.updatedAt`,
+    /// `Metadata.updatedAt.desc`.
+    var metadata: (name: String, descending: Bool)? {
+        var names: [String] = []
+        var rest: ExprSyntax? = self
+        while let member = rest?.as(MemberAccessExprSyntax.self) {
+            names.insert(member.declName.baseName.text, at: 0)
+            rest = member.base
+        }
+        if let rest {
+            guard let base = rest.as(DeclReferenceExprSyntax.self) else { return nil }
+            names.insert(base.baseName.text, at: 0)
+            guard let type = names.firstIndex(of: "Metadata") else { return nil }
+            names.removeSubrange(...type)
+        }
+        guard names.first == "updatedAt", names.count == 1 || names == ["updatedAt", "desc"] else { return nil }
+        return (names[0], names.count == 2)
+    }
+}
+
 extension DeclGroupSyntax {
     /// The name of a type declaration, or of the type that an extension extends.
     var typeName: String? {

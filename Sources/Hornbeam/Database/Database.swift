@@ -11,6 +11,7 @@ public final class Database: Sendable {
     private let store: TreeStore
     private let models: ModelSet
     private let schema: Schema
+    private let requiresRelations: Bool
     /// Of reads that have ended.
     private let idle = IdleReads<Session>()
     // Asynchronous transactions run here, so that a waiting writer never holds up a thread of the cooperative pool.
@@ -35,18 +36,26 @@ public final class Database: Sendable {
         at path: String, models: [any EntityModelProtocol.Type], options: Options = Options()
     ) throws {
         let models = try ModelSet(models)
-        try self.init(models, isReadOnly: options.isReadOnly) { () throws(StorageError) in
+        try self.init(
+            models, isReadOnly: options.isReadOnly, requiresRelations: options.requiresRelations
+        ) { () throws(StorageError) in
             try TreeStore.open(at: path, options: options.engine)
         }
     }
 
     /// A database without a file.
-    public static func inMemory(models: any EntityModelProtocol.Type...) throws -> Database {
-        try Database(try ModelSet(models), isReadOnly: false) { () throws(StorageError) in try TreeStore.inMemory() }
+    /// - Parameter requiresRelations: as `Options.requiresRelations`.
+    public static func inMemory(
+        models: any EntityModelProtocol.Type..., requiresRelations: Bool = false
+    ) throws -> Database {
+        try Database(try ModelSet(models), isReadOnly: false, requiresRelations: requiresRelations) {
+            () throws(StorageError) in try TreeStore.inMemory()
+        }
     }
 
     init(
-        _ models: ModelSet, isReadOnly: Bool, open: () throws(StorageError) -> TreeStore
+        _ models: ModelSet, isReadOnly: Bool, requiresRelations: Bool = false,
+        open: () throws(StorageError) -> TreeStore
     ) throws {
         do {
             let store = try open()
@@ -59,6 +68,7 @@ public final class Database: Sendable {
             }
             self.store = store
             self.models = models
+            self.requiresRelations = requiresRelations
         } catch let error as StorageError {
             throw HornbeamError(error)
         }
@@ -152,6 +162,7 @@ public final class Database: Sendable {
             let transaction = try store.beginWrite()
             if let durability { transaction.durability = durability.engine }
             let entities = EntitySession(transaction, schema: schema)
+            if requiresRelations { entities.requireRelations() }
             let session = Session(entities, models: models)
             defer { session.end() }
             do {

@@ -61,8 +61,15 @@ public struct RowReader {
         let name = layout.fields.indices.contains(column) ? layout.fields[column].name : "\(column)"
         return HornbeamError(
             .undecodable,
-            "property “\(name)” can't be read as \(type): the stored value is null or doesn't fit; "
+            "\(owner(of: column))property “\(name)” can't be read as \(type): the stored value is null or doesn't fit; "
                 + "make the property optional, give it a default, or migrate the stored values")
+    }
+
+    /// Whose property it is, for messages. The id itself may be what can't be read.
+    private func owner(of column: Int) -> String {
+        if layout.type.isEmpty { return "" }
+        guard column != 0, let id = try? value(0) else { return "\(layout.type): " }
+        return "\(layout.type) \(id.text): "
     }
 
     @inline(__always)

@@ -85,11 +85,11 @@ struct IndexBuilder {
 
     private func duplicate(_ index: EntityIndex, _ first: [UInt8], _ second: [UInt8]) throws -> HornbeamError {
         let ids = try [first, second].map { try row($0)?.value(0).text ?? "?" }
-        let columns = index.description.components.map(\.column).joined(separator: ", ")
+        let values = try row(second).map { try index.description.text(of: $0, type) } ?? "?"
         return HornbeamError(
             .uniqueViolation,
             "unique index “\(index.description.name)” of \(type.name) can't be built: \(ids[0]) and \(ids[1]) have the "
-                + "same \(columns)")
+                + "same \(values): change one of them, or open the store without the index")
     }
 
     private func forEachRow(_ name: String, _ total: Int, _ body: (RowID, RowReader) throws -> Void) throws {

@@ -23,6 +23,18 @@ public struct Index<Entity>: Hashable, Codable, Sendable {
         _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, _ third: KeyPath<Entity, C>
     ) {}
 
+    /// Over what the store keeps of each entity: `@Index<Self>(.updatedAt) private var byUpdate`. It serves
+    /// `.updated(within:)` and `sorted(by: .updatedAt)`.
+    @inlinable @inline(__always)
+    public init(_ metadata: Metadata) {}
+
+    /// The same behind one or two properties, to find what was updated among equal ones.
+    @inlinable @inline(__always)
+    public init<A>(_ first: KeyPath<Entity, A>, _ metadata: Metadata) {}
+
+    @inlinable @inline(__always)
+    public init<A, B>(_ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, _ metadata: Metadata) {}
+
     private init(empty: Void) {}
     public var wrappedValue: Never.Type? { nil }
     public init(from decoder: any Decoder) throws {}

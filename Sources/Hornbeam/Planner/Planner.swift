@@ -397,7 +397,8 @@ struct Planner: ~Copyable {
     }
 
     /// How one range of the index gives the query's order, if it does: after the fixed components come the sort's
-    /// columns. If more components follow, entries that are equal up to there have to be put in the order of their rows.
+    /// columns. If more components follow, entries that are equal up to there have to be put in the order of their
+    /// rows.
     private func walk(of index: EntityIndex, fixed: Int) -> IndexWalk? {
         if index.isHashed, !query.sort.isEmpty { return nil }
         let components = index.components

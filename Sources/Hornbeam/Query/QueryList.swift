@@ -29,6 +29,8 @@ struct ListParts: Sendable {
     var after: (@Sendable (EntityStore) throws -> QueryPosition)?
     /// For the spelling with the context at the head.
     var context: Context?
+    /// Nested in a query, the list is its own, not that of the links.
+    var ignoresLinks = false
 
     /// Whether later filters and orders would change which entities a limit leaves.
     var isCut: Bool { limit != nil || offset != 0 }
@@ -197,6 +199,7 @@ extension QueryList {
     private func combined(_ rows: @escaping @Sendable (Session) throws -> [RowID]) -> Self {
         var list = Self(context: context, rows: rows)
         list.nested = nested
+        list.parts.ignoresLinks = parts.ignoresLinks
         return list
     }
 }
@@ -230,17 +233,24 @@ extension QueryList {
     }
 
     /// Only what comes after `entity` in the order of the query: the next page begins after the last entity of the one
-    /// before, whatever was inserted or deleted meanwhile. By an index that gives the order, or in the order of linking,
-    /// it takes O(log n), however far it is.
+    /// before, whatever was inserted or deleted meanwhile. By an index that gives the order, or in the order of
+    /// linking, it takes O(log n), however far it is.
     ///
     /// The place is that of the values in `entity`, which need not be stored any more. If it isn't, and its id doesn't
-    /// tell its row, entities equal to it in the order may come once more, and a query without a sort throws `.invalid`.
+    /// tell its row, entities equal to it in the order may come once more, and a query without a sort throws
+    /// `.invalid`.
     public consuming func after(_ entity: Entity) -> Self {
         var list = uncut()
         list.parts.after = { store in
+            let id = entity.id.columnValue
             var writer = store.makeRow()
             entity.write(to: &writer)
-            return QueryPosition(id: entity.id.columnValue, row: try writer.finish())
+            // What the store keeps beside the properties, only the stored row has.
+            if let column = store.type.updatedAt, let rowID = try store.rowID(ofAny: id), let row = try store.row(rowID)
+            {
+                writer.setRaw(try row.rawBytes(column), column)
+            }
+            return QueryPosition(id: id, row: try writer.finish())
         }
         return list
     }

@@ -67,7 +67,7 @@ extension QueryList {
         guard let level = levels.first else { return self }
         var list = self
         for relation in Entity.entityShape.relations {
-            list = list.adding(relation.step(level.mode, Array(levels.dropFirst())))
+            list = list.adding(relation.access.step(level, Array(levels.dropFirst())))
         }
         return list
     }

@@ -80,6 +80,9 @@ public struct RelationDescription: Codable, Hashable, Sendable {
         case nullify
         /// The related entities are deleted too.
         case cascade
+        /// The entity can't be deleted while the relation leads to stored entities, unless the same deletion takes
+        /// them too.
+        case deny
     }
 
     public var name: String

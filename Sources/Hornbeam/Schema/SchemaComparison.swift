@@ -68,10 +68,17 @@ enum SchemaComparison {
             seen.columns.append(columns[position])
             positions.append(position)
         }
-        seen.relations += try leftOver(declared, stored)
+        let rest = try leftOver(declared, stored)
+        // What isn't declared any more rules no deletion; its rule stays in the store, for whoever declares it again.
+        seen.relations += rest.map { relation in
+            var relation = relation
+            relation.deleteRule = .nullify
+            return relation
+        }
         var change = SchemaChange(
             stored: EntityDescription(
-                name: declared.name, columns: columns, indexes: declared.indexes, relations: seen.relations),
+                name: declared.name, columns: columns, indexes: declared.indexes,
+                relations: declared.relations + rest),
             dropped: [], built: [], added: Array(columns[stored.columns.count...]))
         for index in stored.indexes where !declared.indexes.contains(index) { change.dropped.append(index) }
         for index in declared.indexes where !stored.indexes.contains(index) { change.built.insert(index.name) }

@@ -12,7 +12,8 @@ enum SchemaApplyCommand {
             + "and relations can be added and indexes be left out; indexes are built from the rows. Anything else "
             + "is refused, and the store stays as it was. Types that the file doesn't name stay.\n"
             + "Column types: bool, int8 to int64, uint8 to uint64, float, double, date, uuid, string, url, data, "
-            + "decimal, json; with ? if they may be null, in [ ] for arrays. Kinds of index: value, unique, hash, text.",
+            + "decimal, json; with ? if they may be null, in [ ] for arrays. Kinds of index: value, unique, hash, "
+            + "text.",
         operands: [
             .store, OperandDeclaration(name: "SCHEMA", help: "the JSON file, as 'hornbeam schema --json' prints it"),
         ],

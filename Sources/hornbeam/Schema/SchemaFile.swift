@@ -171,7 +171,7 @@ private struct Relation: Decodable {
         let ruleName = try fields.decodeIfPresent(String.self, forKey: .deleteRule) ?? "nullify"
         guard let rule = RelationDescription.DeleteRule(rawValue: ruleName) else {
             throw DecodingError.dataCorruptedError(
-                forKey: .deleteRule, in: fields, debugDescription: "“\(ruleName)” is none of nullify, cascade")
+                forKey: .deleteRule, in: fields, debugDescription: "“\(ruleName)” is none of nullify, cascade, deny")
         }
         description = RelationDescription(
             name: try fields.decode(String.self, forKey: .name),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The description of the entity model, code block by code block: sorts, filters, text, indexes, merge strategies. Indexes
-// are declared on instance properties, which Swift 6 asks for.
+// The description of the entity model, code block by code block: sorts, filters, text, indexes, merge strategies.
+// Indexes are declared on instance properties, which Swift 6 asks for.
 
 import Foundation
 import Hornbeam
