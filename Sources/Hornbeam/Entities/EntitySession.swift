@@ -20,10 +20,13 @@ package final class EntitySession {
     /// How often the schema was changed.
     private var adoptions = 0
     package private(set) lazy var edges = EdgeTrees(session: self)
+    /// Gathers what changes, if somebody observes.
+    let capture: RowCapture?
 
-    package init(_ transaction: Transaction, schema: Schema) {
+    package init(_ transaction: Transaction, schema: Schema, capture: RowCapture? = nil) {
         self.transaction = transaction
         self.schema = schema
+        self.capture = capture
     }
 
     /// The store of one entity type. `.unregisteredEntity` if the database doesn't know it.
@@ -58,6 +61,7 @@ package final class EntitySession {
         try flush()
         let reservations = Dictionary(uniqueKeysWithValues: stores.map { ($0.type.name, $0.reservations) })
         let former = (schema: schema, adoptions: adoptions)
+        let mark = capture?.mark ?? 0
         let savepoint = try transaction.savepoint()
         do {
             let result = try body()
@@ -71,6 +75,7 @@ package final class EntitySession {
                 dropStores()
             }
             for store in stores { store.forget(keeping: reservations[store.type.name] ?? [:]) }
+            capture?.goBack(to: mark)
             throw error
         }
     }
@@ -79,13 +84,15 @@ package final class EntitySession {
     package func commit() throws { try beginCommit().wait() }
 
     /// The same, up to where only the medium is to be waited for.
-    func beginCommit() throws -> CommitInFlight {
+    /// - Parameter tell: gets what was gathered, while nobody can see it yet.
+    func beginCommit(telling tell: (CommitChanges) -> Void = { _ in }) throws -> CommitInFlight {
         do {
             try flush()
         } catch {
             transaction.abort()
             throw error
         }
+        capture?.changes(of: transaction).map(tell)
         return try transaction.beginCommit()
     }
 }

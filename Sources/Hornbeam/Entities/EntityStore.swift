@@ -19,11 +19,14 @@ package final class EntityStore {
     /// leaves nothing behind.
     private var reserved: [[UInt8]: RowID] = [:]
     private var textWriters: [TextIndexWriter?]
+    /// The session's: gathers what changes, if somebody observes.
+    private let capture: RowCapture?
 
     init(type: EntityType, session: EntitySession) {
         self.type = type
         self.session = session
         transaction = session.transaction
+        capture = session.capture
         textWriters = type.textIndexes.map { _ in nil }
     }
 
@@ -110,6 +113,7 @@ package final class EntityStore {
             if let (index, other) = try conflicts(of: new, rowID, changes).first {
                 throw try violation(index, of: try new.value(0), by: other)
             }
+            capture?.note(rowID, in: type.rows, old: old)
             // An id that is its own row id has no place among the ids.
             let isNew = old == nil && rowID >= RowID.firstAssigned
             return (changes, isNew ? try new.value(0) : nil, try old.flatMap { try keeping($0, new) })
@@ -155,6 +159,7 @@ package final class EntityStore {
         if let old {
             let changes = try IndexChanges(of: type, from: old, to: nil)
             try prepareTexts(changes)
+            capture?.note(rowID, in: type.rows, old: old)
             _ = try transaction.delete(type.rows, RowKey(rowID))
             try apply(changes, rowID)
         }

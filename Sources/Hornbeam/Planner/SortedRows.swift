@@ -52,14 +52,7 @@ struct SortedRows {
         for segment in segments {
             switch segment {
             case .columns(let columns):
-                var key = KeyWriter(capacity: 32)
-                for (column, descending) in columns {
-                    guard row.layout.fields.indices.contains(column), row.layout.fields[column].type.isOrdered else {
-                        throw HornbeamError(.invalid, "column \(column) has no order to sort by")
-                    }
-                    try KeyCoding.appendComponent(of: row, column: column, descending: descending, to: &key)
-                }
-                parts.append(.bytes(key.bytes))
+                parts.append(.bytes(try Self.key(of: row, columns)))
             case .opaque(let key, _, _): parts.append(.value(try key(row)))
             }
         }
@@ -71,6 +64,29 @@ struct SortedRows {
         {
             prune(to: limit)
         }
+    }
+
+    /// Bytes that sort as the columns do.
+    private static func key(of row: RowReader, _ columns: [(column: Int, descending: Bool)]) throws -> [UInt8] {
+        var key = KeyWriter(capacity: 32)
+        for (column, descending) in columns {
+            guard row.layout.fields.indices.contains(column), row.layout.fields[column].type.isOrdered else {
+                throw HornbeamError(.invalid, "column \(column) has no order to sort by")
+            }
+            try KeyCoding.appendComponent(of: row, column: column, descending: descending, to: &key)
+        }
+        return key.bytes
+    }
+
+    /// The same of terms that are all columns.
+    static func key(of row: RowReader, _ terms: [SortTerm]) throws -> [UInt8] {
+        if terms.isEmpty { return [] }
+        return try key(
+            of: row,
+            terms.compactMap { term in
+                guard case .column(let column) = term.key else { return nil }
+                return (column, term.descending)
+            })
     }
 
     private mutating func prune(to limit: Int) {
