@@ -129,8 +129,8 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
     private var context: Context
     /// Nil when nothing is to be saved yet, only checked.
     private let row: RowID?
-    /// Takes in what would be checked.
-    private let print: Fingerprint?
+    /// Takes in what would be checked. Whoever made it keeps it; so saves count no references for it.
+    private unowned(unsafe) let print: Fingerprint?
 
     init(context: Context, row: RowID) {
         self.context = context

@@ -61,7 +61,6 @@ package final class EntitySession {
         try flush()
         let reservations = Dictionary(uniqueKeysWithValues: stores.map { ($0.type.name, $0.reservations) })
         let former = (schema: schema, adoptions: adoptions)
-        let mark = capture?.mark ?? 0
         let savepoint = try transaction.savepoint()
         do {
             let result = try body()
@@ -75,7 +74,6 @@ package final class EntitySession {
                 dropStores()
             }
             for store in stores { store.forget(keeping: reservations[store.type.name] ?? [:]) }
-            capture?.goBack(to: mark)
             throw error
         }
     }

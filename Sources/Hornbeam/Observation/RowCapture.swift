@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a write transaction changes, gathered while somebody observes: which rows, and what each was before. Rows are
 // kept as they were when the transaction began, so that a row changed twice, or back again, is told by a comparison
-// with what it has become. Too many of them are not kept: then only the trees are known.
+// with what it has become. For the same reason going back to a savepoint needs nothing undone here: a row that was
+// changed since and is as before is no change. Too many rows are not kept: then only the trees are known.
 
 import HornbeamPages
 import HornbeamTree
@@ -34,8 +35,6 @@ package final class RowCapture {
     }
 
     private var rows: [TreeID: FormerRows] = [:]
-    /// In the order in which they were first changed, for going back.
-    private var order: [(tree: TreeID, row: RowID)] = []
     private var size = Size()
     private var isOverfull = false
 
@@ -45,26 +44,12 @@ package final class RowCapture {
         guard !isOverfull, rows[tree]?[row] == nil else { return }
         let former = old.map { Array($0.bytes) }
         rows[tree, default: [:]].updateValue(former, forKey: row)
-        order.append((tree, row))
         size.rows += 1
         size.bytes += former?.count ?? 0
         guard size.isTooMuch else { return }
         isOverfull = true
         rows = [:]
-        order = []
         size = Size()
-    }
-
-    /// Where the transaction stands, for `goBack`.
-    var mark: Int { order.count }
-
-    /// The transaction went back to a savepoint: rows first changed since are as they were.
-    func goBack(to mark: Int) {
-        while order.count > mark, let (tree, row) = order.popLast() {
-            guard let former = rows[tree]?.removeValue(forKey: row) else { continue }
-            size.rows -= 1
-            size.bytes -= former?.count ?? 0
-        }
     }
 
     /// To be called when nothing is gathered above the trees any more. Nil in a read.

@@ -148,9 +148,9 @@ private func followers(_ database: Database) -> [(name: String, follower: any Fo
         ("computed", .filter(\.half == 2 || \.name == nil).sorted(by: \.text)),
         ("prefix", .filter(.string(\.text, hasPrefix: "re"))),
         ("word", QueryList<LiveNote>.filter(\.rank > 2).filter(.string(\.text, matches: "red blue"))),
-        ("limit", LiveNote.query().sorted(by: \.rank).limit(5)),
-        ("window", LiveNote.filter(\.rank > 1).sorted(by: \.rank.desc).limit(4, offset: 3)),
-        ("first rows", LiveNote.query().limit(6)),
+        ("limit", LiveNote.filter(\.rank < 4).sorted(by: \.rank).limit(5)),
+        ("window", LiveNote.filter(\.rank > 6).sorted(by: \.rank.desc).limit(4, offset: 3)),
+        ("first rows", LiveNote.filter(\.name == nil).limit(4)),
         ("none", LiveNote.query().limit(0)),
         ("computed order", LiveNote.query().sorted(by: \.text.count)),
         ("ranked", .filter(.string(\.text, matches: "red tree"))),
@@ -190,7 +190,7 @@ struct LiveDifferentialTests {
         let all = followers(database)
         for (name, follower) in all { try follower.follow(database, "seed \(seed), \(name), at first") }
         var random = SeededGenerator(seed: seed &+ 1)
-        for round in 0..<400 {
+        for round in 0..<700 {
             try writes.write(to: database)
             // Some come after each commit, some after several.
             for (place, (name, follower)) in all.enumerated() where random.oneIn(1 + place % 3 * 2) {
@@ -200,7 +200,7 @@ struct LiveDifferentialTests {
         for (name, follower) in all {
             try follower.follow(database, "seed \(seed), \(name), at last")
             // A query that never changed would prove nothing.
-            if !name.hasSuffix(" none") { #expect(follower.elements > 10, "\(name)") }
+            if !name.hasSuffix(" none") { #expect(follower.elements > 2, "\(name)") }
         }
         #expect(try database.check { Issue.record("\($0)") })
     }

@@ -75,7 +75,7 @@ struct LiveWrites {
     }
 
     private mutating func change(_ context: inout Context) throws {
-        let id = random.below(30)
+        let id = random.below(random.oneIn(3) ? 8 : 30)
         switch random.below(12) {
         case 0...3: try note(id).save(to: &context)
         case 4:

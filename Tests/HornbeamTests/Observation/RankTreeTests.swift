@@ -47,7 +47,9 @@ struct RankTreeTests {
         var tree = RankTree()
         for number in 0..<20_000 {
             tree.insert(RankedRow(key: [], row: RowID(rawValue: UInt64(number)), print: 0))
-            if number >= 5_000 { tree.remove(RankedRow(key: [], row: RowID(rawValue: UInt64(number - 5_000)), print: 0)) }
+            if number >= 5_000 {
+                tree.remove(RankedRow(key: [], row: RowID(rawValue: UInt64(number - 5_000)), print: 0))
+            }
         }
         #expect(tree.count == 5_000)
         #expect(tree.height < 60)
