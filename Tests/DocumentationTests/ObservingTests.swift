@@ -127,4 +127,27 @@ struct ObservingTests {
             break
         }
     }
+
+    @Test("Everything that is committed")
+    func everything() async throws {
+        let database = try contacts()
+        var cache: [Int: String] = [1: "Bob"]
+        var isFirst = true
+        for try await changes in database.observeAll() {
+            if isFirst {
+                isFirst = false
+                try await database.write { context in
+                    try Contact.delete(id: 1, from: &context)
+                    try Contact(id: 0, name: "Zoe", age: 30).save(to: &context)
+                }
+                continue
+            }
+            for id in changes.deleted(Contact.self) { cache[id] = nil }
+            for id in changes.inserted(Contact.self) + changes.updated(Contact.self) {
+                cache[id] = try await database.read { try $0.find(id).map { (contact: Contact) in contact.name } }
+            }
+            break
+        }
+        #expect(cache == [0: "Zoe"])
+    }
 }

@@ -21,6 +21,8 @@ final class Session {
     @exclusivity(unchecked) private var beforeLast: KnownStore?
     /// Saves that are under way, one inside the other.
     var saveDepth = 0
+    /// Takes in what would be checked before a save; nil but while an entity's fingerprint is taken.
+    @exclusivity(unchecked) var print: Fingerprint?
 
     init(_ core: EntitySession, models: ModelSet) {
         self.core = core

@@ -129,25 +129,15 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
     private var context: Context
     /// Nil when nothing is to be saved yet, only checked.
     private let row: RowID?
-    /// Takes in what would be checked. Whoever made it keeps it; so saves count no references for it.
-    private unowned(unsafe) let print: Fingerprint?
 
     init(context: Context, row: RowID) {
         self.context = context
         self.row = row
-        print = nil
     }
 
     init(checking context: Context) {
         self.context = context
         row = nil
-        print = nil
-    }
-
-    init(printing print: Fingerprint, in context: Context) {
-        self.context = context
-        row = nil
-        self.print = print
     }
 
     /// Saves relation number `number`: first the entities in it, then the links.
@@ -155,7 +145,7 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         if case .none = relation.content { return }
         let options = relation.isFragment ? Target.fragmentMergeStrategy : Target.defaultMergeStrategy
         guard let row else {
-            if let print { return try print.add(relation, number: number) }
+            if let print = context.session.print { return try print.add(relation, number: number) }
             for entity in relation.entities ?? [] {
                 try entity.refuseCollisions(in: context, options: options)
             }

@@ -13,13 +13,15 @@ final class Fingerprint {
 
     static func of<Entity: EntityModelProtocol>(_ entity: Entity, _ session: Session) throws -> Int {
         let print = Fingerprint(session)
+        session.print = print
+        defer { session.print = nil }
         try print.add(entity)
         return print.hasher.finalize()
     }
 
     private func add<Entity: EntityModelProtocol>(_ entity: Entity) throws {
         try session.encode(entity).withUnsafeBytes { hasher.combine(bytes: $0) }
-        var relations = RelationSaver<Entity>(printing: self, in: Context(session))
+        var relations = RelationSaver<Entity>(checking: Context(session))
         try entity.saveRelations(with: &relations)
         // The end of what is nested in it.
         hasher.combine(-1)

@@ -28,7 +28,7 @@ public struct ListChanges: Sendable, Equatable {
 
     public var isEmpty: Bool { deletions.isEmpty && insertions.isEmpty && moves.isEmpty && updates.isEmpty }
 
-    /// The new list, of the old one and the new elements. O(n).
+    /// The new list, of the old one, which must be the list that these are the changes of, and the new elements. O(n).
     /// - Parameter element: the element at a position of the new list; asked for `insertions` and `updates` alone.
     public func applied<Element>(
         to old: [Element], element: (_ position: Int) throws -> Element

@@ -13,10 +13,12 @@ struct OwnColumns: Sendable {
     /// Nil if the list depends on more than its rows.
     /// - Parameter ignoresOrder: whether only membership is of interest.
     init?(_ parts: ListParts, ignoresOrder: Bool = false) {
-        guard case .all = parts.source, ignoresOrder || !parts.isRanked else { return nil }
-        let order = ignoresOrder ? [] : parts.order
+        guard case .all = parts.source else { return nil }
+        // What the planner gets, with all that is added to it on the way.
+        let query = parts.query("")
+        let order = ignoresOrder ? [] : query.sort
         let isColumns = order.allSatisfy { if case .column = $0.key { true } else { false } }
-        guard isColumns, let filter = Self.alone(parts.filter, isOrdered: ignoresOrder || !order.isEmpty) else {
+        guard isColumns, let filter = Self.alone(query.filter, isOrdered: ignoresOrder || !order.isEmpty) else {
             return nil
         }
         self.filter = filter
