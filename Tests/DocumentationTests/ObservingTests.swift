@@ -44,7 +44,7 @@ private final class Table {
     }
 }
 
-@Suite("Live queries, as the guide shows them", .timeLimit(.minutes(5)))
+@Suite("Live queries, as the guide shows them", .timeLimit(.minutes(30)))
 struct ObservingTests {
     private func contacts() throws -> Database {
         let database = try Database.inMemory(models: Contact.self, Circle.self)

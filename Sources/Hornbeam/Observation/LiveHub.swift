@@ -2,9 +2,10 @@
 // Who observes a database, and what was committed meanwhile. Writers only leave word here; all else happens on a queue
 // of the hub's own, one observer after the other.
 //
-// Why no commit is missed: an observer counts before it reads for the first time, and a writer looks at that count after
-// its commit is visible. So either the read sees the commit, or the writer sees the observer. Whether the commit's
-// changes were gathered is another matter: if not, the way between two states has a gap, and the query is asked anew.
+// Why no commit is missed: an observer counts before it reads for the first time, and a writer looks at that count
+// after its commit is visible. So either the read sees the commit, or the writer sees the observer. Whether the
+// commit's changes were gathered is another matter: if not, the way between two states has a gap, and the query is
+// asked anew.
 
 import Dispatch
 import HornbeamPages

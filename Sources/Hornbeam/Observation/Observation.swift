@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One consumer's observation of one query. Nothing is worked out before the consumer waits: so a slow one never has more
-// than one element on its way, and what is committed meanwhile is one change when it comes back.
+// One consumer's observation of one query. Nothing is worked out before the consumer waits: so a slow one never has
+// more than one element on its way, and what is committed meanwhile is one change when it comes back.
 
 import Dispatch
 import HornbeamPages

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries whose answer for a row needs nothing but that row: then a commit's changed rows, as they were and as they are,
-// say what has become of the result.
+// Queries whose answer for a row needs nothing but that row: then a commit's changed rows, as they were and as they
+// are, say what has become of the result.
 
 import HornbeamPages
 import HornbeamTree

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An ordered set of rows that knows positions: a randomized search tree whose nodes count what lies below them. Each
-// operation takes O(log n) expected steps, whatever order rows come in, because any row of a subtree is as likely as any
-// other to be its root.
+// operation takes O(log n) expected steps, whatever order rows come in, because any row of a subtree is as likely as
+// any other to be its root.
 
 import HornbeamPages
 

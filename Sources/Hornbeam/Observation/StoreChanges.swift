@@ -18,8 +18,8 @@ public struct StoreChanges: Sendable {
     fileprivate var types: [String: OfType] = [:]
     fileprivate var unknown: Set<String> = []
 
-    /// Whether all changed entities of the type are named here. If not, so many were changed that nobody has kept count:
-    /// read the type anew.
+    /// Whether all changed entities of the type are named here. If not, so many were changed that nobody has kept
+    /// count: read the type anew.
     public func isComplete<Entity: EntityModelProtocol>(for _: Entity.Type) -> Bool {
         !unknown.contains(Entity.entityName)
     }

@@ -31,7 +31,7 @@ extension Observation {
     }
 }
 
-@Suite("Live queries as sequences", .timeLimit(.minutes(5)))
+@Suite("Live queries as sequences", .timeLimit(.minutes(30)))
 struct ObservationTests {
     private struct Refused: Error {}
 
@@ -289,7 +289,7 @@ struct ObservationTests {
     }
 }
 
-@Suite("What is gathered for live queries", .timeLimit(.minutes(5)))
+@Suite("What is gathered for live queries", .timeLimit(.minutes(30)))
 struct CaptureTests {
     @Test("is nothing while nobody observes")
     func nothing() throws {
@@ -424,7 +424,7 @@ struct CaptureTests {
     }
 }
 
-@Suite("Live queries beside several writers", .timeLimit(.minutes(5)))
+@Suite("Live queries beside several writers", .timeLimit(.minutes(30)))
 struct LiveConcurrencyTests {
     /// Reads elements until one is what the query gives at last; each must follow from the one before.
     private func follow(_ query: LiveQuery<LiveList<LiveNote>>, until count: Int) async throws -> [String] {
