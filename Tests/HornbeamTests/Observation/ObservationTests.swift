@@ -203,6 +203,29 @@ struct ObservationTests {
         observation.finish()
     }
 
+    @Test("are each given what is theirs, however many there are")
+    func many() async throws {
+        let database = try liveDatabase()
+        for id in 0..<300 { try database.save(id, rank: 0) }
+        let observations = (0..<300).map { observe(EntityResult(LiveNote.query($0)), database) }
+        for observation in observations { _ = try await observation.next() }
+        var tasks: [Task<LiveEntity<LiveNote>?, any Error>] = []
+        for observation in observations { tasks.append(await observation.ask()) }
+        database.settle()
+        let before = database.live.figures.counts
+        try database.commit { context in
+            for id in [7, 70, 250] { try LiveNote(id: id, rank: id, text: "").save(to: &context) }
+        }
+        for id in [7, 70, 250] { #expect(try await tasks[id].value?.entity?.rank == id) }
+        database.settle()
+        let after = database.live.figures.counts
+        #expect(after.elements - before.elements == 3)
+        #expect(after.queries - before.queries == 3)
+        #expect(observations.filter(\.isWaiting).count == 297)
+        for observation in observations { observation.finish() }
+        #expect(database.live.observerCount == 0)
+    }
+
     @Test("end with their task, their iterator or the database, and leave nothing behind")
     func ends() async throws {
         let database = try liveDatabase()
