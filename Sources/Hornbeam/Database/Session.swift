@@ -26,6 +26,8 @@ final class Session {
     @exclusivity(unchecked) var batch: UniqueBatch?
     /// What the deletion that is under way takes, where a delete rule may deny it.
     @exclusivity(unchecked) var deleting: Set<EntityRow> = []
+    /// Takes in what would be checked before a save; nil but while an entity's fingerprint is taken.
+    @exclusivity(unchecked) var print: Fingerprint?
 
     init(_ core: EntitySession, models: ModelSet) {
         self.core = core

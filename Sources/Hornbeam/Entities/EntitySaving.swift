@@ -176,6 +176,7 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         if case .none = relation.content { return }
         let options = relation.isFragment ? Target.fragmentMergeStrategy : Target.defaultMergeStrategy
         guard let row else {
+            if let print = context.session.print { return try print.add(relation, number: number) }
             for entity in relation.entities ?? [] {
                 try entity.join(&batch, in: context, options: options)
             }

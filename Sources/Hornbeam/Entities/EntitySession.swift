@@ -22,10 +22,13 @@ package final class EntitySession {
     /// How often the schema was changed.
     private var adoptions = 0
     package private(set) lazy var edges = EdgeTrees(session: self)
+    /// Gathers what changes, if somebody observes.
+    let capture: RowCapture?
 
-    package init(_ transaction: Transaction, schema: Schema) {
+    package init(_ transaction: Transaction, schema: Schema, capture: RowCapture? = nil) {
         self.transaction = transaction
         self.schema = schema
+        self.capture = capture
     }
 
     /// The store of one entity type. `.unregisteredEntity` if the database doesn't know it.
@@ -97,7 +100,8 @@ package final class EntitySession {
     package func commit() throws { try beginCommit().wait() }
 
     /// The same, up to where only the medium is to be waited for.
-    func beginCommit() throws -> CommitInFlight {
+    /// - Parameter tell: gets what was gathered, while nobody can see it yet.
+    func beginCommit(telling tell: (CommitChanges) -> Void = { _ in }) throws -> CommitInFlight {
         do {
             try required?.check(self)
             try flush()
@@ -105,6 +109,7 @@ package final class EntitySession {
             transaction.abort()
             throw error
         }
+        capture?.changes(of: transaction).map(tell)
         return try transaction.beginCommit()
     }
 }

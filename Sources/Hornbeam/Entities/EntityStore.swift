@@ -22,6 +22,8 @@ package final class EntityStore {
     /// Entries of unique indexes that their rows have let go of for others in the same batch. None outside of one.
     private var yielded: [Yielded] = []
     private var textWriters: [TextIndexWriter?]
+    /// The session's: gathers what changes, if somebody observes.
+    private let capture: RowCapture?
 
     /// A row that an index lacks.
     struct Yielded {
@@ -33,6 +35,7 @@ package final class EntityStore {
         self.type = type
         self.session = session
         transaction = session.transaction
+        capture = session.capture
         textWriters = type.textIndexes.map { _ in nil }
     }
 
@@ -136,6 +139,7 @@ package final class EntityStore {
             if let (index, other) = try conflicts(of: new, rowID, changes).first {
                 throw try violation(index, of: new, by: other)
             }
+            capture?.note(rowID, in: type.rows, old: old)
             // An id that is its own row id has no place among the ids.
             let isNew = try old == nil && (rowID >= RowID.firstAssigned || mayMiss())
             return (changes, isNew ? try new.value(0) : nil, try old.flatMap { try keeping($0, new) })
@@ -223,6 +227,7 @@ package final class EntityStore {
         guard let old = try row(rowID) else { return false }
         let changes = try IndexChanges(of: type, from: old, to: nil)
         try prepareTexts(changes)
+        capture?.note(rowID, in: type.rows, old: old)
         _ = try transaction.delete(type.rows, RowKey(rowID))
         try apply(changes, rowID)
         return true

@@ -66,6 +66,8 @@ public struct QueryGroup<Entity: EntityModelProtocol>: Sendable {
     let context: Context?
     let groups: @Sendable (Session) throws -> [[RowID]]
     var members = QueryList<Entity>()
+    /// The entities whose lists these are, in their order.
+    var owners: (@Sendable (Session) throws -> [RowID])?
 
     public func resolve(in context: Context) throws -> [[Entity]] {
         try context.session.run { try members.load(eachOf: try groups($0), $0) }

@@ -271,10 +271,12 @@ extension QueryList {
 
     /// How many `resolve` would give. Where an index range covers the whole query nothing is read but counts.
     public func count(in context: Context) throws -> Int {
-        try context.session.run { session in
-            guard case .all = source else { return try rows(session).count }
-            return try session.count(coreQuery, of: Entity.self)
-        }
+        try context.session.run { try count($0) }
+    }
+
+    func count(_ session: Session) throws -> Int {
+        guard case .all = source else { return try rows(session).count }
+        return try session.count(coreQuery, of: Entity.self)
     }
 
     public func count() throws -> Int {
