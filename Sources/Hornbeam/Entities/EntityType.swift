@@ -3,7 +3,7 @@
 //
 //     e:Type             row id → row
 //     i:Type             id as key → row id            (ids that can't be row ids themselves)
-//     n:Type             row id → id as value bytes    (ids that are referred to and not saved)
+//     n:Type             row id → id as value bytes    (entities that are linked and not saved)
 //     x:Type:index       key ‖ row id → nothing
 //     u:Type:index       key → row id                  (row id appended if a component is nil or the key is cut)
 //     t:Type:index:…     full text

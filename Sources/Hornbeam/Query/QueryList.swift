@@ -232,15 +232,15 @@ extension QueryList {
         return list
     }
 
-    /// Only what comes after `entity` in the order of the query: the next page begins after the last entity of the one
-    /// before, whatever was inserted or deleted meanwhile. By an index that gives the order, or in the order of
-    /// linking, it takes O(log n), however far it is.
+    /// Only what comes after `entity` in the order of the query, whose limit counts from there: `query.after(last)` is
+    /// the page after the one that ended with `last`, whatever was inserted or deleted meanwhile. By an index that
+    /// gives the order, or in the order of linking, going there takes O(log n), however far it is.
     ///
     /// The place is that of the values in `entity`, which need not be stored any more. If it isn't, and its id doesn't
     /// tell its row, entities equal to it in the order may come once more, and a query without a sort throws
     /// `.invalid`.
     public consuming func after(_ entity: Entity) -> Self {
-        var list = uncut()
+        var list = self
         list.parts.after = { store in
             let id = entity.id.columnValue
             var writer = store.makeRow()
