@@ -256,6 +256,16 @@ final class Session {
         try open().edges.targets(try side(relation), ofEach: rows)
     }
 
+    /// The same, a part of each list; nil if some of the links may lead to entities that aren't stored.
+    func linkedRows<Entity>(
+        ofEach rows: [RowID], _ relation: DeclaredRelation<Entity>, limit: Int, offset: Int
+    ) throws -> [[RowID]]? {
+        let edges = try open().edges
+        let side = try side(relation)
+        guard try edges.isWhole(side) else { return nil }
+        return try rows.map { try edges.targets(side, of: $0, offset: offset, limit: limit) }
+    }
+
     /// Whether each target has one source at most.
     func isUnshared<Entity>(_ relation: DeclaredRelation<Entity>) throws -> Bool {
         let edges = try open().edges

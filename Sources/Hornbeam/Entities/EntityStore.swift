@@ -89,7 +89,9 @@ package final class EntityStore {
         var isValid = try from.isEmpty ? cursor.first() : cursor.seek(from)
         if skipped > 0, isValid {
             let start = from.isEmpty ? 0 : try transaction.count(type.rows, from: [], to: from)
-            isValid = try cursor.seek(index: start + UInt64(skipped))
+            // Counts may be damaged.
+            let (place, overflow) = start.addingReportingOverflow(UInt64(skipped))
+            isValid = overflow ? false : try cursor.seek(index: place)
         }
         while isValid, let entry = try cursor.entry() {
             guard entry.key.count == 8, let rowID = RowID(key: entry.key) else {

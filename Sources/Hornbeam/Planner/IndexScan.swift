@@ -47,7 +47,9 @@ struct IndexScan {
         if skipped > 0, isValid {
             let before = try transaction.count(index.tree, from: [], to: range.from)
             let start = range.from.isEmpty ? 0 : before
-            isValid = try cursor.seek(index: start + UInt64(skipped))
+            // Counts may be damaged.
+            let (place, overflow) = start.addingReportingOverflow(UInt64(skipped))
+            isValid = overflow ? false : try cursor.seek(index: place)
         }
         let isUnique = index.isUnique
         try range.to.withUnsafeBytes { end in

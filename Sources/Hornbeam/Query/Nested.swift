@@ -115,7 +115,8 @@ struct NestedStep<Entity: EntityModelProtocol>: Sendable {
     ) {
         load = { entities, rows, session in
             let relation = try Entity.entityShape.relation(path.keyPath)
-            let targets = try session.linkedRows(ofEach: rows, relation)
+            var query = query
+            let targets = try query.takeLimit(of: rows, relation, session) ?? session.linkedRows(ofEach: rows, relation)
             let isUnshared = try session.isUnshared(relation) && !rows.sorted().hasEqualNeighbours
             let found = try query.load(eachOf: targets, isUnshared: isUnshared, session)
             // By number: what iterates in generic code goes through tables of functions, and makes their types anew.

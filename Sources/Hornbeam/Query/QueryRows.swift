@@ -118,6 +118,19 @@ extension QueryList {
         return entities
     }
 
+    /// The linked rows of each source within the query's limit, which it then no longer has; nil if the limit counts
+    /// after a choice or an order, or if some links may lead nowhere. So a page of a large relation is read alone.
+    mutating func takeLimit<Source>(
+        of sources: [RowID], _ relation: DeclaredRelation<Source>, _ session: Session
+    ) throws -> [[RowID]]? {
+        guard case .all = source, case .all = filter, order.isEmpty, parts.after == nil, let limit,
+            let rows = try session.linkedRows(ofEach: sources, relation, limit: limit, offset: offset)
+        else { return nil }
+        parts.limit = nil
+        parts.offset = 0
+        return rows
+    }
+
     /// For each list of linked rows what the query makes of it. A query that only completes entities reads each row
     /// once for all lists.
     /// - Parameter isUnshared: whether it is known that no row is in two of them.
