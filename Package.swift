@@ -157,6 +157,9 @@ let package = Package(
         .testTarget(
             name: "DocumentationTests", dependencies: ["Hornbeam", "HornbeamTestSupport"], swiftSettings: engineSettings
         ),
+        // Programs that must not compile, checked by the compiler as a user's would be.
+        .testTarget(
+            name: "RefusalTests", dependencies: ["Hornbeam"], exclude: ["Refused"], swiftSettings: engineSettings),
         .testTarget(name: "TidyTests", swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamMacrosTests", dependencies: ["HornbeamMacros"],

@@ -40,8 +40,6 @@ struct ModelDeclaration {
 
     struct Relation {
         var name: String
-        /// The related entity type as written.
-        var target: String
         /// The property of the target behind `inverse:`.
         var inverse: String?
         /// The expression behind `deleteRule:`.
@@ -50,7 +48,7 @@ struct ModelDeclaration {
 
     /// Unique among types: nested types carry the names of those around them.
     var name: String
-    /// `public `, `package ` or nothing: the access of generated members.
+    /// `public `, `package `, `fileprivate ` or nothing: the access of generated members.
     var access: String
     var isGeneric: Bool
     /// Whether it lies in another type, whose names its extension doesn't see.
@@ -78,8 +76,7 @@ struct ModelParser {
         let outer = enclosing.reversed().compactMap { $0.asProtocol((any DeclGroupSyntax).self)?.typeName }
         model.name = (outer + [structure.name.text]).joined(separator: ".")
         model.isNested = !outer.isEmpty
-        model.access =
-            structure.modifiers.map(\.name.text).first { ["public", "package"].contains($0) }.map { "\($0) " } ?? ""
+        model.access = access(of: structure)
         model.isGeneric =
             structure.genericParameterClause != nil
             || enclosing.contains {
@@ -96,6 +93,15 @@ struct ModelParser {
         moveIdFirst(of: structure)
         refuseDuplicates(in: structure)
         return diagnostics.isEmpty ? model : nil
+    }
+
+    /// What the members are to be declared as. Inside a hidden type it has to be said that they are hidden too.
+    private func access(of structure: StructDeclSyntax) -> String {
+        let outer = enclosing.compactMap { $0.asProtocol((any DeclGroupSyntax).self)?.modifiers }
+        if outer.joined().contains(where: { ["private", "fileprivate"].contains($0.name.text) }) {
+            return "fileprivate "
+        }
+        return structure.modifiers.map(\.name.text).first { ["public", "package"].contains($0) }.map { "\($0) " } ?? ""
     }
 
     private mutating func report(_ message: ModelDiagnostic, at node: some SyntaxProtocol) {
@@ -156,7 +162,7 @@ struct ModelParser {
             report(.relationWithoutType(name), at: binding)
             return
         }
-        guard let wrapped = type.wrappedOptional else {
+        guard type.isOptionalType else {
             report(.relationNotOptional(name, type: type.trimmedDescription), at: type)
             return
         }
@@ -164,8 +170,7 @@ struct ModelParser {
             report(.relationWithoutValue(name, type: type.trimmedDescription), at: attribute)
             return
         }
-        var relation = ModelDeclaration.Relation(
-            name: name.filter { $0 != "`" }, target: (wrapped.arrayElement ?? wrapped).trimmedDescription)
+        var relation = ModelDeclaration.Relation(name: name.filter { $0 != "`" })
         for argument in attribute.labeledArguments {
             switch argument.label?.text {
             case "inverse":

@@ -50,11 +50,6 @@ extension TypeSyntax {
         return genericArgument(of: "Optional")
     }
 
-    /// `T` of `[T]` and `Array<T>`.
-    var arrayElement: TypeSyntax? {
-        self.as(ArrayTypeSyntax.self)?.element.trimmed ?? genericArgument(of: "Array")
-    }
-
     private func genericArgument(of name: String) -> TypeSyntax? {
         let clause: GenericArgumentClauseSyntax?
         if let plain = self.as(IdentifierTypeSyntax.self), plain.name.text == name {

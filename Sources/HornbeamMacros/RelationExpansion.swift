@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Relations: the table that queries and deletes go by, and the steps of `normalize` and `save` in order of declaration.
-// Both key paths of a mutual relation are written out, so the compiler checks that each side names the other.
+// Both key paths of a mutual relation are written out, so the compiler checks that each side names the other. The
+// second begins at the first one's target, which isn't named: an extension sees no names of a type around the entity.
+// The type in front makes each a statement of its own to the compiler, which then names the mistake in it.
 
 extension ModelDeclaration {
     var relationItems: [String] {
         relations.map { relation in
             var arguments = ["\"\(relation.name)\"", "\\Self.$\(relation.name)"]
             if let inverse = relation.inverse {
-                arguments += ["inverse: \"\(inverse)\"", "\\\(relation.target).$\(inverse)"]
+                arguments += ["inverse: \"\(inverse)\"", "\\.$\(inverse)"]
             }
             if let rule = relation.deleteRule { arguments.append("deleteRule: \(rule)") }
-            return "\(relation.inverse == nil ? ".oneWay" : ".mutual")(\(arguments.joined(separator: ", ")))"
+            let kind = relation.inverse == nil ? "oneWay" : "mutual"
+            return "Hornbeam.DeclaredRelation<Self>.\(kind)(\(arguments.joined(separator: ", ")))"
         }
     }
 

@@ -52,6 +52,13 @@ struct Session {
     func asDeleted(in context: Context) throws -> Deleted<Self>? { nil }
 }
 
+enum Level: Int, Comparable {
+    case low = 1, high = 5
+    static func < (left: Level, right: Level) -> Bool { left.rawValue < right.rawValue }
+}
+
+extension Level: IndexKey {}
+
 @Suite("The life of an entity, as its page shows it")
 struct EntitiesTests {
     private func shop() throws -> Context {
@@ -144,6 +151,13 @@ struct EntitiesTests {
         #expect(changes.first?.customers?.map(\.id) == [1, 2])
         #expect(changes.first?.customers?.first?.$orders.ids == [10])
         #expect(!data.isEmpty)
+    }
+
+    @Test("An enum says that its order is that of its raw values")
+    func order() {
+        #expect(Level.columnType == .int64)
+        #expect(Level(columnValue: .int(5)) == .high)
+        #expect(Level.low < .high)
     }
 
     @Test("The raw forms keep indexes right and do nothing else")

@@ -53,8 +53,8 @@ struct EntityModelExpansionTests {
                     .text("search", [.text("text", \Self.text)]),
                 ],
                 relations: [
-                    .oneWay("author", \Self.$author),
-                    .mutual("attachments", \Self.$attachments, inverse: "message", \Attachment.$message, deleteRule: .cascade),
+                    Hornbeam.DeclaredRelation<Self>.oneWay("author", \Self.$author),
+                    Hornbeam.DeclaredRelation<Self>.mutual("attachments", \Self.$attachments, inverse: "message", \.$message, deleteRule: .cascade),
                 ]
             )
 
@@ -146,6 +146,17 @@ struct EntityModelExpansionTests {
     func nestedName() {
         let text = Expansion("enum Shop { struct Parts { @EntityModel struct Item { let id: Int } } }").text
         #expect(text.contains("\"Shop.Parts.Item\""))
+    }
+
+    @Test("hidden members for a type inside a hidden one, and relations without names of types")
+    func hiddenNames() {
+        let item = #"@EntityModel public struct Item { let id: Int; @Relationship(inverse: \.item) var all: [Item]? }"#
+        for access in ["private", "fileprivate"] {
+            let text = Expansion("\(access) enum Shop { struct Parts { \(item) } }").text
+            #expect(text.contains("    fileprivate static let entityShape"), "\(access)")
+            #expect(text.contains(#"mutual("all", \Self.$all, inverse: "item", \.$item)"#))
+        }
+        #expect(Expansion("enum Shop { \(item) }").text.contains("public static let entityShape"))
     }
 
     @Test("a computed shape for a generic type, which can't have a stored one")

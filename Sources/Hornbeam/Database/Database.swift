@@ -94,7 +94,8 @@ public final class Database: Sendable {
         do {
             guard let schema = try SchemaCatalogue.open(models.descriptions, in: write, rewrite: models.rewritten)
             else {
-                throw HornbeamError(.schemaMismatch, "the schema could not be brought up to date")
+                throw HornbeamError(
+                    .schemaMismatch, "the file changed while its schema was compared with the models: open it again")
             }
             try write.commit()
             return schema

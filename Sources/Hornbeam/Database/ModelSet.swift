@@ -20,7 +20,8 @@ struct ModelSet: Sendable {
         let name = model.entityName
         if let known = types[name] {
             guard known == model else {
-                throw HornbeamError(.invalid, "two entity types are called \(name): rename one of them")
+                throw HornbeamError(
+                    .invalid, "two models are called \(name): rename one of them, or nest it in another type")
             }
             return
         }
@@ -39,7 +40,10 @@ struct ModelSet: Sendable {
     /// A row as its model writes it after reading it: with defaults where the row has nothing.
     func rewritten(_ type: EntityType, _ row: RowReader) throws -> [UInt8] {
         guard let model = types[type.name] else {
-            throw HornbeamError(.unregisteredEntity, "there is no model for \(type.name)")
+            throw HornbeamError(
+                .unregisteredEntity,
+                "stored entities of \(type.name) have to be rewritten, which takes their model: name it among the "
+                    + "models when opening")
         }
         return try model.rewritten(row)
     }

@@ -49,6 +49,11 @@ public struct Deleted<Entity: EntityModelProtocol>: EntityModelProtocol {
     }
 }
 
+extension Deleted {
+    /// The entity alone: the other columns are made of it.
+    public var customMirror: Mirror { Mirror(self, children: ["entity": entity], displayStyle: .struct) }
+}
+
 extension Deleted: Equatable where Entity: Equatable {}
 extension Deleted: Hashable where Entity: Hashable {}
 extension Deleted: Codable where Entity: Codable {}

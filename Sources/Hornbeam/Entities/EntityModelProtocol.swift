@@ -13,7 +13,10 @@
 public macro EntityModel() = #externalMacro(module: "HornbeamMacros", type: "EntityModelMacro")
 
 /// An entity. Conform by `@EntityModel`.
-public protocol EntityModelProtocol: Sendable {
+///
+/// Its mirror, and with it what `print` and `dump` say, has the stored properties and the relations, not the wrappers
+/// around them.
+public protocol EntityModelProtocol: Sendable, CustomReflectable {
     associatedtype ID: Hashable, IndexKey
 
     var id: ID { get }

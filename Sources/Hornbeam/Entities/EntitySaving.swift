@@ -48,7 +48,10 @@ extension EntityModelProtocol {
         guard !options.replaces, let old = try session.entity(id, Self.self) else { return self }
         let merged = options.merge(old, new: self)
         guard merged.id == id else {
-            throw HornbeamError(.invalid, "a merge strategy of \(Self.entityName) changed the id \(id) to \(merged.id)")
+            throw HornbeamError(
+                .invalid,
+                "\(Self.entityName) \(id) can't be saved: its merge strategy changed the id to \(merged.id); have the "
+                    + "strategy keep the id, and save what shall have another one as an entity of its own")
         }
         return merged
     }
@@ -117,7 +120,9 @@ extension EntityModelProtocol {
             collisions = try session.collisions(of: self)
         }
         throw HornbeamError(
-            .uniqueViolation, "\(Self.entityName) \(id) can't be saved: entities with its unique keys keep coming back")
+            .uniqueViolation,
+            "\(Self.entityName) \(id) can't be saved: entities with its unique keys keep coming back while it makes "
+                + "room; look for a hook that saves them when they are deleted")
     }
 
     /// Throws for the first collision in an index that refuses.

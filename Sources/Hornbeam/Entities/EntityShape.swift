@@ -111,6 +111,8 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     let resolvers: [(index: IndexDescription, resolver: CollisionResolver<Entity>)]
     /// Whether there are any. Apart from them, because looking at their list in generic code asks for its type.
     let hasResolvers: Bool
+    /// Names and values of the stored properties, for mirrors.
+    let properties: [(name: String, keyPath: PartialKeyPath<Entity>)]
     private let columns: [AnyKeyPath: ColumnPlace]
     /// Columns by where their properties lie in a value, which a key path tells in a third of what its hash takes.
     private let places: [(offset: Int, type: Any.Type, place: ColumnPlace)]
@@ -124,6 +126,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
             name: Entity.entityName, columns: columns.map(\.description) + [.updatedAt],
             indexes: indexes.map(\.description), relations: relations.map(\.description))
         self.relations = relations
+        properties = columns.map { ($0.description.name, $0.keyPath) }
         resolvers = indexes.compactMap { index in index.collisions.map { (index.description, $0) } }
         hasResolvers = !resolvers.isEmpty
         var places: [AnyKeyPath: ColumnPlace] = [:]

@@ -84,7 +84,9 @@ package final class EntityType: Sendable {
 
     package func relation(_ name: String) throws(HornbeamError) -> EdgeSide {
         guard let side = relations.first(where: { $0.name == name }) else {
-            throw HornbeamError(.invalid, "\(self.name) has no relation “\(name)”")
+            let known = relations.map(\.name).joined(separator: ", ")
+            throw HornbeamError(
+                .invalid, "\(self.name) has no relation “\(name)”; it has \(known.isEmpty ? "none" : known)")
         }
         return side
     }

@@ -75,7 +75,10 @@ public struct RowReader {
     @inline(__always)
     private func field(_ column: Int) throws(HornbeamError) -> RowLayout.Field {
         guard column >= 0, column < layout.fields.count else {
-            throw HornbeamError(.invalid, "there is no column \(column): the type has \(layout.fields.count)")
+            throw HornbeamError(
+                .invalid,
+                "\(layout.type.isEmpty ? "the type" : layout.type) has no column \(column): its columns are 0 to "
+                    + "\(layout.fields.count - 1)")
         }
         return layout.fields[column]
     }

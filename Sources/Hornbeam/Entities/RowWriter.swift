@@ -40,7 +40,10 @@ public struct RowWriter {
     package mutating func finish() throws(HornbeamError) -> [UInt8] {
         if let failure { throw failure }
         guard bytes.count - variableStart <= Int(UInt32.max) else {
-            throw HornbeamError(.tooLarge, "a row of \(bytes.count) bytes is too large: the limit is 4 GiB")
+            throw HornbeamError(
+                .tooLarge,
+                "a row of \(layout.type) takes \(bytes.count) bytes, the limit is 4 GiB: split the entity, or keep its "
+                    + "large values in files")
         }
         if !spans.isEmpty { return reassemble() }
         if written < layout.variableCount { endUnwritten() }

@@ -27,6 +27,14 @@ extension ColumnValue where Self: RawRepresentable, RawValue: ColumnValue {
         guard let raw = RawValue(columnValue: columnValue) else { return nil }
         self.init(rawValue: raw)
     }
+
+    @inlinable
+    public func write(to row: inout RowWriter, column: Int) { rawValue.write(to: &row, column: column) }
+
+    @inlinable
+    public static func read(from row: RowReader, column: Int) throws(HornbeamError) -> Self {
+        try row.represented(try RawValue.read(from: row, column: column), column)
+    }
 }
 
 extension ColumnValue where Self: FixedWidthInteger & SignedInteger {

@@ -26,7 +26,7 @@ enum KeyCoding {
         case (.data, .data(let data)): key.append(bytes: Array(data))
         case (.decimal, .decimal(let number)): key.append(try decimal(number))
         default:
-            throw HornbeamError(.invalid, "\(value) has no order-preserving key as \(type): index another property")
+            throw HornbeamError(.invalid, "\(value.text), a \(type), has no order: index or compare another property")
         }
     }
 
@@ -36,7 +36,10 @@ enum KeyCoding {
         guard let mantissa = UInt128(magnitude.significand.description),
             let decimal = KeyDecimal(
                 isNegative: number.sign == .minus, mantissa: mantissa, exponent: magnitude.exponent)
-        else { throw HornbeamError(.invalid, "the decimal \(number) has no key") }
+        else {
+            throw HornbeamError(
+                .invalid, "the decimal \(number) has more digits than a key can hold: round it, or don't index it")
+        }
         return decimal
     }
 

@@ -62,7 +62,11 @@ final class RowOrder {
             switch term.key {
             case .column(let column):
                 guard type.layout.fields.indices.contains(column), type.layout.fields[column].type.isOrdered else {
-                    throw HornbeamError(.invalid, "column \(column) of \(type.name) has no order to sort by")
+                    let fields = type.layout.fields
+                    let name = fields.indices.contains(column) ? fields[column].name : "\(column)"
+                    throw HornbeamError(
+                        .invalid,
+                        "\(type.name).\(name) has no order to sort by: sort by another property, or a computed one")
                 }
                 add(.column(column, descending: term.descending))
             case .linkCount(let relation):
@@ -83,7 +87,10 @@ final class RowOrder {
         for term in terms {
             guard case .column(let column) = term.key, row.layout.fields.indices.contains(column),
                 row.layout.fields[column].type.isOrdered
-            else { throw HornbeamError(.invalid, "a term of a sort is no column with an order") }
+            else {
+                throw HornbeamError(
+                    .invalid, "a sort that is followed goes by stored properties with an order: sort by these")
+            }
             try KeyCoding.appendComponent(of: row, column: column, descending: term.descending, to: &key)
         }
         return key.bytes

@@ -71,7 +71,11 @@ struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Send
     ) -> @Sendable (inout AggregatedRow<Entity>) throws -> Property {
         { row in
             guard let value = try Column.read(from: row.row, column: number) as? Property else {
-                throw HornbeamError(.invalid, "column \(number) of \(Entity.entityName) is no \(Property.self)")
+                let name = Entity.entityShape.description.columns[number].name
+                throw HornbeamError(
+                    .invalid,
+                    "\(Entity.entityName).\(name) isn't stored as a \(Property.self): aggregate it by the property's "
+                        + "own type")
             }
             return value
         }

@@ -49,14 +49,17 @@ struct RowFilter {
     /// The literal in the form of the column.
     static func literal(_ value: Value, _ column: Int, _ type: EntityType) throws(HornbeamError) -> Value {
         guard type.description.columns.indices.contains(column) else {
-            throw HornbeamError(.invalid, "\(type.name) has no column \(column)")
+            let last = type.description.columns.count - 1
+            throw HornbeamError(.invalid, "\(type.name) has no column \(column): its columns are 0 to \(last)")
         }
         let description = type.description.columns[column]
         if value == .null { return .null }
         guard description.type.isOrdered, let converted = value.converted(to: description.type) else {
             throw HornbeamError(
                 .invalid,
-                "\(type.name).\(description.name), a \(description.type), can't be compared with \(value.text)")
+                "\(type.name).\(description.name), a \(description.type), can't be compared with \(value.text)"
+                    + (description.type.isOrdered
+                        ? ": give a value of its type" : ": values of its type are only equal or not, as a whole"))
         }
         return converted
     }
@@ -106,7 +109,9 @@ struct RowFilter {
         let side = try store.type.relation(source.relation)
         guard side.target == type.name else {
             throw HornbeamError(
-                .invalid, "\(source.type).\(source.relation) leads to \(side.target), not to \(type.name)")
+                .invalid,
+                "\(source.type).\(source.relation) leads to \(side.target), not to \(type.name): ask it for "
+                    + "\(side.target), or take another relation")
         }
         return (side, try store.rowID(of: source.source))
     }
@@ -134,14 +139,17 @@ struct RowFilter {
     private static func bind(_ test: ElementTest, _ type: EntityType) throws(HornbeamError) -> Node {
         guard type.description.columns.indices.contains(test.column),
             case .array(let element) = type.description.columns[test.column].type.unwrapped
-        else { throw HornbeamError(.invalid, "\(type.name) has no array in column \(test.column)") }
+        else {
+            throw HornbeamError(
+                .invalid, "\(type.name) has no array in column \(test.column): compare the property itself")
+        }
         var values: Set<Value> = []
         for value in test.values {
             guard let converted = value.converted(to: element) else {
                 throw HornbeamError(
                     .invalid,
                     "\(type.name).\(type.description.columns[test.column].name) has elements of type \(element), which "
-                        + "can't be compared with \(value.text)")
+                        + "can't be compared with \(value.text): give a value of that type")
             }
             values.insert(converted.comparable)
         }

@@ -49,7 +49,9 @@ extension Predicate {
         return Self(
             .opaque(label: "matches") { _ in
                 throw HornbeamError(
-                    .invalid, "full-text search needs stored String properties of \(Entity.entityName)")
+                    .invalid,
+                    "matches needs stored String properties of \(Entity.entityName), and one of these is computed or "
+                        + "nested: store its text, or ask for contains")
             })
     }
 
@@ -132,7 +134,10 @@ private struct SharedRegex<Output>: @unchecked Sendable {
         do {
             return try regex.firstMatch(in: text) != nil
         } catch {
-            throw HornbeamError(.invalid, "a regular expression in a filter failed: \(error)")
+            throw HornbeamError(
+                .invalid,
+                "the regular expression of a filter failed on “\(text.prefix(60))”: \(error); try it on that text "
+                    + "alone")
         }
     }
 }

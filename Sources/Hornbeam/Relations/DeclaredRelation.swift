@@ -29,6 +29,27 @@ public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable
         Self(name, keyPath, inverse: inverse, deleteRule)
     }
 
+    // Pairs that don't fit. They are here to say so in plain words: without them the compiler says it in types.
+
+    @available(*, unavailable, message: "the other side is one-way: give it an 'inverse:' too, or this one none")
+    public static func mutual<Target, C, K, InverseC, InverseK>(
+        _ name: String, _ keyPath: WritableKeyPath<Entity, Relation<Target, Relations.Mutual, C, K>>,
+        inverse: String, _: WritableKeyPath<Target, Relation<Entity, Relations.OneWay, InverseC, InverseK>>,
+        deleteRule: Relations.DeleteRule = .nullify
+    ) -> Self {
+        Self(name, keyPath, inverse: inverse, deleteRule)
+    }
+
+    @_disfavoredOverload
+    @available(*, unavailable, message: "the other side leads to another type: name the relation that leads back here")
+    public static func mutual<Target, C, K, Other, InverseD, InverseC, InverseK>(
+        _ name: String, _ keyPath: WritableKeyPath<Entity, Relation<Target, Relations.Mutual, C, K>>,
+        inverse: String, _: WritableKeyPath<Target, Relation<Other, InverseD, InverseC, InverseK>>,
+        deleteRule: Relations.DeleteRule = .nullify
+    ) -> Self {
+        Self(name, keyPath, inverse: inverse, deleteRule)
+    }
+
     private init<Target, D, C, K>(
         _ name: String, _ keyPath: WritableKeyPath<Entity, Relation<Target, D, C, K>>, inverse: String?,
         _ deleteRule: Relations.DeleteRule

@@ -66,7 +66,8 @@ where
     }
 }
 
-// Mutual. The inverse names the other side; that it names this side in turn is checked in what the macro writes.
+// Mutual. The inverse names the other side, to-one or to-many. That it is a relation and names this side in turn is
+// checked in what the macro writes: here the target may not be known as an entity yet.
 
 extension Relationship
 where
@@ -74,15 +75,8 @@ where
     Constraints == Relations.Optional
 {
     @inlinable @inline(__always)
-    public init<Owner: EntityModelProtocol>(
-        deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, Owner?>
-    ) {
-        self.init(.none)
-    }
-
-    @inlinable @inline(__always)
-    public init<Owner: EntityModelProtocol>(
-        deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, [Owner]?>
+    public init<Inverse>(
+        deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, Inverse?>
     ) {
         self.init(.none)
     }
@@ -94,15 +88,8 @@ where
     Constraints == Relations.Optional
 {
     @inlinable @inline(__always)
-    public init<Owner: EntityModelProtocol>(
-        deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, Owner?>
-    ) {
-        self.init(.none)
-    }
-
-    @inlinable @inline(__always)
-    public init<Owner: EntityModelProtocol>(
-        deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, [Owner]?>
+    public init<Inverse>(
+        deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, Inverse?>
     ) {
         self.init(.none)
     }
@@ -114,16 +101,9 @@ where
     Constraints == Relations.Required
 {
     @inlinable @inline(__always)
-    public init<Owner: EntityModelProtocol>(
-        _ constraint: Relations.Required, deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, Owner?>
-    ) {
-        self.init(.none)
-    }
-
-    @inlinable @inline(__always)
-    public init<Owner: EntityModelProtocol>(
+    public init<Inverse>(
         _ constraint: Relations.Required, deleteRule: Relations.DeleteRule = .nullify,
-        inverse: KeyPath<Entity, [Owner]?>
+        inverse: KeyPath<Entity, Inverse?>
     ) {
         self.init(.none)
     }

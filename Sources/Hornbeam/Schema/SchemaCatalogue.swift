@@ -184,7 +184,8 @@ package enum SchemaCatalogue {
                 guard let column = description.column(component.column) else {
                     throw HornbeamError(
                         .schemaMismatch,
-                        "index “\(index.name)” of \(name) is over “\(component.column)”, which is no property")
+                        "index “\(index.name)” of \(name) is over “\(component.column)”, which is no property: it has "
+                            + description.columns.map(\.name).joined(separator: ", "))
                 }
                 return column
             }

@@ -188,11 +188,14 @@ enum SchemaComparison {
         guard let name = relation.inverse else { return }
         let claim = "\(type.name).\(relation.name) names \(target.name).\(name) as its inverse"
         guard let other = target.relations.first(where: { $0.name == name }) else {
-            throw mismatch("\(claim), which is no relation")
+            throw mismatch("\(claim), which is no relation: declare it there, or name one that is")
         }
-        guard other.target == type.name else { throw mismatch("\(claim), which leads to \(other.target)") }
+        guard other.target == type.name else {
+            throw mismatch("\(claim), which leads to \(other.target): each side must name the other")
+        }
         guard inverse(of: other, in: target, all) == relation.name else {
-            throw mismatch("\(claim), which has another inverse: \(other.inverse ?? "none")")
+            throw mismatch(
+                "\(claim), which has another inverse (\(other.inverse ?? "none")): each side must name the other")
         }
     }
 }

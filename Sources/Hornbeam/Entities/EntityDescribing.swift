@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `print`, `dump` and failed tests show of entities and relations: what they say, not the wrappers that say it.
+// Nothing is read from the store for it.
+
+extension EntityModelProtocol {
+    /// The stored properties and the relations. Declarations of indexes are left out, which hold nothing.
+    public var customMirror: Mirror {
+        let shape = Self.entityShape
+        let properties = shape.properties.map { (label: Optional($0.name), value: self[keyPath: $0.keyPath]) }
+        let relations = shape.relations.map {
+            (label: Optional($0.description.name), value: self[keyPath: $0.keyPath])
+        }
+        return Mirror(self, children: properties + relations, displayStyle: .struct)
+    }
+}
+
+extension Relation: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// `none`, `null`, `id(1)` or `[1, 2]` for ids, otherwise the entities, with a word in front if they are fragments
+    /// or added to what is linked.
+    public var description: String {
+        let said =
+            switch content {
+            case .none: "none"
+            case .null: "null"
+            case .ids(let ids) where Cardinality.isToMany: "\(ids)"
+            case .ids(let ids): ids.first.map { "id(\(String(reflecting: $0)))" } ?? "null"
+            case .entities(let entities) where Cardinality.isToMany:
+                "[\(entities.map { String(describing: $0) }.joined(separator: ", "))]"
+            case .entities(let entities): entities.first.map { String(describing: $0) } ?? "null"
+            }
+        return (isSlice ? "appending " : "") + (isFragment ? "fragment " : "") + said
+    }
+
+    public var debugDescription: String { description }
+    /// A leaf: the description says it all.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension Relationship: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    public var description: String { projectedValue.description }
+    public var debugDescription: String { projectedValue.description }
+    public var customMirror: Mirror { projectedValue.customMirror }
+}

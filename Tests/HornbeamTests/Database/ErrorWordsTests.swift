@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors of the typed API name what is wrong, where, and what to do.
+
+import Testing
+
+@testable import Hornbeam
+
+@EntityModel
+private struct Left {
+    let id: Int
+    @Relationship(inverse: \.first) var rights: [Right]?
+    @Relationship(inverse: \.second) var others: [Right]?
+}
+
+/// Both of its relations lead to `Left`, but each names the other's inverse.
+@EntityModel
+private struct Right {
+    let id: Int
+    @Relationship(inverse: \.others) var first: Left?
+    @Relationship(inverse: \.rights) var second: Left?
+}
+
+@EntityModel
+private struct Alone {
+    let id: Int
+    var label = ""
+    var loud: String { label.uppercased() }
+
+    static var renumbering: MergeStrategy<Self> { MergeStrategy { _, new in Alone(id: new.id + 1) } }
+}
+
+@EntityModel
+private struct Stranger {
+    let id: Int
+}
+
+@Suite("Errors say")
+struct ErrorWordsTests {
+    private func expect(
+        _ code: HornbeamError.Code, _ words: [String], _ place: SourceLocation = #_sourceLocation,
+        _ body: () throws -> Void
+    ) {
+        let error = #expect(throws: HornbeamError.self, sourceLocation: place) { try body() }
+        #expect(error?.code == code, sourceLocation: place)
+        for word in words {
+            #expect(
+                error?.message.contains(word) == true, "\(error?.message ?? "") lacks \(word)", sourceLocation: place)
+        }
+    }
+
+    @Test("which relations name each other wrongly, when the database is opened")
+    func inverses() {
+        expect(.schemaMismatch, ["Left.", "Right.", "inverse", "each side must name the other"]) {
+            _ = try Database.inMemory(models: Left.self)
+        }
+    }
+
+    @Test("which model is missing, and where to name it")
+    func unregistered() throws {
+        let database = try Database.inMemory(models: Alone.self)
+        expect(.unregisteredEntity, ["Stranger", "among the models"]) {
+            try database.write { try Stranger(id: 1).save(to: &$0) }
+        }
+        expect(.unregisteredEntity, ["Stranger", "among the models"]) {
+            try database.read { _ = try Stranger.query().count(in: $0) }
+        }
+    }
+
+    @Test("what a merge strategy did wrong, to which entity")
+    func merging() throws {
+        var context = Context()
+        try Alone(id: 7).save(to: &context)
+        expect(.invalid, ["Alone 7", "changed the id to 8", "keep the id"]) {
+            try Alone(id: 7).save(to: &context, options: Alone.renumbering)
+        }
+    }
+
+    @Test("which properties can't be searched, and what can be asked instead")
+    func searching() throws {
+        var context = Context()
+        try Alone(id: 1, label: "a").save(to: &context)
+        expect(.invalid, ["Alone", "stored String properties", "contains"]) {
+            _ = try Alone.filter(.string(\.loud, matches: "a")).ids(in: context)
+        }
+    }
+
+    @Test("which relations there are, where one is asked for that isn't there")
+    func relations() throws {
+        var context = Context()
+        try Chat(id: "1").save(to: &context)
+        let type = try context.session.entities().store("Chat").type
+        expect(.invalid, ["Chat has no relation “writers”", "users, messages, admins"]) {
+            _ = try type.relation("writers")
+        }
+    }
+
+    @Test("what a literal can't be compared with, and what would fit")
+    func literals() throws {
+        var context = Context()
+        try Alone(id: 1).save(to: &context)
+        expect(.invalid, ["Alone.id", "int64", "\"x\"", "give a value of its type"]) {
+            var query = EntityQuery(type: "Alone")
+            query.filter = .compare(column: 0, .equal, .string("x"))
+            _ = try context.session.run { try $0.rows(query, of: Alone.self) }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Enums in an order: their own one, which entities are decoded for, or that of their raw values, which an index has.
+
+import Hornbeam
+import Testing
+
+/// By size, which the raw values don't follow.
+private enum Size: String, Comparable, CaseIterable, Sendable {
+    case small, middle, large
+
+    private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+    static func < (left: Size, right: Size) -> Bool { left.rank < right.rank }
+}
+
+private enum Level: Int, Comparable, CaseIterable, Sendable {
+    case low = 1, high = 5, top = 9
+
+    static func < (left: Level, right: Level) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// Its order is that of its raw values: nothing else has to be said.
+extension Level: IndexKey {}
+
+@EntityModel
+private struct Parcel {
+    @Index<Self>(\.size) private var bySize
+    @Index<Self>(\.level) private var byLevel
+    @Index<Self>(\.next) private var byNext
+
+    let id: Int
+    var size: Size
+    var level: Level
+    var next: Level?
+}
+
+@Suite("Enums with an order")
+struct OrderedEnumTests {
+    private let context: Context
+
+    init() throws {
+        var context = Context()
+        for id in 0..<300 {
+            try Parcel(
+                id: id, size: Size.allCases[id % 30 == 29 ? 2 : id % 2],
+                level: Level.allCases[id % 30 == 29 ? 2 : id % 2],
+                next: id % 4 == 0 ? nil : Level.allCases[(id + 1) % 3]
+            ).save(to: &context)
+        }
+        self.context = context
+    }
+
+    private func expect(
+        _ list: QueryList<Parcel>, filter: (Parcel) -> Bool = { _ in true },
+        sort: (Parcel, Parcel) -> Bool, _ place: SourceLocation = #_sourceLocation
+    ) throws {
+        let all: [Parcel] = try context.all()
+        let right = all.filter(filter).sorted { sort($0, $1) || (!sort($1, $0) && $0.id < $1.id) }
+        #expect(try list.ids(in: context) == right.map(\.id), sourceLocation: place)
+    }
+
+    @Test("of their own are sorted and compared by it, though the index has that of the raw values")
+    func own() throws {
+        try expect(Parcel.query().sorted(by: \.size)) { $0.size < $1.size }
+        try expect(Parcel.query().sorted(by: \.size.desc)) { $0.size > $1.size }
+        try expect(Parcel.filter(\.size > .small), filter: { $0.size > .small }) { _, _ in false }
+        let found = try Parcel.filter(\.size == .large).explain(in: context)
+        #expect(found.access == .index(name: "bySize", ranges: 1, entries: 10, reversed: false))
+    }
+
+    @Test("of their raw values are sorted and compared by an index, once they say that they are index keys")
+    func raw() throws {
+        try expect(Parcel.query().sorted(by: \.level)) { $0.level < $1.level }
+        try expect(Parcel.query().sorted(by: \.level.desc)) { $0.level > $1.level }
+        try expect(Parcel.filter(\.level >= .high), filter: { $0.level >= .high }) { _, _ in false }
+        try expect(Parcel.filter(\.next < .top), filter: { $0.next.map { $0 < .top } ?? false }) { _, _ in false }
+        let found = try Parcel.filter(\.level > .high).explain(in: context)
+        #expect(found.access == .index(name: "byLevel", ranges: 1, entries: 10, reversed: false))
+        let first = Parcel.query().sorted(by: \.level.desc).limit(3)
+        #expect(
+            try first.explain(in: context).access == .index(name: "byLevel", ranges: 1, entries: 300, reversed: true))
+        #expect(try first.ids(in: context) == [29, 59, 89])
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Declarations of entities that the macro, or the types of their properties, refuse.
+
+import Hornbeam
+
+#if REFUSED
+    // refused: @EntityModel needs a struct: entities are values
+    @EntityModel
+    class Tree {
+        let id = 1
+    }
+
+    // refused: @EntityModel needs a struct: entities are values
+    @EntityModel
+    enum Leaf {
+        case green
+    }
+
+    @EntityModel
+    // refused: 'Nameless' has no 'id': add a stored property such as 'let id: String'
+    struct Nameless {
+        var name = ""
+    }
+
+    @EntityModel
+    struct Bare {
+        let id: Int
+        // refused: a one-way relation needs parentheses or a value: '@Relationship() var user: User?'
+        // refused: generic parameter 'Directionality' could not be inferred
+        @Relationship var user: User?
+    }
+#else
+    @EntityModel
+    struct Bare {
+        let id: Int
+        @Relationship() var user: User?
+    }
+#endif
+
+/// Neither codable nor a column value.
+struct Handle: Sendable {
+    var number: Int
+}
+
+#if REFUSED
+    // refused: this type can't be stored: make it Codable, or conform it to ColumnValue
+    @EntityModel
+    struct Device {
+        let id: Int
+        var handle: Handle
+    }
+
+    // refused: this type has no order-preserving key: conform it to IndexKey, or index another property
+    // refused: a full-text index is over String properties
+    @EntityModel
+    struct Page {
+        @Index<Self>(\.profile) private var byProfile
+        @FullTextIndex<Self>(\.number) private var search
+        let id: Int
+        var number = 0
+        var profile = Profile()
+    }
+
+    // refused: type 'Keyed' does not conform to protocol 'EntityModelProtocol'
+    @EntityModel
+    struct Keyed {
+        let id: Profile
+    }
+#else
+    @EntityModel
+    struct Device {
+        let id: Int
+        var handle: Int
+    }
+
+    @EntityModel
+    struct Page {
+        @Index<Self>(\.number) private var byNumber
+        @FullTextIndex<Self>(\.text) private var search
+        let id: Int
+        var number = 0
+        var text = ""
+    }
+
+    @EntityModel
+    struct Keyed {
+        let id: String
+    }
+#endif

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entities that the refusals are about. These compile.
+
+import Hornbeam
+
+@EntityModel
+struct User {
+    let id: String
+    var age = 0
+    var nick: String?
+    var tags: [String] = []
+    var profile = Profile()
+
+    @Relationship(inverse: \.author) var messages: [Message]?
+}
+
+@EntityModel
+struct Message {
+    let id: String
+    var text = ""
+
+    @Relationship(.required, inverse: \.messages) var author: User?
+    @Relationship var replyTo: Message? = nil
+    @Relationship var seenBy: [User]? = nil
+}
+
+/// Has no order.
+struct Profile: Codable, Equatable, Sendable {
+    var about = ""
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions that make no sense for the types in them.
+
+import Hornbeam
+
+func onlyWhatHasAnOrderIsCompared() {
+    #if REFUSED
+        // refused: 'nil' is not compatible with expected argument type 'String'
+        _ = User.filter(\.nick < nil)
+        // refused: operator function '<' requires that 'Profile' conform to 'Comparable'
+        _ = User.filter(\.profile < Profile())
+        // refused: binary operator '>' cannot be applied to operands of type
+        _ = User.filter(\.tags > ["a"])
+        // refused: requires that 'Array<String>' conform to 'Comparable'
+        _ = User.filter(.value(\.tags, in: ["a"]...["b"]))
+    #else
+        _ = User.filter(\.nick == nil)
+        _ = User.filter(\.nick < "n")
+        _ = User.filter(\.profile == Profile())
+        _ = User.filter(\.tags == ["a"])
+        _ = User.filter(.value(\.age, in: 1...2))
+    #endif
+}
+
+func onlyWhatHasAnOrderIsSortedBy() {
+    #if REFUSED
+        // refused: instance method 'sorted(by:)' requires that 'Profile' conform to 'Comparable'
+        _ = User.query().sorted(by: \.profile)
+        // refused: instance method 'sorted(by:)' requires that 'Array<String>' conform to 'Comparable'
+        _ = User.query().sorted(by: \.tags)
+    #else
+        _ = User.query().sorted(by: \.profile.about)
+        _ = User.query().sorted(by: \.nick)
+    #endif
+}
+
+func conditionsAreAboutTheEntityAsked() {
+    #if REFUSED
+        // refused: 'KeyPath<Message, String>' to expected argument type 'KeyPath<User, String>'
+        _ = User.filter(\Message.text == "a")
+        // refused: to expected argument type 'any KeyPath<User, String> & Sendable'
+        _ = User.query().sorted(by: \Message.text)
+        // refused: cannot convert value of type 'WritableKeyPath<Message,
+        _ = User.query().with(\Message.$author)
+    #else
+        _ = User.filter(\User.age == 3)
+        _ = User.query().sorted(by: \User.age)
+        _ = User.query().with(\User.$messages)
+    #endif
+}
+
+func literalsHaveTheTypeOfTheProperty() {
+    #if REFUSED
+        // refused: cannot convert value of type 'String' to expected argument type 'Int'
+        _ = User.filter(\.age == "3")
+        // refused: no exact matches in call to static method 'query'
+        _ = User.query(5)
+        // refused: cannot convert value of type 'Int' to expected element type 'String'
+        _ = User.query([5])
+    #else
+        _ = User.filter(\.age == 3)
+        _ = User.query("5")
+        _ = User.query(["5"])
+    #endif
+}

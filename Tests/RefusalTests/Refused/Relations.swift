@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can't be said about a relation, or asked of it.
+
+import Hornbeam
+
+func aRequiredRelationIsNotNull(_ message: inout Message) {
+    #if REFUSED
+        // refused: 'null' requires the types 'Relations.Required' and 'Relations.Optional'
+        message.$author = .null
+        // refused: 'null' requires the types 'Relations.Required' and 'Relations.Optional'
+        message = Message(id: "1", author: .null)
+    #else
+        message.$replyTo = .null
+        message = Message(id: "1", author: .none)
+    #endif
+}
+
+func oneIsNotMany(_ message: inout Message, _ user: User) {
+    #if REFUSED
+        // refused: 'ids' on 'Relation' requires the types 'Relations.ToOne<User>' and 'Relations.ToMany<User>'
+        message.$author = .ids(["1"])
+        // refused: cannot convert value of type '[User]' to expected argument type 'User'
+        message.$author = .relation([user])
+        // refused: 'appending(ids:)' on 'Relation' requires the types 'Relations.ToOne<User>'
+        message.$author = .appending(ids: ["1"])
+        // refused: property 'ids' requires the types 'Relations.ToOne<User>' and 'Relations.ToMany<User>'
+        _ = message.$author.ids
+        // refused: 'ids' on 'Relationship' requires the types 'Relations.ToOne<User>' and 'Relations.ToMany<User>'
+        message = Message(id: "1", author: .ids(["1"]))
+    #else
+        message.$author = .id("1")
+        message.$author = .relation(user)
+        _ = message.$author.id
+        message = Message(id: "1", author: .id("1"))
+    #endif
+}
+
+func manyAreNotOne(_ user: inout User, _ message: Message) {
+    #if REFUSED
+        // refused: 'id' on 'Relation' requires the types 'Relations.ToMany<Message>' and 'Relations.ToOne<Message>'
+        user.$messages = .id("1")
+        // refused: cannot convert value of type 'Message' to expected argument type '[Message]'
+        user.$messages = .relation(message)
+        // refused: 'null' requires the types 'Relations.ToMany<Message>' and 'Relations.ToOne<Message>'
+        user.$messages = .null
+        // refused: property 'id' requires the types 'Relations.ToMany<Message>' and 'Relations.ToOne<Message>'
+        _ = user.$messages.id
+    #else
+        user.$messages = .ids(["1"])
+        user.$messages = .relation([message])
+        user.$messages = .appending(fragment: [message])
+        user.$messages = .ids([])
+        _ = user.$messages.ids
+    #endif
+}
+
+func thePropertyOnlyShows(_ message: inout Message, _ user: User) {
+    #if REFUSED
+        // refused: cannot assign to property: 'author' is a get-only property
+        message.author = user
+        // refused: cannot assign to property: 'seenBy' is a get-only property
+        message.seenBy = [user]
+    #else
+        message.$author = .relation(user)
+        message.$seenBy = .relation([user])
+    #endif
+}
+
+func idsAreThoseOfTheTarget(_ message: inout Message) {
+    #if REFUSED
+        // refused: cannot convert value of type 'Int' to expected argument type 'String'
+        message.$author = .id(5)
+        // refused: cannot convert value of type 'Int' to expected element type 'String'
+        message.$seenBy = .ids([5])
+        // refused: cannot convert value of type 'Message' to expected argument type 'User'
+        message.$author = .relation(message)
+    #else
+        message.$author = .id("5")
+        message.$seenBy = .ids(["5"])
+        message.$replyTo = .relation(Message(id: "5"))
+    #endif
+}

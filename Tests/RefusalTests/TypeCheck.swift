@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Has the compiler check files against the library that these tests are built with, and reads what it refuses.
+
+import Foundation
+
+/// One error of the compiler.
+struct Refusal: Hashable, CustomStringConvertible {
+    let file: String
+    let line: Int
+    let message: String
+
+    var description: String { "\(file):\(line) \(message)" }
+}
+
+/// One run of the compiler over some files as one module. It stops before code is made.
+struct TypeCheck {
+    let refusals: [Refusal]
+    let isAccepted: Bool
+    /// All that the compiler wrote.
+    let output: String
+
+    private static let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
+    /// - Parameter conditions: what `#if` finds defined.
+    init(_ files: [URL], conditions: [String] = []) throws {
+        let build = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+        let process = Process()
+        process.executableURL = try Self.compiler()
+        process.arguments =
+            [
+                // One process for all files, because several give up when one of them finds an error.
+                "-wmo", "-emit-sil", "-o", "/dev/null", "-diagnostic-style", "llvm", "-suppress-warnings",
+                "-swift-version", "6", "-enable-upcoming-feature", "ExistentialAny", "-module-name", "Refused",
+                "-module-cache-path", build.appendingPathComponent("ModuleCache").path,
+                "-load-plugin-executable", "\(build.path)/HornbeamMacros-tool#HornbeamMacros",
+            ] + Self.modules(in: build) + conditions.map { "-D\($0)" } + files.map(\.path)
+        let pipe = Pipe()
+        process.standardError = pipe
+        process.standardOutput = pipe
+        try process.run()
+        let written = pipe.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        isAccepted = process.terminationStatus == 0
+        output = String(decoding: written, as: UTF8.self)
+        refusals = Self.refusals(in: output)
+    }
+
+    /// That of the toolchain whose runtime this process has, so that it can read the modules.
+    private static func compiler() throws -> URL {
+        // By a handle, because the file says that its size is zero.
+        let maps = try FileHandle(forReadingFrom: URL(fileURLWithPath: "/proc/self/maps")).readToEnd() ?? Data()
+        for line in String(decoding: maps, as: UTF8.self).split(separator: "\n")
+        where line.hasSuffix("/lib/swift/linux/libswiftCore.so") {
+            guard let start = line.firstIndex(of: "/"), let end = line.range(of: "/lib/swift/linux/")?.lowerBound
+            else { continue }
+            return URL(fileURLWithPath: "\(line[start..<end])/bin/swiftc")
+        }
+        throw CocoaError(.fileNoSuchFile)
+    }
+
+    /// Where the library's modules are. Tests of packages with macros are built for the host, whose modules have a
+    /// folder of their own.
+    private static func modules(in build: URL) -> [String] {
+        let manager = FileManager.default
+        let suffix = manager.fileExists(atPath: "\(build.path)/Modules-tool/Hornbeam.swiftmodule") ? "-tool" : ""
+        let maps = ["CICU", "CLZ4", "CXXHash"].map { "\(package.path)/Sources/\($0)/module.modulemap" }
+        let shims = "\(build.path)/CHornbeamShims\(suffix).build/module.modulemap"
+        return ["-I", "\(build.path)/Modules\(suffix)"]
+            + (maps + [shims]).flatMap { ["-Xcc", "-fmodule-map-file=\($0)"] }
+    }
+
+    /// Errors, at their own places. Those in what a macro wrote are at the declaration that it was written for, which
+    /// the compiler names in the note behind.
+    private static func refusals(in output: String) -> [Refusal] {
+        var refusals: [Refusal] = []
+        var inMacro: [String] = []
+        for text in output.split(separator: "\n") {
+            guard let match = text.wholeMatch(of: #/(.+?):(\d+):\d+: (error|note): (.*)/#) else { continue }
+            let (path, line, kind, message) = (match.1, Int(match.2) ?? 0, match.3, String(match.4))
+            if kind == "error" {
+                if path.hasSuffix(".swift"), !path.contains("@__swiftmacro"), !path.contains("macro expansion") {
+                    refusals.append(Refusal(file: Self.name(path), line: line, message: message))
+                } else {
+                    inMacro.append(message)
+                }
+            } else if message.hasPrefix("in expansion of macro") {
+                refusals += inMacro.map { Refusal(file: Self.name(path), line: line, message: $0) }
+                inMacro = []
+            }
+        }
+        return refusals + inMacro.map { Refusal(file: "macro", line: 0, message: $0) }
+    }
+
+    private static func name(_ path: Substring) -> String { path.split(separator: "/").last.map(String.init) ?? "" }
+}
