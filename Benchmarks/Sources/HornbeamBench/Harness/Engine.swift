@@ -23,6 +23,8 @@ enum Feature: Sendable {
     case getMany, counts, compression
     /// Its entities or rows are measured by hornbeam-bench-typed.
     case typed
+    /// Its form of an entity is measured beside Foundation's coders, by hornbeam-bench-typed too.
+    case coding
     /// Measured in turns with what the machine itself does.
     case machine
 }

@@ -119,7 +119,7 @@ let allScenarios: [Scenario] = [
             Workload(name: "entity-save", summary: "the same, a durable transaction for each", needs: .typed),
             Workload(name: "entity-save-8t", summary: "the same by eight threads", needs: .typed),
         ]),
-]
+] + entityScenarios
 
 /// Not among the others: its stores are of many sizes. See ScalingCommand.
 let scaling = Scenario(
