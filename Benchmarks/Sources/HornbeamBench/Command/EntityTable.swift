@@ -114,7 +114,9 @@ enum EntityTable {
         let bytes = { report.median(first, $0) { $0.encodedBytes.map(Double.init) } }
         table.append(
             ["bytes", bytes(HornbeamEngine.name).map { "\(Int($0))" } ?? "–"]
-                + peers.flatMap { [bytes($0).map { "\(Int($0))" } ?? "–", ratio(bytes($0), bytes(HornbeamEngine.name))] })
+                + peers.flatMap {
+                    [bytes($0).map { "\(Int($0))" } ?? "–", ratio(bytes($0), bytes(HornbeamEngine.name))]
+                })
         return Table(rows: table)
     }
 

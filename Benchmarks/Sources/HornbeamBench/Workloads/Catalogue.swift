@@ -19,7 +19,7 @@ struct Scenario: Sendable {
     var isTyped: Bool { run == nil }
 }
 
-let allScenarios: [Scenario] = [
+private let ordinaryScenarios: [Scenario] = [
     Scenario(
         name: "sorted",
         workloads: [
@@ -119,7 +119,9 @@ let allScenarios: [Scenario] = [
             Workload(name: "entity-save", summary: "the same, a durable transaction for each", needs: .typed),
             Workload(name: "entity-save-8t", summary: "the same by eight threads", needs: .typed),
         ]),
-] + entityScenarios
+]
+
+let allScenarios = ordinaryScenarios + entityScenarios
 
 /// Not among the others: its stores are of many sizes. See ScalingCommand.
 let scaling = Scenario(

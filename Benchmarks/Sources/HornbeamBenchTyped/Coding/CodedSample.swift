@@ -22,11 +22,14 @@ struct CodedSample: Codable, Equatable {
 
     static func some(_ count: Int, seed: UInt64) -> [CodedSample] {
         var random = SplitMix(state: seed)
-        func date() -> Date { Date(timeIntervalSince1970: Double(Int.random(in: 1_000_000_000..<1_700_000_000, using: &random))) }
+        func date() -> Date {
+            Date(timeIntervalSince1970: Double(Int.random(in: 1_000_000_000..<1_700_000_000, using: &random)))
+        }
         return (0..<count).map { id in
             CodedSample(
                 id: id, name: "name-\(random.next() >> 40)", title: "An entity of many properties, number \(id)",
-                note: random.next() & 1 == 0 ? "a note of \(id)" : nil, size: Int.random(in: 0..<100_000, using: &random),
+                note: random.next() & 1 == 0 ? "a note of \(id)" : nil,
+                size: Int.random(in: 0..<100_000, using: &random),
                 price: Double(Int.random(in: 0..<1_000_000, using: &random)) / 100,
                 weight: random.next() & 1 == 0 ? 12.5 : nil, isOpen: random.next() & 1 == 0, made: date(),
                 changed: random.next() & 1 == 0 ? date() : nil, words: ["one", "seventeen", "word \(id % 10)"],

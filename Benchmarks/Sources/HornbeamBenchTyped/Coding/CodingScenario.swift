@@ -10,12 +10,16 @@ func codingScenario(_ run: Run) throws {
     let rounds = max(1, run.count / 10_000)
     try rowCoding(run, samples, rounds: rounds)
     let (jsonEncoder, jsonDecoder) = (JSONEncoder(), JSONDecoder())
-    try coding(run, "json", samples, rounds: rounds) { try jsonEncoder.encode($0) } _: {
+    try coding(run, "json", samples, rounds: rounds) {
+        try jsonEncoder.encode($0)
+    } _: {
         try jsonDecoder.decode(CodedSample.self, from: $0)
     }
     let (listEncoder, listDecoder) = (PropertyListEncoder(), PropertyListDecoder())
     listEncoder.outputFormat = .binary
-    try coding(run, "plist", samples, rounds: rounds) { try listEncoder.encode($0) } _: {
+    try coding(run, "plist", samples, rounds: rounds) {
+        try listEncoder.encode($0)
+    } _: {
         try listDecoder.decode(CodedSample.self, from: $0)
     }
 }
