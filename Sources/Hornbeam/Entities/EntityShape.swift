@@ -111,6 +111,8 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     let resolvers: [(index: IndexDescription, resolver: CollisionResolver<Entity>)]
     /// Whether there are any. Apart from them, because looking at their list in generic code asks for its type.
     let hasResolvers: Bool
+    /// Whether one of them is the model's own, which is asked before the index is.
+    let hasCustomResolvers: Bool
     private let columns: [AnyKeyPath: ColumnPlace]
     /// Columns by where their properties lie in a value, which a key path tells in a third of what its hash takes.
     private let places: [(offset: Int, type: Any.Type, place: ColumnPlace)]
@@ -126,6 +128,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         self.relations = relations
         resolvers = indexes.compactMap { index in index.collisions.map { (index.description, $0) } }
         hasResolvers = !resolvers.isEmpty
+        hasCustomResolvers = resolvers.contains { if case .custom = $0.resolver.rule { true } else { false } }
         var places: [AnyKeyPath: ColumnPlace] = [:]
         for (number, column) in columns.enumerated() {
             places[column.keyPath] = ColumnPlace(number: number, descending: false)

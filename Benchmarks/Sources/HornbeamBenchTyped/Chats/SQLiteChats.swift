@@ -161,8 +161,8 @@
             return found
         }
 
-        /// Reads the messages of the chats, which are in the order of their ids. The body completes each one; it gets its
-        /// chat's place and its author.
+        /// Reads the messages of the chats, which are in the order of their ids. The body completes each one; it gets
+        /// its chat's place and its author.
         private func eachMessage(
             _ found: inout [ChatRow], _ body: (_ place: Int, _ message: inout MessageRow, _ author: Int) -> Void
         ) throws {
