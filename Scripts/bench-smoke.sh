@@ -11,7 +11,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 
-printf '<!-- figures -->\n<!-- end of figures -->\n<!-- workloads -->\n<!-- end of workloads -->\n<!-- scaling -->\n<!-- end of scaling -->\n' >report.md
+printf '<!-- figures -->\n<!-- end of figures -->\n<!-- entities -->\n<!-- end of entities -->\n<!-- workloads -->\n<!-- end of workloads -->\n<!-- scaling -->\n<!-- end of scaling -->\n' >report.md
 "$bench" list >/dev/null
 "$bench" run --smoke --json run.json >/dev/null
 "$bench" compare run.json run.json >/dev/null
@@ -31,4 +31,5 @@ for workload in $("$bench" list | sed -n '/^  [a-z]/s/ *\([^ ]*\).*/\1/p'); do
 done
 grep -q '</svg>' report.svg
 grep -q '`entity-get`' report.md
+grep -q 'equality on `@Unique`' report.md
 echo "bench-smoke: all workloads give right answers"

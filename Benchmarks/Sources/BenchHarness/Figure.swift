@@ -8,6 +8,10 @@ package struct Figure: Codable, Sendable {
     package var round: Int
     package var operations: Int
     package var seconds: Double
+    /// Of all processors, background threads included; nil where it was not asked for.
+    package var processorSeconds: Double?
+    /// What an operation makes or reads, where that is the question.
+    package var encodedBytes: Int?
     package var latency: LatencySummary?
     /// Handed to calls that write meanwhile, and the number of these calls.
     package var writtenBytes: Int
@@ -64,8 +68,13 @@ package struct Report: Codable {
 
     /// Median of the rounds' medians in nanoseconds.
     package func latency(_ workload: String, _ engine: String) -> UInt64? {
-        let medians = figures(workload, engine).compactMap { $0.latency?.p50 }.sorted()
-        return medians.isEmpty ? nil : (medians[medians.count / 2] + medians[(medians.count - 1) / 2]) / 2
+        median(workload, engine) { $0.latency.map { Double($0.p50) } }.map { UInt64($0) }
+    }
+
+    /// Median of what the rounds say, of those that say something.
+    package func median(_ workload: String, _ engine: String, _ value: (Figure) -> Double?) -> Double? {
+        let values = figures(workload, engine).compactMap(value).sorted()
+        return values.isEmpty ? nil : (values[values.count / 2] + values[(values.count - 1) / 2]) / 2
     }
 
     /// Median of the rounds, and how far the rounds lie apart as a share of it.

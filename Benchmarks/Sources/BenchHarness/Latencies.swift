@@ -10,6 +10,13 @@ package func nanoseconds() -> UInt64 {
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
 
+/// Nanoseconds that the threads of this process have run on a processor.
+package func processorNanoseconds() -> UInt64 {
+    var time = timespec()
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+}
+
 /// Times of single operations.
 package struct Latencies {
     package private(set) var all: [UInt64] = []
@@ -20,6 +27,14 @@ package struct Latencies {
         let start = nanoseconds()
         try body()
         all.append(nanoseconds() - start)
+    }
+
+    /// The same for what gives something.
+    package mutating func timed<Result>(_ body: () throws -> Result) rethrows -> Result {
+        let start = nanoseconds()
+        let result = try body()
+        all.append(nanoseconds() - start)
+        return result
     }
 
     package mutating func add(_ others: Latencies) { all += others.all }

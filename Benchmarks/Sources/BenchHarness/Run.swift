@@ -43,9 +43,11 @@ package final class Run {
         let written = Machine.written
         let allocations = allocations_of_thread()
         instructions_begin()
+        let processor = processorNanoseconds()
         let start = nanoseconds()
         try body(&latencies)
         let time = nanoseconds() - start
+        let worked = processorNanoseconds() - processor
         instructions_end(name)
         let allocated = allocations_of_thread() - allocations
         let after = Machine.written
@@ -53,6 +55,7 @@ package final class Run {
         figure.writtenBytes = after.bytes - written.bytes
         figure.writeCalls = after.calls - written.calls
         figure.allocations = Int(allocated)
+        figure.processorSeconds = Double(worked) * 1e-9
         try tell(figure)
     }
 
@@ -79,6 +82,15 @@ package final class Run {
     /// Tells a figure that was measured otherwise.
     package func tell(_ name: String, operations: Int, seconds: Double) throws {
         if wants(name) { try tell(figure(name, operations: operations, seconds: seconds, Latencies())) }
+    }
+
+    /// The same of another engine than the run's, with what an operation makes or reads.
+    package func tell(_ name: String, engine: String, operations: Int, seconds: Double, bytes: Int) throws {
+        guard wants(name) else { return }
+        var figure = figure(name, operations: operations, seconds: seconds, Latencies())
+        figure.engine = engine
+        figure.encodedBytes = bytes
+        try tell(figure)
     }
 
     /// Tells operations that were timed one by one, with other work between them.

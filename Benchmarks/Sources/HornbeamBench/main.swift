@@ -14,8 +14,9 @@ let help = """
         --runs NUMBER        rounds (default 3)
         --seed NUMBER        of keys, values and orders (default 1)
         --json FILE          write the figures
-        --markdown FILE      put them into the document's part <!-- figures -->, and the
-                             workloads into <!-- workloads -->
+        --markdown FILE      put them into the document's part <!-- figures -->, those of
+                             entities into <!-- entities -->, and the workloads into
+                             <!-- workloads -->
         --svg FILE           draw the ratios
         --smoke              every workload once with 500 entries: do all of them give right answers?
         --folder FOLDER      where stores lie meanwhile (default: the current one)

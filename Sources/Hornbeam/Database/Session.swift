@@ -223,13 +223,25 @@ final class Session {
     /// Stores the entity and its index entries. Refused saves leave nothing behind.
     func save<Entity: EntityModelProtocol>(_ entity: Entity) throws -> RowID {
         let store = try store(Entity.self)
+        let (bytes, row) = try row(of: entity, in: store)
+        try store.save(bytes, row)
+        return row
+    }
+
+    /// The same, but nil, with nothing changed, if another entity holds one of its unique keys.
+    func saveUnlessHeld<Entity: EntityModelProtocol>(_ entity: Entity) throws -> RowID? {
+        let store = try store(Entity.self)
+        let (bytes, row) = try row(of: entity, in: store)
+        return try store.saveUnlessHeld(bytes, row) == nil ? row : nil
+    }
+
+    @inline(__always)
+    private func row<Entity: EntityModelProtocol>(of entity: Entity, in store: EntityStore) throws -> ([UInt8], RowID) {
         var writer = store.makeRow()
         entity.write(to: &writer)
         store.stamp(&writer)
         let bytes = try writer.finish()
-        let row = try store.ensureRowID(of: entity.id.columnValue, saving: true)
-        try store.save(bytes, row)
-        return row
+        return (bytes, try store.ensureRowID(of: entity.id.columnValue, saving: true))
     }
 
     /// Removes the entity with its index entries and all links from and to it.
@@ -275,7 +287,12 @@ final class Session {
     func linkedIds<Entity, Target: EntityModelProtocol>(
         of row: RowID, _ relation: DeclaredRelation<Entity>, as _: Target.Type
     ) throws -> [Target.ID] {
-        try linkedRows(of: row, relation).compactMap { try id(of: $0, Target.self) }
+        // A loop: what maps in generic code goes through tables of functions.
+        var ids: [Target.ID] = []
+        for row in try linkedRows(of: row, relation) {
+            if let id = try id(of: row, Target.self) { ids.append(id) }
+        }
+        return ids
     }
 
     /// Row ids for ids that are linked, stored or not.

@@ -33,6 +33,12 @@ extension EntityModelProtocol {
         let row = try session.run { session in
             if options.replaces, !Self.entityShape.hasResolvers { return try session.save(self) }
             let stored = try merged(options, session)
+            // Nearly always its keys are free, and the save itself finds that out: looked up before, they took half of
+            // the save's instructions.
+            if session.batch == nil, !Self.entityShape.hasCustomResolvers, let row = try session.saveUnlessHeld(stored)
+            {
+                return row
+            }
             try stored.resolveCollisions(in: &context)
             return try session.save(stored)
         }

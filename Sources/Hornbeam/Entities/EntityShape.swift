@@ -113,6 +113,8 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     let hasResolvers: Bool
     /// Names and values of the stored properties, for mirrors.
     let properties: [(name: String, keyPath: PartialKeyPath<Entity>)]
+    /// Whether one of them is the model's own, which is asked before the index is.
+    let hasCustomResolvers: Bool
     private let columns: [AnyKeyPath: ColumnPlace]
     /// Columns by where their properties lie in a value, which a key path tells in a third of what its hash takes.
     private let places: [(offset: Int, type: Any.Type, place: ColumnPlace)]
@@ -129,6 +131,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         properties = columns.map { ($0.description.name, $0.keyPath) }
         resolvers = indexes.compactMap { index in index.collisions.map { (index.description, $0) } }
         hasResolvers = !resolvers.isEmpty
+        hasCustomResolvers = resolvers.contains { if case .custom = $0.resolver.rule { true } else { false } }
         var places: [AnyKeyPath: ColumnPlace] = [:]
         for (number, column) in columns.enumerated() {
             places[column.keyPath] = ColumnPlace(number: number, descending: false)

@@ -134,18 +134,26 @@ package final class EntityStore {
     /// nothing changed, if another entity holds one of its unique keys. What the replaced row has in columns that are
     /// not declared stays.
     package func save(_ row: [UInt8], _ rowID: RowID) throws {
-        let (changes, newID, merged) = try row.withUnsafeBytes { bytes in
+        guard let (index, other) = try saveUnlessHeld(row, rowID) else { return }
+        throw try row.withUnsafeBytes { try violation(index, of: try RowReader($0, of: type), by: other) }
+    }
+
+    /// The same without an error: the first unique index in which another entity holds the row's key, and that entity;
+    /// then nothing is changed.
+    func saveUnlessHeld(_ row: [UInt8], _ rowID: RowID) throws -> (index: IndexDescription, rowID: RowID)? {
+        let held: (index: IndexDescription, rowID: RowID)?
+        let (changes, newID, merged): (IndexChanges, Value?, [UInt8]?)
+        (held, changes, newID, merged) = try row.withUnsafeBytes { bytes in
             let new = try RowReader(bytes, of: type)
             let old = try self.row(rowID)
             let changes = try IndexChanges(of: type, from: old, to: new)
-            if let (index, other) = try conflicts(of: new, rowID, changes).first {
-                throw try violation(index, of: new, by: other)
-            }
+            if let held = try conflicts(of: new, rowID, changes).first { return (held, changes, nil, nil) }
             capture?.note(rowID, in: type.rows, old: old)
             // An id that is its own row id has no place among the ids.
             let isNew = try old == nil && (rowID >= RowID.firstAssigned || mayMiss())
-            return (changes, isNew ? try new.value(0) : nil, try old.flatMap { try keeping($0, new) })
+            return (nil, changes, isNew ? try new.value(0) : nil, try old.flatMap { try keeping($0, new) })
         }
+        if let held { return held }
         try prepareTexts(changes)
         try (merged ?? row).withBytes { (row) throws(StorageError) in
             try transaction.put(type.rows, RowKey(rowID), row)
@@ -156,6 +164,7 @@ package final class EntityStore {
         if let counterpart = type.counterpart, try transaction.count(counterpart) != 0 {
             try remove(row, from: try session.store(type.counterpartName))
         }
+        return nil
     }
 
     /// Removes the entity with the id of `row` from its type's counterpart.

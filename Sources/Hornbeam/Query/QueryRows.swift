@@ -156,7 +156,13 @@ extension QueryList {
         var entities: [Entity] = try session.entities(at: distinct, stored: &stored)
         let found = stored ?? []
         try loadNested(&entities, found, session)
-        return lists.map { list in list.compactMap { row in found.place(of: row).map { entities[$0] } } }
+        var places: [Int] = []
+        places.reserveCapacity(distinct.count)
+        let ends = lists.map { list in
+            for row in list { if let place = found.place(of: row) { places.append(place) } }
+            return places.count
+        }
+        return Entity._lists(entities, at: places, ends: ends)
     }
 
     /// The query over linked rows. One that brings a source of its own selects among both.

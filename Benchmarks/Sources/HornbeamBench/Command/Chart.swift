@@ -15,7 +15,7 @@ struct Chart {
         self.report = report
         let peers = report.peers
         self.peers = peers
-        workloads = report.workloads.filter { workload in
+        workloads = report.ordinary.filter { workload in
             report.speed(workload, HornbeamEngine.name) != nil && peers.contains { report.speed(workload, $0) != nil }
         }
     }

@@ -20,10 +20,19 @@ struct Table {
 }
 
 extension Report {
-    var peers: [String] { engines.filter { $0 != HornbeamEngine.name && $0 != Figure.machine } }
+    var peers: [String] {
+        engines.filter { engine in
+            engine != HornbeamEngine.name && ordinary.contains { !figures($0, engine).isEmpty }
+        }
+    }
+
+    /// Whether there are other figures than those of entities.
+    var hasOrdinary: Bool { !ordinary.isEmpty || !bare.isEmpty }
 
     /// Those that are compared with other engines, or with none; and those that are compared with the machine.
-    private var ordinary: [String] { workloads.filter { figures($0, Figure.machine).isEmpty } }
+    var ordinary: [String] {
+        workloads.filter { figures($0, Figure.machine).isEmpty && !EntityTable.workloads.contains($0) }
+    }
     private var bare: [String] { workloads.filter { !figures($0, Figure.machine).isEmpty } }
 
     var text: String {

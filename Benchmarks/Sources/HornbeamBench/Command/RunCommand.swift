@@ -63,9 +63,11 @@ enum ReportCommand {
     }
 
     static func show(_ report: Report, _ arguments: Arguments) throws {
-        print(report.text)
+        if report.hasOrdinary { print(report.text) }
+        if report.hasEntities { print(report.entityText) }
         if let markdown = arguments.text("markdown") {
-            try replacePart("figures", of: markdown, with: report.markdown)
+            if report.hasOrdinary { try replacePart("figures", of: markdown, with: report.markdown) }
+            if report.hasEntities { try replacePart("entities", of: markdown, with: report.entityMarkdown) }
             try replacePart("workloads", of: markdown, with: ListCommand.markdown)
         }
         if let svg = arguments.text("svg") { try Data(Chart(report).svg.utf8).write(to: URL(fileURLWithPath: svg)) }

@@ -25,6 +25,8 @@ enum Feature: Sendable {
     case typed
     /// A query that is told of changes.
     case live
+    /// Its form of an entity is measured beside Foundation's coders, by hornbeam-bench-typed too.
+    case coding
     /// Measured in turns with what the machine itself does.
     case machine
 }

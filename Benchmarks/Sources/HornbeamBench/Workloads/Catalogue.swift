@@ -19,7 +19,7 @@ struct Scenario: Sendable {
     var isTyped: Bool { run == nil }
 }
 
-let allScenarios: [Scenario] = [
+private let ordinaryScenarios: [Scenario] = [
     Scenario(
         name: "sorted",
         workloads: [
@@ -124,6 +124,8 @@ let allScenarios: [Scenario] = [
                 needs: .live),
         ]),
 ]
+
+let allScenarios = ordinaryScenarios + entityScenarios
 
 /// Not among the others: its stores are of many sizes. See ScalingCommand.
 let scaling = Scenario(

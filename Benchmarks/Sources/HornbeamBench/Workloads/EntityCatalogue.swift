@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Workloads of the Swift library: documents and chats, on disk and in memory, and the form of an entity.
+
+private let documentWorkloads = [
+    ("save-value", "documents with an index of scores and a unique one of keys, all in one transaction"),
+    ("save-text", "the same with a full-text index of 20 words each"),
+    ("equal", "the documents of one score, about ten of 100,000"),
+    ("unique", "the document with a key"),
+    ("range-1", "those of one score in a hundred, by score"),
+    ("range-10", "those of one score in ten, by score"),
+    ("first", "the 20 of the lowest scores, by score"),
+    ("last", "the 20 of the highest scores, highest first"),
+    ("match-common", "documents with one of two of the 50 commonest words, best first"),
+    ("match-middle", "the same with words of ranks 100 to 1,000"),
+    ("match-rare", "the same with words of ranks 2,000 to 5,000"),
+    ("match-common-10", "the best ten with one of two of the 50 commonest words"),
+    ("match-middle-10", "the same with words of ranks 100 to 1,000"),
+    ("match-rare-10", "the same with words of ranks 2,000 to 5,000"),
+]
+
+private let chatWorkloads = [
+    ("graph-save", "chats with ten messages and five users each, all in one transaction"),
+    ("nested-authors", "all chats with their messages and these with their authors"),
+    ("nested-users", "the same with the ids of the authors' chats, and the chats' users"),
+    ("nested-all", "all chats by with(.entities, .entities, .ids)"),
+    ("cascade", "a chat deleted with its messages, all of it kept as deleted; a durable transaction for each"),
+    ("cascade-gone", "the same without keeping it"),
+]
+
+private func scenarios(_ name: String, _ workloads: [(name: String, summary: String)]) -> [Scenario] {
+    [
+        Scenario(
+            name: name, workloads: workloads.map { Workload(name: $0.name, summary: $0.summary, needs: .typed) }),
+        Scenario(
+            name: name + "-memory",
+            workloads: workloads.map {
+                Workload(name: "memory-" + $0.name, summary: $0.summary + "; in memory", needs: .typed)
+            }),
+    ]
+}
+
+/// Of hornbeam-bench-typed. What a live query's observer waits for belongs here too, once there are such.
+let entityScenarios: [Scenario] =
+    scenarios("documents", documentWorkloads) + scenarios("chats", chatWorkloads) + [
+        Scenario(
+            name: "coding",
+            workloads: [
+                Workload(name: "encode", summary: "an entity of twelve properties into bytes", needs: .coding),
+                Workload(name: "decode", summary: "and back", needs: .coding),
+                Workload(name: "column", summary: "one property of it", needs: .coding),
+            ])
+    ]

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// The documents of a run and the questions about them, with the right answers, made before any clock starts.
+
+import BenchHarness
+
+struct DocumentSample: Sendable {
+    let id: Int
+    let key: String
+    let score: Int
+    let text: String
+}
+
+/// What a query has found, added up so that two engines agree only if they have read the same.
+struct Answer: Equatable {
+    var count = 0
+    /// Of all properties, in any order.
+    private(set) var sum = 0
+    /// Of the scores, in the order in which they came.
+    private(set) var order = 0
+    /// Of the first ten ids, in the order in which they came.
+    private(set) var head = 0
+
+    mutating func add(_ id: Int, _ key: String, _ score: Int, _ text: String) {
+        if count < 10 { head = head &* 1_000_003 &+ id }
+        count += 1
+        sum &+= id &* 31 &+ score &* 7 &+ key.utf8.count &+ text.utf8.count
+        order = order &* 1_000_003 &+ score
+    }
+
+    init() {}
+
+    init(_ documents: some Sequence<DocumentSample>) {
+        for document in documents { add(document.id, document.key, document.score, document.text) }
+    }
+}
+
+/// Texts of 20 words; there are 5,000 words, word number r as popular as 1 / (r + 1).
+struct DocumentSamples: Sendable {
+    let documents: [DocumentSample]
+    let words: [String]
+    /// By word: which documents have it.
+    let holders: [[Int]]
+
+    static let scores = 10_000
+
+    init(count: Int, seed: UInt64) {
+        var random = SplitMix(state: seed)
+        let words = Self.words(5_000, &random)
+        var shares: [Double] = []
+        var total = 0.0
+        for rank in words.indices {
+            total += 1 / Double(rank + 1)
+            shares.append(total)
+        }
+        var holders = [[Int]](repeating: [], count: words.count)
+        documents = (0..<count).map { id in
+            let chosen = (0..<20).map { _ in
+                Self.place(of: Double.random(in: 0..<total, using: &random), in: shares)
+            }
+            for word in Set(chosen) { holders[word].append(id) }
+            return DocumentSample(
+                id: id, key: "key-\(random.next() >> 40)-\(id)",
+                score: Int.random(in: 0..<Self.scores, using: &random),
+                text: chosen.map { words[$0] }.joined(separator: " "))
+        }
+        self.words = words
+        self.holders = holders
+    }
+
+    private static func words(_ count: Int, _ random: inout SplitMix) -> [String] {
+        var words: [String] = []
+        var seen: Set<String> = []
+        while words.count < count {
+            let letters = (0..<Int.random(in: 3...9, using: &random)).map { _ in
+                Character(UnicodeScalar(UInt8.random(in: 97...122, using: &random)))
+            }
+            if seen.insert(String(letters)).inserted { words.append(String(letters)) }
+        }
+        return words
+    }
+
+    /// The first place whose share reaches so far.
+    private static func place(of point: Double, in shares: [Double]) -> Int {
+        var range = 0..<shares.count - 1
+        while !range.isEmpty {
+            let middle = (range.lowerBound + range.upperBound) / 2
+            range = shares[middle] > point ? range.lowerBound..<middle : middle + 1..<range.upperBound
+        }
+        return range.lowerBound
+    }
+
+    /// By score, and of the same score by id.
+    var byScore: [DocumentSample] { documents.sorted { ($0.score, $0.id) < ($1.score, $1.id) } }
+
+    /// Pairs of different words among those of some popularity, with the documents that have one or both.
+    func pairs(_ ranks: Range<Int>, count: Int, _ random: inout SplitMix) -> [(words: WordPair, answer: Answer)] {
+        (0..<count).map { _ in
+            let first = Int.random(in: ranks, using: &random)
+            var second = first
+            while second == first { second = Int.random(in: ranks, using: &random) }
+            let found = Set(holders[first]).union(holders[second])
+            return (WordPair(words[first], words[second]), Answer(found.lazy.map { documents[$0] }))
+        }
+    }
+}
+
+/// Two words, as each engine wants them.
+struct WordPair: Sendable {
+    /// For Hornbeam: any of the words.
+    let plain: String
+    /// For FTS5.
+    let either: String
+
+    init(_ first: String, _ second: String) {
+        plain = "\(first) \(second)"
+        either = "\"\(first)\" OR \"\(second)\""
+    }
+}
+
+/// What takes part.
+protocol DocumentStore: AnyObject {
+    /// In one transaction: with an index of scores and a unique one of keys.
+    func savePlain(_ documents: [DocumentSample]) throws
+    /// The same with a full-text index, of another type. All else is asked about these.
+    func save(_ documents: [DocumentSample]) throws
+
+    func documents(score: Int) throws -> Answer
+    func document(key: String) throws -> Answer
+    /// By score.
+    func documents(scores: Range<Int>) throws -> Answer
+    func first(_ limit: Int, descending: Bool) throws -> Answer
+    /// Best first.
+    func documents(matching words: WordPair, limit: Int?) throws -> Answer
+
+    func close() throws
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Documents saved with indexes of each kind, and found by each of them, on disk or in memory.
+
+import BenchHarness
+
+func documentScenario(_ run: Run, isInMemory: Bool) throws {
+    let samples = DocumentSamples(count: max(100, run.count / 10), seed: run.seed)
+    let documents = samples.documents
+    let part = Part(run, isInMemory)
+    let store = try open(run, isInMemory)
+    if run.wants(part.name("save-value")) {
+        try part.change("save-value", documents.count) { _ in try store.savePlain(documents) }
+    }
+    try part.change("save-text", documents.count) { _ in try store.save(documents) }
+    try indexed(part, samples, store)
+    try ordered(part, samples, store)
+    try matched(part, samples, store)
+    try store.close()
+}
+
+private func open(_ run: Run, _ isInMemory: Bool) throws -> any DocumentStore {
+    let path = isInMemory ? nil : run.storePath
+    switch run.engine {
+    case "hornbeam": return try HornbeamDocuments(path: path)
+    #if PEER_SQLITE
+        case "sqlite": return try SQLiteDocuments(path: path)
+    #endif
+    default: throw BenchError("\(run.engine) has no entities")
+    }
+}
+
+/// How many questions are asked: all of them, or as many as there are documents.
+private func indexed(_ part: Part, _ samples: DocumentSamples, _ store: any DocumentStore) throws {
+    let documents = samples.documents
+    var random = SplitMix(state: part.run.seed &+ 1)
+    let chosen = (0..<min(10_000, documents.count)).map { _ in documents.randomElement(using: &random) ?? documents[0] }
+    let byScore = Dictionary(grouping: documents, by: \.score).mapValues { Answer($0) }
+    try part.measure("equal", chosen.map { ($0.score, byScore[$0.score] ?? Answer()) }) {
+        try store.documents(score: $0)
+    }
+    try part.measure("unique", chosen.map { ($0.key, Answer([$0])) }) { try store.document(key: $0) }
+}
+
+private func ordered(_ part: Part, _ samples: DocumentSamples, _ store: any DocumentStore) throws {
+    var random = SplitMix(state: part.run.seed &+ 2)
+    let sorted = samples.byScore
+    for (name, share, count) in [("range-1", 100, 200), ("range-10", 10, 40)] {
+        let width = DocumentSamples.scores / share
+        let questions = (0..<min(count, sorted.count)).map { _ in
+            let least = Int.random(in: 0...DocumentSamples.scores - width, using: &random)
+            let range = least..<least + width
+            return (range, Answer(sorted.lazy.drop { $0.score < least }.prefix { range.contains($0.score) }))
+        }
+        try part.measure(name, questions) { try store.documents(scores: $0) }
+    }
+    let times = min(2_000, sorted.count)
+    let least = Answer(sorted.prefix(20))
+    try part.measure("first", Array(repeating: (20, least), count: times)) { try store.first($0, descending: false) }
+    // Which ones of the last score come is left open: SQLite would have to sort for the order that Hornbeam gives.
+    let most = Answer(sorted.suffix(20).reversed())
+    try part.measure("last", Array(repeating: (20, most), count: times), by: \.order) {
+        try store.first($0, descending: true)
+    }
+}
+
+private func matched(_ part: Part, _ samples: DocumentSamples, _ store: any DocumentStore) throws {
+    var random = SplitMix(state: part.run.seed &+ 3)
+    for (name, ranks, count) in [("common", 0..<50, 40), ("middle", 100..<1_000, 100), ("rare", 2_000..<5_000, 200)] {
+        let questions = samples.pairs(ranks, count: min(count, samples.documents.count), &random)
+        // The order of all depends on the engine's formula: that of the first ten must be the same.
+        try part.measure("match-\(name)", questions.map { ($0.words, $0.answer) }, by: \.sum) {
+            try store.documents(matching: $0, limit: nil)
+        }
+        guard part.run.wants(part.name("match-\(name)-10")) else { continue }
+        let best = try questions.map { ($0.words, try store.documents(matching: $0.words, limit: nil)) }
+        try part.measure("match-\(name)-10", best, by: \.head) { try store.documents(matching: $0, limit: 10) }
+    }
+}
