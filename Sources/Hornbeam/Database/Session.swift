@@ -287,10 +287,20 @@ final class Session {
     func linkedIds<Entity, Target: EntityModelProtocol>(
         of row: RowID, _ relation: DeclaredRelation<Entity>, as _: Target.Type
     ) throws -> [Target.ID] {
+        try ids(of: try linkedRows(of: row, relation), try store(Target.self))
+    }
+
+    /// The ids of rows, of entities that aren't stored too.
+    func ids<ID: IndexKey>(of rows: [RowID], _ store: EntityStore) throws -> [ID] {
         // A loop: what maps in generic code goes through tables of functions.
-        var ids: [Target.ID] = []
-        for row in try linkedRows(of: row, relation) {
-            if let id = try id(of: row, Target.self) { ids.append(id) }
+        var ids: [ID] = []
+        ids.reserveCapacity(rows.count)
+        for row in rows {
+            guard let value = try store.id(of: row) else { continue }
+            guard let id = ID(columnValue: value) else {
+                throw HornbeamError(.undecodable, "the id \(value.text) of a \(store.type.name) is no \(ID.self)")
+            }
+            ids.append(id)
         }
         return ids
     }

@@ -99,8 +99,10 @@ struct NestedStep<Entity: EntityModelProtocol>: Sendable {
     init<Target, D, C, K>(ids path: RelationPath<Entity, Target, D, C, K>, isSlice: Bool) {
         load = { entities, rows, session in
             let relation = try Entity.entityShape.relation(path.keyPath)
-            for place in entities.indices {
-                let ids = try session.linkedIds(of: rows[place], relation, as: Target.self)
+            let targets = try session.linkedRows(ofEach: rows, relation)
+            let store = try session.store(Target.self)
+            for place in 0..<min(entities.count, targets.count) {
+                let ids: [Target.ID] = try session.ids(of: targets[place], store)
                 // A to-one relation without a link says nothing, so that saving the value again changes nothing.
                 let isSilent = ids.isEmpty && !C.isToMany
                 entities[place][keyPath: path.keyPath] = isSilent ? .none : Relation(.ids(ids), isSlice: isSlice)

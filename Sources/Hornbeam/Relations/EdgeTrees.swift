@@ -242,10 +242,32 @@ package final class EdgeTrees {
         let wanted = wanted.filter { seen.insert($0).inserted }
         let current = try targets(side, of: source)
         if current == wanted { return }
+        // Entities of one type may be linked to themselves, or to each other twice.
+        if current.isEmpty, side.type != side.target { return try linkFirst(side, source, wanted) }
         for target in current where !seen.contains(target) { try remove(side, source, target) }
         for target in wanted { try append(side, source, target) }
         let linked = try targets(side, of: source)
         if linked != wanted { try renumber(side, source, linked, to: wanted) }
+    }
+
+    /// Links a source of another type that has no links to distinct targets: nothing has to be looked for there.
+    private func linkFirst(_ side: EdgeSide, _ source: RowID, _ targets: [RowID]) throws {
+        guard let lookup = side.lookup else { return }
+        let inverse = try inverse(of: side)
+        var position = RowID(rawValue: 0)
+        for target in targets {
+            if let inverse, !inverse.isToMany, let old = try self.target(inverse, of: target) {
+                try remove(inverse, target, old)
+            }
+            try transaction.put(side.forward, RowKey(source, position), target)
+            try transaction.put(lookup, RowKey(source, target), position)
+            if let inverse {
+                try addHalf(inverse, target, source)
+            } else if let reverse = side.reverse {
+                try transaction.put(reverse, RowKey(target, source), Bytes(start: nil, count: 0))
+            }
+            position = RowID(rawValue: position.rawValue + 1)
+        }
     }
 
     /// Removes every link from and to an entity.
