@@ -149,9 +149,7 @@ package final class EdgeTrees {
     /// The targets of several sources, a list for each. Where a source follows the one before, the cursor stands on its
     /// links already.
     package func targets(_ side: EdgeSide, ofEach sources: [RowID]) throws -> [[RowID]] {
-        guard side.isToMany else {
-            return try sources.map { try target(side, of: $0).map { [$0] } ?? [] }
-        }
+        guard side.isToMany else { return try singleTargets(side, ofEach: sources) }
         var lists: [[RowID]] = []
         lists.reserveCapacity(sources.count)
         var found: [RowID] = []
@@ -166,6 +164,32 @@ package final class EdgeTrees {
                 isValid = try cursor.next()
             }
             lists.append(Array(found))
+        }
+        return lists
+    }
+
+    /// Those of a to-one side: groups of sources go down the tree side by side.
+    private func singleTargets(_ side: EdgeSide, ofEach sources: [RowID]) throws -> [[RowID]] {
+        var lists: [[RowID]] = []
+        lists.reserveCapacity(sources.count)
+        var keys = InlineArray<16, UInt64>(repeating: 0)
+        var place = 0
+        while place < sources.count {
+            let count = min(16, sources.count - place)
+            for index in 0..<count { keys[index] = sources[place + index].rawValue.bigEndian }
+            var isDamaged = false
+            try keys.span.withUnsafeBytes { (keys) throws(StorageError) in
+                guard let start = keys.baseAddress else { return }
+                try transaction.getMany(
+                    side.forward, count: count, key: { Bytes(start: start + $0 &* 8, count: 8) },
+                    { _, value in
+                        let target = value.map { RowID(stored: $0) }
+                        isDamaged = isDamaged || target == .some(nil)
+                        lists.append(target.flatMap { $0 }.map { [$0] } ?? [])
+                    })
+            }
+            if isDamaged { throw damaged("f", side, "a link has no target") }
+            place += count
         }
         return lists
     }
