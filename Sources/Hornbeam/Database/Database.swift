@@ -270,8 +270,10 @@ public final class Database: Sendable {
     /// Checkpoints and releases the file, and ends all live queries. `.busy` while transactions are open.
     public func close() throws {
         // While no observer reads, which would be a transaction that nobody knows of.
-        try live.queue.sync { try engine { () throws(StorageError) in try store.close() } }
-        live.finishAll()
+        try live.queue.sync {
+            try engine { () throws(StorageError) in try store.close() }
+            live.finishAll()
+        }
     }
 
     /// Verifies everything, from pages up to relations and indexes; calls `report` for each problem. True if there was

@@ -62,7 +62,7 @@ extension EntityModelProtocol {
         return merged
     }
 
-    /// This entity and those nested in it, if there are nested ones whose unique indexes refuse: their keys must be
+    /// This entity and those nested in it, if there are nested ones with unique indexes: keys that refuse must be
     /// looked at before anything is changed. Nearly all saves have none.
     private func batch(in context: Context, options: MergeStrategy<Self>) throws -> UniqueBatch? {
         var check = RelationSaver<Self>(checking: context, batch: nil)
@@ -77,10 +77,10 @@ extension EntityModelProtocol {
     func join(_ batch: inout UniqueBatch?, in context: Context, options: MergeStrategy<Self>) throws {
         // Looked up once: a generic entity makes its shape anew at every mention.
         let shape = Self.entityShape
-        if shape.hasResolvers, batch?.isList ?? false || shape.refuses {
+        if shape.hasResolvers {
             let session = context.session
             let joined = batch ?? UniqueBatch(isList: false)
-            try joined.add(try merged(options, session), session)
+            if joined.isList || shape.refuses { try joined.add(try merged(options, session), session) }
             batch = joined
         }
         var check = RelationSaver<Self>(checking: context, batch: batch)

@@ -43,7 +43,7 @@ package final class EntityStore {
 
     /// Saved entities.
     package func count() throws -> Int {
-        Int(clamping: try transaction.count(type.rows))
+        Int(entries: try transaction.count(type.rows))
     }
 
     /// Whether links may lead to entities that aren't stored.

@@ -135,7 +135,7 @@ package struct JSONRows {
             (.uint64, .number(let text)):
             return UInt64(text).flatMap { Value.uint($0).converted(to: type) }
         case (.float, _), (.double, _): return double(node).flatMap { Value.double($0).converted(to: type) }
-        case (.date, .string(let text)): return ISODate.seconds(text).map { .date($0) }
+        case (.date, .string(let text)): return (ISODate.seconds(text) ?? double(node)).map { .date($0) }
         case (.date, _): return double(node).map { .date($0) }
         case (.uuid, .string(let text)): return UUID(uuidString: text).map { .uuid($0) }
         case (.string, .string(let text)): return .string(text)

@@ -61,3 +61,10 @@ extension Transaction {
         try key.withBytes { (key) throws(StorageError) in try delete(tree, key) }
     }
 }
+
+extension Int {
+    /// A number of entries, which may be damaged: then still one that can be added to others and multiplied a little.
+    init(entries count: UInt64) {
+        self = Int(Swift.min(count, 1 << 46))
+    }
+}

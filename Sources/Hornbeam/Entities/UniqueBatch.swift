@@ -109,17 +109,18 @@ extension CollisionResolver {
 }
 
 extension Session {
-    /// Checks the keys of a batch, then runs `body`, which saves it. If keys change hands, what `body` did is undone
-    /// when it throws, because the indexes are incomplete in between.
+    /// Checks the keys of a batch, then runs `body`, which saves it. What `body` did is undone when it throws: one of
+    /// several entities may be refused only when its turn comes, and if keys change hands, indexes are incomplete in
+    /// between.
     func saving(_ batch: UniqueBatch, _ body: () throws -> Void) throws {
-        guard try run({ try batch.check(try $0.entities()) }) else { return try body() }
+        let changesHands = try run { try batch.check(try $0.entities()) }
         let former = self.batch
-        self.batch = batch
+        self.batch = changesHands ? batch : former
         defer { self.batch = former }
         try run { session in
             try session.nested {
                 try body()
-                try session.entities().checkNothingYielded()
+                if changesHands { try session.entities().checkNothingYielded() }
             }
         }
     }

@@ -77,13 +77,21 @@ struct IncrementalList<Entity: EntityModelProtocol>: Sendable {
         var new: [RankedRow] = []
         var same: [RankedRow] = []
         var moved: [(old: RankedRow, new: RankedRow)] = []
+        var changed: [RankedRow] = []
         let isKnown = try view.forEachChange(commits, store, ignoring: probe.ignored) { row, old, now in
             switch (try probe.member(row, old), try probe.member(row, now)) {
             case (nil, nil): break
             case (let before?, nil): gone.append(before)
             case (nil, let after?): new.append(after)
             case (let before?, let after?):
-                if before.order(after) == 0 { same.append(after) } else { moved.append((before, after)) }
+                let isChanged = before.print != after.print
+                if before.order(after) != 0 {
+                    moved.append((before, after))
+                    if isChanged { changed.append(after) }
+                } else if isChanged {
+                    same.append(after)
+                    changed.append(after)
+                }
             }
         }
         // What was in the result has a position; without one the rows say something else than was kept.
@@ -97,7 +105,7 @@ struct IncrementalList<Entity: EntityModelProtocol>: Sendable {
         for row in new + moved.map(\.new) { tree.insert(row) }
         for row in same { tree.update(row) }
         let inserted = positions(of: new)
-        let updated = positions(of: same + moved.map(\.new))
+        let updated = positions(of: changed)
         var changes = ListChanges()
         changes.deletions = deletions
         changes.insertions = inserted.map(\.position)

@@ -66,7 +66,7 @@ final class Executor {
     private let plan: QueryPlan
     private let store: EntityStore
     private let filter: RowFilter
-    /// A list may name entities that were never saved.
+    /// A list, or what links lead to, may name entities that were never saved.
     private let isList: Bool
     /// Where the path may begin too early: what doesn't come behind this is passed over.
     private var start: (order: RowOrder, place: RowOrder.Place)?
@@ -82,7 +82,7 @@ final class Executor {
         filter = try RowFilter(plan.residual, type: store.type, session: store.session)
         isList =
             switch plan.path {
-            case .list: true
+            case .list, .join: true
             case .linked(let links): !links.isWhole
             default: false
             }

@@ -58,7 +58,7 @@ struct GroupScan {
                 try store.transaction.count(index.tree, from: from, to: to)
             }
         }
-        return (Int(clamping: count), to.isEmpty ? false : try cursor.seek(to))
+        return (Int(entries: count), to.isEmpty ? false : try cursor.seek(to))
     }
 }
 

@@ -80,7 +80,7 @@ struct IndexMatcher {
                 !to.isEmpty && from.order(to) >= 0 ? 0 : try transaction.count(index.tree, from: from, to: to)
             }
         }
-        return KeyRange(from: from, to: to, count: Int(clamping: count))
+        return KeyRange(from: from, to: to, count: Int(entries: count))
     }
 
     /// The key of `prefix` and one component more.

@@ -33,10 +33,26 @@ struct PlannedPosition {
         return rowID.next?.rawValue ?? .max
     }
 
+    /// For a list in an order of its own, which it isn't in any more.
+    func missing(_ type: EntityType) -> HornbeamError {
+        HornbeamError(
+            .invalid,
+            "\(type.name) \(position.id.text) is not in the list any more, and without a sort only that would tell its "
+                + "place: sort by a property, or go on after one that is there")
+    }
+
     /// Its place in an order. One that is gone stands before those that are equal to it: they may come once more, and
     /// none is left out.
+    ///
+    /// `.invalid` if it is gone and the order goes by what only the store tells of it.
     func place(_ order: RowOrder, _ store: EntityStore) throws -> RowOrder.Place {
-        try position.row.withBytes { bytes in
+        if order.needsStored, try rowID.map({ try !store.isSaved($0) }) ?? true {
+            throw HornbeamError(
+                .invalid,
+                "\(store.type.name) \(position.id.text) is not stored any more, and a sort by its last save "
+                    + "or its number of related entities needs it: go on after one that is stored")
+        }
+        return try position.row.withBytes { bytes in
             var place = try order.place(rowID ?? RowID(rawValue: 0), try RowReader(bytes, of: store.type))
             if rowID == nil { place.isBeforeEqual = true }
             return place

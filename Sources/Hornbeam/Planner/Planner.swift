@@ -287,7 +287,7 @@ struct Planner: ~Copyable {
     private func counted(_ low: UInt64, _ high: UInt64?) throws -> KeyRange {
         let (from, to) = (RowID(rawValue: low).key, high.map { RowID(rawValue: $0).key } ?? [])
         let count = high == low ? 0 : try store.transaction.count(type.rows, from: from, to: to)
-        return KeyRange(from: from, to: to, count: Int(clamping: count))
+        return KeyRange(from: from, to: to, count: Int(entries: count))
     }
 
     /// The candidates that a list of ids or a relation names.
@@ -302,7 +302,10 @@ struct Planner: ~Copyable {
             case .ids(let ids):
                 var seen: Set<RowID> = []
                 var rowIDs = try ids.compactMap { try store.rowID(of: $0) }.filter { seen.insert($0).inserted }
-                if let last, let place = rowIDs.firstIndex(of: last) { rowIDs.removeFirst(place + 1) }
+                if let position = self.position, query.sort.isEmpty {
+                    guard let last, let place = rowIDs.firstIndex(of: last) else { throw position.missing(type) }
+                    rowIDs.removeFirst(place + 1)
+                }
                 path = .list(rowIDs, name: .ids(count: rowIDs.count))
                 count = rowIDs.count
             case .related(let source):
@@ -323,6 +326,9 @@ struct Planner: ~Copyable {
         let (side, rowID) = try RowFilter.bind(source, type, session)
         let edges = session.edges
         var count = 0
+        if query.sort.isEmpty, let position {
+            guard let rowID, let last, try edges.contains(side, rowID, last) else { throw position.missing(type) }
+        }
         if let rowID {
             count = try last.map { try edges.count(side, of: rowID, behind: $0) } ?? edges.count(side, of: rowID)
         }
@@ -389,12 +395,13 @@ struct Planner: ~Copyable {
             let all = try targets.count()
             let read = plan.path.candidates(rows: all)
             // About a third of what only rows can tell.
-            let found = plan.knownCount ?? (read + 2) / 3
-            let links = Int(clamping: try store.transaction.count(side.forward))
-            let sources = min(rows, found * (links / max(1, all) + 1))
+            let found = plan.knownCount ?? read / 3 + 1
+            let links = Int(entries: try store.transaction.count(side.forward))
+            let sources = Int(min(Double(rows), Double(found) * (Double(links) / Double(max(1, all)) + 1)))
             let answered = ConjunctSet(place)
             return Candidate(
-                path: .join(Join(side: side, query: query, targets: found)), answered: answered, isOrdered: false,
+                path: .join(Join(side: side, query: query, targets: min(found, all))), answered: answered,
+                isOrdered: false,
                 cost: Double(read) * 4 + Double(found) * 4
                     + cost(sources, answered, isOrdered: false, rowCost: 4))
         }
@@ -521,7 +528,7 @@ struct Planner: ~Copyable {
             for token in Set(Analyzer.words.tokens(of: text)) {
                 sum += try searcher.documentFrequency(of: String(decoding: token, as: UTF8.self))
             }
-            count = min(rows, Int(clamping: sum))
+            count = min(rows, Int(entries: sum))
         }
         return (.text(index, query: text, ranked: ranked), count)
     }

@@ -47,6 +47,8 @@ final class RowOrder {
 
     private let segments: [Segment]
     private let scores: [RowID: Double]
+    /// Whether a place needs more than the values of an entity: when it was saved, or its links.
+    let needsStored: Bool
 
     /// - Parameter scores: of a full-text search, for a sort by them; what isn't there has the score 0.
     init(_ terms: [SortTerm], type: EntityType, session: EntitySession, scores: [RowID: Double] = [:]) throws {
@@ -78,6 +80,13 @@ final class RowOrder {
         }
         self.segments = segments
         self.scores = scores
+        needsStored = terms.contains { term in
+            switch term.key {
+            case .column(let column): column == type.updatedAt
+            case .linkCount: true
+            case .score, .opaque: false
+            }
+        }
     }
 
     /// Bytes that sort as terms that are all columns do.

@@ -21,11 +21,7 @@ struct SortedRows {
         if let threshold, !order.precedes(entry, threshold) { return }
         if let position, !order.precedes(position, entry) { return }
         entries.append(entry)
-        if let limit, entries.count >= limit.multipliedReportingOverflow(by: 2).partialValue + 256,
-            limit < 1 << 40
-        {
-            prune(to: limit)
-        }
+        if let limit, limit < 1 << 40, entries.count >= 2 * limit + 256 { prune(to: limit) }
     }
 
     private mutating func prune(to limit: Int) {

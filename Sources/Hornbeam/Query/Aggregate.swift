@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aggregates: one value of many entities. A nil property doesn't count, as in SQL. The result never depends on the
-// order in which entities come: sums of integers and of floating-point numbers are exact until they are rounded once.
+// Aggregates: one value of many entities. A nil property doesn't count, as in SQL. Sums of integers and of
+// floating-point numbers are exact until they are rounded once, and so don't depend on the order in which entities
+// come.
 
 import FoundationEssentials
 

@@ -233,12 +233,13 @@ extension QueryList {
     }
 
     /// Only what comes after `entity` in the order of the query, whose limit counts from there: `query.after(last)` is
-    /// the page after the one that ended with `last`, whatever was inserted or deleted meanwhile. By an index that
-    /// gives the order, or in the order of linking, going there takes O(log n), however far it is.
+    /// the page after the one that ended with `last`, whatever was inserted or deleted meanwhile. By an index over just
+    /// the order's properties, or in the order of linking, going there takes O(log n), however far it is.
     ///
     /// The place is that of the values in `entity`, which need not be stored any more. If it isn't, and its id doesn't
-    /// tell its row, entities equal to it in the order may come once more, and a query without a sort throws
-    /// `.invalid`.
+    /// tell its row, entities equal to it in the order may come once more. `.invalid` if only the stored entity could
+    /// tell its place: without a sort, or in a sort by the last save or by numbers of related entities. In these the
+    /// place is that of now, not that of when the entity was read.
     public consuming func after(_ entity: Entity) -> Self {
         var list = self
         list.parts.after = { store in

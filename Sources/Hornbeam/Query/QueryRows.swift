@@ -58,13 +58,12 @@ extension QueryList {
         return query
     }
 
-    /// What comes behind the list's position in a list that has an order of its own; all if it isn't in it.
+    /// What comes behind the list's position in a list that has an order of its own.
     private func behindPosition(_ base: [RowID], _ session: Session) throws -> [RowID] {
         guard let after = parts.after else { return base }
         let store = try session.store(Entity.self)
-        guard let row = try store.rowID(ofAny: try after(store).id), let place = base.firstIndex(of: row) else {
-            return base
-        }
+        let position = try PlannedPosition(try after(store), store)
+        guard let row = position.rowID, let place = base.firstIndex(of: row) else { throw position.missing(store.type) }
         return Array(base[(place + 1)...])
     }
 

@@ -126,7 +126,7 @@ package final class EdgeTrees {
         guard let position = try position(side, source, last) else { return try count(side, of: source) }
         let end = source.rawValue == .max ? [] : RowID(rawValue: source.rawValue + 1).key
         let start = source.key + RowID(rawValue: position + 1).key
-        return Int(clamping: try transaction.count(side.forward, from: start, to: end))
+        return Int(entries: try transaction.count(side.forward, from: start, to: end))
     }
 
     /// Whether every link leads to a stored entity: nobody has linked one that isn't there.
@@ -211,7 +211,7 @@ package final class EdgeTrees {
     package func count(_ side: EdgeSide, of source: RowID) throws -> Int {
         guard side.isToMany else { return try transaction.get(side.forward, RowKey(source)) == nil ? 0 : 1 }
         let end = source.rawValue == .max ? [] : RowID(rawValue: source.rawValue + 1).key
-        return Int(clamping: try transaction.count(side.forward, from: source.key, to: end))
+        return Int(entries: try transaction.count(side.forward, from: source.key, to: end))
     }
 
     // MARK: Changing

@@ -39,6 +39,12 @@ private struct Label {
     @Relationship(deleteRule: .deny) var box: Box?
 }
 
+@EntityModel
+private struct Wall {
+    let id: Int
+    @Relationship() var labels: [Label]?
+}
+
 @Suite("The delete rule deny")
 struct DenyTests {
     /// A shelf with boxes 1 and 2, of which box 2 holds things.
@@ -127,5 +133,18 @@ struct DenyTests {
         }
         #expect(try database.read { try $0.ids(Box.self) } == [2])
         #expect(try database.check { Issue.record("\($0)") })
+    }
+
+    @Test("a nested entity whose key can't be freed leaves nothing of the save around it")
+    func nestedUpsert() throws {
+        var context = Context()
+        try Label(id: 1, text: "a", box: .relation(Box(id: 1))).save(to: &context)
+        let wall = Wall(id: 7, labels: .relation([Label(id: 3, text: "c"), Label(id: 2, text: "a")]))
+        #expect { try wall.save(to: &context) } throws: { ($0 as? HornbeamError)?.code == .deleteDenied }
+        #expect(try context.ids(Wall.self).isEmpty)
+        #expect(try context.ids(Label.self) == [1])
+        try Label(id: 1, text: "b").save(to: &context)
+        try wall.save(to: &context)
+        #expect(try Wall.query(7).related(\.$labels).ids(in: context) == [3, 2])
     }
 }

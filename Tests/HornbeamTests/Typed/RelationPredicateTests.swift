@@ -139,6 +139,39 @@ struct RelationPredicateTests {
         #expect(text == "none of members where age == 17")
     }
 
+    @Test("what is linked and never saved is no result of a join, nor counted by it, also where joins are nested")
+    func joinsToMissing() throws {
+        var context = Context()
+        for id in 0..<400 { try Member(id: id, age: id).save(to: &context) }
+        try Club(id: 1, name: "one", members: .ids([9999, 5])).save(to: &context)
+        try Club(id: 2, name: "two", members: .ids([9999])).save(to: &context)
+        let members = Member.filter(.any(\.$clubs, where: \.id == 1))
+        #expect(try members.explain(in: context).access.description.hasPrefix("join"))
+        #expect(try members.resolve(in: context).map(\.id) == [5])
+        #expect(try members.ids(in: context) == [5])
+        #expect(try members.count(in: context) == 1)
+        for id in 3..<400 { try Club(id: id, name: "empty").save(to: &context) }
+        let clubs = Club.filter(.any(\.$members, where: .any(\.$clubs, where: \.id == 1)))
+        #expect(try clubs.ids(in: context) == [1])
+    }
+
+    @Test(
+        "a list without a sort can't go on after what is no more in it, nor one by numbers of links after what is gone")
+    func positionsGone() throws {
+        var context = Context()
+        for id in 0..<20 { try Member(id: id, age: id).save(to: &context) }
+        try Club(id: 1, name: "one", members: .ids(Array(0..<20))).save(to: &context)
+        let members = Club.query(1).related(\.$members)
+        let third = try #require(try context.find(3) as Member?)
+        #expect(try members.after(third).limit(2).ids(in: context) == [4, 5])
+        try third.delete(from: &context)
+        for list in [members, Member.query([1, 2, 4]), Member.query().sorted(by: \.$clubs.count)] {
+            #expect { try list.after(third).ids(in: context) } throws: { ($0 as? HornbeamError)?.code == .invalid }
+        }
+        #expect(try Member.query().sorted(by: \.age).after(third).limit(1).ids(in: context) == [4])
+        #expect(try Member.query().after(third).limit(1).ids(in: context) == [4])
+    }
+
     @Test("a large relation is counted, paged and partly removed by its positions, not by its size")
     func large() throws {
         let database = try Database.inMemory(models: Club.self)

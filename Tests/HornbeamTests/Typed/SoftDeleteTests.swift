@@ -241,4 +241,16 @@ struct SoftDeleteTests {
         let data = try JSONEncoder().encode(deleted)
         #expect(try JSONDecoder().decode(Deleted<Work>.self, from: data) == deleted)
     }
+
+    @Test("dates without a text of their own come back", arguments: [Double.infinity, -.infinity, 1e300, 0.1])
+    func unusualDates(_ seconds: Double) throws {
+        var context = Context()
+        let writer = Writer(id: "w", name: "W", born: Date(timeIntervalSinceReferenceDate: seconds))
+        try writer.save(to: &context)
+        try writer.delete(from: &context)
+        let deleted = try #require(try Deleted<Writer>.query("w").resolve(in: context))
+        #expect(deleted.entity.born == writer.born)
+        try deleted.restore(in: &context)
+        #expect(try context.find("w") == writer)
+    }
 }
