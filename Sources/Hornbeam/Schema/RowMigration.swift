@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rewrites all rows of a type by the steps that apply to them, in one pass: from the old tree into a new one that takes
+// its place, so that memory holds one row at a time.
+
+import HornbeamPages
+import HornbeamTree
+
+/// The steps of one type's rows.
+struct RowMigration {
+    enum Step {
+        /// Of the column at a place.
+        case convert(Int, Migration.Conversion)
+        /// A column behind all others; with the columns that its closure sees.
+        case fill([ColumnDescription], String, @Sendable (StoredRow) throws -> Value)
+        case forget(Int)
+    }
+
+    /// The columns of the rows as they are in the file. Their names don't matter.
+    let stored: [ColumnDescription]
+    /// The columns afterwards.
+    var columns: [ColumnDescription]
+    private(set) var steps: [Step] = []
+
+    init(stored: [ColumnDescription]) {
+        self.stored = stored
+        columns = stored
+    }
+
+    mutating func add(_ step: Step, columns: [ColumnDescription]) {
+        steps.append(step)
+        self.columns = columns
+    }
+
+    /// Rewrites the rows of the type called `type`; its indexes over other columns stay right.
+    func run(_ type: String, in transaction: Transaction, _ progress: MigrationProgress.Handler?) throws {
+        let name = "e:\(type)"
+        let (old, new) = (RowLayout(columns: stored), RowLayout(columns: columns))
+        let total = try transaction.tree(name).map { Int(clamping: try transaction.count($0)) } ?? 0
+        guard total > 0 else { return }
+        var reports = StepProgress(.migratingRows, type, total: total, progress)
+        try transaction.rewriteTree(name) { key, value, append in
+            guard let rowID = RowID(key: key) else {
+                throw StorageError.corrupt(Corruption(tree: name, reason: "a key is no row id"))
+            }
+            try append(rowID.key, try rewritten(try RowReader(value, layout: old), type, new))
+            try reports.advance()
+        }
+        try reports.finish()
+    }
+
+    private func rewritten(_ reader: RowReader, _ type: String, _ layout: RowLayout) throws -> [UInt8] {
+        var row = MigratingRow(reader, stored)
+        for step in steps {
+            switch step {
+            case .convert(let place, let conversion):
+                let value = try row.value(place)
+                row.cells[place] = .value(
+                    try made(type, conversion.column.name, row) {
+                        if value == .null, !conversion.from.isOptional {
+                            if conversion.column.type.isOptional { return .null }
+                            throw HornbeamError(
+                                .schemaMismatch, "there is no value to convert: convert it from an optional type")
+                        }
+                        return try conversion.convert(value)
+                    })
+            case .fill(let columns, let name, let value):
+                row.columns = columns
+                row.cells.append(.value(try made(type, name, row) { try value(StoredRow(row: row)) }))
+            case .forget(let place):
+                row.cells.remove(at: place)
+            }
+        }
+        return try made(type, nil, row) { try row.write(layout) }
+    }
+
+    /// What a closure of the program's makes; its errors with the row and the property.
+    private func made<Result>(
+        _ type: String, _ property: String?, _ row: MigratingRow, _ body: () throws -> Result
+    ) throws -> Result {
+        do {
+            return try body()
+        } catch {
+            let id = (try? row.value(0).text) ?? "?"
+            let place = "\(type) \(id)" + (property.map { ", property “\($0)”" } ?? "")
+            throw HornbeamError(.schemaMismatch, "the migration of \(place) failed: \(error)")
+        }
+    }
+}
+
+extension Transaction {
+    /// Makes a tree anew from its own entries: `body` is called for each of them and appends others in ascending order.
+    func rewriteTree(
+        _ name: String,
+        _ body: (_ key: Bytes, _ value: Bytes, _ append: (_ key: [UInt8], _ value: [UInt8]) throws -> Void) throws ->
+            Void
+    ) throws {
+        let temporary = "new:\(name)"
+        guard let old = try tree(name), let new = try tree(temporary, create: true) else { return }
+        var cursor = try cursor(old)
+        while try cursor.next() {
+            try body(cursor.key, cursor.value) { key, value in try append(new, key, value) }
+        }
+        _ = try dropTree(name)
+        _ = try renameTree(temporary, to: name)
+    }
+}
