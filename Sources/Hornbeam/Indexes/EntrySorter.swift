@@ -28,7 +28,7 @@ struct EntrySorter {
     private let transaction: Transaction
     private let bound: Int
     private var run = Run()
-    /// Names of the trees that hold the runs put aside. No tree of an entity is called so.
+    /// Names of the trees that hold the runs put aside.
     private var trees: [String] = []
 
     init(_ transaction: Transaction, bound: Int = EntrySorter.standardBound) {
@@ -75,10 +75,7 @@ struct EntrySorter {
 
     private mutating func putAside() throws {
         sortRun()
-        let name = "sort:\(trees.count)"
-        guard let tree = try transaction.tree(name, create: true) else {
-            throw StorageError.invalid("the tree “\(name)” could not be created")
-        }
+        let (name, tree) = try transaction.makeTree("sort:\(trees.count)")
         trees.append(name)
         try run.bytes.withBytes { (bytes) throws(StorageError) in
             for place in run.places {

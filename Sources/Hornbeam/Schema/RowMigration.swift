@@ -88,14 +88,24 @@ struct RowMigration {
 }
 
 extension Transaction {
+    /// Makes a tree that no other has the name of: a store may have trees that are no entities'.
+    func makeTree(_ wanted: String) throws(StorageError) -> (name: String, tree: TreeID) {
+        var name = wanted
+        while try tree(name) != nil { name += "+" }
+        guard let tree = try tree(name, create: true) else {
+            throw .invalid("the tree “\(name)” could not be created")
+        }
+        return (name, tree)
+    }
+
     /// Makes a tree anew from its own entries: `body` is called for each of them and appends others in ascending order.
     func rewriteTree(
         _ name: String,
         _ body: (_ key: Bytes, _ value: Bytes, _ append: (_ key: [UInt8], _ value: [UInt8]) throws -> Void) throws ->
             Void
     ) throws {
-        let temporary = "new:\(name)"
-        guard let old = try tree(name), let new = try tree(temporary, create: true) else { return }
+        guard let old = try tree(name) else { return }
+        let (temporary, new) = try makeTree("new:\(name)")
         var cursor = try cursor(old)
         while try cursor.next() {
             try body(cursor.key, cursor.value) { key, value in try append(new, key, value) }
