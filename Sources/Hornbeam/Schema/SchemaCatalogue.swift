@@ -54,11 +54,13 @@ package enum SchemaCatalogue {
         SchemaComparison.keepOtherSides(&merged, &work, declared: declared, stored: plan.types)
         try SchemaComparison.validate(merged.map(\.description), allowsUnknownTargets: allowsUnknownTargets)
         let links = RelationChange.find(plan, merged.map(\.description))
-        if work.isEmpty, plan.isIdle, links.isEmpty { return try resolve(merged, transaction) }
+        let gaps = try RowGaps(
+            merged, declared: names, stored: plan.types, canComplete: rewrite != nil, in: transaction)
+        if work.isEmpty, plan.isIdle, links.isEmpty, gaps.isSettled { return try resolve(merged, transaction) }
         guard transaction.isWritable else { return nil }
         let update = SchemaUpdate(
-            plan: plan, work: work, merged: merged, links: links, transaction: transaction, progress: progress,
-            rewrite: rewrite)
+            plan: plan, work: work, merged: merged, links: links, gaps: gaps, transaction: transaction,
+            progress: progress, rewrite: rewrite)
         return try update.run()
     }
 
@@ -75,6 +77,19 @@ package enum SchemaCatalogue {
     static func setRun(_ name: String, in transaction: Transaction) throws {
         guard let tree = try transaction.tree(treeName, create: true) else { return }
         try transaction.put(tree, mark(name), [])
+    }
+
+    // MARK: Rows of programs that don't know all columns
+
+    static func mayHaveGaps(_ type: String, in transaction: Transaction) throws -> Bool {
+        guard let tree = try transaction.tree(treeName) else { return false }
+        return try transaction.get(tree, Array("gaps:\(type)".utf8)) != nil
+    }
+
+    static func setGaps(_ type: String, _ mayHave: Bool, in transaction: Transaction) throws {
+        guard let tree = try transaction.tree(treeName, create: true) else { return }
+        let key = Array("gaps:\(type)".utf8)
+        if mayHave { try transaction.put(tree, key, []) } else { _ = try transaction.delete(tree, key) }
     }
 
     // MARK: Versions
@@ -115,7 +130,7 @@ package enum SchemaCatalogue {
     /// Forgets a type, or gives it another name; its trees are the caller's business.
     static func rename(_ type: String, to new: String?, in transaction: Transaction) throws {
         guard let tree = try transaction.tree(treeName) else { return }
-        for kind in ["type:", "next:"] {
+        for kind in ["type:", "next:", "gaps:"] {
             let old = Array((kind + type).utf8)
             let value = try transaction.get(tree, old).map { Array($0) }
             _ = try transaction.delete(tree, old)

@@ -13,6 +13,7 @@ struct SchemaUpdate {
     let work: [SchemaChange]
     let merged: [Merged]
     let links: [RelationChange]
+    let gaps: RowGaps
     let transaction: Transaction
     let progress: MigrationProgress.Handler?
     let rewrite: RowCompletion.Rewrite?
@@ -28,6 +29,14 @@ struct SchemaUpdate {
             // The links lie in new trees.
             schema = try SchemaCatalogue.resolve(merged, transaction)
         }
+        for name in gaps.begun { try SchemaCatalogue.setGaps(name, true, in: transaction) }
+        for (name, columns) in gaps.ended {
+            try RowCompletion(
+                type: try schema.type(name), transaction: transaction, rewrite: rewrite, progress: progress
+            )
+            .run(added: [], narrowed: columns)
+        }
+        for name in gaps.closed { try SchemaCatalogue.setGaps(name, false, in: transaction) }
         for change in work {
             let type = try schema.type(change.stored.name)
             try RowCompletion(type: type, transaction: transaction, rewrite: rewrite, progress: progress)
