@@ -166,7 +166,8 @@ enum CaseFolding {
 
 /// The removal of accents from text.
 package enum Accents {
-    /// The text without its accents, in canonical decomposition: “é” becomes “e”, “ø” stays. Text of ASCII is as it was.
+    /// The text without its accents, in canonical decomposition: “é” becomes “e”, “ø” stays. Text of ASCII is as it
+    /// was.
     package static func removed(from text: String) -> String {
         if text.utf8.allSatisfy({ $0 < 0x80 }) { return text }
         return Normalisation.string(of: Normalisation.decomposed(text).filter { !isAccent($0) })

@@ -5,10 +5,13 @@ extension ModelDeclaration {
     var indexItems: [String] {
         indexes.map { index in
             let components = index.components.map { component in
+                if component.isMetadata {
+                    return ".\(component.property)(\(component.descending ? "descending: true" : ""))"
+                }
                 let code = properties.first { $0.name == component.property }?.code ?? component.property
                 switch index.kind {
                 case .text: return ".text(\"\(component.property)\", \\Self.\(code))"
-                case .value, .unique:
+                case .value, .unique, .hash:
                     let order = component.descending ? ", descending: true" : ""
                     return ".of(\"\(component.property)\", \\Self.\(code)\(order))"
                 }

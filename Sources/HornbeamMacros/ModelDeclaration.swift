@@ -23,11 +23,13 @@ struct ModelDeclaration {
 
     struct Index {
         enum Kind: String {
-            case value, unique, text
+            case value, unique, hash, text
         }
         struct Component {
+            /// A stored property, or what the store keeps of each entity.
             var property: String
             var descending: Bool
+            var isMetadata = false
         }
         var name: String
         var kind: Kind
@@ -203,6 +205,11 @@ struct ModelParser {
         for (index, arguments) in pending {
             var index = index
             for argument in arguments {
+                if index.kind == .value, let metadata = argument.expression.metadata {
+                    index.components.append(
+                        .init(property: metadata.name, descending: metadata.descending, isMetadata: true))
+                    continue
+                }
                 guard var path = argument.expression.propertyPath, let property = path.first else {
                     report(.indexPath(argument.expression.trimmedDescription), at: argument.expression)
                     continue

@@ -10,6 +10,7 @@ struct IndexWrapper {
     init?(_ attribute: AttributeSyntax) {
         switch attribute.baseName {
         case "Index": kind = .value
+        case "HashIndex": kind = .hash
         case "Unique": kind = .unique
         case "FullTextIndex": kind = .text
         default: return nil
@@ -80,6 +81,27 @@ extension ExprSyntax {
             names.append(property.declName.baseName.text.filter { $0 != "`" })
         }
         return names
+    }
+}
+
+extension ExprSyntax {
+    /// What the store keeps of each entity, as a member with or without its type: `.updatedAt`,
+    /// `Metadata.updatedAt.desc`.
+    var metadata: (name: String, descending: Bool)? {
+        var names: [String] = []
+        var rest: ExprSyntax? = self
+        while let member = rest?.as(MemberAccessExprSyntax.self) {
+            names.insert(member.declName.baseName.text, at: 0)
+            rest = member.base
+        }
+        if let rest {
+            guard let base = rest.as(DeclReferenceExprSyntax.self) else { return nil }
+            names.insert(base.baseName.text, at: 0)
+            guard let type = names.firstIndex(of: "Metadata") else { return nil }
+            names.removeSubrange(...type)
+        }
+        guard names.first == "updatedAt", names.count == 1 || names == ["updatedAt", "desc"] else { return nil }
+        return (names[0], names.count == 2)
     }
 }
 

@@ -14,6 +14,23 @@ struct Product {
     var price: Double
     var origin: String = ""
     var notes: String = ""
+    var tags: [String] = []
+
+    @Relationship(inverse: \.product) var reviews: [Review]?
+    @Relationship() var maker: Maker?
+}
+
+@EntityModel
+struct Review {
+    let id: Int
+    var stars: Int
+    @Relationship(.required, inverse: \.reviews) var product: Product?
+}
+
+@EntityModel
+struct Maker {
+    let id: Int
+    var country: String
 }
 
 @EntityModel
@@ -73,6 +90,58 @@ struct QueriesTests {
         #expect(try Product.filter(.string(\.notes, matches: "green leaf")).sorted(by: \.id).ids(in: context) == [7])
         #expect(try Product.filter(\.id > 5).limit(3).filter(\.id != 7).ids(in: context) == [6, 8])
         #expect(try Product.filter(\.id == 1).or(\.id == 2).ids(in: context) == [1, 2])
+    }
+
+    @Test("The table's conditions")
+    func conditions() throws {
+        var context = try shop()
+        try Review(id: 1, stars: 5, product: .id(3)).save(to: &context)
+        try Review(id: 2, stars: 1, product: .id(3)).save(to: &context)
+        try Review(id: 3, stars: 2, product: .id(4)).save(to: &context)
+        var product = Product(id: 3, name: "No. 77", category: "tea", price: 3, tags: ["bio"])
+        product.$maker = .relation(Maker(id: 1, country: "JP"))
+        try product.save(to: &context)
+        func ids(_ predicate: Predicate<Product>) throws -> [Int] {
+            try Product.filter(predicate).sorted(by: \.id).ids(in: context)
+        }
+        #expect(try ids(.value(\.price, in: 5...20)).count == 42)
+        #expect(try ids(.value(\.price, in: [4, 8])) == [4, 8, 23, 27, 42, 46])
+        #expect(try ids(.array(\.tags, contains: "bio")) == [3])
+        #expect(try ids(.string(\.name, matches: #/No\. \d+/#)) == [3])
+        #expect(try ids(.string(\.name, passes: "is long") { $0.count > 40 }).isEmpty)
+        #expect(try ids(.any(\.$reviews, where: \.stars > 3)) == [3])
+        #expect(try ids(.any(\.$reviews)) == [3, 4])
+        #expect(try ids(.has(\.$maker, \.country == "JP")) == [3])
+        #expect(try ids(\.$reviews.count > 1) == [3])
+        #expect(try Product.query().sorted(by: \.$reviews.count.desc).limit(2).ids(in: context) == [3, 4])
+    }
+
+    @Test("Pages that go on after an entity; aggregates and groups")
+    func pagesAndAggregates() throws {
+        let context = try shop()
+        let page = try query.resolve(in: context)
+        if let last = page.last {
+            let next = try query.after(last).resolve(in: context)
+            #expect(next.first?.id == 13 && next.count == 10)
+        }
+        let all = Product.query()
+        let total = try all.sum(\.price, in: context)
+        let mean = try all.average(\.price, in: context)
+        let cheapest = try all.min(\.price, in: context)
+        let categories = try all.distinct(\.category, in: context)
+        let names = try all.sorted(by: \.name).groupConcat(\.name, separator: ", ", in: context)
+        #expect(total == 519 && mean == total / 60 && cheapest == 0 && categories == ["coffee", "tea"])
+        #expect(names.hasPrefix("Product 1, Product 10, Product 11"))
+
+        let groups = try all.grouped(by: \.category)
+            .aggregate(.count, .average(\.price), .max(\.price))
+            .having { count, _, _ in count > 1 }
+            .resolve(in: context)
+        var lines: [String] = []
+        for (category, (count, average, most)) in groups {
+            lines.append("\(category) \(count) \(average ?? 0) \(most ?? 0)")
+        }
+        #expect(lines.map { $0.prefix(9) } == ["coffee 19", "tea 41 8."])
     }
 
     @Test("Full text is ranked, narrowed by other conditions, and a filter once it is sorted")

@@ -162,6 +162,22 @@ struct EntityModelExpansionTests {
     }
 
     @Test(
+        "indexes over what the store keeps of each entity, with or without the type's name, and nothing alike",
+        arguments: [
+            (".updatedAt", "[.updatedAt()]"), (".updatedAt.desc", "[.updatedAt(descending: true)]"),
+            ("Metadata.updatedAt", "[.updatedAt()]"),
+            ("Hornbeam.Metadata.updatedAt.desc", "[.updatedAt(descending: true)]"),
+            (#"\.age, .updatedAt"#, #"[.of("age", \Self.age), .updatedAt()]"#), ("other.updatedAt", nil), (".age", nil),
+        ])
+    func metadataIndexes(_ arguments: String, _ components: String?) {
+        let source =
+            "@EntityModel struct User { @Index<Self>(\(arguments)) private var byIt; let id: Int; let age: Int }"
+        let expansion = Expansion(source)
+        #expect(expansion.diagnostics.isEmpty == (components != nil))
+        if let components { #expect(expansion.text.contains(#".value("byIt", \#(components))"#)) }
+    }
+
+    @Test(
         "patches for every spelling of an optional, not for constants, wrapped properties or relations",
         arguments: [
             ("var a: Int?", true), ("var a: Optional<Int>", true), ("var a: Swift.Optional<Int>", true),

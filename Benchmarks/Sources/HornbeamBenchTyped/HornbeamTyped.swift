@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The catalogue as a program that embeds Hornbeam declares and asks it.
 
+import BenchHarness
+import Dispatch
 import Foundation
 import Hornbeam
 
@@ -104,4 +106,25 @@ final class HornbeamTyped: TypedStore {
     }
 
     func close() throws { try database.close() }
+}
+
+extension HornbeamTyped: LiveStore {
+    func follow(_ packages: ArraySlice<PackageSample>, _ latencies: inout Latencies) throws {
+        let hasCome = DispatchSemaphore(value: 0)
+        let changes = database.changes(of: Package.query().sorted(by: \.installedSize))
+        let live = Task {
+            for try await _ in changes { hasCome.signal() }
+        }
+        defer { live.cancel() }
+        hasCome.wait()
+        for sample in packages {
+            var package = Package(sample)
+            // What changes nothing is not told.
+            package.installedSize += 1
+            try latencies.time {
+                try database.write(durability: .process) { try package.save(to: &$0) }
+                hasCome.wait()
+            }
+        }
+    }
 }

@@ -76,6 +76,13 @@ struct SectionRange: Sendable {
     let sizes: Range<Int>
 }
 
+/// A store that tells of changes.
+protocol LiveStore {
+    /// Saves one package after another, each once the change of the one before has come to a live list of all of them,
+    /// in the order of their sizes.
+    func follow(_ packages: ArraySlice<PackageSample>, _ latencies: inout Latencies) throws
+}
+
 /// What takes part. The sums show that both read the same, all of it.
 protocol TypedStore: AnyObject, Sendable {
     init(path: String) throws

@@ -114,4 +114,8 @@ private func changes(_ run: Run, _ samples: inout Samples, _ store: any TypedSto
     for package in (run.wants("entity-save-8t") ? several : []) + (run.wants("entity-save") ? Array(single) : []) {
         try expect(store.package(package.id), package.sum)
     }
+    // Last: it changes them once more.
+    if let live = store as? any LiveStore {
+        try run.look("entity-live", single.count) { try live.follow(single, &$0) }
+    }
 }

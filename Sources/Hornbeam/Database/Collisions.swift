@@ -41,5 +41,5 @@ extension Session {
 
 extension RowID {
     /// Stands for an entity that has no row yet. Never handed out: row ids count up from 2^40.
-    fileprivate static let unassigned = RowID(rawValue: .max)
+    static let unassigned = RowID(rawValue: .max)
 }

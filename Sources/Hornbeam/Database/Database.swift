@@ -11,6 +11,7 @@ public final class Database: Sendable {
     private let store: TreeStore
     private let models: ModelSet
     private let schema: Schema
+    private let requiresRelations: Bool
     /// The schema's version where another process may change it.
     private let followedVersion: UInt64?
     /// Of reads that have ended.
@@ -21,6 +22,8 @@ public final class Database: Sendable {
     // Here the medium is waited for, commit by commit in their order, while `writer` runs the next closures: what has
     // been committed by the time that one wait is over shares the next write-through.
     private let commits = DispatchQueue(label: "hornbeam.commits")
+    /// Who observes it.
+    let live = LiveHub()
 
     /// Opens the database in the file at `path`, and makes it if there is none.
     ///
@@ -46,20 +49,25 @@ public final class Database: Sendable {
     ) throws {
         let opening = SchemaOpening(
             models: try ModelSet(models), migrations: migrations, isReadOnly: options.isReadOnly, progress: progress)
-        try self.init(opening) { () throws(StorageError) in
+        try self.init(opening, requiresRelations: options.requiresRelations) { () throws(StorageError) in
             try TreeStore.open(at: path, options: options.engine)
         }
     }
 
     /// A database without a file.
+    /// - Parameter requiresRelations: as `Options.requiresRelations`.
     public static func inMemory(
-        models: any EntityModelProtocol.Type..., migrations: [Migration] = []
+        models: any EntityModelProtocol.Type..., requiresRelations: Bool = false, migrations: [Migration] = []
     ) throws -> Database {
         let opening = SchemaOpening(models: try ModelSet(models), migrations: migrations)
-        return try Database(opening) { () throws(StorageError) in try TreeStore.inMemory() }
+        return try Database(opening, requiresRelations: requiresRelations) { () throws(StorageError) in
+            try TreeStore.inMemory()
+        }
     }
 
-    init(_ opening: SchemaOpening, open: () throws(StorageError) -> TreeStore) throws {
+    init(
+        _ opening: SchemaOpening, requiresRelations: Bool = false, open: () throws(StorageError) -> TreeStore
+    ) throws {
         do {
             let store = try open()
             do {
@@ -71,6 +79,7 @@ public final class Database: Sendable {
             }
             self.store = store
             models = opening.models
+            self.requiresRelations = requiresRelations
         } catch let error as StorageError {
             throw HornbeamError(error)
         }
@@ -135,8 +144,14 @@ public final class Database: Sendable {
         _ durability: Durability?, _ body: (inout Context) throws -> Result
     ) throws -> Result {
         let (result, commit) = try begin(durability, body)
-        try engine { () throws(StorageError) in try commit.wait() }
+        try finish(commit)
         return result
+    }
+
+    /// Waits until the commit is durable, and visible, and tells whoever observes.
+    private func finish(_ commit: CommitInFlight) throws {
+        try engine { () throws(StorageError) in try commit.wait() }
+        live.noteCommit()
     }
 
     /// Runs `body` and commits, but for the wait until the commit is durable.
@@ -146,13 +161,15 @@ public final class Database: Sendable {
         do {
             let transaction = try store.beginWrite()
             if let durability { transaction.durability = durability.engine }
-            let entities = EntitySession(transaction, schema: schema)
+            let capture = live.isWatched ? RowCapture() : nil
+            let entities = EntitySession(transaction, schema: schema, capture: capture)
+            if requiresRelations { entities.requireRelations() }
             let session = Session(entities, models: models)
             defer { session.end() }
             do {
                 var context = Context(session)
                 let result = try body(&context)
-                return (result, try entities.beginCommit())
+                return (result, try entities.beginCommit { live.enter($0) })
             } catch {
                 // Without effect if the commit itself failed: the transaction has ended then.
                 transaction.abort()
@@ -197,7 +214,7 @@ public final class Database: Sendable {
                     self.commits.async {
                         continuation.resume(
                             with: Swift.Result {
-                                try self.engine { () throws(StorageError) in try commit.wait() }
+                                try self.finish(commit)
                                 return result
                             })
                     }
@@ -208,6 +225,32 @@ public final class Database: Sendable {
         }
     }
 
+    // MARK: - Observers' reads
+
+    /// A read of its own: which trees it looks at is of interest.
+    func look<Result>(_ body: (LiveView) throws -> Result) throws -> Result {
+        do {
+            let entities = EntitySession(try store.beginRead(), schema: schema)
+            let session = Session(entities, models: models)
+            defer { session.end() }
+            live.figures.noteLook()
+            let result = try body(LiveView(session: session, core: entities, figures: live.figures))
+            try session.checkIsWhole()
+            return result
+        } catch let error as StorageError {
+            throw HornbeamError(error)
+        }
+    }
+
+    /// The number of the newest state.
+    func newestState() throws -> UInt64 {
+        try engine { () throws(StorageError) in
+            let read = try store.beginRead()
+            defer { read.abort() }
+            return read.version
+        }
+    }
+
     // MARK: - Upkeep
 
     /// Writes everything back and empties the journal.
@@ -215,9 +258,11 @@ public final class Database: Sendable {
         try engine { () throws(StorageError) in try store.checkpoint() }
     }
 
-    /// Checkpoints and releases the file. `.busy` while transactions are open.
+    /// Checkpoints and releases the file, and ends all live queries. `.busy` while transactions are open.
     public func close() throws {
-        try engine { () throws(StorageError) in try store.close() }
+        // While no observer reads, which would be a transaction that nobody knows of.
+        try live.queue.sync { try engine { () throws(StorageError) in try store.close() } }
+        live.finishAll()
     }
 
     /// Verifies everything, from pages up to relations and indexes; calls `report` for each problem. True if there was

@@ -35,6 +35,9 @@ extension Database {
         public var createsIfMissing = true
         /// How long to wait for another process that has the file open.
         public var lockWaitMilliseconds = 0
+        /// Refuse a write with `.missingRelation` if an entity that it saves, or takes a link from, lacks a required
+        /// relation to a stored entity when the write ends. Otherwise a required relation only can't be set to null.
+        public var requiresRelations = false
         /// Checkpoint when the journal holds this much; 0 means half of the journal.
         public var checkpointBytes = 0
 

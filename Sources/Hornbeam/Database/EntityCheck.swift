@@ -27,6 +27,7 @@ package struct EntityCheck {
             let type = try session.schema.type(name)
             try checkRows(type, problem)
             try checkIDs(type, problem)
+            try checkTombstones(type, problem)
             for index in type.indexes { try checkEntries(index, type, problem) }
             for index in type.textIndexes {
                 let check = TextCheck(index.index, in: transaction)
@@ -73,6 +74,19 @@ package struct EntityCheck {
             } catch let error as HornbeamError {
                 problem("\(type.name) \(rowID): \(error.message)")
             }
+        }
+    }
+
+    /// An entity is stored or deleted, never both.
+    private func checkTombstones(_ type: EntityType, _ problem: (String) -> Void) throws {
+        guard type.isTombstone, type.counterpart != nil else { return }
+        let entities = try session.store(type.counterpartName)
+        try session.store(type.name).forEachRow { _, row in
+            let id = try row.value(0)
+            if let rowID = try entities.rowID(ofAny: id), try entities.isSaved(rowID) {
+                problem("\(type.counterpartName) \(id.text) is both stored and deleted")
+            }
+            return true
         }
     }
 

@@ -39,6 +39,10 @@ public struct HornbeamError: Error, Sendable {
         public static let undecodable = Code("undecodable")
         /// Another entity holds the same unique key.
         public static let uniqueViolation = Code("uniqueViolation")
+        /// An entity can't be deleted while a relation of it leads to stored entities.
+        public static let deleteDenied = Code("deleteDenied")
+        /// A write would leave an entity without a required relation, which the database was opened to refuse.
+        public static let missingRelation = Code("missingRelation")
         /// The operation isn't there on this system.
         public static let unsupported = Code("unsupported")
     }

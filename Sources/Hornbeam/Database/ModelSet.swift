@@ -11,6 +11,8 @@ struct ModelSet: Sendable {
 
     init(_ models: [any EntityModelProtocol.Type]) throws(HornbeamError) {
         for model in models { try insert(model) }
+        // Behind the models themselves, which are looked for all the time.
+        for tombstone in types.values.compactMap({ $0.tombstone }) { try insert(tombstone) }
     }
 
     /// Adds a type and those it is related to.
@@ -29,7 +31,7 @@ struct ModelSet: Sendable {
 
     func contains(_ model: any EntityModelProtocol.Type) -> Bool {
         // Few types are looked through in less time than the hash of a name takes.
-        if identities.count <= 16 { return identities.contains(ObjectIdentifier(model)) }
+        if identities.count <= 32 { return identities.contains(ObjectIdentifier(model)) }
         guard let known = types[model.entityName] else { return false }
         return known == model
     }

@@ -7,7 +7,8 @@ import HornbeamTree
 
 /// One open transaction. Belongs to one thread at a time; `Context` says how that is kept.
 final class Session {
-    // Without checks of exclusive access: one thread, and these three are looked at for every entity that is asked for.
+    // Without checks of exclusive access: one thread, and these are looked at for every entity that is asked for or
+    // saved.
     @exclusivity(unchecked) private var core: EntitySession?
     private var failure: HornbeamError?
     /// Types that may be used, by name.
@@ -21,6 +22,12 @@ final class Session {
     @exclusivity(unchecked) private var beforeLast: KnownStore?
     /// Saves that are under way, one inside the other.
     var saveDepth = 0
+    /// What the save that is under way stores, if unique keys change hands in it.
+    @exclusivity(unchecked) var batch: UniqueBatch?
+    /// What the deletion that is under way takes, where a delete rule may deny it.
+    @exclusivity(unchecked) var deleting: Set<EntityRow> = []
+    /// Takes in what would be checked before a save; nil but while an entity's fingerprint is taken.
+    @exclusivity(unchecked) var print: Fingerprint?
 
     init(_ core: EntitySession, models: ModelSet) {
         self.core = core
@@ -86,6 +93,9 @@ final class Session {
         throw failure
             ?? HornbeamError(.invalid, "the transaction has ended: a context is only good inside its read or write")
     }
+
+    /// The transaction without Swift types.
+    func entities() throws(HornbeamError) -> EntitySession { try open() }
 
     /// Runs `body` and turns the engine's errors into the typed API's; others pass. Inlined, because generic callers
     /// would look up the type of what `body` gives: 300 instructions.
@@ -154,13 +164,21 @@ final class Session {
     func id<Entity: EntityModelProtocol>(of row: RowID, _: Entity.Type) throws -> Entity.ID? {
         guard let value = try store(Entity.self).id(of: row) else { return nil }
         guard let id = Entity.ID(columnValue: value) else {
-            throw HornbeamError(.undecodable, "the id \(value) of a \(Entity.entityName) is no \(Entity.ID.self)")
+            throw HornbeamError(
+                .undecodable,
+                "\(Entity.entityName) \(value.text): its id is no \(Entity.ID.self), as the model declares it; "
+                    + "declare the type that was stored")
         }
         return id
     }
 
     func idValue<Entity: EntityModelProtocol>(of row: RowID, _: Entity.Type) throws -> Value? {
         try store(Entity.self).id(of: row)
+    }
+
+    func isStored<Entity: EntityModelProtocol>(_ id: Value, _: Entity.Type) throws -> Bool {
+        let store = try store(Entity.self)
+        return try store.rowID(of: id).map { try store.isSaved($0) } ?? false
     }
 
     func isStored<Entity: EntityModelProtocol>(_ row: RowID, _: Entity.Type) throws -> Bool {
@@ -211,8 +229,11 @@ final class Session {
 
     /// Stores the entity and its index entries. Refused saves leave nothing behind.
     func save<Entity: EntityModelProtocol>(_ entity: Entity) throws -> RowID {
-        let bytes = try encode(entity)
         let store = try store(Entity.self)
+        var writer = store.makeRow()
+        entity.write(to: &writer)
+        store.stamp(&writer)
+        let bytes = try writer.finish()
         let row = try store.ensureRowID(of: entity.id.columnValue, saving: true)
         try store.save(bytes, row)
         return row
@@ -221,6 +242,14 @@ final class Session {
     /// Removes the entity with its index entries and all links from and to it.
     func delete<Entity: EntityModelProtocol>(_ row: RowID, _: Entity.Type) throws {
         try store(Entity.self).delete(row)
+    }
+
+    /// Removes the entity and its index entries, and leaves its links.
+    func remove<Entity: EntityModelProtocol>(_ ids: [Entity.ID], _: Entity.Type) throws {
+        let store = try store(Entity.self)
+        for id in ids {
+            if let row = try store.rowID(of: id.columnValue) { try store.deleteRow(row) }
+        }
     }
 
     // MARK: - Links
@@ -302,6 +331,11 @@ final class Session {
     func count<Entity: EntityModelProtocol>(_ query: EntityQuery, of _: Entity.Type) throws -> Int {
         _ = try store(Entity.self)
         return try open().count(query)
+    }
+
+    /// How many results there are, if that is known without reading them.
+    func knownCount<Entity: EntityModelProtocol>(_ query: EntityQuery, of _: Entity.Type) throws -> Int? {
+        try Executor(query, try store(Entity.self)).knownCount
     }
 
     func plan<Entity: EntityModelProtocol>(_ query: EntityQuery, of _: Entity.Type) throws -> Plan {

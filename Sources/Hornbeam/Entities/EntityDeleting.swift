@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deleting: hook, row with indexes and links, then the entities of cascading relations in order of declaration, then
-// hook. The row goes before the cascade, so that relations which lead in a circle come to an end.
+// Deleting: what would deny it, what it leaves behind, hook, row with indexes and links, then the entities of cascading
+// relations in order of declaration, then what it leaves behind is stored, then hook. The row goes before the cascade,
+// so that relations which lead in a circle come to an end.
 
 extension EntityModelProtocol {
     /// Deletes the entity and, by its delete rules, those related to it. The hooks run whether it is stored or not.
+    /// What was stored is kept as a `Deleted` of its type, unless `asDeleted` gives nil.
+    ///
+    /// `.deleteDenied`, with nothing changed, if a relation with the rule `deny` still leads to stored entities: one of
+    /// this entity, or of one that would be deleted with it.
     public func delete(from context: inout Context) throws {
-        try willDelete(from: &context)
         let session = context.session
+        let former = session.deleting
+        try session.run { try $0.refuseDenied([id.columnValue], Self.self) }
+        defer { session.deleting = former }
+        let isStored = try session.run { try $0.isStored(id.columnValue, Self.self) }
+        let tombstone = isStored ? try asDeleted(in: context) : nil
+        try willDelete(from: &context)
         var cascades: [(any EntityModelProtocol.Type, [Value])] = []
         try session.run { session in
             guard let row = try session.row(of: id.columnValue, Self.self) else { return }
@@ -17,6 +27,13 @@ extension EntityModelProtocol {
         }
         for (target, ids) in cascades {
             for id in ids { try target.delete(storedId: id, from: &context) }
+        }
+        if let tombstone {
+            try session.run { session in
+                // A hook may have saved it again meanwhile.
+                guard try !session.isStored(id.columnValue, Self.self) else { return }
+                _ = try session.save(tombstone)
+            }
         }
         try didDelete(from: &context)
     }

@@ -49,6 +49,10 @@ public protocol EntityModelProtocol: Sendable {
     func willDelete(from context: inout Context) throws
     func didDelete(from context: inout Context) throws
 
+    /// What deleting the entity leaves behind; nil for nothing. By default the entity as it is stored, with the ids of
+    /// its relations. A type that keeps none of its deleted entities gives nil.
+    func asDeleted(in context: Context) throws -> Deleted<Self>?
+
     /// For entities saved without options.
     static var defaultMergeStrategy: MergeStrategy<Self> { get }
     /// For entities saved as fragments.
@@ -60,6 +64,10 @@ extension EntityModelProtocol {
     public func didSave(to context: inout Context) throws {}
     public func willDelete(from context: inout Context) throws {}
     public func didDelete(from context: inout Context) throws {}
+
+    public func asDeleted(in context: Context) throws -> Deleted<Self>? {
+        try Self.query(id).with(.ids).resolve(in: context).map { Deleted($0) }
+    }
 
     @inlinable
     public static func _entities(

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Saving: hook, merge, collisions, row and indexes, then each relation with the entities in it, then hook. Collisions
 // that must fail are looked for in the whole value, nested entities included, before anything is changed, so that a
-// refused save leaves nothing of itself in a transaction that goes on.
+// refused save leaves nothing of itself in a transaction that goes on. What the entities of one save are in the end is
+// what counts: see UniqueBatch.swift.
+
+import HornbeamPages
 
 extension EntityModelProtocol {
     /// Saves the entity, the entities in its relations, and its links.
@@ -11,26 +14,33 @@ extension EntityModelProtocol {
 
     /// The same, merging with what is stored under the id.
     public func save(to context: inout Context, options: MergeStrategy<Self>) throws {
-        let session = context.session
         var changed = self
         try changed.willSave(to: &context)
         // A constant: closures needn't copy it.
         let entity = consume changed
+        let session = context.session
+        if session.saveDepth == 0,
+            let batch = try session.run({ _ in try entity.batch(in: context, options: options) })
+        {
+            return try session.saving(batch) { try entity.store(in: &context, options: options) }
+        }
+        try entity.store(in: &context, options: options)
+    }
+
+    /// Saves what `willSave` has left.
+    func store(in context: inout Context, options: MergeStrategy<Self>) throws {
+        let session = context.session
         let row = try session.run { session in
-            if session.saveDepth == 0 {
-                var check = RelationSaver<Self>(checking: context)
-                try entity.saveRelations(with: &check)
-            }
-            if options.replaces, !Self.entityShape.hasResolvers { return try session.save(entity) }
-            let stored = try entity.merged(options, session)
+            if options.replaces, !Self.entityShape.hasResolvers { return try session.save(self) }
+            let stored = try merged(options, session)
             try stored.resolveCollisions(in: &context)
             return try session.save(stored)
         }
         session.saveDepth += 1
         defer { session.saveDepth -= 1 }
         var saver = RelationSaver<Self>(context: context, row: row)
-        try entity.saveRelations(with: &saver)
-        try entity.didSave(to: &context)
+        try saveRelations(with: &saver)
+        try didSave(to: &context)
     }
 
     /// What will be stored: the entity merged with the stored one. Indexes follow this, never the value passed in.
@@ -43,29 +53,41 @@ extension EntityModelProtocol {
         return merged
     }
 
-    /// Throws if this entity, nested in one that is about to be saved, or one nested in it would break a unique index
-    /// that refuses. Nothing is changed.
-    fileprivate func refuseCollisions(in context: Context, options: MergeStrategy<Self>) throws {
-        let session = context.session
-        // Looked up once here and below: a generic entity makes its shape anew at every mention.
-        let shape = Self.entityShape
-        if shape.hasResolvers, shape.resolvers.contains(where: { $0.resolver.refuses }) {
-            let stored = try merged(options, session)
-            try stored.refuse(try session.collisions(of: stored))
-        }
-        var check = RelationSaver<Self>(checking: context)
+    /// This entity and those nested in it, if there are nested ones whose unique indexes refuse: their keys must be
+    /// looked at before anything is changed. Nearly all saves have none.
+    private func batch(in context: Context, options: MergeStrategy<Self>) throws -> UniqueBatch? {
+        var check = RelationSaver<Self>(checking: context, batch: nil)
         try saveRelations(with: &check)
+        guard let batch = check.batch else { return nil }
+        let session = context.session
+        if Self.entityShape.refuses { try batch.add(try merged(options, session), session, isFirst: true) }
+        return batch
+    }
+
+    /// Adds this entity, if its unique indexes refuse or those of all count, and those nested in it.
+    func join(_ batch: inout UniqueBatch?, in context: Context, options: MergeStrategy<Self>) throws {
+        // Looked up once: a generic entity makes its shape anew at every mention.
+        let shape = Self.entityShape
+        if shape.hasResolvers, batch?.isList ?? false || shape.refuses {
+            let session = context.session
+            let joined = batch ?? UniqueBatch(isList: false)
+            try joined.add(try merged(options, session), session)
+            batch = joined
+        }
+        var check = RelationSaver<Self>(checking: context, batch: batch)
+        try saveRelations(with: &check)
+        batch = check.batch
+    }
+}
+
+extension EntityShape {
+    /// Whether a unique index refuses an entity with the key of another.
+    fileprivate var refuses: Bool {
+        hasResolvers && resolvers.contains { $0.resolver.refuses }
     }
 }
 
 // MARK: - Collisions
-
-extension CollisionResolver {
-    fileprivate var refuses: Bool {
-        if case .throw = rule { return true }
-        return false
-    }
-}
 
 extension EntityModelProtocol {
     /// Hooks and resolvers may save and delete in turn; beyond this many rounds they are going in circles.
@@ -76,34 +98,39 @@ extension EntityModelProtocol {
     fileprivate func resolveCollisions(in context: inout Context) throws {
         let shape = Self.entityShape
         guard shape.hasResolvers else { return }
-        var collisions = try context.session.collisions(of: self)
-        try refuse(collisions)
+        let session = context.session
+        if let batch = session.batch { try session.releaseKeys(of: self, batch) }
+        var collisions = try session.collisions(of: self)
+        try refuse(collisions, session)
+        // Those that go are asked before the first of them does.
+        let former = session.deleting
+        if !collisions.isEmpty { try session.refuseDenied(collisions.map { $0.id.columnValue }, Self.self) }
+        defer { session.deleting = former }
         for (index, resolver) in shape.resolvers {
             guard case .custom(let handler) = resolver.rule else { continue }
-            if try resolve(index, handler, in: &context) { collisions = try context.session.collisions(of: self) }
+            if try resolve(index, handler, in: &context) { collisions = try session.collisions(of: self) }
         }
         for _ in 0..<Self.collisionRounds {
             guard let first = collisions.first else { return }
-            try refuse(collisions)
+            try refuse(collisions, session)
             try Self.delete(id: first.id, from: &context)
-            collisions = try context.session.collisions(of: self)
+            collisions = try session.collisions(of: self)
         }
         throw HornbeamError(
             .uniqueViolation, "\(Self.entityName) \(id) can't be saved: entities with its unique keys keep coming back")
     }
 
     /// Throws for the first collision in an index that refuses.
-    fileprivate func refuse(_ collisions: [(index: IndexDescription, id: ID)]) throws(HornbeamError) {
+    private func refuse(_ collisions: [(index: IndexDescription, id: ID)], _ session: Session) throws {
         guard !collisions.isEmpty else { return }
         let shape = Self.entityShape
         for (index, existing) in collisions {
             let rule = shape.resolvers.first { $0.index.name == index.name }
             guard rule?.resolver.refuses ?? true else { continue }
-            let columns = index.components.map(\.column).joined(separator: ", ")
-            throw HornbeamError(
-                .uniqueViolation,
-                "\(Self.entityName) \(id) can't be saved: \(Self.entityName) \(existing) has the same \(columns) "
-                    + "(unique index “\(index.name)”)")
+            let type = try session.store(Self.self).type
+            throw try session.encode(self).withBytes { bytes in
+                try index.violation(of: try RowReader(bytes, of: type), type, by: existing.columnValue)
+            }
         }
     }
 
@@ -129,15 +156,19 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
     private var context: Context
     /// Nil when nothing is to be saved yet, only checked.
     private let row: RowID?
+    /// Takes what is to be checked.
+    private(set) var batch: UniqueBatch?
 
     init(context: Context, row: RowID) {
         self.context = context
         self.row = row
+        batch = nil
     }
 
-    init(checking context: Context) {
+    init(checking context: Context, batch: UniqueBatch?) {
         self.context = context
         row = nil
+        self.batch = batch
     }
 
     /// Saves relation number `number`: first the entities in it, then the links.
@@ -145,8 +176,9 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         if case .none = relation.content { return }
         let options = relation.isFragment ? Target.fragmentMergeStrategy : Target.defaultMergeStrategy
         guard let row else {
+            if let print = context.session.print { return try print.add(relation, number: number) }
             for entity in relation.entities ?? [] {
-                try entity.refuseCollisions(in: context, options: options)
+                try entity.join(&batch, in: context, options: options)
             }
             return
         }

@@ -17,13 +17,18 @@ package final class EntitySession {
     /// Whether a store has ever gathered something, or the links keep a cursor, which in a read only a save that was
     /// refused does: the session can't begin again then.
     @exclusivity(unchecked) var hasGathered = false
+    /// Nil where a write may leave entities without their required relations.
+    private(set) var required: RequiredRelations?
     /// How often the schema was changed.
     private var adoptions = 0
     package private(set) lazy var edges = EdgeTrees(session: self)
+    /// Gathers what changes, if somebody observes.
+    let capture: RowCapture?
 
-    package init(_ transaction: Transaction, schema: Schema) {
+    package init(_ transaction: Transaction, schema: Schema, capture: RowCapture? = nil) {
         self.transaction = transaction
         self.schema = schema
+        self.capture = capture
     }
 
     /// The store of one entity type. `.unregisteredEntity` if the database doesn't know it.
@@ -56,7 +61,8 @@ package final class EntitySession {
     /// Runs `body`; if it throws, undoes what it did, and the transaction goes on.
     package func nested<Result>(_ body: () throws -> Result) throws -> Result {
         try flush()
-        let reservations = Dictionary(uniqueKeysWithValues: stores.map { ($0.type.name, $0.reservations) })
+        let pending = Dictionary(uniqueKeysWithValues: stores.map { ($0.type.name, $0.pending) })
+        let touched = required?.touched ?? [:]
         let former = (schema: schema, adoptions: adoptions)
         let savepoint = try transaction.savepoint()
         do {
@@ -70,8 +76,23 @@ package final class EntitySession {
                 schema = former.schema
                 dropStores()
             }
-            for store in stores { store.forget(keeping: reservations[store.type.name] ?? [:]) }
+            for store in stores { store.forget(keeping: pending[store.type.name] ?? EntityStore.Pending()) }
+            required?.forget(keeping: touched)
             throw error
+        }
+    }
+
+    /// From now on the session knows what must have its required relations when it commits.
+    func requireRelations() { required = RequiredRelations() }
+
+    /// Throws if a row is still missing in a unique index, having let go of a key that it was then saved with again.
+    func checkNothingYielded() throws {
+        for store in stores {
+            guard let left = store.firstYielded, let id = try store.id(of: left.rowID) else { continue }
+            throw HornbeamError(
+                .uniqueViolation,
+                "\(store.type.name) \(id.text) keeps a key of the unique index “\(left.index.description.name)” that "
+                    + "another entity of the same save has taken: a hook changed what was to be saved")
         }
     }
 
@@ -79,13 +100,16 @@ package final class EntitySession {
     package func commit() throws { try beginCommit().wait() }
 
     /// The same, up to where only the medium is to be waited for.
-    func beginCommit() throws -> CommitInFlight {
+    /// - Parameter tell: gets what was gathered, while nobody can see it yet.
+    func beginCommit(telling tell: (CommitChanges) -> Void = { _ in }) throws -> CommitInFlight {
         do {
+            try required?.check(self)
             try flush()
         } catch {
             transaction.abort()
             throw error
         }
+        capture?.changes(of: transaction).map(tell)
         return try transaction.beginCommit()
     }
 }

@@ -58,6 +58,10 @@ public struct DeclaredIndex<Entity: EntityModelProtocol> {
         Self(description: IndexDescription(name: name, kind: .value, components: components), collisions: nil)
     }
 
+    public static func hash(_ name: String, _ components: [IndexDescription.Component]) -> Self {
+        Self(description: IndexDescription(name: name, kind: .hash, components: components), collisions: nil)
+    }
+
     /// A resolver of one's own may let two entities keep the same key, so its index can't be one that refuses this: it
     /// is an ordinary index, and saving asks it for collisions.
     public static func unique(
@@ -117,8 +121,8 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         columns: [DeclaredColumn<Entity>], indexes: [DeclaredIndex<Entity>], relations: [DeclaredRelation<Entity>]
     ) {
         description = EntityDescription(
-            name: Entity.entityName, columns: columns.map(\.description), indexes: indexes.map(\.description),
-            relations: relations.map(\.description))
+            name: Entity.entityName, columns: columns.map(\.description) + [.updatedAt],
+            indexes: indexes.map(\.description), relations: relations.map(\.description))
         self.relations = relations
         resolvers = indexes.compactMap { index in index.collisions.map { (index.description, $0) } }
         hasResolvers = !resolvers.isEmpty
@@ -146,6 +150,9 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         relationNumbers = numbers
         linkCounts = counts
     }
+
+    /// The hidden column of the time of the last save: behind the declared ones.
+    var updatedAtColumn: Int { description.columns.count - 1 }
 
     /// The column that a key path names; nil for computed and nested properties.
     func column<Property>(_ keyPath: KeyPath<Entity, Property>) -> ColumnPlace? {

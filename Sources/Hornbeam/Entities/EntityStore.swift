@@ -2,6 +2,7 @@
 // The rows of one entity type in one transaction: ids, rows, and the indexes that follow them. A save works out and
 // checks everything before it changes anything, so a refused save leaves nothing behind.
 
+import FoundationEssentials
 import HornbeamKeys
 import HornbeamPages
 import HornbeamText
@@ -18,12 +19,23 @@ package final class EntityStore {
     /// Row ids handed out for saves that have not happened yet, by the key of the id. Not in the trees: a refused save
     /// leaves nothing behind.
     private var reserved: [[UInt8]: RowID] = [:]
+    /// Entries of unique indexes that their rows have let go of for others in the same batch. None outside of one.
+    private var yielded: [Yielded] = []
     private var textWriters: [TextIndexWriter?]
+    /// The session's: gathers what changes, if somebody observes.
+    private let capture: RowCapture?
+
+    /// A row that an index lacks.
+    struct Yielded {
+        let index: EntityIndex
+        let rowID: RowID
+    }
 
     init(type: EntityType, session: EntitySession) {
         self.type = type
         self.session = session
         transaction = session.transaction
+        capture = session.capture
         textWriters = type.textIndexes.map { _ in nil }
     }
 
@@ -125,8 +137,9 @@ package final class EntityStore {
             let old = try self.row(rowID)
             let changes = try IndexChanges(of: type, from: old, to: new)
             if let (index, other) = try conflicts(of: new, rowID, changes).first {
-                throw try violation(index, of: try new.value(0), by: other)
+                throw try violation(index, of: new, by: other)
             }
+            capture?.note(rowID, in: type.rows, old: old)
             // An id that is its own row id has no place among the ids.
             let isNew = try old == nil && (rowID >= RowID.firstAssigned || mayMiss())
             return (changes, isNew ? try new.value(0) : nil, try old.flatMap { try keeping($0, new) })
@@ -137,6 +150,23 @@ package final class EntityStore {
         }
         if let newID { try settle(newID, rowID) }
         try apply(changes, rowID)
+        if type.hasRequired { session.required?.touch(type.name, rowID) }
+        if let counterpart = type.counterpart, try transaction.count(counterpart) != 0 {
+            try remove(row, from: try session.store(type.counterpartName))
+        }
+    }
+
+    /// Removes the entity with the id of `row` from its type's counterpart.
+    private func remove(_ row: [UInt8], from counterpart: EntityStore) throws {
+        let id = try row.withUnsafeBytes { try RowReader($0, of: type).value(0) }
+        guard let rowID = try counterpart.rowID(ofAny: id), try counterpart.isSaved(rowID) else { return }
+        try counterpart.delete(rowID)
+    }
+
+    /// Writes the time of the save that is under way into a row.
+    package func stamp(_ row: inout RowWriter) {
+        guard let column = type.updatedAt else { return }
+        row.setDouble(Date().timeIntervalSinceReferenceDate, column)
     }
 
     /// The new row with the old one's columns that are not declared, where it has none itself; nil if it needs none.
@@ -170,18 +200,37 @@ package final class EntityStore {
     /// saved; its links and its place go all the same.
     @discardableResult
     package func delete(_ rowID: RowID) throws -> Bool {
-        let old = try row(rowID)
         let id = try self.id(of: rowID)
-        if let old {
-            let changes = try IndexChanges(of: type, from: old, to: nil)
-            try prepareTexts(changes)
-            _ = try transaction.delete(type.rows, RowKey(rowID))
-            try apply(changes, rowID)
-        }
+        let wasSaved = try removeRow(rowID)
         try session.edges.removeAll(of: type, rowID)
         if let id, RowID(integerID: id) == nil { _ = try transaction.delete(type.ids, try idKey(id)) }
-        if old == nil { _ = try transaction.delete(type.unsaved, RowKey(rowID)) }
-        return old != nil
+        if !wasSaved { _ = try transaction.delete(type.unsaved, RowKey(rowID)) }
+        return wasSaved
+    }
+
+    /// Removes a row and its index entries. Links stay, as links to an entity that is not stored.
+    @discardableResult
+    package func deleteRow(_ rowID: RowID) throws -> Bool {
+        guard let id = try self.id(of: rowID), try removeRow(rowID) else { return false }
+        let isAssigned = rowID >= RowID.firstAssigned
+        if try session.edges.isLinked(type, rowID) {
+            var bytes: [UInt8] = []
+            if isAssigned { _ = ValueBytes.append(id, as: type.idType, to: &bytes) }
+            try transaction.put(type.unsaved, rowID.key, bytes)
+        } else if isAssigned {
+            _ = try transaction.delete(type.ids, try idKey(id))
+        }
+        return true
+    }
+
+    private func removeRow(_ rowID: RowID) throws -> Bool {
+        guard let old = try row(rowID) else { return false }
+        let changes = try IndexChanges(of: type, from: old, to: nil)
+        try prepareTexts(changes)
+        capture?.note(rowID, in: type.rows, old: old)
+        _ = try transaction.delete(type.rows, RowKey(rowID))
+        try apply(changes, rowID)
+        return true
     }
 
     /// Throws what the full-text indexes have against these changes, before anything is changed.
@@ -194,7 +243,7 @@ package final class EntityStore {
 
     private func apply(_ changes: IndexChanges, _ rowID: RowID) throws {
         for change in changes.keys {
-            if let removed = change.removed {
+            if let removed = change.removed, yielded.isEmpty || !takeBack(change.index, rowID) {
                 try change.index.withEntry(removed, rowID) { (key, _) throws(StorageError) in
                     _ = try transaction.delete(change.index.tree, key)
                 }
@@ -214,6 +263,29 @@ package final class EntityStore {
             case (nil, nil): break
             }
         }
+    }
+
+    // MARK: Keys that change hands
+
+    /// Takes a row out of a unique index, for another row to be saved with its key. Until it is saved with another
+    /// one, or deleted, the index lacks it.
+    func yield(_ index: IndexDescription, _ rowID: RowID) throws {
+        guard let index = type.indexes.first(where: { $0.description.name == index.name }), let row = try row(rowID)
+        else { return }
+        try index.withEntry(try index.key(of: row), rowID) { (key, _) throws(StorageError) in
+            _ = try transaction.delete(index.tree, key)
+        }
+        yielded.append(Yielded(index: index, rowID: rowID))
+    }
+
+    /// The first of the rows that an index lacks.
+    var firstYielded: Yielded? { yielded.first }
+
+    /// Whether the index lacked the row, which it does no more.
+    private func takeBack(_ index: EntityIndex, _ rowID: RowID) -> Bool {
+        guard let place = yielded.firstIndex(where: { $0.index === index && $0.rowID == rowID }) else { return false }
+        yielded.remove(at: place)
+        return true
     }
 
     private func conflicts(
@@ -253,13 +325,8 @@ package final class EntityStore {
         return nil
     }
 
-    private func violation(_ index: IndexDescription, of id: Value, by other: RowID) throws -> HornbeamError {
-        let otherID = try self.id(of: other) ?? .null
-        let columns = index.components.map(\.column).joined(separator: ", ")
-        return HornbeamError(
-            .uniqueViolation,
-            "\(type.name) \(id.text) can't be saved: \(type.name) \(otherID.text) has the same \(columns) "
-                + "(unique index “\(index.name)”)")
+    private func violation(_ index: IndexDescription, of new: RowReader, by other: RowID) throws -> HornbeamError {
+        try index.violation(of: new, type, by: try self.id(of: other) ?? .null)
     }
 
     // MARK: Full text
@@ -279,12 +346,18 @@ package final class EntityStore {
         for writer in textWriters { try writer?.flush() }
     }
 
-    /// Row ids that are handed out and not in the trees.
-    var reservations: [[UInt8]: RowID] { reserved }
+    /// What is in memory and not in the trees, but for texts.
+    struct Pending {
+        fileprivate var reserved: [[UInt8]: RowID] = [:]
+        fileprivate var yielded: [Yielded] = []
+    }
+
+    var pending: Pending { Pending(reserved: reserved, yielded: yielded) }
 
     /// The transaction went back to where `flush` had left it: what was read or gathered since counts no more.
-    func forget(keeping reservations: [[UInt8]: RowID]) {
-        reserved = reservations
+    func forget(keeping pending: Pending) {
+        reserved = pending.reserved
+        yielded = pending.yielded
         nextRowID = nil
         nextRowIDChanged = false
         textWriters = type.textIndexes.map { _ in nil }
@@ -325,7 +398,8 @@ extension EntityStore {
 
     private func converted(_ id: Value) throws -> Value {
         guard let converted = id.converted(to: type.idType), converted != .null else {
-            throw HornbeamError(.invalid, "\(id.text) can't be the id of a \(type.name): ids are \(type.idType)")
+            throw HornbeamError(
+                .invalid, "\(id.text) can't be the id of a \(type.name): ids are \(type.idType), give one of these")
         }
         return converted
     }

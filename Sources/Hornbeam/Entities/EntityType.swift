@@ -3,7 +3,7 @@
 //
 //     e:Type             row id → row
 //     i:Type             id as key → row id            (ids that can't be row ids themselves)
-//     n:Type             row id → id as value bytes    (ids that are referred to and not saved)
+//     n:Type             row id → id as value bytes    (entities that are linked and not saved)
 //     x:Type:index       key ‖ row id → nothing
 //     u:Type:index       key → row id                  (row id appended if a component is nil or the key is cut)
 //     t:Type:index:…     full text
@@ -22,6 +22,11 @@ package final class EntityType: Sendable {
     package let description: EntityDescription
     /// Columns from this number on only the store has: models neither read nor write them.
     let declared: Int
+    /// The column of the time of the last save, if the type has one.
+    let updatedAt: Int?
+    /// An entity is stored or deleted, never both: the rows of the type called `counterpartName`, nil if the store
+    /// knows none.
+    let counterpart: TreeID?
     package let layout: RowLayout
     let rows: TreeID
     let ids: TreeID
@@ -29,14 +34,19 @@ package final class EntityType: Sendable {
     let indexes: [EntityIndex]
     let textIndexes: [EntityTextIndex]
     package let relations: [EdgeSide]
+    /// Whether one of the relations is required.
+    let hasRequired: Bool
 
     package var name: String { description.name }
     package var idType: ColumnType { description.columns[0].type }
 
     init(
         description: EntityDescription, declared: Int, layout: RowLayout, rows: TreeID, ids: TreeID,
-        unsaved: TreeID, indexes: [EntityIndex], textIndexes: [EntityTextIndex], relations: [EdgeSide]
+        unsaved: TreeID, indexes: [EntityIndex], textIndexes: [EntityTextIndex], relations: [EdgeSide],
+        counterpart: TreeID?
     ) {
+        self.counterpart = counterpart
+        updatedAt = description.column(ColumnDescription.updatedAt.name)
         self.description = description
         self.declared = declared
         self.layout = layout
@@ -46,6 +56,21 @@ package final class EntityType: Sendable {
         self.indexes = indexes
         self.textIndexes = textIndexes
         self.relations = relations
+        hasRequired = relations.contains(where: \.description.required)
+    }
+
+    /// The name of the type that the deleted entities of a type lie in.
+    static func tombstoneName(of name: String) -> String { "Deleted<\(name)>" }
+
+    /// Whether its rows are deleted entities of another type.
+    var isTombstone: Bool { counterpartName != Self.tombstoneName(of: name) }
+
+    /// For a type the one that its deleted entities lie in, for that one the type itself.
+    var counterpartName: String { Self.counterpartName(of: name) }
+
+    static func counterpartName(of name: String) -> String {
+        guard name.hasPrefix("Deleted<"), name.hasSuffix(">") else { return tombstoneName(of: name) }
+        return String(name.dropFirst("Deleted<".count).dropLast())
     }
 
     /// The number of a column; an error that names the type if there is none.
@@ -79,6 +104,8 @@ package final class EntityIndex: Sendable {
     /// Of the components.
     let columns: [Int]
     let isUnique: Bool
+    /// Whether entries are by the hash of their key: two keys may share one, and there is no order.
+    let isHashed: Bool
 
     init(description: IndexDescription, tree: TreeID, components: [Component]) {
         self.description = description
@@ -86,6 +113,7 @@ package final class EntityIndex: Sendable {
         self.components = components
         columns = components.map(\.column)
         isUnique = description.kind == .unique
+        isHashed = description.kind == .hash
     }
 }
 

@@ -87,11 +87,13 @@ package struct JSONRows {
             }
         }
         var row = store.makeRow()
+        // A line that tells when its entity was saved keeps that.
+        store.stamp(&row)
         for (number, column) in type.description.columns.enumerated() {
             if values[number] == .null, !column.type.isOptional {
                 throw invalid("\(type.name).\(column.name) is missing, and can't be nil")
             }
-            row.set(values[number], number)
+            if number != type.updatedAt || values[number] != .null { row.set(values[number], number) }
         }
         let bytes = try row.finish()
         let rowID = try store.ensureRowID(of: values[0], saving: true)

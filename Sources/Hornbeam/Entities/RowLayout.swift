@@ -63,6 +63,8 @@ package final class RowLayout: Sendable {
     /// More columns than this are refused by the schema.
     package static let maximumColumns = 4096
 
+    /// The entity type, for messages; empty where it is not known.
+    let type: String
     /// By column number.
     let fields: [Field]
     /// By column number, as many as fields. Constant as long as the layout lives.
@@ -76,7 +78,8 @@ package final class RowLayout: Sendable {
     let fixedSizes: [Int]
 
     /// - Parameter stored: the position in the row of each column, a permutation; as declared if nil.
-    package init(columns: [ColumnDescription], stored: [Int]? = nil) {
+    package init(columns: [ColumnDescription], stored: [Int]? = nil, type: String = "") {
+        self.type = type
         let stored = stored ?? Array(columns.indices)
         var byPosition = [Int](repeating: 0, count: columns.count)
         for (column, position) in stored.enumerated() { byPosition[position] = column }

@@ -61,8 +61,15 @@ public struct RowReader {
         let name = layout.fields.indices.contains(column) ? layout.fields[column].name : "\(column)"
         return HornbeamError(
             .undecodable,
-            "property “\(name)” can't be read as \(type): the stored value is null or doesn't fit; "
+            "\(owner(of: column))property “\(name)” can't be read as \(type): the stored value is null or doesn't fit; "
                 + "make the property optional, give it a default, or migrate the stored values")
+    }
+
+    /// Whose property it is, for messages. The id itself may be what can't be read.
+    private func owner(of column: Int) -> String {
+        if layout.type.isEmpty { return "" }
+        guard column != 0, let id = try? value(0) else { return "\(layout.type): " }
+        return "\(layout.type) \(id.text): "
     }
 
     @inline(__always)
@@ -116,6 +123,29 @@ public struct RowReader {
             throw Self.corrupt("property “\(field.name)” lies outside its row")
         }
         return Bytes(rebasing: bytes[variableStart + start..<variableStart + end])
+    }
+
+    /// All bytes but those of one column of fixed width, if it has a value.
+    func hash(into hasher: inout Hasher, without column: Int?) {
+        let (before, after) = bytes(around: column)
+        hasher.combine(bytes: before)
+        hasher.combine(bytes: after)
+    }
+
+    /// Whether both are the same but for one column of fixed width, if it has a value in both.
+    func isSame(as other: RowReader, ignoring column: Int?) -> Bool {
+        let (before, after) = bytes(around: column)
+        let (otherBefore, otherAfter) = other.bytes(around: column)
+        return before.elementsEqual(otherBefore) && after.elementsEqual(otherAfter)
+    }
+
+    /// What stands before and behind a column of fixed width; all stands before it if it is null.
+    private func bytes(around column: Int?) -> (Bytes, Bytes) {
+        guard let column, let field = layout.fields.indices.contains(column) ? layout.fields[column] : nil,
+            !field.isVariable, !isNull(field)
+        else { return (bytes, Bytes(start: nil, count: 0)) }
+        let at = fixedStart + field.offset
+        return (Bytes(rebasing: bytes[..<at]), Bytes(rebasing: bytes[(at + field.width)...]))
     }
 
     /// Any column as a value; null if it holds none.

@@ -104,7 +104,11 @@ public struct RowWriter {
     @inline(never)
     private mutating func mismatch(_ column: Int, _ what: String) {
         let field = layout.fields[column]
-        fail(.invalid, "property “\(field.name)” is stored as \(field.type): it can't hold \(what)")
+        let owner = layout.type.isEmpty ? "" : "\(layout.type): "
+        fail(
+            .invalid,
+            "\(owner)property “\(field.name)” is stored as \(field.type): it can't hold \(what); "
+                + "give it a value that fits, or declare a new property of the type that you need")
     }
 
     @inline(__always)

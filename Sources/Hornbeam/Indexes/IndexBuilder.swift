@@ -90,13 +90,12 @@ struct IndexBuilder {
 
     private func duplicate(_ index: EntityIndex, _ first: Entry, _ second: Entry) throws -> HornbeamError {
         let ids = try [first, second].map { try row($0)?.value(0).text ?? "?" }
-        let columns = index.columns
-        let values = try row(second).map { row in try columns.map { try row.value($0).text }.joined(separator: ", ") }
-        let names = index.description.components.map(\.column).joined(separator: ", ")
+        let values = try row(second).map { try index.description.text(of: $0, type) } ?? "?"
         return HornbeamError(
             .uniqueViolation,
             "unique index “\(index.description.name)” of \(type.name) can't be built: \(ids[0]) and \(ids[1]) have the "
-                + "same \(names) (\(values ?? "?")): change or delete one of them first")
+                + "same \(values): change or delete one of them first, or open the store "
+                + "without the index")
     }
 
     private func forEachRow(_ name: String, _ total: Int, _ body: (RowID, RowReader) throws -> Void) throws {

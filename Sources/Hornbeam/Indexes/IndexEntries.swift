@@ -27,6 +27,11 @@ struct IndexKeyBytes: Equatable {
         withUnsafeBytes(of: hash.bigEndian) { key.append(contentsOf: $0) }
     }
 
+    /// What stands for a key in an index by hashes.
+    static func hashed(_ key: [UInt8]) -> [UInt8] {
+        withUnsafeBytes(of: hash(of: key).bigEndian) { Array($0) }
+    }
+
     /// FNV-1a with 128 bits.
     private static func hash(of bytes: [UInt8]) -> UInt128 {
         var hash: UInt128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d
@@ -60,7 +65,7 @@ extension EntityIndex {
 
     func key(of row: RowReader) throws(HornbeamError) -> IndexKeyBytes {
         var (bytes, hasNil) = try fullKey(of: row)
-        IndexKeyBytes.cut(&bytes)
+        if isHashed { bytes = IndexKeyBytes.hashed(bytes) } else { IndexKeyBytes.cut(&bytes) }
         return IndexKeyBytes(bytes: bytes, hasNil: hasNil)
     }
 

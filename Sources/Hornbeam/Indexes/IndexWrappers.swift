@@ -23,6 +23,42 @@ public struct Index<Entity>: Hashable, Codable, Sendable {
         _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, _ third: KeyPath<Entity, C>
     ) {}
 
+    /// Over what the store keeps of each entity: `@Index<Self>(.updatedAt) private var byUpdate`. It serves
+    /// `.updated(within:)` and `sorted(by: .updatedAt)`.
+    @inlinable @inline(__always)
+    public init(_ metadata: Metadata) {}
+
+    /// The same behind one or two properties, to find what was updated among equal ones.
+    @inlinable @inline(__always)
+    public init<A>(_ first: KeyPath<Entity, A>, _ metadata: Metadata) {}
+
+    @inlinable @inline(__always)
+    public init<A, B>(_ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, _ metadata: Metadata) {}
+
+    private init(empty: Void) {}
+    public var wrappedValue: Never.Type? { nil }
+    public init(from decoder: any Decoder) throws {}
+    public func encode(to encoder: any Encoder) throws {}
+    static var empty: Self { Self(empty: ()) }
+}
+
+/// An index for equality alone, over one or more properties. Its entries are of one size however long the values are:
+/// for long texts, such as URLs, that are looked up and never sorted by.
+@propertyWrapper
+public struct HashIndex<Entity>: Hashable, Codable, Sendable {
+    public init<each Property>(_ keyPaths: repeat KeyPath<Entity, each Property>) {}
+
+    @inlinable @inline(__always)
+    public init<A>(_ first: KeyPath<Entity, A>) {}
+
+    @inlinable @inline(__always)
+    public init<A, B>(_ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>) {}
+
+    @inlinable @inline(__always)
+    public init<A, B, C>(
+        _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, _ third: KeyPath<Entity, C>
+    ) {}
+
     private init(empty: Void) {}
     public var wrappedValue: Never.Type? { nil }
     public init(from decoder: any Decoder) throws {}
@@ -85,12 +121,14 @@ public struct FullTextIndex<Entity>: Hashable, Codable, Sendable {
 
 extension KeyedDecodingContainer {
     public func decode<E>(_ type: Index<E>.Type, forKey key: Key) throws -> Index<E> { .empty }
+    public func decode<E>(_ type: HashIndex<E>.Type, forKey key: Key) throws -> HashIndex<E> { .empty }
     public func decode<E>(_ type: Unique<E>.Type, forKey key: Key) throws -> Unique<E> { .empty }
     public func decode<E>(_ type: FullTextIndex<E>.Type, forKey key: Key) throws -> FullTextIndex<E> { .empty }
 }
 
 extension KeyedEncodingContainer {
     public mutating func encode<E>(_ value: Index<E>, forKey key: Key) throws {}
+    public mutating func encode<E>(_ value: HashIndex<E>, forKey key: Key) throws {}
     public mutating func encode<E>(_ value: Unique<E>, forKey key: Key) throws {}
     public mutating func encode<E>(_ value: FullTextIndex<E>, forKey key: Key) throws {}
 }

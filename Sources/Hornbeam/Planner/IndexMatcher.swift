@@ -18,6 +18,7 @@ struct IndexMatcher {
     /// Nil if the index narrows nothing.
     func match(_ index: EntityIndex) throws -> IndexMatch? {
         guard let leading = index.columns.first, conjuncts.contains(where: { $0.mentions(leading) }) else { return nil }
+        if index.isHashed { return try hashed(index) }
         var key = KeyWriter(capacity: 40)
         var answered = ConjunctSet()
         var fixed = 0
@@ -41,6 +42,27 @@ struct IndexMatcher {
         guard fixed > 0 else { return nil }
         let range = try counted(index, startingWith: prefix)
         return IndexMatch(index, range, answered: answered, fixed: fixed, prefix: prefix)
+    }
+
+    /// What an index by hashes finds, if the whole key is given. Two keys may share a hash, so nothing is answered: the
+    /// rows are looked at.
+    private func hashed(_ index: EntityIndex) throws -> IndexMatch? {
+        if let only = index.components.first, index.components.count == 1 {
+            for case .within(only.column, let values) in conjuncts where values.count <= Self.maximumRanges {
+                let keys = try values.map { try encoded([], literal($0, only.column), only) }
+                let ranges = try Set(keys.map(IndexKeyBytes.hashed)).sorted { $0.lexicographicallyPrecedes($1) }
+                    .map { try counted(index, startingWith: $0) }
+                return IndexMatch(index, ranges, answered: ConjunctSet(), fixed: 0)
+            }
+        }
+        var key = KeyWriter(capacity: 40)
+        for component in index.components {
+            guard let (_, value) = try equality(on: component.column) else { return nil }
+            try KeyCoding.appendComponent(value, as: component.type, descending: component.descending, to: &key)
+        }
+        let hash = IndexKeyBytes.hashed(key.bytes)
+        let range = try counted(index, startingWith: hash)
+        return IndexMatch(index, range, answered: ConjunctSet(), fixed: index.components.count, prefix: hash)
     }
 
     /// The whole index, for its order alone.

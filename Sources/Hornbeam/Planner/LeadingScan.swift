@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks a range of an index whose leading components alone make the order. Entries that are equal in these lie together,
-// by their other components; they are gathered and come by their row ids, so that ties are the same by every index.
+// Walks a range of an index whose leading components alone make the order. Entries that are equal in these lie
+// together, by their other components; they are gathered and come by their row ids, so that ties are the same by every
+// index.
 
 import HornbeamPages
 import HornbeamTree

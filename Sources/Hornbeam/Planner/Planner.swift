@@ -130,6 +130,23 @@ struct Planner: ~Copyable {
             isCountKnown: finish(choice).knownCount != nil)
     }
 
+    /// The range of an index that holds exactly the query's rows, with these columns behind what is fixed in it.
+    func groupScan(by columns: [Int]) throws -> GroupScan? {
+        guard query.limit == nil, query.offset == 0, position == nil, !columns.isEmpty else { return nil }
+        let matcher = IndexMatcher(type: type, transaction: store.transaction, conjuncts: [])
+        for index in type.indexes where !index.isHashed {
+            let match =
+                try matches.first { $0.index === index } ?? (conjuncts.isEmpty ? matcher.whole(index) : nil)
+            guard let match, let range = match.range, match.answered.count == conjuncts.count else { continue }
+            let leading = match.fixed + columns.count
+            guard leading <= index.columns.count, index.columns[match.fixed..<leading].elementsEqual(columns) else {
+                continue
+            }
+            return GroupScan(index: index, range: range, leading: leading, store: store)
+        }
+        return nil
+    }
+
     /// What a choice leaves to be tested on rows.
     private func rest(of choice: Candidate) -> [Filter] {
         if choice.answered.count == conjuncts.count { return [] }
@@ -397,8 +414,10 @@ struct Planner: ~Copyable {
     }
 
     /// How one range of the index gives the query's order, if it does: after the fixed components come the sort's
-    /// columns. If more components follow, entries that are equal up to there have to be put in the order of their rows.
+    /// columns. If more components follow, entries that are equal up to there have to be put in the order of their
+    /// rows.
     private func walk(of index: EntityIndex, fixed: Int) -> IndexWalk? {
+        if index.isHashed, !query.sort.isEmpty { return nil }
         let components = index.components
         var place = fixed
         var reversed: Bool?

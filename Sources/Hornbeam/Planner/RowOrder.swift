@@ -76,6 +76,19 @@ final class RowOrder {
         self.scores = scores
     }
 
+    /// Bytes that sort as terms that are all columns do.
+    static func key(of row: RowReader, _ terms: [SortTerm]) throws -> [UInt8] {
+        if terms.isEmpty { return [] }
+        var key = KeyWriter(capacity: 32)
+        for term in terms {
+            guard case .column(let column) = term.key, row.layout.fields.indices.contains(column),
+                row.layout.fields[column].type.isOrdered
+            else { throw HornbeamError(.invalid, "a term of a sort is no column with an order") }
+            try KeyCoding.appendComponent(of: row, column: column, descending: term.descending, to: &key)
+        }
+        return key.bytes
+    }
+
     func place(_ rowID: RowID, _ row: RowReader) throws -> Place {
         var parts: [Part] = []
         for segment in segments {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aggregates: one value of many entities. A nil property doesn't count, as in SQL. The result never depends on the order
-// in which entities come: sums of integers and of floating-point numbers are exact until they are rounded once.
+// Aggregates: one value of many entities. A nil property doesn't count, as in SQL. The result never depends on the
+// order in which entities come: sums of integers and of floating-point numbers are exact until they are rounded once.
 
 import FoundationEssentials
 
@@ -8,9 +8,12 @@ import FoundationEssentials
 public struct Aggregate<Entity: EntityModelProtocol, Result: Sendable>: Sendable {
     /// Where one result is gathered.
     let begin: @Sendable () -> any Accumulator<Entity, Result>
+    /// Whether the number of rows is all that it needs.
+    let isCount: Bool
 
-    init(_ begin: @escaping @Sendable () -> any Accumulator<Entity, Result>) {
+    init(isCount: Bool = false, _ begin: @escaping @Sendable () -> any Accumulator<Entity, Result>) {
         self.begin = begin
+        self.isCount = isCount
     }
 }
 
@@ -19,7 +22,13 @@ protocol Accumulator<Entity, Result>: AnyObject {
     associatedtype Entity: EntityModelProtocol
     associatedtype Result
     func add(_ row: inout AggregatedRow<Entity>) throws
+    /// The same for so many rows, where their number is all that counts.
+    func add(rows: Int)
     func result() throws -> Result
+}
+
+extension Accumulator {
+    func add(rows: Int) {}
 }
 
 /// A row that several aggregates read. The entity is decoded once at most, and only if one of them asks for it.
@@ -73,7 +82,7 @@ struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Send
 
 extension Aggregate where Result == Int {
     /// How many entities.
-    public static var count: Self { Self { CountAccumulator() } }
+    public static var count: Self { Self(isCount: true) { CountAccumulator() } }
 
     /// How many different values the property has; nil is none.
     public static func countDistinct<Property: Hashable & Sendable>(
@@ -94,6 +103,7 @@ extension Aggregate where Result == Int {
 private final class CountAccumulator<Entity: EntityModelProtocol>: Accumulator {
     private var count = 0
     func add(_ row: inout AggregatedRow<Entity>) { count += 1 }
+    func add(rows: Int) { count += rows }
     func result() -> Int { count }
 }
 

@@ -93,7 +93,7 @@ extension Filter {
     /// For people and `explain`.
     package func text(_ type: EntityDescription) -> String {
         func name(_ column: Int) -> String {
-            type.columns.indices.contains(column) ? type.columns[column].name : "#\(column)"
+            type.columns.indices.contains(column) ? type.columns[column].label : "#\(column)"
         }
         func names(_ columns: [Int]) -> String { columns.map(name).joined(separator: ", ") }
         switch self {
@@ -175,7 +175,7 @@ package struct SortTerm: Sendable {
     func text(_ type: EntityDescription) -> String {
         let name =
             switch key {
-            case .column(let column): type.columns.indices.contains(column) ? type.columns[column].name : "#\(column)"
+            case .column(let column): type.columns.indices.contains(column) ? type.columns[column].label : "#\(column)"
             case .linkCount(let relation): "count of \(relation)"
             case .score: "score"
             case .opaque(let label, _, _): label

@@ -78,7 +78,8 @@ package struct FilterText {
                 at += 1
                 while at < characters.count, Self.isInNumber(characters, at) { at += 1 }
                 tokens.append((.number(String(characters[start..<at])), start))
-            } else if character.isLetter || character == "_" {
+            } else if character.isLetter || character == "_" || character == "$" {
+                at += 1
                 while at < characters.count, characters[at].isLetter || characters[at].isNumber || characters[at] == "_"
                 {
                     at += 1

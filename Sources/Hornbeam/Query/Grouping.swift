@@ -7,6 +7,7 @@ import HornbeamPages
 /// What is gathered of one group. Apart from how many aggregates that are, which only its subclass knows.
 class GroupState<Entity: EntityModelProtocol, Values> {
     func add(_ row: inout AggregatedRow<Entity>) throws {}
+    func add(rows: Int) {}
     func results() throws -> Values { throw HornbeamError(.invalid, "a group without aggregates was asked for them") }
 }
 
@@ -22,6 +23,10 @@ final class Accumulators<Entity: EntityModelProtocol, each Result: Sendable>: Gr
         for accumulator in repeat each accumulators { try accumulator.add(&row) }
     }
 
+    override func add(rows: Int) {
+        for accumulator in repeat each accumulators { accumulator.add(rows: rows) }
+    }
+
     override func results() throws -> (repeat each Result) {
         (repeat try (each accumulators).result())
     }
@@ -31,6 +36,8 @@ final class Accumulators<Entity: EntityModelProtocol, each Result: Sendable>: Gr
 class GroupMaker<Entity: EntityModelProtocol, Values>: @unchecked Sendable {
     // `@unchecked`, because a class that others inherit from can't be checked; the one subclass is immutable.
     func begin() -> GroupState<Entity, Values> { GroupState() }
+    /// Whether the number of rows is all that its aggregates need.
+    var isCount: Bool { false }
 }
 
 private final class AggregateMaker<Entity: EntityModelProtocol, each Result: Sendable>:
@@ -45,12 +52,21 @@ private final class AggregateMaker<Entity: EntityModelProtocol, each Result: Sen
     override func begin() -> GroupState<Entity, (repeat each Result)> {
         Accumulators(repeat each aggregates)
     }
+
+    override var isCount: Bool {
+        for aggregate in repeat each aggregates {
+            if !aggregate.isCount { return false }
+        }
+        return true
+    }
 }
 
 /// Reads the keys of groups. Apart from how many properties that are, which only its subclass knows.
 class GroupKeys<Entity: EntityModelProtocol, Key>: @unchecked Sendable {
     // `@unchecked`, because a class that others inherit from can't be checked; the one subclass is immutable.
     func append(_ row: inout AggregatedRow<Entity>, to key: inout KeyWriter, _ unordered: inout UnorderedKeys) throws {}
+    /// Their columns; nil if one of them is none.
+    var columns: [Int]? { nil }
     func read(_ row: inout AggregatedRow<Entity>) throws -> Key {
         throw HornbeamError(.invalid, "a group without keys was asked for them")
     }
@@ -69,6 +85,15 @@ private final class GroupProperties<Entity: EntityModelProtocol, each Property: 
         _ row: inout AggregatedRow<Entity>, to key: inout KeyWriter, _ unordered: inout UnorderedKeys
     ) throws {
         for one in repeat each keys { try one.append(&row, to: &key, &unordered) }
+    }
+
+    override var columns: [Int]? {
+        var columns: [Int] = []
+        for key in repeat each keys {
+            guard let column = key.column else { return nil }
+            columns.append(column)
+        }
+        return columns
     }
 
     override func read(_ row: inout AggregatedRow<Entity>) throws -> (repeat each Property) {
@@ -135,9 +160,44 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
 
     /// The groups in the order of their keys: as stored values are ordered, nil first. Keys of types without such an
     /// order come as they were met. All groups are held in memory.
+    ///
+    /// Where only counts are asked for, and an index is over the properties (behind those that the filter fixes), the
+    /// cost is that of the groups, not of the entities.
     public func resolve(in context: Context? = nil) throws -> [Row] {
+        var groups = try counted(in: context) ?? gathered(in: context)
+        groups.sort { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+        let rows = try groups.map { (key: $0.key, values: try $0.state.results()) }
+        let found = rows.filter { row in conditions.allSatisfy { $0(row.values) } }
+        return Array(found.dropFirst(offset).prefix(limit ?? .max))
+    }
+
+    private typealias Group = (bytes: [UInt8], key: Key, state: GroupState<Entity, Values>)
+
+    /// The groups as an index counts them; nil if none does.
+    private func counted(in context: Context?) throws -> [Group]? {
+        guard maker.isCount, let columns = keys.columns, list.isSelection else { return nil }
+        return try (context ?? list.boundContext()).session.run { session in
+            let store = try session.store(Entity.self)
+            guard let counts = try store.session.groupCounts(list.coreQuery, by: columns) else { return nil }
+            var unordered = UnorderedKeys()
+            return try counts.map { rowID, count in
+                guard let reader = try store.row(rowID) else {
+                    throw store.corrupt("e:\(store.type.name)", "an index names \(rowID), which has no row")
+                }
+                var row = AggregatedRow<Entity>(reader)
+                var writer = KeyWriter(capacity: 32)
+                try keys.append(&row, to: &writer, &unordered)
+                let state = maker.begin()
+                state.add(rows: count)
+                return (writer.bytes, try keys.read(&row), state)
+            }
+        }
+    }
+
+    /// The groups as the rows make them.
+    private func gathered(in context: Context?) throws -> [Group] {
         var places: [[UInt8]: Int] = [:]
-        var groups: [(bytes: [UInt8], key: Key, state: GroupState<Entity, Values>)] = []
+        var groups: [Group] = []
         var unordered = UnorderedKeys()
         try list.forEachRow(in: context) { row in
             var writer = KeyWriter(capacity: 32)
@@ -148,10 +208,7 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
             places[writer.bytes] = groups.count
             groups.append((writer.bytes, try keys.read(&row), state))
         }
-        groups.sort { $0.bytes.lexicographicallyPrecedes($1.bytes) }
-        let rows = try groups.map { (key: $0.key, values: try $0.state.results()) }
-        let found = rows.filter { row in conditions.allSatisfy { $0(row.values) } }
-        return Array(found.dropFirst(offset).prefix(limit ?? .max))
+        return groups
     }
 }
 
@@ -159,7 +216,7 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
 struct GroupKey<Entity: EntityModelProtocol, Key: Hashable & Sendable>: Sendable {
     let property: AggregatedProperty<Entity, Key>
     /// The column whose stored form has the order and equality of keys.
-    private let column: Int?
+    let column: Int?
 
     init(_ keyPath: any KeyPath<Entity, Key> & Sendable) {
         property = AggregatedProperty(keyPath)

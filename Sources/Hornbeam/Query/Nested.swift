@@ -11,6 +11,10 @@ public struct Nested: Sendable {
     }
 
     let mode: Mode
+    /// Takes all entities of the related type, linked or not.
+    var isSchema = false
+    /// Takes only these of them.
+    var filter: MetadataPredicate?
 
     /// The related entities' ids.
     public static let ids = Nested(mode: .ids)
@@ -18,6 +22,62 @@ public struct Nested: Sendable {
     public static let entities = Nested(mode: .entities)
     /// The related entities, marked as incomplete: saving them merges.
     public static let fragments = Nested(mode: .fragments)
+    /// All entities of a to-many relation's type, linked or not, in the order of their last saves; a to-one relation
+    /// gets none.
+    public static let schemaEntities = Nested(mode: .entities, isSchema: true)
+    /// The same, marked as incomplete.
+    public static let schemaFragments = Nested(mode: .fragments, isSchema: true)
+
+    // What is filtered is a part of a relation: saving the result adds to the links instead of replacing them.
+
+    /// The related entities that meet a condition.
+    public static func entities(filter: MetadataPredicate) -> Nested { Nested(mode: .entities, filter: filter) }
+    public static func fragments(filter: MetadataPredicate) -> Nested { Nested(mode: .fragments, filter: filter) }
+    public static func schemaEntities(filter: MetadataPredicate) -> Nested {
+        Nested(mode: .entities, isSchema: true, filter: filter)
+    }
+    public static func schemaFragments(filter: MetadataPredicate) -> Nested {
+        Nested(mode: .fragments, isSchema: true, filter: filter)
+    }
+
+    /// The step that loads a relation as this level, and what lies below it as `below`.
+    func step<Entity, Target, D, C, K>(
+        _ path: RelationPath<Entity, Target, D, C, K>, _ below: [Nested]
+    ) -> NestedStep<Entity> {
+        if mode == .ids { return NestedStep(ids: path, isSlice: false) }
+        var query = isSchema ? C.schemaQuery(Target.self) : QueryList<Target>()
+        if let filter { query = query.filter(filter.predicate(for: Target.self)) }
+        return NestedStep(
+            entities: path, query.with(below), isSlice: C.isToMany && (isSchema || filter != nil),
+            isFragment: mode == .fragments)
+    }
+}
+
+extension CardinalityProtocol {
+    fileprivate static func schemaQuery<Target>(_: Target.Type) -> QueryList<Target> {
+        isToMany ? QueryList().schemaQuery() : QueryList().limit(0)
+    }
+}
+
+extension QueryList {
+    /// All entities of the type in the order of their last saves, whatever was selected before: nested in
+    /// `with(\.$relation) { $0.schemaQuery() }`, whether they are linked or not.
+    public func schemaQuery() -> Self {
+        var list = Self(context: context).sorted(by: .updatedAt)
+        list.nested = nested
+        list.parts.ignoresLinks = true
+        return list
+    }
+}
+
+extension Query {
+    /// No entity: of one entity there is no list of all.
+    public func schemaQuery() -> Self { Self(list.limit(0)) }
+}
+
+extension EntityModelProtocol {
+    /// All entities of the type in the order of their last saves.
+    public static func schemaQuery() -> QueryList<Self> { QueryList().schemaQuery() }
 }
 
 /// The steps of one level. A class, so that a list without any is one without knowing their type, which in generic code

@@ -66,9 +66,33 @@ public struct QueryGroup<Entity: EntityModelProtocol>: Sendable {
     let context: Context?
     let groups: @Sendable (Session) throws -> [[RowID]]
     var members = QueryList<Entity>()
+    /// The entities whose lists these are, in their order.
+    var owners: (@Sendable (Session) throws -> [RowID])?
 
     public func resolve(in context: Context) throws -> [[Entity]] {
         try context.session.run { try members.load(eachOf: try groups($0), $0) }
+    }
+
+    /// All of them in one list, one after the other.
+    public func flatMap() -> QueryList<Entity> {
+        let groups = groups
+        var list = QueryList<Entity>(context: context) { try groups($0).flatMap { $0 } }
+        list.nested = members.nested
+        return list
+    }
+
+    /// What `transform` leads to from each of them, in one list: `.flatMap { $0.related(\.$author) }`.
+    public func flatMap<Target>(
+        _ transform: @escaping @Sendable (Query<Entity>) -> Query<Target>
+    ) -> QueryList<Target> {
+        let groups = groups
+        return QueryList<Target>(context: context) { session in
+            try groups(session).flatMap { group in
+                try group.flatMap { row in
+                    try session.id(of: row, Entity.self).map { try transform(Query(id: $0)).list.rows(session) } ?? []
+                }
+            }
+        }
     }
 
     public func resolve() throws -> [[Entity]] {

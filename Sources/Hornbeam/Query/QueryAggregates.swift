@@ -107,6 +107,12 @@ extension QueryList {
         return list.sorted([.column(column, descending: isGreatest)]).limit(1)
     }
 
+    /// Whether the list is all that its filter selects, in whatever order.
+    var isSelection: Bool {
+        guard case .all = source else { return false }
+        return !isWindow
+    }
+
     /// Whether the list is a part of what its filter selects.
     private var isWindow: Bool { limit != nil || offset != 0 || parts.after != nil }
 

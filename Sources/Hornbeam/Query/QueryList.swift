@@ -29,6 +29,8 @@ struct ListParts: Sendable {
     var after: (@Sendable (EntityStore) throws -> QueryPosition)?
     /// For the spelling with the context at the head.
     var context: Context?
+    /// Nested in a query, the list is its own, not that of the links.
+    var ignoresLinks = false
 
     /// Whether later filters and orders would change which entities a limit leaves.
     var isCut: Bool { limit != nil || offset != 0 }
@@ -166,9 +168,15 @@ extension QueryList {
         Query(limit(1))
     }
 
-    /// The last entity.
+    /// The last entity. Where the number of entities is known without reading, so is its place.
     public func last() -> Query<Entity> {
-        Query(combined { session in try rows(session).suffix(1) })
+        Query(
+            combined { session in
+                guard case .all = source, !isCut, let count = try session.knownCount(coreQuery, of: Entity.self) else {
+                    return try rows(session).suffix(1)
+                }
+                return try limit(1, offset: Swift.max(0, count - 1)).rows(session)
+            })
     }
 
     private var isCut: Bool { parts.isCut }
@@ -191,6 +199,7 @@ extension QueryList {
     private func combined(_ rows: @escaping @Sendable (Session) throws -> [RowID]) -> Self {
         var list = Self(context: context, rows: rows)
         list.nested = nested
+        list.parts.ignoresLinks = parts.ignoresLinks
         return list
     }
 }
@@ -223,18 +232,25 @@ extension QueryList {
         return list
     }
 
-    /// Only what comes after `entity` in the order of the query: the next page begins after the last entity of the one
-    /// before, whatever was inserted or deleted meanwhile. By an index that gives the order, or in the order of linking,
-    /// it takes O(log n), however far it is.
+    /// Only what comes after `entity` in the order of the query, whose limit counts from there: `query.after(last)` is
+    /// the page after the one that ended with `last`, whatever was inserted or deleted meanwhile. By an index that
+    /// gives the order, or in the order of linking, going there takes O(log n), however far it is.
     ///
     /// The place is that of the values in `entity`, which need not be stored any more. If it isn't, and its id doesn't
-    /// tell its row, entities equal to it in the order may come once more, and a query without a sort throws `.invalid`.
+    /// tell its row, entities equal to it in the order may come once more, and a query without a sort throws
+    /// `.invalid`.
     public consuming func after(_ entity: Entity) -> Self {
-        var list = uncut()
+        var list = self
         list.parts.after = { store in
+            let id = entity.id.columnValue
             var writer = store.makeRow()
             entity.write(to: &writer)
-            return QueryPosition(id: entity.id.columnValue, row: try writer.finish())
+            // What the store keeps beside the properties, only the stored row has.
+            if let column = store.type.updatedAt, let rowID = try store.rowID(ofAny: id), let row = try store.row(rowID)
+            {
+                writer.setRaw(try row.rawBytes(column), column)
+            }
+            return QueryPosition(id: id, row: try writer.finish())
         }
         return list
     }
@@ -255,10 +271,12 @@ extension QueryList {
 
     /// How many `resolve` would give. Where an index range covers the whole query nothing is read but counts.
     public func count(in context: Context) throws -> Int {
-        try context.session.run { session in
-            guard case .all = source else { return try rows(session).count }
-            return try session.count(coreQuery, of: Entity.self)
-        }
+        try context.session.run { try count($0) }
+    }
+
+    func count(_ session: Session) throws -> Int {
+        guard case .all = source else { return try rows(session).count }
+        return try session.count(coreQuery, of: Entity.self)
     }
 
     public func count() throws -> Int {

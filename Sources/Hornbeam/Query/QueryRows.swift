@@ -122,6 +122,10 @@ extension QueryList {
     /// once for all lists.
     /// - Parameter isUnshared: whether it is known that no row is in two of them.
     func load(eachOf lists: [[RowID]], isUnshared: Bool = false, _ session: Session) throws -> [[Entity]] {
+        if parts.ignoresLinks {
+            let all: [Entity] = try parts.load(Entity.self, session)
+            return lists.map { _ in all }
+        }
         guard case .all = source, isWhole else {
             return try lists.map { try decode(try rows(of: $0, session), session) }
         }

@@ -67,7 +67,7 @@ extension QueryList {
         guard let level = levels.first else { return self }
         var list = self
         for relation in Entity.entityShape.relations {
-            list = list.adding(relation.step(level.mode, Array(levels.dropFirst())))
+            list = list.adding(relation.access.step(level, Array(levels.dropFirst())))
         }
         return list
     }
@@ -85,7 +85,7 @@ extension QueryList {
         -> QueryGroup<Target>
     {
         let path = RelationPath(keyPath)
-        return QueryGroup(context: context, groups: { try linked(path, $0) })
+        return QueryGroup(context: context, groups: { try linked(path, $0) }, owners: { try rows($0) })
     }
 
     fileprivate func linked<Target, D, C, K>(_ path: RelationPath<Entity, Target, D, C, K>, _ session: Session) throws

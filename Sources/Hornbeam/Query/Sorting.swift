@@ -18,6 +18,11 @@ public struct Sorting<Entity: EntityModelProtocol>: Sendable {
         Self(term: SortKey<Entity>(optional: keyPath).term)
     }
 
+    /// By what the store keeps of each entity: `.by(.updatedAt.desc)`.
+    public static func by(_ metadata: Metadata) -> Self {
+        Self(term: .column(Entity.entityShape.updatedAtColumn, descending: metadata.isDescending))
+    }
+
     /// By the score of the query's full-text match, best first. The match must be by an index.
     public static var score: Self { Self(term: .bestScore) }
 }

@@ -11,8 +11,8 @@ public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable
     /// The key paths that mean its number of entities.
     let count: (ascending: AnyKeyPath, descending: AnyKeyPath)
     let target: any EntityModelProtocol.Type
-    /// The step that loads the relation's entities, or their ids, with `levels` for what lies below.
-    let step: @Sendable (_ mode: Nested.Mode, _ below: [Nested]) -> NestedStep<Entity>
+    /// What can be done with it without knowing the related type.
+    let access: RelationAccess<Entity>
 
     public static func oneWay<Target, C, K>(
         _ name: String, _ keyPath: WritableKeyPath<Entity, Relation<Target, Relations.OneWay, C, K>>,
@@ -40,15 +40,7 @@ public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable
         let count = keyPath.appending(path: \Relation<Target, D, C, K>.count)
         self.count = (count, count.appending(path: \Int.desc))
         target = Target.self
-        let path = RelationPath(keyPath)
-        step = { mode, below in
-            switch mode {
-            case .ids: NestedStep(ids: path, isSlice: false)
-            case .entities, .fragments:
-                NestedStep(
-                    entities: path, QueryList<Target>().with(below), isSlice: false, isFragment: mode == .fragments)
-            }
-        }
+        access = RelationAccess(RelationPath(keyPath))
     }
 }
 

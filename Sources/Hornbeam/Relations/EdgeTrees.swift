@@ -268,6 +268,13 @@ package final class EdgeTrees {
         }
     }
 
+    /// Whether any link leads from or to an entity.
+    func isLinked(_ type: EntityType, _ rowID: RowID) throws -> Bool {
+        for side in type.relations where try count(side, of: rowID) > 0 { return true }
+        for side in session.schema.incoming[type.name] ?? [] where try !sources(side, of: rowID).isEmpty { return true }
+        return false
+    }
+
     /// The sources of a one-way relation that link to `target`.
     package func sources(_ side: EdgeSide, of target: RowID) throws -> [RowID] {
         guard let reverse = side.reverse else { return [] }
@@ -317,6 +324,7 @@ package final class EdgeTrees {
     }
 
     private func removeHalf(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
+        if side.description.required { session.required?.touch(side.type, source) }
         guard let lookup = side.lookup else {
             guard try self.target(side, of: source) == target else { return }
             _ = try transaction.delete(side.forward, RowKey(source))

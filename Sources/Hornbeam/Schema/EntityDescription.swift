@@ -44,6 +44,8 @@ public struct IndexDescription: Codable, Hashable, Sendable {
         case value
         /// Ordered, at most one entity a key; nil components are exempt.
         case unique
+        /// Entries by a hash of the key: for equality alone, and of one size however long the key is.
+        case hash
         /// Ranked full text over string columns.
         case text
     }
@@ -78,6 +80,9 @@ public struct RelationDescription: Codable, Hashable, Sendable {
         case nullify
         /// The related entities are deleted too.
         case cascade
+        /// The entity can't be deleted while the relation leads to stored entities, unless the same deletion takes
+        /// them too.
+        case deny
     }
 
     public var name: String

@@ -8,10 +8,14 @@ package final class Schema: Sendable {
     private let few: [EntityType]
     /// One-way relations by the type they lead to.
     let incoming: [String: [EdgeSide]]
+    /// Types with a relation that can deny a deletion.
+    let denying: Set<String>
 
     init(types: [EntityType]) {
         self.types = Dictionary(types.map { ($0.name, $0) }) { _, last in last }
-        few = self.types.count <= 16 ? Array(self.types.values) : []
+        // Deleted entities, which few ask for, come last.
+        few = self.types.count <= 32 ? types.filter { !$0.isTombstone } + types.filter(\.isTombstone) : []
+        denying = Set(types.filter { $0.relations.contains { $0.description.deleteRule == .deny } }.map(\.name))
         incoming = Dictionary(grouping: types.flatMap(\.relations).filter { $0.reverse != nil }, by: \.target)
     }
 

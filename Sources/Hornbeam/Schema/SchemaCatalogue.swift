@@ -245,12 +245,14 @@ package enum SchemaCatalogue {
                 lookup: relation.toMany ? try tree("l:\(name):\(relation.name)", transaction) : nil,
                 reverse: inverse == nil ? try tree("b:\(name):\(relation.name)", transaction) : nil)
         }
+        let counterpart = EntityType.counterpartName(of: name)
         return EntityType(
             description: description, declared: merged.declared,
-            layout: RowLayout(columns: description.columns, stored: merged.positions),
+            layout: RowLayout(columns: description.columns, stored: merged.positions, type: name),
             rows: try tree("e:\(name)", transaction), ids: try tree("i:\(name)", transaction),
             unsaved: try tree("n:\(name)", transaction), indexes: indexes, textIndexes: textIndexes,
-            relations: relations)
+            relations: relations,
+            counterpart: all[counterpart] == nil ? nil : try tree("e:\(counterpart)", transaction))
     }
 
     // MARK: Row ids

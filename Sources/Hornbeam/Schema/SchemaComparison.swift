@@ -73,10 +73,17 @@ enum SchemaComparison {
             seen.columns.append(columns[position])
             positions.append(position)
         }
-        seen.relations += stored.relations.filter { old in !declared.relations.contains { $0.name == old.name } }
+        let rest = stored.relations.filter { old in !declared.relations.contains { $0.name == old.name } }
+        // What isn't declared any more rules no deletion; its rule stays in the store, for whoever declares it again.
+        seen.relations += rest.map { relation in
+            var relation = relation
+            relation.deleteRule = .nullify
+            return relation
+        }
         var change = SchemaChange(
             stored: EntityDescription(
-                name: declared.name, columns: columns, indexes: declared.indexes, relations: seen.relations),
+                name: declared.name, columns: columns, indexes: declared.indexes,
+                relations: declared.relations + rest),
             dropped: [], built: [], added: Array(columns[stored.columns.count...]), narrowed: narrowed)
         // What had nil may have another value soon.
         let names = Set(narrowed.map(\.name))

@@ -136,7 +136,7 @@ struct StoreSummary: Encodable, Equatable {
     ) throws -> Index {
         let entries =
             switch index.kind {
-            case .value: counts["x:\(type):\(index.name)"] ?? 0
+            case .value, .hash: counts["x:\(type):\(index.name)"] ?? 0
             case .unique: counts["u:\(type):\(index.name)"] ?? 0
             case .text:
                 try TextSearcher(TextIndex(prefix: "t:\(type):\(index.name):"), in: transaction).statistics

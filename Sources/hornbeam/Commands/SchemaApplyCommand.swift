@@ -13,7 +13,8 @@ enum SchemaApplyCommand {
             + "is refused, and the store stays as it was. Types that the file doesn't name stay. Rows that are older "
             + "than a column have null there: the defaults of Swift models are not known here.\n"
             + "Column types: bool, int8 to int64, uint8 to uint64, float, double, date, uuid, string, url, data, "
-            + "decimal, json; with ? if they may be null, in [ ] for arrays. Kinds of index: value, unique, text.",
+            + "decimal, json; with ? if they may be null, in [ ] for arrays. Kinds of index: value, unique, hash, "
+            + "text.",
         operands: [
             .store, OperandDeclaration(name: "SCHEMA", help: "the JSON file, as 'hornbeam schema --json' prints it"),
         ],

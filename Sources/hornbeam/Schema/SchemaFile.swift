@@ -134,7 +134,7 @@ private struct Index: Decodable {
         let kindName = try fields.decodeIfPresent(String.self, forKey: .kind) ?? "value"
         guard let kind = IndexDescription.Kind(rawValue: kindName) else {
             throw DecodingError.dataCorruptedError(
-                forKey: .kind, in: fields, debugDescription: "“\(kindName)” is none of value, unique, text")
+                forKey: .kind, in: fields, debugDescription: "“\(kindName)” is none of value, unique, hash, text")
         }
         description = IndexDescription(
             name: try fields.decode(String.self, forKey: .name), kind: kind,
@@ -171,7 +171,7 @@ private struct Relation: Decodable {
         let ruleName = try fields.decodeIfPresent(String.self, forKey: .deleteRule) ?? "nullify"
         guard let rule = RelationDescription.DeleteRule(rawValue: ruleName) else {
             throw DecodingError.dataCorruptedError(
-                forKey: .deleteRule, in: fields, debugDescription: "“\(ruleName)” is none of nullify, cascade")
+                forKey: .deleteRule, in: fields, debugDescription: "“\(ruleName)” is none of nullify, cascade, deny")
         }
         description = RelationDescription(
             name: try fields.decode(String.self, forKey: .name),

@@ -26,7 +26,11 @@ enum SchemaText {
     private static func rules(_ relation: RelationDescription) -> String {
         var rules: [String] = []
         if let inverse = relation.inverse { rules.append("inverse \(inverse)") }
-        if relation.deleteRule == .cascade { rules.append("deletes cascade") }
+        switch relation.deleteRule {
+        case .nullify: break
+        case .cascade: rules.append("deletes cascade")
+        case .deny: rules.append("denies deletion")
+        }
         return rules.joined(separator: ", ")
     }
 

@@ -180,6 +180,51 @@ struct AggregateTests {
         #expect(Set(halves.map(\.values)) == [45])
     }
 
+    @Test("counts of groups come from an index where one has the properties, whatever is fixed before them", .seeded)
+    func countedGroups() throws {
+        var random = SeededGenerator()
+        var context = Context()
+        let texts = ["a", "b", String(repeating: "l", count: 1000), String(repeating: "l", count: 1001)]
+        for id in 0..<600 {
+            let isRare = Int.random(in: 0..<20, using: &random) == 0
+            try Sale(
+                id: id, region: isRare ? texts.randomElement(using: &random) ?? "" : "c\(id % 3)", product: nil,
+                kind: .new,
+                price: isRare ? Int.random(in: 0..<500, using: &random) : id % 4, weight: nil, cost: 0, small: 0
+            ).save(to: &context)
+        }
+        let all: [Sale] = try context.all()
+        func check<Key: Hashable & Comparable>(
+            _ found: [(key: Key, values: Int)], _ wanted: [Key: Int], _ location: SourceLocation = #_sourceLocation
+        ) {
+            #expect(found.map(\.key) == wanted.keys.sorted(), sourceLocation: location)
+            for (key, count) in found { #expect(wanted[key] == count, sourceLocation: location) }
+        }
+        func counts<Key: Hashable>(_ sales: [Sale], _ key: (Sale) -> Key) -> [Key: Int] {
+            Dictionary(grouping: sales, by: key).mapValues(\.count)
+        }
+        check(try Sale.query().grouped(by: \.price).aggregate(.count).resolve(in: context), counts(all) { $0.price })
+        check(try Sale.query().grouped(by: \.region).aggregate(.count).resolve(in: context), counts(all) { $0.region })
+        let some = Sale.filter(.value(\.price, in: 2...60))
+        check(
+            try some.grouped(by: \.price).aggregate(.count).resolve(in: context),
+            counts(all.filter { (2...60).contains($0.price) }) { $0.price })
+        let fixed = Sale.filter(\.region == "c1")
+        check(
+            try fixed.grouped(by: \.price).aggregate(.count).resolve(in: context),
+            counts(all.filter { $0.region == "c1" }) { $0.price })
+        let pairs = try Sale.query().grouped(by: \.region, \.price).aggregate(.count).resolve(in: context)
+        #expect(pairs.count == Set(all.map { "\($0.region) \($0.price)" }).count)
+        #expect(pairs.map(\.values).reduce(0, +) == 600)
+        // Another condition than the index answers, and a part of the list, go by the rows.
+        check(
+            try fixed.filter(\.id > 300).grouped(by: \.price).aggregate(.count).resolve(in: context),
+            counts(all.filter { $0.region == "c1" && $0.id > 300 }) { $0.price })
+        check(
+            try Sale.query().limit(100).grouped(by: \.price).aggregate(.count).resolve(in: context),
+            counts(Array(all.prefix(100))) { $0.price })
+    }
+
     @Test("a grouping without a context says so")
     func withoutContext() {
         #expect { try Sale.query().sum(\.price) } throws: { ($0 as? HornbeamError)?.code == .invalid }

@@ -112,6 +112,17 @@ struct ChatTests {
         #expect(try others.resolve(in: context).map { $0.map(\.id) } == [["1", "2"]])
     }
 
+    @Test("groups are flattened, by themselves and along a relation")
+    func flattened() throws {
+        let context = try exampleContext()
+        let messages = Chat.query().related(\.$messages)
+        #expect(try messages.flatMap().ids(in: context) == ["1", "2"])
+        #expect(try messages.flatMap { $0.related(\.$author) }.resolve(in: context).map(\.name) == ["Bob", "Alice"])
+        let authors = Chat.query(in: context).related(\.$messages).flatMap { $0.related(\.$author) }
+        #expect(try authors.distinct().filter(\.name == "Bob").resolve().map(\.id) == ["1"])
+        #expect(try User.query(["1", "2"]).related(\.$chats).flatMap().distinct().ids(in: context) == ["1"])
+    }
+
     @Test("entities that several share come to each of them, in the order of linking, with all that is nested in them")
     func sharedNested() throws {
         var context = Context()

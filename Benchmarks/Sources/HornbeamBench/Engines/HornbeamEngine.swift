@@ -7,7 +7,7 @@ import CHornbeam
 final class HornbeamEngine: Engine {
     static let name = "hornbeam"
     static let version = hb_version().map { String(cString: $0) } ?? ""
-    static let features: Set<Feature> = [.getMany, .counts, .compression, .typed, .machine]
+    static let features: Set<Feature> = [.getMany, .counts, .compression, .typed, .live, .machine]
 
     private let store: Store
     private let tree: hb_tree

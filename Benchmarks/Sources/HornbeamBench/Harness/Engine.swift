@@ -23,6 +23,8 @@ enum Feature: Sendable {
     case getMany, counts, compression
     /// Its entities or rows are measured by hornbeam-bench-typed.
     case typed
+    /// A query that is told of changes.
+    case live
     /// Measured in turns with what the machine itself does.
     case machine
 }

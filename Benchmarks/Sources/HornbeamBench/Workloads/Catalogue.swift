@@ -118,6 +118,10 @@ let allScenarios: [Scenario] = [
                 needs: .typed),
             Workload(name: "entity-save", summary: "the same, a durable transaction for each", needs: .typed),
             Workload(name: "entity-save-8t", summary: "the same by eight threads", needs: .typed),
+            Workload(
+                name: "entity-live",
+                summary: "from a save that need not survive power loss to its change in a live list of all packages",
+                needs: .live),
         ]),
 ]
 

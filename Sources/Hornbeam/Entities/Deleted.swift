@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// What deleting an entity leaves behind: the entity as it was, with the ids of its relations, in an entity type of its
+// own. It is stored as JSON by names, so that it outlives changes of the type: what the type no longer has is left out
+// when it is read, what it has gained since is nil or its default.
+
+public import FoundationEssentials
+import HornbeamPages
+
+/// A deleted entity. It is an entity itself: query it, sort it by when it was deleted (`.updatedAt`), delete it to
+/// forget it for good. Saving one deletes the entity.
+public struct Deleted<Entity: EntityModelProtocol>: EntityModelProtocol {
+    /// As it was, its relations as ids.
+    public let entity: Entity
+
+    public var id: Entity.ID { entity.id }
+
+    public init(_ entity: Entity) {
+        self.entity = entity
+    }
+
+    /// Saves the entity with the links that it had, those to entities that aren't stored included, and removes the
+    /// deleted one. To-many relations keep what has been linked since.
+    public func restore(in context: inout Context) throws {
+        var entity = entity
+        for relation in Entity.entityShape.relations { relation.access.keepOthers(&entity) }
+        try entity.save(to: &context)
+    }
+
+    /// Forgets, without hooks, all entities that were deleted before `date`, or all for nil; gives how many.
+    @discardableResult
+    public static func purge(before date: Date?, from context: inout Context) throws -> Int {
+        try context.session.run { session in
+            var query = EntityQuery(type: entityName)
+            if let date {
+                query.filter = .compare(column: entityShape.updatedAtColumn, .less, date.columnValue)
+            }
+            let rows = try session.rows(query, of: Self.self)
+            for row in rows { try session.delete(row, Self.self) }
+            return rows.count
+        }
+    }
+
+    // A deleted entity leaves nothing behind, so nothing is left to opt out of.
+
+    public func asDeleted(in context: Context) throws -> Deleted<Self>? { nil }
+
+    public mutating func willSave(to context: inout Context) throws {
+        try Entity.delete(id: id, from: &context)
+    }
+}
+
+extension Deleted: Equatable where Entity: Equatable {}
+extension Deleted: Hashable where Entity: Hashable {}
+extension Deleted: Codable where Entity: Codable {}
+
+/// Tells deleted entities from others where only the type is known.
+protocol Tombstone {}
+extension Deleted: Tombstone {}
+
+extension EntityModelProtocol {
+    /// The type that its deleted entities have; nil for one of these.
+    static var tombstone: (any EntityModelProtocol.Type)? {
+        Self.self is any Tombstone.Type ? nil : Deleted<Self>.self
+    }
+}
+
+// MARK: - As an entity
+
+extension Deleted {
+    public static var entityName: String { EntityType.tombstoneName(of: Entity.entityName) }
+
+    public static var entityShape: EntityShape<Self> {
+        EntityShape(
+            columns: [
+                DeclaredColumn(ColumnDescription(name: "id", type: Entity.ID.columnType), \Self.id),
+                DeclaredColumn(ColumnDescription(name: "entity", type: .json), \Self.entity),
+                DeclaredColumn(ColumnDescription(name: "links", type: .json), \Self.links),
+            ],
+            indexes: [], relations: [])
+    }
+
+    public mutating func normalize() {}
+    public func saveRelations(with saver: inout RelationSaver<Self>) throws {}
+    public static var patch: MergeStrategy<Self> { .replace }
+
+    public func write(to row: inout RowWriter) {
+        id.write(to: &row, column: 0)
+        do {
+            row.setString(try properties(), 1)
+            row.setString(links, 2)
+        } catch {
+            row.fail(error.code, error.message)
+        }
+    }
+
+    public init(row: RowReader) throws(HornbeamError) {
+        guard var entity = try Self.entity(of: row), let links = try Self.object(row, 2) else {
+            throw row.undecodable(1, as: Entity.entityName)
+        }
+        for relation in Entity.entityShape.relations {
+            guard let node = links.first(where: { $0.name == relation.description.name })?.value,
+                case .array(let nodes) = node
+            else { continue }
+            relation.access.link(&entity, nodes.compactMap { JSONRows.value($0, as: relation.access.idType) })
+        }
+        self.entity = entity
+    }
+
+    // MARK: JSON
+
+    /// The entity's row by names, without what is null.
+    private func properties() throws(HornbeamError) -> String {
+        let columns = Entity.entityShape.description.columns
+        let layout = RowLayout(columns: columns, type: Entity.entityName)
+        var writer = RowWriter(layout: layout)
+        entity.write(to: &writer)
+        return try writer.finish().withBytes { (bytes) throws(HornbeamError) in
+            let row = try RowReader(bytes, layout: layout)
+            var members: [(name: String, value: JSONNode)] = []
+            for (number, column) in columns.enumerated() {
+                let value = try row.value(number)
+                if value != .null { members.append((column.name, JSONRows.node(value))) }
+            }
+            return JSONNode.object(members).text
+        }
+    }
+
+    /// The ids by relations. A relation without any says nothing: what is restored then leaves alone what others have
+    /// restored before it.
+    private var links: String {
+        var members: [(name: String, value: JSONNode)] = []
+        for relation in Entity.entityShape.relations {
+            guard let ids = relation.access.ids(entity), !ids.isEmpty else { continue }
+            members.append((relation.description.name, .array(ids.map { JSONRows.node($0) })))
+        }
+        return JSONNode.object(members).text
+    }
+
+    private static func object(
+        _ row: RowReader, _ column: Int
+    ) throws(HornbeamError) -> [(name: String, value: JSONNode)]? {
+        guard let text = try row.stringBytes(column), case .object(let members)? = try? JSONParser.parse(text) else {
+            return nil
+        }
+        return members
+    }
+
+    private static func entity(of row: RowReader) throws(HornbeamError) -> Entity? {
+        guard let members = try object(row, 1) else { return nil }
+        let columns = Entity.entityShape.description.columns
+        let layout = RowLayout(columns: columns, type: Entity.entityName)
+        var writer = RowWriter(layout: layout)
+        for (number, column) in columns.enumerated() {
+            guard let node = members.first(where: { $0.name == column.name })?.value else { continue }
+            // A value that no longer fits its property counts as missing.
+            if let value = JSONRows.value(node, as: column.type) { writer.set(value, number) }
+        }
+        return try writer.finish().withBytes { (bytes) throws(HornbeamError) in
+            try Entity(row: try RowReader(bytes, layout: layout))
+        }
+    }
+}

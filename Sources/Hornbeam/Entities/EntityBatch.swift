@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Saving many entities as one, and the raw forms: rows and indexes without hooks and relations.
+
+extension Context {
+    /// Saves all entities, or none: if one can't be saved, all that was done is undone, and the write can go on.
+    ///
+    /// Their unique keys count as they are in the end: two entities may exchange theirs, and a later one may take what
+    /// an earlier one gives up. Two that would have the same key in the end are a `.uniqueViolation`, if the index
+    /// refuses that, which names both. The hook `willSave` of all of them runs first.
+    public mutating func saveAll<Entity: EntityModelProtocol>(
+        _ entities: [Entity], options: MergeStrategy<Entity> = Entity.defaultMergeStrategy
+    ) throws {
+        try transaction { context in
+            var changed = entities
+            for place in changed.indices { try changed[place].willSave(to: &context) }
+            let session = context.session
+            var batch: UniqueBatch? = UniqueBatch(isList: true)
+            try session.run { _ in
+                for entity in changed { try entity.join(&batch, in: context, options: options) }
+            }
+            session.saveDepth += 1
+            defer { session.saveDepth -= 1 }
+            func save() throws {
+                for entity in changed { try entity.store(in: &context, options: options) }
+            }
+            guard let batch else { return try save() }
+            try session.saving(batch, save)
+        }
+    }
+
+    // MARK: - Raw forms
+
+    /// Stores an entity, merged with the stored one by `options`, and its index entries: no hooks, no relations, no
+    /// resolvers of collisions. `.uniqueViolation` if another entity holds one of its keys in an index that is
+    /// `.throw` or `.upsert`. A deleted entity with this id is forgotten.
+    public mutating func insert<Entity: EntityModelProtocol>(
+        _ entity: Entity, options: MergeStrategy<Entity> = .replace
+    ) throws {
+        try session.run { session in _ = try session.save(try entity.merged(options, session)) }
+    }
+
+    /// The same; nothing for nil.
+    public mutating func insert<Entity: EntityModelProtocol>(
+        _ entity: Entity?, options: MergeStrategy<Entity> = .replace
+    ) throws {
+        if let entity { try insert(entity, options: options) }
+    }
+
+    /// The same, one after the other.
+    public mutating func insert<Entity: EntityModelProtocol>(
+        _ entities: [Entity], options: MergeStrategy<Entity> = .replace
+    ) throws {
+        for entity in entities { try insert(entity, options: options) }
+    }
+
+    /// Removes an entity and its index entries: no hooks, no delete rules, no `Deleted` left behind. Its links stay and
+    /// lead to an id that isn't stored, as they may before an entity is saved for the first time. Without effect if
+    /// there is none.
+    public mutating func remove<Entity: EntityModelProtocol>(_: Entity.Type, id: Entity.ID) throws {
+        try session.run { try $0.remove([id], Entity.self) }
+    }
+
+    /// The same for several.
+    public mutating func removeAll<Entity: EntityModelProtocol>(_: Entity.Type, ids: [Entity.ID]) throws {
+        try session.run { try $0.remove(ids, Entity.self) }
+    }
+}
+
+extension Collection where Element: EntityModelProtocol {
+    /// Saves all of them, or none, as `Context.saveAll` does.
+    public func save(
+        to context: inout Context, options: MergeStrategy<Element> = Element.defaultMergeStrategy
+    ) throws {
+        try context.saveAll(Array(self), options: options)
+    }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Unique keys of entities that are saved together: a list, or a value with the entities nested in it. What counts is
+// what they are in the end, so two of them may exchange their keys. Whoever holds a key that another one is to have,
+// and is itself to be saved with another key, lets go of it when its turn comes.
+
+import HornbeamPages
+
+/// The entities of one save whose unique keys are looked at together.
+final class UniqueBatch {
+    /// The entities of one type.
+    private struct Members {
+        /// Names of the indexes that refuse a second entity with the same key.
+        let refusing: Set<String>
+        /// In the order of the save; of an entity that is saved several times the last row.
+        var ids: [Value] = []
+        var rows: [Value: [UInt8]] = [:]
+    }
+
+    private struct Key: Hashable {
+        let index: String
+        let bytes: [UInt8]
+    }
+
+    private var members: [String: Members] = [:]
+    /// Whether entities count whose indexes refuse nobody: those of a list do, so that none deletes the other.
+    let isList: Bool
+
+    init(isList: Bool) {
+        self.isList = isList
+    }
+
+    /// - Parameter isFirst: whether it is saved before those that have been added.
+    func add<Entity: EntityModelProtocol>(_ entity: Entity, _ session: Session, isFirst: Bool = false) throws {
+        let name = Entity.entityName
+        let row = try session.encode(entity)
+        let id = entity.id.columnValue
+        var list =
+            members[name]
+            ?? Members(refusing: Set(Entity.entityShape.resolvers.filter { $0.resolver.refuses }.map(\.index.name)))
+        members[name] = nil
+        if list.rows[id] == nil { list.ids.append(id) }
+        if list.rows[id] == nil || !isFirst { list.rows[id] = row }
+        members[name] = list
+    }
+
+    /// `.uniqueViolation` if two of the members want the same key of an index that refuses this, or one wants the key
+    /// of an entity that stays as it is.
+    /// - Returns: whether a member wants a key that another one still has.
+    func check(_ core: EntitySession) throws -> Bool {
+        var changesHands = false
+        for (name, list) in members.sorted(by: { $0.key < $1.key }) {
+            let store = try core.store(name)
+            var wanted: [Key: Value] = [:]
+            for id in list.ids {
+                guard let row = list.rows[id] else { continue }
+                try row.withBytes { bytes in
+                    let new = try RowReader(bytes, of: store.type)
+                    try want(&wanted, id, new, list.refusing, store)
+                    let rowID = try store.rowID(of: id) ?? .unassigned
+                    for (index, other) in try store.uniqueConflicts(row, rowID: rowID) {
+                        if try givesUp(index, other, list, store) {
+                            changesHands = true
+                        } else if list.refusing.contains(index.name) {
+                            throw try index.violation(of: new, store.type, by: try store.id(of: other) ?? .null)
+                        }
+                    }
+                }
+            }
+        }
+        return changesHands
+    }
+
+    private func want(
+        _ wanted: inout [Key: Value], _ id: Value, _ row: RowReader, _ refusing: Set<String>, _ store: EntityStore
+    ) throws {
+        for index in store.type.indexes where refusing.contains(index.description.name) {
+            let (key, hasNil) = try index.fullKey(of: row)
+            if hasNil { continue }
+            let known = wanted.updateValue(id, forKey: Key(index: index.description.name, bytes: key))
+            if let known, known != id {
+                throw try index.description.violation(of: row, store.type, by: known, isBatch: true)
+            }
+        }
+    }
+
+    /// Whether the row is to be saved with another key than the one it has.
+    private func givesUp(
+        _ index: IndexDescription, _ rowID: RowID, _ list: Members, _ store: EntityStore
+    ) throws -> Bool {
+        guard let index = store.type.indexes.first(where: { $0.description.name == index.name }),
+            let id = try store.id(of: rowID), let planned = list.rows[id], let old = try store.row(rowID)
+        else { return false }
+        let held = try index.fullKey(of: old).key
+        return try planned.withBytes { try index.fullKey(of: try RowReader($0, of: store.type)).key } != held
+    }
+
+    /// Has a holder let go of its key, if it is to be saved with another one.
+    func release(_ index: IndexDescription, _ rowID: RowID, _ store: EntityStore) throws {
+        guard let list = members[store.type.name], try givesUp(index, rowID, list, store) else { return }
+        try store.yield(index, rowID)
+    }
+}
+
+extension CollisionResolver {
+    var refuses: Bool {
+        if case .throw = rule { return true }
+        return false
+    }
+}
+
+extension Session {
+    /// Checks the keys of a batch, then runs `body`, which saves it. If keys change hands, what `body` did is undone
+    /// when it throws, because the indexes are incomplete in between.
+    func saving(_ batch: UniqueBatch, _ body: () throws -> Void) throws {
+        guard try run({ try batch.check(try $0.entities()) }) else { return try body() }
+        let former = self.batch
+        self.batch = batch
+        defer { self.batch = former }
+        try run { session in
+            try session.nested {
+                try body()
+                try session.entities().checkNothingYielded()
+            }
+        }
+    }
+
+    /// Has the holders of an entity's unique keys let go of them where the batch says so.
+    func releaseKeys<Entity: EntityModelProtocol>(of entity: Entity, _ batch: UniqueBatch) throws {
+        let store = try store(Entity.self)
+        let rowID = try store.rowID(of: entity.id.columnValue) ?? .unassigned
+        for (index, other) in try store.uniqueConflicts(try encode(entity), rowID: rowID) {
+            try batch.release(index, other, store)
+        }
+    }
+}
+
+// MARK: - What was refused
+
+extension IndexDescription {
+    /// `email "a@b.c", area 30`: the components of a row's key.
+    func text(of row: RowReader, _ type: EntityType) throws(HornbeamError) -> String {
+        var parts: [String] = []
+        for component in components {
+            let text = try row.value(try type.column(component.column)).text
+            let isLong = text.count > 100
+            parts.append("\(ColumnDescription.label(component.column)) \(isLong ? text.prefix(100) + "…" : text)")
+        }
+        return parts.joined(separator: ", ")
+    }
+
+    /// The error for a row whose key another entity holds, or wants in the same batch.
+    func violation(
+        of row: RowReader, _ type: EntityType, by other: Value, isBatch: Bool = false
+    ) throws(HornbeamError) -> HornbeamError {
+        let id = try row.value(0).text
+        let together = isBatch ? ", which is saved together with it," : ""
+        return HornbeamError(
+            .uniqueViolation,
+            "\(type.name) \(id) can't be saved: \(type.name) \(other.text)\(together) has the same "
+                + "\(try text(of: row, type)) (unique index “\(name)”)")
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commits that observers have not looked at yet. A commit enters before it is visible, so whoever sees a state
+// finds all that led to it. The log is bounded: who comes too late finds a gap, and asks its query again.
+
+/// Commits by number. A commit that fell stays without harm: no later one was built on it, so no way leads there.
+struct CommitLog: Sendable {
+    /// In the order in which they entered.
+    private var commits: [CommitChanges] = []
+    private var places: [UInt64: Int] = [:]
+    private var size = RowCapture.Size()
+
+    mutating func append(_ commit: CommitChanges) {
+        add(commit)
+        guard size.isTooMuch else { return }
+        // Half of them at once, so that the next commits needn't.
+        let count = commits.count / 2
+        for commit in commits[..<count] { take(commit) }
+        if size.isTooMuch { forgetAll() } else { drop(count) }
+    }
+
+    private mutating func add(_ commit: CommitChanges) {
+        // A number may have been tried before without success: then the new commit has it.
+        places[commit.number] = commits.count
+        commits.append(commit)
+        // Each counts as a row, so that small ones don't gather without end.
+        size.rows += commit.size.rows + 1
+        size.bytes += commit.size.bytes
+    }
+
+    private mutating func take(_ commit: CommitChanges) {
+        size.rows -= commit.size.rows + 1
+        size.bytes -= commit.size.bytes
+    }
+
+    private mutating func drop(_ count: Int) {
+        commits.removeFirst(count)
+        places.removeAll(keepingCapacity: true)
+        for (place, commit) in commits.enumerated() { places[commit.number] = place }
+    }
+
+    /// Forgets the commits up to the one that made state `number`.
+    mutating func forget(upTo number: UInt64) {
+        var count = 0
+        while count < commits.count, commits[count].number <= number {
+            take(commits[count])
+            count += 1
+        }
+        if count > 0 { drop(count) }
+    }
+
+    mutating func forgetAll() { self = CommitLog() }
+
+    /// The commits that lead from state `seen` to state `number`, the oldest first; nil if one is missing.
+    func commits(after seen: UInt64, to number: UInt64) -> [CommitChanges]? {
+        var found: [CommitChanges] = []
+        var state = number
+        while state > seen {
+            guard let place = places[state] else { return nil }
+            found.append(commits[place])
+            state = commits[place].base
+        }
+        return state == seen ? found.reversed() : nil
+    }
+
+    var count: Int { commits.count }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A number that tells whether an entity, with what was loaded into it, is the same as before: entities need not be
+// Equatable, but they can all be written. Different contents have the same number once in 2^64 times.
+
+import HornbeamPages
+
+/// Takes in one entity after another.
+final class Fingerprint {
+    private let session: Session
+    private var hasher = Hasher()
+
+    private init(_ session: Session) { self.session = session }
+
+    static func of<Entity: EntityModelProtocol>(_ entity: Entity, _ session: Session) throws -> Int {
+        let print = Fingerprint(session)
+        session.print = print
+        defer { session.print = nil }
+        try print.add(entity)
+        return print.hasher.finalize()
+    }
+
+    private func add<Entity: EntityModelProtocol>(_ entity: Entity) throws {
+        try session.encode(entity).withUnsafeBytes { hasher.combine(bytes: $0) }
+        var relations = RelationSaver<Entity>(checking: Context(session), batch: nil)
+        try entity.saveRelations(with: &relations)
+        // The end of what is nested in it.
+        hasher.combine(-1)
+    }
+
+    /// Takes in what an entity says about relation number `number`.
+    func add<Target, D, C, K>(_ relation: Relation<Target, D, C, K>, number: Int) throws {
+        hasher.combine(number)
+        guard let entities = relation.entities else { return hasher.combine(relation.linkedIds) }
+        hasher.combine(entities.count)
+        for entity in entities { try add(entity) }
+    }
+}

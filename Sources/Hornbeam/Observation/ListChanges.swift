@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What has changed between two results of a query, in positions: enough to bring a list on a screen from one to the
+// other.
+
+/// The difference between two lists.
+///
+/// To apply it: take out the elements at `deletions` and at the origins of `moves`, all positions of the old list; then
+/// put in those at `insertions` and at the destinations of `moves`, in ascending order, all positions of the new list;
+/// then show anew those at `updates`. `applied(to:element:)` does this to an array.
+public struct ListChanges: Sendable, Equatable {
+    /// An element whose place among the others is another.
+    public struct Move: Sendable, Hashable {
+        /// In the old list.
+        public let from: Int
+        /// In the new list.
+        public let to: Int
+    }
+
+    /// Positions in the old list, ascending.
+    public internal(set) var deletions: [Int] = []
+    /// Positions in the new list, ascending.
+    public internal(set) var insertions: [Int] = []
+    /// In the order of their destinations. No more than are needed: elements that only make room for others don't move.
+    public internal(set) var moves: [Move] = []
+    /// Positions in the new list, ascending, of elements that were in the old one too and have another content now,
+    /// whether they moved or not.
+    public internal(set) var updates: [Int] = []
+
+    public var isEmpty: Bool { deletions.isEmpty && insertions.isEmpty && moves.isEmpty && updates.isEmpty }
+
+    /// The new list, of the old one, which must be the list that these are the changes of, and the new elements. O(n).
+    /// - Parameter element: the element at a position of the new list; asked for `insertions` and `updates` alone.
+    public func applied<Element>(
+        to old: [Element], element: (_ position: Int) throws -> Element
+    ) rethrows -> [Element] {
+        if deletions.isEmpty, insertions.isEmpty, moves.isEmpty {
+            var new = old
+            for position in updates { new[position] = try element(position) }
+            return new
+        }
+        let count = old.count - deletions.count + insertions.count
+        var new: [Element] = []
+        new.reserveCapacity(count)
+        var (taken, inserted, moved, updated) = (Walk(leaving), Walk(insertions), Walk(moves.map(\.to)), Walk(updates))
+        var next = 0
+        for position in 0..<count {
+            if inserted.meets(position) {
+                new.append(try element(position))
+                continue
+            }
+            var origin = next
+            if moved.meets(position) {
+                origin = moves[moved.passed - 1].from
+            } else {
+                while taken.meets(next) { next += 1 }
+                origin = next
+                next += 1
+            }
+            new.append(updated.meets(position) ? try element(position) : old[origin])
+        }
+        return new
+    }
+
+    /// Positions of the old list that are taken out first.
+    private var leaving: [Int] {
+        moves.isEmpty ? deletions : (deletions + moves.map(\.from)).sorted()
+    }
+
+    /// Goes along ascending positions.
+    private struct Walk {
+        let positions: [Int]
+        private(set) var passed = 0
+
+        init(_ positions: [Int]) { self.positions = positions }
+
+        mutating func meets(_ position: Int) -> Bool {
+            guard passed < positions.count, positions[passed] == position else { return false }
+            passed += 1
+            return true
+        }
+    }
+}
+
+/// The difference between two lists of lists, as `ListChanges` tells it of lists: sections are told apart by the entity
+/// that each belongs to.
+public struct GroupChanges: Sendable, Equatable {
+    /// What has changed within a section.
+    public struct Section: Sendable, Equatable {
+        /// In the new list.
+        public let position: Int
+        public let changes: ListChanges
+    }
+
+    /// Positions in the old list, ascending.
+    public let deletions: [Int]
+    /// Positions in the new list, ascending.
+    public let insertions: [Int]
+    /// In the order of their destinations.
+    public let moves: [ListChanges.Move]
+    /// Sections that are in both lists and have another content, in the order of their positions.
+    public let sections: [Section]
+
+    public var isEmpty: Bool { deletions.isEmpty && insertions.isEmpty && moves.isEmpty && sections.isEmpty }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A live query as a sequence: each iteration is an observation of its own, which ends with its iterator.
+
+/// What a query gives now, and again whenever a commit changes it.
+///
+/// The first element comes at once. After it there is one for each commit that changes the result, in their order; to a
+/// consumer that takes its time, several commits come as one. The sequence ends when the task is cancelled or the
+/// database is closed, and throws a `HornbeamError` if the store can't be read.
+///
+/// Between two elements nothing is held of the store: no transaction, no old pages.
+public struct LiveQuery<Element: Sendable>: AsyncSequence, Sendable {
+    private let begin: @Sendable () -> Subscription<Element>
+
+    init<Result: LiveResult>(
+        _ database: Database, _ result: @escaping @Sendable () -> Result
+    ) where Result.Element == Element {
+        begin = {
+            let observation = Observation(result(), of: database)
+            observation.start()
+            return Subscription(next: { try await observation.next() }, end: { observation.finish() })
+        }
+    }
+
+    public func makeAsyncIterator() -> Iterator { Iterator(begin: begin) }
+
+    /// Begins to observe when it is first asked, and ends when it goes.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let begin: @Sendable () -> Subscription<Element>
+        private var subscription: Subscription<Element>?
+
+        fileprivate init(begin: @escaping @Sendable () -> Subscription<Element>) {
+            self.begin = begin
+        }
+
+        public mutating func next() async throws -> Element? {
+            let subscription = subscription ?? begin()
+            self.subscription = subscription
+            return try await subscription.next()
+        }
+    }
+}
+
+/// An observation in the hands of an iterator, without its type.
+final class Subscription<Element: Sendable>: Sendable {
+    let next: @Sendable () async throws -> Element?
+    private let end: @Sendable () -> Void
+
+    init(next: @escaping @Sendable () async throws -> Element?, end: @escaping @Sendable () -> Void) {
+        self.next = next
+        self.end = end
+    }
+
+    deinit { end() }
+}

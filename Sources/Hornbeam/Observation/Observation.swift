@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// One consumer's observation of one query. Nothing is worked out before the consumer waits: so a slow one never has
+// more than one element on its way, and what is committed meanwhile is one change when it comes back.
+
+import Dispatch
+import HornbeamPages
+import HornbeamTree
+import Synchronization
+
+/// A read of the newest state, for the length of a look.
+struct LiveView {
+    let session: Session
+    let core: EntitySession
+    let figures: LiveFigures
+
+    /// The number of the state that is seen.
+    var version: UInt64 { core.transaction.version }
+    /// The trees that the read has looked at so far.
+    var trees: Set<TreeID> { core.transaction.openTrees }
+}
+
+/// What is kept of a query between two looks. A value, so that it is in nobody else's hands.
+protocol LiveResult: Sendable {
+    associatedtype Element: Sendable
+
+    /// Commits that leave these trees alone can't change the result.
+    var trees: Set<TreeID> { get }
+    /// The first element.
+    mutating func begin(_ view: LiveView) throws -> Element
+    /// The next one; nil if nothing has changed.
+    /// - Parameter commits: what was committed since the last look; nil if that isn't known any more.
+    mutating func advance(_ view: LiveView, _ commits: [CommitChanges]?) throws -> Element?
+}
+
+final class Observation<Result: LiveResult>: LiveObserver {
+    typealias Element = Result.Element
+
+    private struct Progress: Sendable {
+        var result: Result
+        var seen: UInt64?
+    }
+
+    private struct Consumer: Sendable {
+        var waiting: CheckedContinuation<Element?, any Error>?
+        var hasFinished = false
+    }
+
+    private let database: Database
+    /// Locked on the hub's queue alone, so nobody ever waits.
+    private let progress: Mutex<Progress>
+    private let consumer = Mutex(Consumer())
+
+    private var hub: LiveHub { database.live }
+
+    init(_ result: Result, of database: Database) {
+        self.database = database
+        progress = Mutex(Progress(result: result))
+    }
+
+    func start() { hub.add(self) }
+
+    // MARK: The consumer's side
+
+    /// The next element, once there is one; nil when the observation has ended.
+    func next() async throws -> Element? {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { wait($0) }
+        } onCancel: {
+            finish()
+        }
+    }
+
+    private func wait(_ continuation: CheckedContinuation<Element?, any Error>) {
+        // An iterator is asked by one task at a time; a second one ends the first one's wait.
+        let (former, hasFinished) = consumer.withLock { consumer in
+            let former = consumer.waiting
+            consumer.waiting = consumer.hasFinished ? nil : continuation
+            return (former, consumer.hasFinished)
+        }
+        former?.resume(returning: nil)
+        if hasFinished { continuation.resume(returning: nil) } else { hub.queue.async { self.look() } }
+    }
+
+    func finish() {
+        let waiting = consumer.withLock { consumer in
+            consumer.hasFinished = true
+            return consumer.waiting.take()
+        }
+        hub.remove(self)
+        waiting?.resume(returning: nil)
+    }
+
+    /// Whether the consumer waits for an element.
+    var isWaiting: Bool { consumer.withLock { $0.waiting != nil } }
+
+    /// The next element if there is one now: a step at a time, for tests.
+    func poll() throws -> Element? { try hub.queue.sync { try step() } }
+
+    // MARK: The hub's queue
+
+    var seen: UInt64? { progress.withLock { $0.seen } }
+
+    func look() {
+        guard isWaiting else { return }
+        let outcome: Swift.Result<Element?, any Error>
+        do {
+            guard let element = try step() else { return }
+            hub.figures.noteElement()
+            outcome = .success(element)
+        } catch {
+            outcome = .failure(error)
+        }
+        let waiting = consumer.withLock { $0.waiting.take() }
+        if case .failure = outcome { finish() }
+        waiting?.resume(with: outcome)
+    }
+
+    private func step() throws -> Element? {
+        try progress.withLock { progress in
+            guard let seen = progress.seen else {
+                return try database.look { view in
+                    let element = try progress.result.begin(view)
+                    progress.seen = view.version
+                    return element
+                }
+            }
+            let newest = try database.newestState()
+            guard newest > seen else { return nil }
+            if let commits = hub.commits(after: seen, to: newest),
+                commits.allSatisfy({ $0.trees.isDisjoint(with: progress.result.trees) })
+            {
+                progress.seen = newest
+                return nil
+            }
+            return try database.look { view in
+                // Of the state that is seen, which may be newer still.
+                let commits = hub.commits(after: seen, to: view.version)
+                let element = try progress.result.advance(view, commits)
+                progress.seen = view.version
+                return element
+            }
+        }
+    }
+}

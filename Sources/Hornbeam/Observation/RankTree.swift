@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// An ordered set of rows that knows positions: a randomized search tree whose nodes count what lies below them. Each
+// operation takes O(log n) expected steps, whatever order rows come in, because any row of a subtree is as likely as
+// any other to be its root.
+
+import HornbeamPages
+
+/// A row in the order of a query.
+struct RankedRow: Sendable {
+    /// Bytes in the order of the sort; empty if there is none.
+    var key: [UInt8]
+    /// Ties go by it.
+    var row: RowID
+    /// A fingerprint of its content.
+    var print: Int
+
+    func order(_ other: RankedRow) -> Int {
+        if !key.isEmpty || !other.key.isEmpty {
+            let order = key.withUnsafeBytes { left in other.key.withUnsafeBytes { left.order($0) } }
+            if order != 0 { return order }
+        }
+        return row < other.row ? -1 : row == other.row ? 0 : 1
+    }
+}
+
+/// Rows in order, each once.
+struct RankTree: Sendable {
+    /// The number of a node; negative for none.
+    private typealias Link = Int32
+
+    private struct Node: Sendable {
+        var row: RankedRow
+        var left: Link = -1
+        var right: Link = -1
+        var count: Int32 = 1
+    }
+
+    private var nodes: [Node] = []
+    private var free: [Link] = []
+    private var root: Link = -1
+    private var random: UInt64 = 0x9E37_79B9_7F4A_7C15
+
+    init() {}
+
+    /// - Parameter rows: in order.
+    init(_ rows: [RankedRow]) {
+        nodes = rows.map { Node(row: $0) }
+        root = build(0..<rows.count)
+    }
+
+    private mutating func build(_ range: Range<Int>) -> Link {
+        guard !range.isEmpty else { return -1 }
+        let middle = range.lowerBound + range.count / 2
+        nodes[middle].left = build(range.lowerBound..<middle)
+        nodes[middle].right = build((middle + 1)..<range.upperBound)
+        nodes[middle].count = Int32(range.count)
+        return Link(middle)
+    }
+
+    var count: Int { count(root) }
+
+    private func count(_ link: Link) -> Int { link < 0 ? 0 : Int(nodes[Int(link)].count) }
+
+    /// Where the row is; nil if it isn't there.
+    func position(of row: RankedRow) -> Int? {
+        var link = root
+        var before = 0
+        while link >= 0 {
+            let node = nodes[Int(link)]
+            let order = row.order(node.row)
+            if order == 0 { return before + count(node.left) }
+            if order > 0 { before += count(node.left) + 1 }
+            link = order < 0 ? node.left : node.right
+        }
+        return nil
+    }
+
+    /// Gives a row that is there another fingerprint.
+    mutating func update(_ row: RankedRow) {
+        var link = root
+        while link >= 0 {
+            let order = row.order(nodes[Int(link)].row)
+            if order == 0 {
+                nodes[Int(link)].row.print = row.print
+                return
+            }
+            link = order < 0 ? nodes[Int(link)].left : nodes[Int(link)].right
+        }
+    }
+
+    /// All rows in order.
+    var rows: [RankedRow] {
+        var found: [RankedRow] = []
+        found.reserveCapacity(count)
+        var path: [Link] = []
+        var link = root
+        while link >= 0 || !path.isEmpty {
+            while link >= 0 {
+                path.append(link)
+                link = nodes[Int(link)].left
+            }
+            let node = nodes[Int(path.removeLast())]
+            found.append(node.row)
+            link = node.right
+        }
+        return found
+    }
+
+    /// Nodes on the longest way down.
+    var height: Int {
+        var level = root < 0 ? [] : [root]
+        var height = 0
+        while !level.isEmpty {
+            height += 1
+            level = level.flatMap { [nodes[Int($0)].left, nodes[Int($0)].right] }.filter { $0 >= 0 }
+        }
+        return height
+    }
+
+    // MARK: Changing
+
+    /// To be called for a row that isn't there.
+    mutating func insert(_ row: RankedRow) {
+        let new: Link
+        if let link = free.popLast() {
+            nodes[Int(link)] = Node(row: row)
+            new = link
+        } else {
+            new = Link(nodes.count)
+            nodes.append(Node(row: row))
+        }
+        root = insert(new, below: root)
+    }
+
+    /// To be called for a row that is there.
+    mutating func remove(_ row: RankedRow) { root = remove(row, below: root) }
+
+    private mutating func insert(_ new: Link, below link: Link) -> Link {
+        guard link >= 0 else { return new }
+        if draw(below: count(link) + 1) == 0 {
+            let (left, right) = split(link, at: nodes[Int(new)].row)
+            nodes[Int(new)].left = left
+            nodes[Int(new)].right = right
+            recount(new)
+            return new
+        }
+        if nodes[Int(new)].row.order(nodes[Int(link)].row) < 0 {
+            nodes[Int(link)].left = insert(new, below: nodes[Int(link)].left)
+        } else {
+            nodes[Int(link)].right = insert(new, below: nodes[Int(link)].right)
+        }
+        recount(link)
+        return link
+    }
+
+    private mutating func remove(_ row: RankedRow, below link: Link) -> Link {
+        guard link >= 0 else { return link }
+        let node = nodes[Int(link)]
+        let order = row.order(node.row)
+        if order == 0 {
+            // Lets go of the key.
+            nodes[Int(link)].row.key = []
+            free.append(link)
+            return join(node.left, node.right)
+        }
+        if order < 0 {
+            nodes[Int(link)].left = remove(row, below: node.left)
+        } else {
+            nodes[Int(link)].right = remove(row, below: node.right)
+        }
+        recount(link)
+        return link
+    }
+
+    /// The rows before `row`, and those after it.
+    private mutating func split(_ link: Link, at row: RankedRow) -> (Link, Link) {
+        guard link >= 0 else { return (-1, -1) }
+        if row.order(nodes[Int(link)].row) < 0 {
+            let (left, right) = split(nodes[Int(link)].left, at: row)
+            nodes[Int(link)].left = right
+            recount(link)
+            return (left, link)
+        }
+        let (left, right) = split(nodes[Int(link)].right, at: row)
+        nodes[Int(link)].right = left
+        recount(link)
+        return (link, right)
+    }
+
+    /// One subtree of two, all of whose rows are in this order.
+    private mutating func join(_ left: Link, _ right: Link) -> Link {
+        if left < 0 { return right }
+        if right < 0 { return left }
+        if draw(below: count(left) + count(right)) < count(left) {
+            nodes[Int(left)].right = join(nodes[Int(left)].right, right)
+            recount(left)
+            return left
+        }
+        nodes[Int(right)].left = join(left, nodes[Int(right)].left)
+        recount(right)
+        return right
+    }
+
+    private mutating func recount(_ link: Link) {
+        let node = nodes[Int(link)]
+        nodes[Int(link)].count = Int32(1 + count(node.left) + count(node.right))
+    }
+
+    /// A number below `bound`, by xorshift: fair enough for a shape.
+    private mutating func draw(below bound: Int) -> Int {
+        random ^= random << 13
+        random ^= random >> 7
+        random ^= random << 17
+        return Int(random % UInt64(bound))
+    }
+}

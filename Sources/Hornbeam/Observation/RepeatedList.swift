@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// A list that is asked anew, and compared with what it was: for queries whose result hangs from more than its own rows,
+// and for those with a limit, where a row that goes lets another in. Asked only if something it read has changed; of
+// one that reads its own rows alone, only if a changed row lies, or lay, where the limit reaches.
+
+import HornbeamPages
+import HornbeamTree
+
+struct RepeatedList<Entity: EntityModelProtocol>: Sendable {
+    private let parts: ListParts
+    /// Nil if the result depends on more than its rows.
+    private let own: OwnColumns?
+    private(set) var trees: Set<TreeID> = []
+    private(set) var items: [ListItem<Entity.ID>] = []
+    /// The last row that the limit leaves; nil if there is room for more.
+    private var end: RankedRow?
+    private var isFull = false
+
+    init(_ parts: ListParts) {
+        self.parts = parts
+        own = parts.nested == nil ? OwnColumns(parts) : nil
+    }
+
+    mutating func begin(_ view: LiveView) throws -> [Entity] {
+        view.figures.noteQuery()
+        let entities = try parts.load(Entity.self, view.session)
+        items = try entities.map { ListItem(id: $0.id, print: try Fingerprint.of($0, view.session)) }
+        guard let own else {
+            trees = view.trees
+            return entities
+        }
+        let store = try view.session.store(Entity.self)
+        trees = [store.type.rows]
+        isFull = parts.limit.map { entities.count >= $0 } ?? false
+        end = nil
+        if isFull, let last = entities.last, let row = try store.rowID(of: last.id.columnValue),
+            let reader = try store.row(row)
+        {
+            end = try own.probe(store).ranked(row, reader)
+        }
+        return entities
+    }
+
+    /// The new result and what makes it another; nil if it is the same.
+    mutating func advance(
+        _ view: LiveView, _ commits: [CommitChanges]?
+    ) throws -> (changes: ListChanges, entities: [Entity])? {
+        guard try isTouched(view, commits) else { return nil }
+        let old = items
+        let entities = try begin(view)
+        let changes = ListDifference.changes(from: old, to: items)
+        return changes.isEmpty ? nil : (changes, entities)
+    }
+
+    /// Whether a changed row was or is where the query reaches; true if that isn't known.
+    private func isTouched(_ view: LiveView, _ commits: [CommitChanges]?) throws -> Bool {
+        guard let own else { return true }
+        let store = try view.session.store(Entity.self)
+        let probe = try own.probe(store)
+        var isTouched = false
+        let isKnown = try view.forEachChange(commits, store, ignoring: probe.ignored) { row, old, new in
+            for reader in [old, new] where !isTouched {
+                guard let reader, try probe.accepts(row, reader) else { continue }
+                isTouched = try !isFull || end.map { try probe.ranked(row, reader).order($0) <= 0 } ?? false
+            }
+        }
+        return isTouched || !isKnown
+    }
+}

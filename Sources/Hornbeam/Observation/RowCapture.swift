@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a write transaction changes, gathered while somebody observes: which rows, and what each was before. Rows are
+// kept as they were when the transaction began, so that a row changed twice, or back again, is told by a comparison
+// with what it has become. For the same reason going back to a savepoint needs nothing undone here: a row that was
+// changed since and is as before is no change. Too many rows are not kept: then only the trees are known.
+
+import HornbeamPages
+import HornbeamTree
+
+/// Rows that were changed, with what they were; nil where there was none.
+typealias FormerRows = [RowID: [UInt8]?]
+
+/// What one commit changed.
+struct CommitChanges: Sendable {
+    /// Of the state that it made, and of the one that it was built on.
+    let number: UInt64
+    let base: UInt64
+    let trees: Set<TreeID>
+    /// By the tree that the rows lie in; nil if they were too many.
+    let rows: [TreeID: FormerRows]?
+    /// What it takes to keep this.
+    let size: RowCapture.Size
+}
+
+/// Belongs to one write transaction, and with it to one thread at a time.
+package final class RowCapture {
+    /// How much is kept, of one transaction and of all commits together.
+    struct Size: Sendable {
+        var rows = 0
+        var bytes = 0
+
+        static let limit = Size(rows: 10_000, bytes: 8 << 20)
+
+        var isTooMuch: Bool { rows > Self.limit.rows || bytes > Self.limit.bytes }
+    }
+
+    private var rows: [TreeID: FormerRows] = [:]
+    private var size = Size()
+    private var isOverfull = false
+
+    /// To be called before the row changes.
+    /// - Parameter old: the row as it is, nil if there is none.
+    func note(_ row: RowID, in tree: TreeID, old: RowReader?) {
+        guard !isOverfull, rows[tree]?[row] == nil else { return }
+        let former = old.map { Array($0.bytes) }
+        rows[tree, default: [:]].updateValue(former, forKey: row)
+        size.rows += 1
+        size.bytes += former?.count ?? 0
+        guard size.isTooMuch else { return }
+        isOverfull = true
+        rows = [:]
+        size = Size()
+    }
+
+    /// To be called when nothing is gathered above the trees any more. Nil in a read.
+    func changes(of transaction: Transaction) -> CommitChanges? {
+        guard let number = transaction.number else { return nil }
+        return CommitChanges(
+            number: number, base: transaction.version, trees: transaction.treesChanged, rows: isOverfull ? nil : rows,
+            size: size)
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The delete rule `deny`. A deletion is looked through with all that cascades from it before anything of it happens, so
+// that a refused one changes nothing. Links to what the same deletion takes deny nothing.
+
+/// A row of any type.
+struct EntityRow: Hashable {
+    let type: String
+    let rowID: RowID
+}
+
+/// What one deletion takes, and whether it may.
+struct DeletionDenials {
+    private let session: EntitySession
+    /// All that goes, in the order in which it was found.
+    private(set) var taken: [EntityRow] = []
+    private var known: Set<EntityRow>
+
+    /// - Parameter taken: what a deletion that is under way takes already.
+    init(_ session: EntitySession, taken: Set<EntityRow>) {
+        self.session = session
+        known = taken
+    }
+
+    /// Adds a row with all that is deleted with it.
+    mutating func take(_ row: EntityRow) throws {
+        var waiting = [row]
+        while let next = waiting.popLast() {
+            guard known.insert(next).inserted else { continue }
+            let store = try session.store(next.type)
+            guard try store.isSaved(next.rowID) else { continue }
+            taken.append(next)
+            for side in store.type.relations where side.description.deleteRule == .cascade {
+                for target in try session.edges.targets(side, of: next.rowID) {
+                    waiting.append(EntityRow(type: side.target, rowID: target))
+                }
+            }
+        }
+    }
+
+    /// `.deleteDenied` if a link leads from what goes to what stays, and its relation denies that.
+    func refuse() throws {
+        for row in taken where session.schema.denying.contains(row.type) {
+            let store = try session.store(row.type)
+            for side in store.type.relations where side.description.deleteRule == .deny {
+                let targets = try session.store(side.target)
+                let left = try session.edges.targets(side, of: row.rowID).filter { target in
+                    try !known.contains(EntityRow(type: side.target, rowID: target)) && targets.isSaved(target)
+                }
+                if let example = left.first { throw try denial(store, row.rowID, side, left.count, targets, example) }
+            }
+        }
+    }
+
+    private func denial(
+        _ store: EntityStore, _ rowID: RowID, _ side: EdgeSide, _ count: Int, _ targets: EntityStore, _ example: RowID
+    ) throws -> HornbeamError {
+        let id = try store.id(of: rowID)?.text ?? "?"
+        let linked = "\(side.target) \(try targets.id(of: example)?.text ?? "?")"
+        return HornbeamError(
+            .deleteDenied,
+            "\(store.type.name) \(id) can't be deleted: its relation “\(side.name)” denies it while it leads to stored "
+                + "entities, which are \(count) (\(linked) is one): delete or detach them first")
+    }
+}
+
+extension Session {
+    /// Throws if deleting these entities, with all that cascades from them, is denied. Otherwise they are in
+    /// `deleting`, until the caller sets it back: deletions within the deletion needn't ask again.
+    func refuseDenied<Entity: EntityModelProtocol>(_ ids: [Value], _: Entity.Type) throws {
+        let store = try store(Entity.self)
+        let core = store.session
+        if core.schema.denying.isEmpty { return }
+        var denials = DeletionDenials(core, taken: deleting)
+        for id in ids {
+            guard let rowID = try store.rowID(of: id) else { continue }
+            try denials.take(EntityRow(type: store.type.name, rowID: rowID))
+        }
+        try denials.refuse()
+        deleting.formUnion(denials.taken)
+    }
+}

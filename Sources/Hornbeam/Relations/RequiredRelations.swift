@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strictness about required relations, for databases that are opened with it: what a write has saved, or has taken a
+// link from, must have all its required relations when the write ends. In between it may lack them, so that entities
+// can be saved in any order.
+
+/// The entities that a write must leave with all their required relations. Nil in a session that is not strict.
+final class RequiredRelations {
+    /// By type.
+    private(set) var touched: [String: Set<RowID>] = [:]
+
+    func touch(_ type: String, _ rowID: RowID) {
+        touched[type, default: []].insert(rowID)
+    }
+
+    /// The transaction went back to where this was so.
+    func forget(keeping former: [String: Set<RowID>]) {
+        touched = former
+    }
+
+    /// `.missingRelation` for the first entity, by type and row id, that lacks a required relation.
+    func check(_ session: EntitySession) throws {
+        for (type, rows) in touched.sorted(by: { $0.key < $1.key }) {
+            let store = try session.store(type)
+            let sides = store.type.relations.filter(\.description.required)
+            for rowID in rows.sorted() where try store.isSaved(rowID) {
+                for side in sides where try !isLinked(side, rowID, session) {
+                    throw HornbeamError(
+                        .missingRelation,
+                        "\(type) \(try store.id(of: rowID)?.text ?? "?") lacks its required relation “\(side.name)”: "
+                            + "link it to a stored \(side.target) before the write ends, or delete it in the same write"
+                    )
+                }
+            }
+        }
+    }
+
+    private func isLinked(_ side: EdgeSide, _ rowID: RowID, _ session: EntitySession) throws -> Bool {
+        let targets = try session.store(side.target)
+        return try session.edges.targets(side, of: rowID).contains { try targets.isSaved($0) }
+    }
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which trees a transaction has to do with: what a read was made from, and what a write has changed. For whoever keeps
+// a result and wants to know when it may be another.
+
+import HornbeamPages
+
+extension Transaction {
+    /// The number of the state that a commit of this write would make now; savepoints raise it. Nil in a read.
+    package var number: UInt64? { writer?.pages.birth }
+
+    /// The trees that were looked at. Two reads that begin anew and in which these trees are the same see the same.
+    package var openTrees: Set<TreeID> {
+        var open: Set<TreeID> = []
+        trees.forEach { open.insert(TreeID(rawValue: $0.pointee.number)) }
+        return open
+    }
+
+    /// The trees that differ from the state that the write began with, but for what is gathered above the trees.
+    package var treesChanged: Set<TreeID> {
+        Set(changedTrees().map { TreeID(rawValue: $0.pointee.number) })
+    }
+}

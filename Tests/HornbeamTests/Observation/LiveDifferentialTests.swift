@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one promise of live queries: the old result and its change-set give the new one, which is what the query gives
+// when it is asked. Thousands of random commits, against queries of every kind; some consumers come seldom.
+
+import HornbeamTestSupport
+import Synchronization
+import Testing
+
+@testable import Hornbeam
+
+/// A live query with the result that its elements have led to so far.
+private protocol Follower: AnyObject {
+    func follow(_ database: Database, _ message: String) throws
+    var elements: Int { get }
+}
+
+private final class Followed<Result: LiveResult>: Follower {
+    private let observation: Observation<Result>
+    private let check: (Result.Element?, Database, String) throws -> Void
+    private(set) var elements = 0
+
+    init(
+        _ result: Result, _ database: Database, check: @escaping (Result.Element?, Database, String) throws -> Void
+    ) {
+        observation = Observation(result, of: database)
+        observation.start()
+        self.check = check
+    }
+
+    deinit { observation.finish() }
+
+    func follow(_ database: Database, _ message: String) throws {
+        let element = try observation.poll()
+        if element != nil { elements += 1 }
+        try check(element, database, message)
+    }
+}
+
+/// Where each element of the new list was, by what the change-set says: nil for inserted ones.
+private func origins(_ changes: ListChanges, _ count: Int) -> [Int?] {
+    changes.applied(to: Array(0..<count).map { $0 as Int? }) { position in
+        changes.insertions.contains(position) ? nil : -1 - position
+    }
+}
+
+/// What holds of each change-set, whatever the query.
+private func expectSound(_ changes: ListChanges, _ old: [String], _ new: [String], _ message: String) {
+    #expect(changes.applied(to: old) { new[$0] } == new, "\(message): \(changes)")
+    #expect(!changes.isEmpty, "\(message)")
+    #expect(changes.deletions == changes.deletions.sorted() && changes.insertions == changes.insertions.sorted())
+    #expect(Set(changes.moves.map(\.to)).isDisjoint(with: changes.insertions), "\(message)")
+    #expect(Set(changes.moves.map(\.from)).isDisjoint(with: changes.deletions), "\(message)")
+    #expect(Set(changes.updates).isDisjoint(with: changes.insertions), "\(message)")
+}
+
+private func list<Entity: LiveText>(_ query: QueryList<Entity>, _ database: Database) -> any Follower {
+    var last: [String] = []
+    return Followed(ListResult(query), database) { element, database, message in
+        let now = try database.read { try query.resolve(in: $0).map(\.line) }
+        if let element {
+            let lines = element.entities.map(\.line)
+            if let changes = element.changes {
+                expectSound(changes, last, lines, message)
+                // An update is one of the content.
+                let unchanged = changes.updates.filter { new in last.contains(lines[new]) }
+                #expect(unchanged.isEmpty, "\(message): \(changes) \(last) \(lines)")
+            }
+            last = lines
+        }
+        #expect(last == now, "\(message)")
+    }
+}
+
+private func changes<Entity: LiveText>(of query: QueryList<Entity>, _ database: Database) -> any Follower {
+    var last: [String]?
+    return Followed(ChangesResult(query), database) { element, database, message in
+        let now = try database.read { try query.resolve(in: $0).map(\.line) }
+        if let element {
+            #expect(element.count == now.count, "\(message)")
+            if let changes = element.changes {
+                var new: [Int: String] = [:]
+                for (place, entity) in zip(changes.insertions, element.inserted) { new[place] = entity.line }
+                for (place, entity) in zip(changes.updates, element.updated) { new[place] = entity.line }
+                last = changes.applied(to: last ?? []) { new[$0] ?? "missing" }
+            } else {
+                last = now
+            }
+        }
+        #expect(last == now, "\(message)")
+    }
+}
+
+private func count<Entity>(_ query: QueryList<Entity>, _ database: Database) -> any Follower {
+    var last = -1
+    return Followed(CountResult(query), database) { element, database, message in
+        if let element {
+            #expect(element != last, "\(message): a count that is the same")
+            last = element
+        }
+        let now = try database.read { try query.count(in: $0) }
+        #expect(last == now, "\(message)")
+    }
+}
+
+private func one<Entity: LiveText>(_ query: Query<Entity>, _ database: Database) -> any Follower {
+    var last: (line: String?, isLive: Bool)?
+    return Followed(EntityResult(query), database) { element, database, message in
+        let now = try database.read { try query.resolve(in: $0)?.line }
+        if let element {
+            if !element.isLive, let last { #expect(element.entity?.line == last.line, "\(message): the last value") }
+            #expect(last?.isLive != element.isLive || last?.line != element.entity?.line, "\(message)")
+            last = (element.entity?.line, element.isLive)
+        }
+        #expect(last?.isLive == (now != nil), "\(message)")
+        if let now { #expect(last?.line == now, "\(message)") }
+    }
+}
+
+private func group<Entity: LiveText>(_ query: QueryGroup<Entity>, _ database: Database) -> any Follower {
+    var last: [[String]] = []
+    return Followed(GroupResult(query), database) { element, database, message in
+        let now = try database.read { try query.resolve(in: $0).map { $0.map(\.line) } }
+        if let element {
+            let sections = element.sections.map { $0.map(\.line) }
+            if let changes = element.changes {
+                let places = ListChanges(
+                    deletions: changes.deletions, insertions: changes.insertions, moves: changes.moves, updates: [])
+                var new = places.applied(to: last) { sections[$0] }
+                for section in changes.sections {
+                    new[section.position] = section.changes.applied(to: new[section.position]) {
+                        sections[section.position][$0]
+                    }
+                }
+                #expect(new == sections, "\(message): \(changes)")
+            }
+            last = sections
+        }
+        #expect(last == now, "\(message)")
+    }
+}
+
+/// Queries of every kind, by what they are called in messages.
+private func followers(_ database: Database) -> [(name: String, follower: any Follower)] {
+    let lists: [(String, QueryList<LiveNote>)] = [
+        ("all", LiveNote.query()),
+        ("filter", .filter(\.rank > 5)),
+        ("sorted", .filter(\.rank < 9).sorted(by: \.rank.desc, \.text)),
+        ("computed", .filter(\.half == 2 || \.name == nil).sorted(by: \.text)),
+        ("prefix", .filter(.string(\.text, hasPrefix: "re"))),
+        ("word", QueryList<LiveNote>.filter(\.rank > 2).filter(.string(\.text, matches: "red blue"))),
+        ("limit", LiveNote.filter(\.rank < 4).sorted(by: \.rank).limit(5)),
+        ("window", LiveNote.filter(\.rank > 6).sorted(by: \.rank.desc).limit(4, offset: 3)),
+        ("first rows", LiveNote.filter(\.name == nil).limit(4)),
+        ("none", LiveNote.query().limit(0)),
+        ("computed order", LiveNote.query().sorted(by: \.text.count)),
+        ("ranked", .filter(.string(\.text, matches: "red tree"))),
+        ("ids", LiveNote.query([7, 3, 40, 5])),
+        ("nested", LiveNote.filter(\.rank > 3).with(\.$folder).with(\.$tags)),
+        ("related", LiveFolder.query(1).related(\.$notes)),
+        ("related sorted", LiveFolder.query(1).related(\.$notes).sorted(by: \.rank)),
+        ("or", LiveFolder.query(2).related(\.$notes).or(.filter(\.rank == 1))),
+        ("behind a limit", LiveNote.query().sorted(by: \.rank).limit(10).filter(\.name != nil)),
+    ]
+    var all: [(String, any Follower)] = []
+    for (name, query) in lists {
+        all.append(("list " + name, list(query, database)))
+        all.append(("changes " + name, changes(of: query, database)))
+        all.append(("count " + name, count(query, database)))
+    }
+    all.append(("folders", list(LiveFolder.query().with(\.$notes) { $0.sorted(by: \.rank).limit(2) }, database)))
+    all.append(("tags", list(LiveTag.filter(\.weight > 0).sorted(by: \.id.desc), database)))
+    all.append(("tags of notes", list(LiveNote.query([1, 2, 3]).related(\.$folder), database)))
+    all.append(("one", one(LiveNote.query(3), database)))
+    all.append(("one tag", one(LiveTag.query("t2"), database)))
+    all.append(("one nested", one(LiveNote.query(4).with(\.$folder), database)))
+    all.append(("first", one(LiveNote.filter(\.rank > 4).sorted(by: \.name).first(), database)))
+    all.append(("one related", one(LiveNote.query(5).related(\.$folder), database)))
+    all.append(("groups", group(LiveFolder.query().sorted(by: \.title).related(\.$notes), database)))
+    all.append(("tag groups", group(LiveNote.filter(\.rank > 6).related(\.$tags), database)))
+    return all
+}
+
+@Suite("Live queries against asking")
+struct LiveDifferentialTests {
+    @Test("change-sets lead from each result to the next, whatever is written", arguments: SeededGenerator.seeds(3))
+    func differential(_ seed: UInt64) throws {
+        let database = try liveDatabase()
+        var writes = LiveWrites(random: SeededGenerator(seed: seed))
+        for _ in 0..<10 { try writes.write(to: database) }
+        let all = followers(database)
+        for (name, follower) in all { try follower.follow(database, "seed \(seed), \(name), at first") }
+        var random = SeededGenerator(seed: seed &+ 1)
+        for round in 0..<700 {
+            try writes.write(to: database)
+            // Some come after each commit, some after several.
+            for (place, (name, follower)) in all.enumerated() where random.oneIn(1 + place % 3 * 2) {
+                try follower.follow(database, "seed \(seed), \(name), round \(round)")
+            }
+        }
+        for (name, follower) in all {
+            try follower.follow(database, "seed \(seed), \(name), at last")
+            // A query that never changed would prove nothing.
+            if !name.hasSuffix(" none") { #expect(follower.elements > 2, "\(name)") }
+        }
+        #expect(try database.check { Issue.record("\($0)") })
+    }
+}

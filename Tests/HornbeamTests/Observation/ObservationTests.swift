@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: Apache-2.0
+// Live queries as sequences: what wakes a consumer and what doesn't, slow consumers, the end, and what is left behind.
+
+import Foundation
+import HornbeamPages
+import HornbeamTestSupport
+import HornbeamTree
+import Synchronization
+import Testing
+
+@testable import Hornbeam
+
+extension Database {
+    /// Returns once observers have looked at all that was committed before.
+    fileprivate func settle() { live.queue.sync {} }
+
+    /// The form that blocks, also where the other could be awaited.
+    fileprivate func commit(_ body: (inout Context) throws -> Void) throws { try write(body) }
+
+    fileprivate func save(_ id: Int, rank: Int, name: String? = nil) throws {
+        try write { try LiveNote(id: id, rank: rank, name: name, text: "").save(to: &$0) }
+    }
+}
+
+extension Observation {
+    /// Asks for the next element, and returns once the consumer waits for it.
+    fileprivate func ask() async -> Task<Element?, any Error> {
+        let task = Task { try await self.next() }
+        while !isWaiting { await Task.yield() }
+        return task
+    }
+}
+
+@Suite("Live queries as sequences", .timeLimit(.minutes(30)))
+struct ObservationTests {
+    private struct Refused: Error {}
+
+    private func observe<Result: LiveResult>(_ result: Result, _ database: Database) -> Observation<Result> {
+        let observation = Observation(result, of: database)
+        observation.start()
+        return observation
+    }
+
+    @Test("give the result at once, then one element for each commit that changes it")
+    func elements() async throws {
+        let database = try liveDatabase()
+        try database.save(1, rank: 10)
+        var iterator = database.observe(LiveNote.filter(\.rank > 5).sorted(by: \.rank)).makeAsyncIterator()
+        let first = try #require(try await iterator.next())
+        #expect(first.entities.map(\.id) == [1])
+        #expect(first.changes == nil)
+        try database.save(2, rank: 7)
+        let second = try #require(try await iterator.next())
+        #expect(second.entities.map(\.id) == [2, 1])
+        #expect(second.changes?.insertions == [0])
+        try database.save(2, rank: 20)
+        let third = try #require(try await iterator.next())
+        #expect(third.entities.map(\.id) == [1, 2])
+        #expect(third.changes?.moves == [ListChanges.Move(from: 0, to: 1)])
+        #expect(third.changes?.updates == [1])
+        try database.commit { try LiveNote.delete(id: 1, from: &$0) }
+        let fourth = try #require(try await iterator.next())
+        #expect(fourth.changes?.deletions == [0])
+    }
+
+    @Test("tell of one entity, of its end with the last value, and of its return")
+    func entity() async throws {
+        let database = try liveDatabase()
+        var iterator = database.observe(LiveTag.query("a")).makeAsyncIterator()
+        let missing = try #require(try await iterator.next())
+        #expect(missing.entity == nil && !missing.isLive)
+        func expect(_ weight: Double, isLive: Bool) async throws {
+            let element = try #require(try await iterator.next())
+            #expect(element.entity?.weight == weight)
+            #expect(element.isLive == isLive)
+        }
+        try database.commit { try LiveTag(id: "a", weight: 1).save(to: &$0) }
+        try await expect(1, isLive: true)
+        try database.commit { try LiveTag(id: "a", weight: 2).save(to: &$0) }
+        try await expect(2, isLive: true)
+        try database.commit { try LiveTag.delete(id: "a", from: &$0) }
+        try await expect(2, isLive: false)
+        try database.commit { try LiveTag(id: "a", weight: 3).save(to: &$0) }
+        try await expect(3, isLive: true)
+    }
+
+    @Test("merge what a slow consumer missed into one change, in which what came and went again is nothing")
+    func slow() async throws {
+        let database = try liveDatabase()
+        for id in 1...3 { try database.save(id, rank: id) }
+        var iterator = database.observe(LiveNote.query().sorted(by: \.rank)).makeAsyncIterator()
+        _ = try await iterator.next()
+        try database.save(9, rank: 9)
+        try database.save(1, rank: 8)
+        try database.save(2, rank: 20)
+        try database.save(2, rank: 2)
+        try database.commit { try LiveNote.delete(id: 9, from: &$0) }
+        let element = try #require(try await iterator.next())
+        #expect(element.entities.map(\.id) == [2, 3, 1])
+        #expect(element.changes?.moves == [ListChanges.Move(from: 0, to: 2)])
+        #expect(element.changes?.updates == [2])
+        #expect(element.changes?.insertions == [])
+        #expect(element.changes?.deletions == [])
+    }
+
+    @Test("are not woken by commits that can't change them, and not at all by what is undone")
+    func noWakes() async throws {
+        let database = try liveDatabase()
+        for id in 1...9 { try database.save(id, rank: id) }
+        let observation = observe(ListResult(LiveNote.filter(\.rank > 5)), database)
+        _ = try await observation.next()
+        let before = database.live.figures.counts
+        let task = await observation.ask()
+        database.settle()
+
+        // Another type: not even a look.
+        try database.commit { try LiveFolder(id: 1, title: "a").save(to: &$0) }
+        try? database.commit { context in
+            try LiveNote(id: 7, rank: 70, text: "").save(to: &context)
+            throw Refused()
+        }
+        database.settle()
+        #expect(database.live.figures.counts == before)
+
+        // Links of the type, and of entities in the result: they lie in other trees than the rows.
+        try database.commit { context in
+            guard var note: LiveNote = try context.find(7) else { return }
+            note.$folder = .id(1)
+            try note.save(to: &context)
+        }
+        // The type, but rows that are out before and after; what is undone; what changes nothing.
+        try database.save(1, rank: 2)
+        try database.commit { context in
+            try? context.transaction { context in
+                try LiveNote(id: 7, rank: 70, text: "").save(to: &context)
+                throw Refused()
+            }
+        }
+        try database.save(8, rank: 8)
+        try database.commit { context in
+            try LiveNote(id: 8, rank: 80, text: "").save(to: &context)
+            try LiveNote(id: 8, rank: 8, text: "").save(to: &context)
+        }
+        database.settle()
+        let after = database.live.figures.counts
+        #expect(after.queries == before.queries)
+        #expect(after.elements == before.elements)
+        #expect(after.rows - before.rows <= 4)
+        #expect(observation.isWaiting)
+
+        try database.save(7, rank: 70)
+        #expect(try await task.value?.changes?.updates == [1])
+        observation.finish()
+    }
+
+    @Test("with a limit ask again only if a changed row lies, or lay, where the limit reaches")
+    func windows() async throws {
+        let database = try liveDatabase()
+        for id in 1...50 { try database.save(id, rank: id) }
+        let observation = observe(ListResult(LiveNote.query().sorted(by: \.rank).limit(5, offset: 5)), database)
+        #expect(try observation.poll()?.entities.map(\.id) == [6, 7, 8, 9, 10])
+        let queries = database.live.figures.counts.queries
+        try database.save(30, rank: 40)
+        try database.save(60, rank: 11)
+        #expect(try observation.poll() == nil)
+        #expect(database.live.figures.counts.queries == queries)
+        // Before the window: it moves up.
+        try database.commit { try LiveNote.delete(id: 2, from: &$0) }
+        let element = try #require(try observation.poll())
+        #expect(element.entities.map(\.id) == [7, 8, 9, 10, 11])
+        #expect(element.changes?.deletions == [0])
+        #expect(element.changes?.insertions == [4])
+        #expect(database.live.figures.counts.queries == queries + 1)
+        observation.finish()
+    }
+
+    @Test("follow relations: what was read is what they depend on")
+    func relations() async throws {
+        let database = try liveDatabase()
+        try database.commit { context in
+            try LiveFolder(id: 1, title: "one", notes: .relation([LiveNote(id: 1, rank: 1, text: "")]))
+                .save(to: &context)
+            try LiveNote(id: 2, rank: 2, text: "").save(to: &context)
+        }
+        let observation = observe(ListResult(LiveFolder.query().with(\.$notes)), database)
+        _ = try observation.poll()
+        let queries = database.live.figures.counts.queries
+        // Tags were not read.
+        try database.commit { try LiveTag(id: "x", weight: 1).save(to: &$0) }
+        #expect(try observation.poll() == nil)
+        #expect(database.live.figures.counts.queries == queries)
+        try database.save(1, rank: 5)
+        #expect(try observation.poll()?.changes?.updates == [0])
+        // Read, as it is a note, but in no folder.
+        try database.save(2, rank: 3)
+        #expect(try observation.poll() == nil)
+        try database.commit { context in
+            guard var note: LiveNote = try context.find(2) else { return }
+            note.$folder = .id(1)
+            try note.save(to: &context)
+        }
+        #expect(try observation.poll()?.entities.first?.notes?.map(\.id) == [1, 2])
+        observation.finish()
+    }
+
+    @Test("are each given what is theirs, however many there are")
+    func many() async throws {
+        let database = try liveDatabase()
+        for id in 0..<300 { try database.save(id, rank: 0) }
+        let observations = (0..<300).map { observe(EntityResult(LiveNote.query($0)), database) }
+        for observation in observations { _ = try await observation.next() }
+        var tasks: [Task<LiveEntity<LiveNote>?, any Error>] = []
+        for observation in observations { tasks.append(await observation.ask()) }
+        database.settle()
+        let before = database.live.figures.counts
+        try database.commit { context in
+            for id in [7, 70, 250] { try LiveNote(id: id, rank: id, text: "").save(to: &context) }
+        }
+        for id in [7, 70, 250] { #expect(try await tasks[id].value?.entity?.rank == id) }
+        database.settle()
+        let after = database.live.figures.counts
+        #expect(after.elements - before.elements == 3)
+        #expect(after.queries - before.queries == 3)
+        #expect(observations.filter(\.isWaiting).count == 297)
+        for observation in observations { observation.finish() }
+        #expect(database.live.observerCount == 0)
+    }
+
+    @Test("end with their task, their iterator or the database, and leave nothing behind")
+    func ends() async throws {
+        let database = try liveDatabase()
+        try database.save(1, rank: 1)
+        let live = database.live
+
+        // The task.
+        let observation = observe(CountResult(LiveNote.query()), database)
+        #expect(try await observation.next() == 1)
+        let task = await observation.ask()
+        #expect(live.observerCount == 1)
+        task.cancel()
+        #expect(try await task.value == nil)
+        #expect(live.observerCount == 0)
+        #expect(try await observation.next() == nil)
+
+        // The loop, and with it the iterator.
+        for try await count in database.observeCount(LiveNote.query()) where count == 1 {
+            #expect(live.observerCount == 1)
+            break
+        }
+        #expect(live.observerCount == 0)
+        #expect(live.logCount == 0)
+
+        // The database.
+        let counts = Task { [query = database.observeCount(LiveNote.query())] in
+            var all: [Int] = []
+            for try await count in query { all.append(count) }
+            return all
+        }
+        while live.figures.counts.elements < 3 { await Task.yield() }
+        try database.close()
+        #expect(try await counts.value == [1])
+        #expect(live.observerCount == 0)
+        await #expect(throws: HornbeamError.self) {
+            for try await _ in database.observeCount(LiveNote.query()) {}
+        }
+        #expect(live.observerCount == 0)
+    }
+
+    @Test("let go of database and observation once nobody iterates")
+    func freed() async throws {
+        weak var weakDatabase: Database?
+        weak var weakObservation: Observation<ListResult<LiveNote>>?
+        do {
+            let database = try liveDatabase()
+            let observation = observe(ListResult(LiveNote.query()), database)
+            _ = try await observation.next()
+            let task = await observation.ask()
+            task.cancel()
+            _ = try await task.value
+            database.settle()
+            weakDatabase = database
+            weakObservation = observation
+        }
+        #expect(weakObservation == nil)
+        #expect(weakDatabase == nil)
+    }
+
+    @Test("hold no transaction between elements: a database that is observed can be closed")
+    func noTransactions() async throws {
+        let database = try liveDatabase()
+        let observations = (0..<10).map { _ in observe(ListResult(LiveNote.query()), database) }
+        for observation in observations { _ = try await observation.next() }
+        #expect(throws: Never.self) { try database.close() }
+        for observation in observations { #expect(try await observation.next() == nil) }
+    }
+
+    @Test("throw what a filter of the program's throws, and end")
+    func errors() async throws {
+        let database = try liveDatabase()
+        try database.save(1, rank: 1)
+        let filter = Filter.opaque(label: "fails") { row in
+            if try row.int(1) == 13 { throw HornbeamError(.invalid, "thirteen") }
+            return true
+        }
+        let observation = observe(ListResult(QueryList<LiveNote>().filter(Predicate(filter))), database)
+        #expect(try await observation.next()?.entities.count == 1)
+        let task = await observation.ask()
+        try database.save(2, rank: 13)
+        await #expect(throws: HornbeamError.self) { try await task.value }
+        #expect(database.live.observerCount == 0)
+        #expect(try await observation.next() == nil)
+    }
+}
+
+@Suite("What is gathered for live queries", .timeLimit(.minutes(30)))
+struct CaptureTests {
+    @Test("is nothing while nobody observes")
+    func nothing() throws {
+        let database = try liveDatabase()
+        try database.save(1, rank: 1)
+        #expect(database.live.logCount == 0)
+        try database.write { context in
+            let session = try context.session.store(LiveNote.self).session
+            #expect(session.capture == nil)
+        }
+    }
+
+    @Test("has a bound in one commit: a load beyond it is asked for anew, with the same change-set")
+    func large() throws {
+        let database = try liveDatabase()
+        for id in 0..<10 { try database.save(id * 1_000, rank: id) }
+        let observation = Observation(ListResult(LiveNote.query().sorted(by: \.rank)), of: database)
+        observation.start()
+        defer { observation.finish() }
+        let old = try #require(try observation.poll()).entities.map(\.line)
+        let queries = database.live.figures.counts.queries
+        try database.write { context in
+            for id in 1..<10_200 { try LiveNote(id: id, rank: id % 7, text: "x").save(to: &context) }
+            try LiveNote.delete(id: 0, from: &context)
+        }
+        let element = try #require(try observation.poll())
+        #expect(database.live.figures.counts.queries == queries + 1)
+        let lines = element.entities.map(\.line)
+        #expect(element.changes?.applied(to: old) { lines[$0] } == lines)
+        #expect(element.changes?.deletions == [0])
+        #expect(try database.read { try LiveNote.query().sorted(by: \.rank).resolve(in: $0).map(\.line) } == lines)
+    }
+
+    @Test("has a bound over all commits: who comes too late asks anew")
+    func late() throws {
+        let database = try liveDatabase()
+        let observation = Observation(ChangesResult(LiveNote.query()), of: database)
+        observation.start()
+        defer { observation.finish() }
+        #expect(try observation.poll()?.count == 0)
+        for round in 0..<12 {
+            try database.write { context in
+                for id in 0..<1_000 { try LiveNote(id: id, rank: round, text: "").save(to: &context) }
+            }
+        }
+        database.settle()
+        #expect(database.live.logCount < 12)
+        let element = try #require(try observation.poll())
+        #expect(element.count == 1_000)
+        #expect(element.inserted.map(\.rank) == Array(repeating: 11, count: 1_000))
+        #expect(database.live.figures.counts.queries == 2)
+        database.live.noteCommit()
+        database.settle()
+        #expect(database.live.logCount == 0)
+    }
+
+    @Test("finds writes that began before anybody observed")
+    func earlier() async throws {
+        let database = try liveDatabase()
+        let begun = DispatchSemaphore(value: 0)
+        let goOn = DispatchSemaphore(value: 0)
+        let write = Task.detached {
+            try await database.write { context in
+                begun.signal()
+                goOn.wait()
+                try LiveNote(id: 1, rank: 1, text: "").save(to: &context)
+            }
+        }
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                begun.wait()
+                continuation.resume()
+            }
+        }
+        let observation = Observation(ListResult(LiveNote.query()), of: database)
+        observation.start()
+        #expect(try await observation.next()?.entities.count == 0)
+        goOn.signal()
+        #expect(try await observation.next()?.changes?.insertions == [0])
+        try await write.value
+        observation.finish()
+    }
+
+    @Test("is forgotten of a commit that falls: the next one is compared with what was there before")
+    func fallen() throws {
+        let disk = try SimulatedDisk()
+        let database = try Database(
+            SchemaOpening(models: try ModelSet([LiveNote.self, LiveFolder.self, LiveTag.self]), migrations: [])
+        ) { () throws(StorageError) in try TreeStore.open(file: disk) }
+        for id in 0..<4 { try database.save(id, rank: id) }
+        let observation = Observation(ListResult(LiveNote.filter(\.rank > 1)), of: database)
+        observation.start()
+        defer { observation.finish() }
+        #expect(try observation.poll()?.entities.map(\.id) == [2, 3])
+        disk.plan = SimulatedDisk.Plan(call: 0, fault: .error(EIO), operations: [.writeThrough])
+        #expect(throws: HornbeamError.self) { try database.save(2, rank: 0) }
+        database.settle()
+        #expect(try observation.poll() == nil)
+        try database.save(2, rank: 1)
+        let element = try #require(try observation.poll())
+        #expect(element.changes?.deletions == [0])
+        #expect(element.entities.map(\.id) == [3])
+    }
+
+    @Test("costs as much as has changed: rows read for 100,000 results")
+    func cost() throws {
+        let database = try liveDatabase()
+        let count = 100_000
+        try database.write { context in
+            for id in 0..<count { try LiveNote(id: id, rank: id, text: "").save(to: &context) }
+        }
+        let observation = Observation(ChangesResult(LiveNote.query().sorted(by: \.rank.desc)), of: database)
+        observation.start()
+        defer { observation.finish() }
+        #expect(try observation.poll()?.count == count)
+        let before = database.live.figures.counts
+        for step in 0..<100 {
+            try database.write { context in
+                try LiveNote(id: step * 17, rank: count + step, text: "").save(to: &context)
+                try LiveNote.delete(id: 50_000 + step, from: &context)
+                try LiveNote(id: count + step, rank: step * 900, text: "").save(to: &context)
+            }
+            let element = try #require(try observation.poll())
+            #expect(element.changes?.moves.count == 1)
+            #expect(element.changes?.deletions.count == 1)
+            #expect(element.changes?.insertions.count == 1)
+            #expect(element.inserted.count + element.updated.count == 2)
+        }
+        let after = database.live.figures.counts
+        #expect(after.rows - before.rows == 300)
+        #expect(after.queries == before.queries)
+    }
+}
+
+@Suite("Live queries beside several writers", .timeLimit(.minutes(30)))
+struct LiveConcurrencyTests {
+    /// Reads elements until one is what the query gives at last; each must follow from the one before.
+    private func follow(_ query: LiveQuery<LiveList<LiveNote>>, until count: Int) async throws -> [String] {
+        var lines: [String] = []
+        for try await element in query {
+            let new = element.entities.map(\.line)
+            if let changes = element.changes { #expect(changes.applied(to: lines) { new[$0] } == new) }
+            lines = new
+            if lines.count == count { break }
+        }
+        return lines
+    }
+
+    @Test("every observer comes to the last state, from states that were committed", arguments: [false, true])
+    func writers(isDurable: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let database =
+            isDurable
+            ? try Database(at: folder.path + "/live", models: LiveNote.self, LiveFolder.self, LiveTag.self)
+            : try liveDatabase()
+        let writers = 4
+        let each = isDurable ? 40 : 150
+        try await withThrowingTaskGroup(of: [String]?.self) { group in
+            for observer in 0..<8 {
+                let query = LiveNote.query().sorted(by: \.rank)
+                let nested = LiveNote.query().sorted(by: \.rank).with(\.$folder)
+                group.addTask {
+                    let live = database.observe(observer % 2 == 0 ? query : nested)
+                    return try await follow(live, until: writers * each)
+                }
+            }
+            for writer in 0..<writers {
+                group.addTask {
+                    for step in 0..<each {
+                        let note = LiveNote(id: writer * each + step, rank: step, text: "\(writer)")
+                        if step % 3 == 0 {
+                            try await database.write { try note.save(to: &$0) }
+                        } else {
+                            try database.commit { try note.save(to: &$0) }
+                        }
+                    }
+                    return nil
+                }
+            }
+            var results: [[String]] = []
+            for try await lines in group { if let lines { results.append(lines) } }
+            #expect(results.count == 8)
+            let last = try database.lines()
+            for lines in results { #expect(lines == last) }
+        }
+        #expect(database.live.observerCount == 0)
+        try database.close()
+    }
+}
+
+extension Database {
+    fileprivate func lines() throws -> [String] {
+        try read { try LiveNote.query().sorted(by: \.rank).resolve(in: $0).map(\.line) }
+    }
+}

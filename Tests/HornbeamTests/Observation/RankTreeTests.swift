@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tree that knows positions, against a sorted array.
+
+import HornbeamTestSupport
+import Testing
+
+@testable import Hornbeam
+
+@Suite("Rank tree")
+struct RankTreeTests {
+    private func row(_ number: Int, print: Int = 0) -> RankedRow {
+        // Several rows with one key, so that ties are met.
+        RankedRow(key: [UInt8(number % 17)], row: RowID(rawValue: UInt64(number)), print: print)
+    }
+
+    @Test("has the rows and positions of a sorted array through random changes", arguments: SeededGenerator.seeds(4))
+    func model(_ seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var model = (0..<200).map { row($0 * 3) }.sorted { $0.order($1) < 0 }
+        var tree = RankTree(model)
+        for step in 0..<3_000 {
+            let number = random.below(600)
+            let new = row(number, print: step)
+            if let place = model.firstIndex(where: { $0.order(new) == 0 }) {
+                #expect(tree.position(of: new) == place, "seed \(seed)")
+                if random.oneIn(3) {
+                    tree.update(new)
+                    model[place].print = step
+                } else {
+                    tree.remove(new)
+                    model.remove(at: place)
+                }
+            } else {
+                #expect(tree.position(of: new) == nil, "seed \(seed)")
+                tree.insert(new)
+                model.insert(new, at: model.firstIndex { new.order($0) < 0 } ?? model.count)
+            }
+            #expect(tree.count == model.count, "seed \(seed)")
+        }
+        #expect(tree.rows.map(\.row) == model.map(\.row), "seed \(seed)")
+        #expect(tree.rows.map(\.print) == model.map(\.print), "seed \(seed)")
+        for (place, row) in model.enumerated() { #expect(tree.position(of: row) == place, "seed \(seed)") }
+    }
+
+    @Test("stays low when rows come and go in order")
+    func depth() {
+        var tree = RankTree()
+        for number in 0..<20_000 {
+            tree.insert(RankedRow(key: [], row: RowID(rawValue: UInt64(number)), print: 0))
+            if number >= 5_000 {
+                tree.remove(RankedRow(key: [], row: RowID(rawValue: UInt64(number - 5_000)), print: 0))
+            }
+        }
+        #expect(tree.count == 5_000)
+        #expect(tree.height < 60)
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Relations as JSON: three forms, and what each of them can tell afterwards.
+
+import Foundation
+import Hornbeam
+import Testing
+
+@Suite("Relations as JSON")
+struct RelationCodingTests {
+    private func json(_ value: some Encodable, _ strategy: RelationEncodingStrategy) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        encoder.relationEncodingStrategy = strategy
+        return String(decoding: try encoder.encode(value), as: UTF8.self)
+    }
+
+    private func decoded<Value: Decodable>(_ json: String, _ forms: RelationDecodingStrategy) throws -> Value {
+        let decoder = JSONDecoder()
+        decoder.relationDecodingStrategy = forms
+        return try decoder.decode(Value.self, from: Data(json.utf8))
+    }
+
+    private typealias Author = ToOneRelation<User, Relations.OneWay, Relations.Optional>
+    private typealias Chats = ToManyRelation<Chat, Relations.Mutual, Relations.Optional>
+
+    @Test(
+        "an id, an entity, null and nothing said, in each form",
+        arguments: [
+            (
+                RelationEncodingStrategy.plain, #"{"id":"1"}"#,
+                #"{"adminOf":null,"age":0,"chats":null,"id":"1","name":"Bob"}"#, "null"
+            ),
+            (
+                .keyedContainer, #"{"id":"1"}"#,
+                #"{"object":{"adminOf":null,"age":0,"chats":null,"id":"1","name":"Bob"}}"#, #"{"id":null}"#
+            ),
+            (
+                .exact, #"{"id":"1"}"#, #"{"object":{"adminOf":null,"age":0,"chats":null,"id":"1","name":"Bob"}}"#,
+                #"{"id":null}"#
+            ),
+            (
+                .explicitKeyedContainer, #"{"id":"1"}"#,
+                #"{"object":{"adminOf":null,"age":0,"chats":null,"id":"1","name":"Bob"}}"#, #"{"id":null}"#
+            ),
+        ])
+    func toOne(_ strategy: RelationEncodingStrategy, _ id: String, _ entity: String, _ null: String) throws {
+        #expect(try json(Author.id("1"), strategy) == id)
+        #expect(try json(Author.relation(User(id: "1", name: "Bob")), strategy) == entity)
+        #expect(try json(Author.null, strategy) == null)
+        #expect(try json(Author.none, strategy) == "null")
+    }
+
+    @Test("ids and entities of a to-many relation; only the explicit form tells a slice")
+    func toMany() throws {
+        #expect(try json(Chats.ids(["1", "2"]), .plain) == #"[{"id":"1"},{"id":"2"}]"#)
+        #expect(try json(Chats.ids(["1", "2"]), .keyedContainer) == #"{"ids":["1","2"]}"#)
+        #expect(try json(Chats.appending(ids: ["1"]), .keyedContainer) == #"{"ids":["1"]}"#)
+        #expect(try json(Chats.appending(ids: ["1"]), .explicitKeyedContainer) == #"{"slice_ids":["1"]}"#)
+        let objects = #"[{"admins":null,"id":"1","messages":null,"users":null}]"#
+        #expect(try json(Chats.relation([Chat(id: "1")]), .plain) == objects)
+        #expect(try json(Chats.relation([Chat(id: "1")]), .keyedContainer) == #"{"objects":\#(objects)}"#)
+        #expect(
+            try json(Chats.appending(fragment: [Chat(id: "1")]), .explicitKeyedContainer) == #"{"slice":\#(objects)}"#)
+    }
+
+    @Test("the keyed forms give back what they were made of")
+    func roundTrips() throws {
+        func check<D, C, K>(_ relation: Relation<Chat, D, C, K>, _ location: SourceLocation = #_sourceLocation) throws {
+            let text = try json(relation, .explicitKeyedContainer)
+            let back: Relation<Chat, D, C, K> = try decoded(text, .explicitKeyedContainer)
+            #expect(back == relation, sourceLocation: location)
+            #expect(back.isNone == relation.isNone && back.isId == relation.isId, sourceLocation: location)
+            #expect(back.isSlice == relation.isSlice, sourceLocation: location)
+            #expect(back.entities?.map(\.id) == relation.entities?.map(\.id), sourceLocation: location)
+            #expect(try json(back, .explicitKeyedContainer) == text, sourceLocation: location)
+        }
+        for many: Chats in [
+            .none, .ids([]), .ids(["1", "2"]), .relation([Chat(id: "1")]), .appending(ids: ["3"]),
+            .appending(relation: [Chat(id: "3")]),
+        ] { try check(many) }
+        typealias One = ToOneRelation<Chat, Relations.Mutual, Relations.Optional>
+        for one: One in [.none, .null, .id("1"), .relation(Chat(id: "1"))] { try check(one) }
+    }
+
+    @Test("a decoder takes the forms it is told; what is none of them is an error that says what is expected")
+    func strategies() throws {
+        let plain: Chats = try decoded(#"[{"id":"1"}]"#, [.plain, .explicitKeyedContainer])
+        #expect(plain.ids == ["1"])
+        let keyed: Chats = try decoded(#"{"ids":["1"]}"#, [.plain, .keyedContainer])
+        #expect(keyed.isId && keyed.ids == ["1"])
+        let slice: Chats = try decoded(#"{"slice_ids":["1"]}"#, [.explicitKeyedContainer])
+        #expect(slice.isSlice)
+        #expect(throws: DecodingError.self) { try decoded(#"{"slice_ids":["1"]}"#, .keyedContainer) as Chats }
+        #expect(throws: DecodingError.self) { try decoded(#"{"ids":["1"]}"#, .plain) as Chats }
+        #expect { try decoded(#"[{"id":"1"}]"#, .keyedContainer) as Chats } throws: { "\($0)".contains("objects") }
+        // An entity that happens to have only an id is still told from an id by the keyed form.
+        let object: ToOneRelation<Chat, Relations.Mutual, Relations.Optional> = try decoded(
+            #"{"object":{"id":"1"}}"#, [.plain, .keyedContainer])
+        #expect(object.entities?.count == 1)
+    }
+
+    @Test("whole entities, with a required relation that can't be null")
+    func entities() throws {
+        let message = Message(id: "1", text: "hi", author: .id("2"), attachment: .null, replies: .appending(ids: ["3"]))
+        let text = try json(message, .explicitKeyedContainer)
+        let back: Message = try decoded(text, .explicitKeyedContainer)
+        #expect(back.$author.id == "2" && back.$replies.isSlice && !back.$attachment.isNone)
+        let required: Message = try decoded(#"{"id":"1","text":"","chat":{"id":null}}"#, .keyedContainer)
+        #expect(required.$chat.isNone)
+    }
+
+    @Test("JSON for people is indented and in order; what can't be encoded gives nil")
+    func pretty() throws {
+        #expect(
+            Attachment(id: "a").prettyDescription()?.hasPrefix("{\n  \"id\" : \"a\",\n  \"kind\" : \"file\"") == true)
+        struct Refusing: Encodable {
+            func encode(to encoder: any Encoder) throws { throw CancellationError() }
+        }
+        #expect(Refusing().prettyDescription() == nil)
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Unique keys of entities that are saved together: what counts is what they are in the end.
+
+import HornbeamTestSupport
+import Testing
+
+@testable import Hornbeam
+
+@EntityModel
+private struct Seat: Equatable {
+    @Unique<Self>(\.number, collisions: .throw) private var byNumber
+    @Unique<Self>(\.holder) private var byHolder
+    @Unique<Self>(\.a, \.b, \.c, \.d, \.e, \.f, collisions: .throw) private var bySix
+    let id: String
+    var number: Int
+    var holder: String?
+    var a = 0, b = 0, c = 0, d = 0, e = 0
+    var f: Int?
+    @Relationship(inverse: \.inFront) var behind: [Seat]?
+    @Relationship(inverse: \.behind) var inFront: Seat?
+}
+
+/// Trims its name before it is saved.
+@EntityModel
+private struct Trimmed {
+    @Unique<Self>(\.name, collisions: .throw) private var byName
+    let id: Int
+    var name: String
+
+    mutating func willSave(to context: inout Context) throws {
+        name = String(name.drop { $0 == " " })
+        if name == "refused" { throw Refused() }
+    }
+    struct Refused: Error {}
+}
+
+@Suite("Unique keys of a batch")
+struct UniqueBatchTests {
+    private func seats() throws -> Context {
+        var context = Context()
+        for (number, id) in ["a", "b", "c"].enumerated() {
+            try Seat(id: id, number: number, holder: "h\(number)").save(to: &context)
+        }
+        return context
+    }
+
+    private func numbers(_ context: Context) throws -> [String: Int] {
+        Dictionary(uniqueKeysWithValues: try Seat.query().resolve(in: context).map { ($0.id, $0.number) })
+    }
+
+    @Test("may change hands: swapped, or round in a ring")
+    func swaps() throws {
+        var context = try seats()
+        try [Seat(id: "a", number: 1), Seat(id: "b", number: 0)].save(to: &context)
+        #expect(try numbers(context) == ["a": 1, "b": 0, "c": 2])
+        try context.saveAll([Seat(id: "a", number: 2), Seat(id: "b", number: 1), Seat(id: "c", number: 0)])
+        #expect(try numbers(context) == ["a": 2, "b": 1, "c": 0])
+        for number in 0..<3 { #expect(try Seat.filter(\.number == number).count(in: context) == 1) }
+        #expect(try context.isWhole())
+    }
+
+    @Test("of an index that upserts change hands too, and delete nobody")
+    func upserts() throws {
+        var context = try seats()
+        try context.saveAll([Seat(id: "a", number: 0, holder: "h1"), Seat(id: "b", number: 1, holder: "h0")])
+        #expect(try Seat.query().resolve(in: context).map(\.holder) == ["h1", "h0", "h2"])
+        #expect(try context.ids(Deleted<Seat>.self) == [])
+        // Two that want the same key are as if saved one after the other.
+        try context.saveAll([Seat(id: "x", number: 8, holder: "z"), Seat(id: "y", number: 9, holder: "z")])
+        #expect(try Seat.filter(\.holder == "z").ids(in: context) == ["y"])
+        try ["x", "y"].forEach { try context.remove(Seat.self, id: $0) }
+        try Deleted<Seat>.purge(before: nil, from: &context)
+        // One after the other, the first takes the other's place.
+        try Seat(id: "a", number: 0, holder: "h0").save(to: &context)
+        #expect(try context.ids(Seat.self) == ["a", "c"])
+    }
+
+    @Test("are refused one by one, as they are outside of a batch")
+    func single() throws {
+        var context = try seats()
+        let error = #expect(throws: HornbeamError.self) { try Seat(id: "a", number: 1).save(to: &context) }
+        for part in ["Seat \"a\"", "Seat \"b\"", "number 1", "byNumber"] {
+            #expect(error?.message.contains(part) == true, "\(part)")
+        }
+    }
+
+    @Test("of two members that are the same refuse the batch, name both, and leave nothing behind")
+    func duplicates() throws {
+        var context = try seats()
+        let before = try numbers(context)
+        let batch = [Seat(id: "a", number: 7), Seat(id: "x", number: 8), Seat(id: "y", number: 8)]
+        let error = #expect(throws: HornbeamError.self) { try batch.save(to: &context) }
+        #expect(error?.code == .uniqueViolation)
+        for part in ["\"x\"", "\"y\"", "number 8", "together"] {
+            #expect(error?.message.contains(part) == true, "\(part)")
+        }
+        #expect(try numbers(context) == before)
+        #expect(throws: HornbeamError.self) { try [Seat(id: "x", number: 2)].save(to: &context) }
+        #expect(try numbers(context) == before)
+    }
+
+    @Test("of entities nested in one value are a batch")
+    func nested() throws {
+        var context = try seats()
+        try Seat(id: "a", number: 1, behind: .relation([Seat(id: "b", number: 2), Seat(id: "c", number: 0)]))
+            .save(to: &context)
+        #expect(try numbers(context) == ["a": 1, "b": 2, "c": 0])
+        #expect(try Seat.query("b").id(\.$inFront).resolve(in: context)?.$inFront.id == "a")
+        let twins = Seat(id: "d", number: 4, behind: .relation([Seat(id: "e", number: 5), Seat(id: "f", number: 5)]))
+        #expect(throws: HornbeamError.self) { try twins.save(to: &context) }
+        #expect(try numbers(context).count == 3)
+        #expect(try context.isWhole())
+    }
+
+    @Test("of six components count as one, and their values are named")
+    func six() throws {
+        var context = Context()
+        try Seat(id: "p", number: 1, e: 5, f: 6).save(to: &context)
+        try Seat(id: "q", number: 2, e: 5, f: 7).save(to: &context)
+        let error = #expect(throws: HornbeamError.self) { try Seat(id: "q", number: 2, e: 5, f: 6).save(to: &context) }
+        #expect(error?.message.contains("a 0, b 0, c 0, d 0, e 5, f 6") == true)
+        try [Seat(id: "p", number: 1, e: 5, f: 7), Seat(id: "q", number: 2, e: 5, f: 6)].save(to: &context)
+        #expect(try Seat.query().resolve(in: context).map(\.f) == [7, 6])
+        // A nil exempts.
+        try [Seat(id: "p", number: 1), Seat(id: "q", number: 2)].save(to: &context)
+        #expect(try context.isWhole())
+    }
+
+    @Test("are those that willSave leaves, and a hook that throws undoes the whole batch")
+    func hooks() throws {
+        var context = Context()
+        try [Trimmed(id: 1, name: "one"), Trimmed(id: 2, name: "two")].save(to: &context)
+        try [Trimmed(id: 1, name: "  two"), Trimmed(id: 2, name: " one")].save(to: &context)
+        #expect(try Trimmed.query().resolve(in: context).map(\.name) == ["two", "one"])
+        #expect(throws: HornbeamError.self) {
+            try [Trimmed(id: 3, name: "x"), Trimmed(id: 4, name: "  x")].save(to: &context)
+        }
+        #expect(throws: Trimmed.Refused.self) {
+            try [Trimmed(id: 3, name: "x"), Trimmed(id: 4, name: "refused")].save(to: &context)
+        }
+        #expect(try context.ids(Trimmed.self) == [1, 2])
+    }
+
+    @Test("stay right whatever permutation is saved, with what stays out of it refusing", .seeded)
+    func random() throws {
+        var random = SeededGenerator()
+        let database = try Database.inMemory(models: Seat.self)
+        let ids = (0..<12).map { "s\($0)" }
+        try database.write { context in
+            for (number, id) in ids.enumerated() { try Seat(id: id, number: number, holder: id).save(to: &context) }
+        }
+        for _ in 0..<60 {
+            let before = try database.read { try numbers($0) }
+            let chosen = ids.shuffled(using: &random).prefix(random.below(12) + 1)
+            var free = chosen.compactMap { before[$0] }.shuffled(using: &random)
+            // Now and then a number of somebody who stays as they are, or one twice.
+            let isLegal = !random.oneIn(3)
+            if !isLegal, let wrong = (0..<12).filter({ $0 != free[0] }).randomElement(using: &random) {
+                free[0] = wrong
+            }
+            let batch = zip(chosen, free).map { Seat(id: $0, number: $1, holder: $0) }
+            do {
+                try database.write { try batch.save(to: &$0) }
+                #expect(isLegal)
+                #expect(try database.read { try numbers($0) } == before.merging(zip(chosen, free)) { $1 })
+            } catch let error as HornbeamError where error.code == .uniqueViolation {
+                #expect(!isLegal)
+                #expect(try database.read { try numbers($0) } == before)
+            }
+            #expect(try database.check { Issue.record("\($0)") })
+        }
+    }
+}

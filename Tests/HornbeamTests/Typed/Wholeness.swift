@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The check of everything that a context sees, as a test wants it: each problem is an issue.
+
+import Testing
+
+@testable import Hornbeam
+
+extension Context {
+    /// Whether rows, ids, indexes, links and deleted entities fit together.
+    func isWhole(_ location: SourceLocation = #_sourceLocation) throws -> Bool {
+        try session.entities().flush()
+        return try session.check { Issue.record("\($0)", sourceLocation: location) }
+    }
+}
