@@ -8,6 +8,9 @@
 /// stored, a conversion where the type differs. So no version numbers are needed, steps can stay in the program for as
 /// long as files of old versions are about, and a new file needs none of them. Steps work in the order they are listed,
 /// each on what those before it left.
+///
+/// Deleted entities go through them as the stored ones do, except that they are in no opening's way: where a closure
+/// throws for one, the property is left out of it.
 public struct Migration: Sendable {
     enum Step: Sendable {
         case renameType(from: String, to: String)
@@ -132,12 +135,14 @@ extension Migration {
     /// A property's stored values, or a relation's links, go for good: without this, what a model no longer declares
     /// stays in the store, so that an earlier version of the program still finds it. Applies where the model doesn't
     /// declare the name, or declares a property of another type; that one begins anew then, with its default. Every row
-    /// of the type is rewritten. The old rows' pages are free space, overwritten in the course of things.
+    /// of the type is rewritten, and so are its deleted entities. The old rows' pages are free space, overwritten in the
+    /// course of things.
     public static func forget<Entity: EntityModelProtocol>(_: Entity.Type, _ name: String) -> Migration {
         Migration(.forget(type: Entity.entityName, name: name))
     }
 
-    /// An entity type goes, with all its entities and all links from and to them. `.invalid` if it is among the models.
+    /// An entity type goes, with all its entities, deleted ones too, and all links from and to them. `.invalid` if it is
+    /// among the models.
     public static func drop(_ name: String) -> Migration {
         Migration(.dropType(name))
     }

@@ -30,6 +30,10 @@ struct MigrationPlan {
     private(set) var widowed: Set<Side> = []
     /// The names that types have in the file.
     private var origins: [String: String] = [:]
+    /// What happens to the relations of a type, for its deleted entities, in order.
+    private var linkSteps: [String: [TombstoneMigration.LinkStep]] = [:]
+    /// What is to be done to deleted entities, by the name of the type that they lie in.
+    private(set) var tombstones: [String: TombstoneMigration] = [:]
     private let declared: [String: EntityDescription]
     private let isEmpty: (_ type: String) throws -> Bool
 
@@ -61,6 +65,15 @@ struct MigrationPlan {
             case .wrong(let error): throw error
             }
         }
+        findTombstones(in: Dictionary(stored.map { ($0.name, $0) }) { _, last in last })
+    }
+
+    private mutating func findTombstones(in file: [String: EntityDescription]) {
+        for (name, type) in types {
+            let tombstone = EntityType.tombstoneName(of: name)
+            guard let deleted = types[tombstone], let old = file[origins[name] ?? name] else { continue }
+            tombstones[tombstone] = TombstoneMigration(deleted, from: old, to: type, rows[name], linkSteps[name] ?? [])
+        }
     }
 
     private func mismatch(_ what: String) -> HornbeamError { HornbeamError(.schemaMismatch, what) }
@@ -68,23 +81,34 @@ struct MigrationPlan {
     // MARK: Types
 
     private mutating func renameType(_ old: String, _ new: String) throws {
-        guard old != new, var type = types[old] else { return }
+        guard old != new, let type = types[old] else { return }
+        let (oldDeleted, newDeleted) = (EntityType.tombstoneName(of: old), EntityType.tombstoneName(of: new))
         if types[new] != nil {
             // A model that still has the old name, too: the new one is a type of its own by now.
             if declared[old] != nil { return }
-            guard try isEmpty(origins[new] ?? new) else {
+            guard try [new, newDeleted].allSatisfy({ try isEmpty(origins[$0] ?? $0) }) else {
                 throw mismatch(
-                    "\(old) can't be renamed to \(new): the store has entities of both; remove the migration, and move "
-                        + "or drop the entities of one of them")
+                    "\(old) can't be renamed to \(new): the store has entities of both, stored or deleted ones; remove "
+                        + "the migration, and move or drop the entities of one of them")
             }
             removeType(new)
+            if types[oldDeleted] != nil { removeType(newDeleted) }
         }
+        moveType(type, to: new)
+        if let deleted = types[oldDeleted], types[newDeleted] == nil { moveType(deleted, to: newDeleted) }
+    }
+
+    /// Gives a type a name that no other has.
+    private mutating func moveType(_ stored: EntityDescription, to new: String) {
+        let old = stored.name
+        var type = stored
         moves.append(.renameType(type, to: new))
         type.name = new
         types[old] = nil
         types[new] = type
         origins[new] = origins.removeValue(forKey: old) ?? old
         rows[new] = rows.removeValue(forKey: old)
+        linkSteps[new] = linkSteps.removeValue(forKey: old)
         trimmed = Set(trimmed.map { Side(type: $0.type == old ? new : $0.type, relation: $0.relation) })
         widowed = Set(widowed.map { Side(type: $0.type == old ? new : $0.type, relation: $0.relation) })
         changed.remove(old)
@@ -101,7 +125,8 @@ struct MigrationPlan {
             throw HornbeamError(
                 .invalid, "\(name) is dropped by a migration and is among the models: remove one of them")
         }
-        if types[name] != nil { removeType(name) }
+        removeType(name)
+        removeType(EntityType.tombstoneName(of: name))
     }
 
     private mutating func removeType(_ name: String) {
@@ -111,6 +136,8 @@ struct MigrationPlan {
         }
         moves.append(.dropType(type))
         rows[name] = nil
+        linkSteps[name] = nil
+        origins[name] = nil
         changed.remove(name)
     }
 
@@ -134,6 +161,7 @@ struct MigrationPlan {
                     + ".forget(\(type).self, \"\(old)\"), or \"\(new)\", in place of this migration")
         }
         moves.append(.renameRelation(type: type, from: old, to: new))
+        linkSteps[type, default: []].append(TombstoneMigration.LinkStep(name: old, new: new))
         changeRelations(of: type) { if $0.name == old { $0.name = new } }
         changeRelations(of: relation.target) { other in
             if other.target == type, other.inverse == old { other.inverse = new }
@@ -146,6 +174,7 @@ struct MigrationPlan {
             of: relation, in: types[type] ?? EntityDescription(name: type, columns: []), types)
         if let side { widowed.insert(Side(type: relation.target, relation: side)) }
         moves.append(.dropRelation(type: type, name: name))
+        linkSteps[type, default: []].append(TombstoneMigration.LinkStep(name: name, new: nil))
         types[type]?.relations.removeAll { $0.name == name }
         changed.insert(type)
         changeRelations(of: relation.target) { if $0.target == type, $0.inverse == name { $0.inverse = nil } }

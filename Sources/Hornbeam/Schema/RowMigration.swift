@@ -51,26 +51,41 @@ struct RowMigration {
     private func rewritten(_ reader: RowReader, _ type: String, _ layout: RowLayout) throws -> [UInt8] {
         var row = MigratingRow(reader, stored)
         for step in steps {
-            switch step {
-            case .convert(let place, let conversion):
-                let value = try row.value(place)
-                row.cells[place] = .value(
-                    try made(type, conversion.column.name, row) {
-                        if value == .null, !conversion.from.isOptional {
-                            if conversion.column.type.isOptional { return .null }
-                            throw HornbeamError(
-                                .schemaMismatch, "there is no value to convert: convert it from an optional type")
-                        }
-                        return try conversion.convert(value)
-                    })
-            case .fill(let columns, let name, let value):
-                row.columns = columns
-                row.cells.append(.value(try made(type, name, row) { try value(StoredRow(row: row)) }))
-            case .forget(let place):
-                row.cells.remove(at: place)
-            }
+            try apply(step, to: &row) { row, property, body in try made(type, property, row, body) }
         }
         return try made(type, nil, row) { try row.write(layout) }
+    }
+
+    /// Takes a deleted entity through the steps. It is in no opening's way: what can't be made of it is null.
+    func apply(toDeleted row: inout MigratingRow) throws {
+        for step in steps {
+            try apply(step, to: &row) { _, _, body in (try? body()) ?? .null }
+        }
+    }
+
+    /// - Parameter make: calls what makes the value of a property of the row.
+    private func apply(
+        _ step: Step, to row: inout MigratingRow,
+        _ make: (_ row: MigratingRow, _ property: String, _ body: () throws -> Value) throws -> Value
+    ) throws {
+        switch step {
+        case .convert(let place, let conversion):
+            let value = try row.value(place)
+            row.cells[place] = .value(
+                try make(row, conversion.column.name) {
+                    if value == .null, !conversion.from.isOptional {
+                        if conversion.column.type.isOptional { return .null }
+                        throw HornbeamError(
+                            .schemaMismatch, "there is no value to convert: convert it from an optional type")
+                    }
+                    return try conversion.convert(value)
+                })
+        case .fill(let columns, let name, let value):
+            row.columns = columns
+            row.cells.append(.value(try make(row, name) { [row] in try value(StoredRow(row: row)) }))
+        case .forget(let place):
+            row.cells.remove(at: place)
+        }
     }
 
     /// What a closure of the program's makes; its errors with the row and the property.

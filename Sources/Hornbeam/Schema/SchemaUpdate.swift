@@ -22,6 +22,9 @@ struct SchemaUpdate {
         try SchemaCatalogue.beginChange(transaction)
         for move in plan.moves { try make(move) }
         for (type, rows) in plan.rows.sorted(by: { $0.key < $1.key }) { try rows.run(type, in: transaction, progress) }
+        for (type, deleted) in plan.tombstones.sorted(by: { $0.key < $1.key }) {
+            try deleted.run(type, in: transaction, progress)
+        }
         try storeDescriptions()
         var schema = try SchemaCatalogue.resolve(merged, transaction)
         if !links.isEmpty {

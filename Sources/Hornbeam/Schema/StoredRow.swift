@@ -49,6 +49,13 @@ struct MigratingRow {
         cells = columns.indices.map { .stored($0) }
     }
 
+    /// A row of which no cell is the reader's: one that lies in another form than a row's.
+    init(_ reader: RowReader, _ columns: [ColumnDescription], values: [Value]) {
+        self.reader = reader
+        self.columns = columns
+        cells = values.map { .value($0) }
+    }
+
     func value(_ place: Int) throws(HornbeamError) -> Value {
         switch cells[place] {
         case .stored(let column): try reader.value(column)

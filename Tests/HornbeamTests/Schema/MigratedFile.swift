@@ -69,6 +69,9 @@ final class MigratedFile {
         return contents
     }
 
+    /// All entries of a tree; empty if the file has no such tree.
+    func entries(_ tree: String) throws -> [[UInt8]] { try Self.contents(image)[tree] ?? [] }
+
     /// The types as the file has them.
     func types() throws -> [EntityDescription] {
         let store = try TreeStore.open(file: try SimulatedDisk(image: image))

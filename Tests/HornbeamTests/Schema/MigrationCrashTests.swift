@@ -24,6 +24,12 @@ private let old = EntityDescription(
     columns: [column("id", .string), column("amount", .string), column("note", .string), column("gone", .string)],
     indexes: [IndexDescription(name: "byAmount", kind: .value, components: [.init(column: "amount")])])
 
+private let deleted = EntityDescription(
+    name: "Deleted<Book>",
+    columns: [
+        column("id", .string), column("entity", .json), column("links", .json), column("$updatedAt", .optional(.date)),
+    ])
+
 private let steps: [Migration] = [
     .rename("Book", to: Ledger.self), .rename(Ledger.self, "note", to: \.text), .forget(Ledger.self, "gone"),
     .convert(Ledger.self, \.amount, from: String.self) { Int($0) ?? 0 },
@@ -35,10 +41,15 @@ struct MigrationCrashTests {
     private static let count = 400
 
     private func file() throws -> MigratedFile {
-        try MigratedFile([old]) { store in
+        try MigratedFile([old, deleted]) { store in
             for number in 0..<Self.count {
                 let text = "word\(number % 7) \(String(repeating: "x", count: number % 300))"
                 try store.save("Book", [.string("b\(number)"), .string("\(number)"), .string(text), .string("away")])
+            }
+            for number in 0..<40 {
+                let entity = #"{"id":"d\#(number)","amount":"\#(number)","note":"","gone":"away"}"#
+                try store.save(
+                    "Deleted<Book>", [.string("d\(number)"), .json(entity), .json("{}"), .date(Double(number))])
             }
         }
     }
@@ -52,12 +63,19 @@ struct MigrationCrashTests {
         let schema = try SchemaCatalogue.load(read)
         let session = EntitySession(read, schema: schema)
         #expect(try EntityCheck(session).run { Issue.record("\($0), \(place)") }, place)
-        #expect(schema.typeNames.count == 1, place)
-        let isMigrated = schema.typeNames == ["Ledger"]
-        let entities = try session.store(schema.typeNames[0])
+        let isMigrated = schema.types["Ledger"] != nil
+        let type = isMigrated ? "Ledger" : "Book"
+        #expect(schema.typeNames.sorted() == [type, "Deleted<\(type)>"].sorted(), place)
+        let entities = try session.store(type)
         #expect(try entities.count() == Self.count + (isMigrated ? 1 : 0), place)
         let row = try #require(try entities.rowID(of: .string("b7")).flatMap { try entities.row($0) }, place)
         #expect(try row.value(entities.type.column("amount")) == (isMigrated ? .int(7) : .string("7")), place)
+        let gone = try session.store("Deleted<\(type)>")
+        #expect(try gone.count() == 40, place)
+        let tombstone = try #require(try gone.rowID(of: .string("d7")).flatMap { try gone.row($0) }, place)
+        let entity =
+            isMigrated ? #"{"id":"d7","amount":7,"text":""}"# : #"{"id":"d7","amount":"7","note":"","gone":"away"}"#
+        #expect(try tombstone.values() == [.string("d7"), .json(entity), .json("{}"), .date(7)], place)
         if !isMigrated { #expect(schema.types["Book"]?.description == old, place) }
         return isMigrated
     }

@@ -53,6 +53,8 @@ struct SchemaReadersTests {
         let disk = try SimulatedDisk()
         let shared = SimulatedProcess.Shared()
         let models = try ModelSet([Note.self])
+        // As the models have it: the hidden column, and the type of deleted ones.
+        let described = models.descriptions
         func writing(_ types: [EntityDescription], _ steps: [Migration.Step]) throws {
             let file = try SimulatedProcess(on: disk, shared, options: StoreOptions())
             let store = try TreeStore.open(file: file)
@@ -61,17 +63,20 @@ struct SchemaReadersTests {
             try EntitySession(transaction, schema: require(schema)).commit()
             try store.close()
         }
-        try writing([note([])], [])
+        try writing(described, [])
         var options = StoreOptions()
         options.readOnly = true
         let reader = try Database(SchemaOpening(models: models, isReadOnly: true)) { () throws(StorageError) in
             try TreeStore.follow(try SimulatedProcess(on: disk, shared, options: options), options: options)
         }
         #expect(try reader.read { try Note.query().count(in: $0) } == 0)
-        var changed = note([])
-        changed.columns[1].type = .int64
-        let conversion = Migration.Conversion(type: "Note", column: changed.columns[1], from: .string) { _ in .int(5) }
-        try writing([changed], [.convert(conversion)])
+        var changed = described
+        let place = try #require(changed.firstIndex { $0.name == "Note" })
+        changed[place].columns[1].type = .int64
+        let conversion = Migration.Conversion(type: "Note", column: changed[place].columns[1], from: .string) { _ in
+            .int(5)
+        }
+        try writing(changed, [.convert(conversion)])
         #expect {
             try reader.read { try Note.query().count(in: $0) }
         } throws: { error in

@@ -49,7 +49,7 @@ struct TwoVersionsTests {
             try store.reopen([later])
         } throws: { error in
             guard let error = error as? HornbeamError, error.code == .uniqueViolation else { return false }
-            return error.message.contains("1 and 2 have the same a (\"same\")")
+            return error.message.contains("1 and 2 have the same a \"same\"")
         }
         #expect(try store.problems() == [])
         try store["Item"].delete(RowID(rawValue: 2))
