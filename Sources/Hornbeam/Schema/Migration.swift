@@ -135,14 +135,14 @@ extension Migration {
     /// A property's stored values, or a relation's links, go for good: without this, what a model no longer declares
     /// stays in the store, so that an earlier version of the program still finds it. Applies where the model doesn't
     /// declare the name, or declares a property of another type; that one begins anew then, with its default. Every row
-    /// of the type is rewritten, and so are its deleted entities. The old rows' pages are free space, overwritten in the
-    /// course of things.
+    /// of the type is rewritten, and so are its deleted entities. The old rows' pages are free space, overwritten in
+    /// the course of things.
     public static func forget<Entity: EntityModelProtocol>(_: Entity.Type, _ name: String) -> Migration {
         Migration(.forget(type: Entity.entityName, name: name))
     }
 
-    /// An entity type goes, with all its entities, deleted ones too, and all links from and to them. `.invalid` if it is
-    /// among the models.
+    /// An entity type goes, with all its entities, deleted ones too, and all links from and to them. `.invalid` if it
+    /// is among the models.
     public static func drop(_ name: String) -> Migration {
         Migration(.dropType(name))
     }
