@@ -66,7 +66,7 @@ struct EntrySorterTests {
                 .build(["byText"])
         } throws: { error in
             let message = (error as? HornbeamError)?.message ?? ""
-            return message.contains("3 and 5000 have the same text (\"t\(3 * 7919 % 1009)\")")
+            return message.contains("3 and 5000 have the same text \"t\(3 * 7919 % 1009)\"")
         }
     }
 }
