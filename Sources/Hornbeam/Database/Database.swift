@@ -12,6 +12,8 @@ public final class Database: Sendable {
     private let models: ModelSet
     private let schema: Schema
     private let requiresRelations: Bool
+    /// The schema's version where another process may change it.
+    private let followedVersion: UInt64?
     /// Of reads that have ended.
     private let idle = IdleReads<Session>()
     // Asynchronous transactions run here, so that a waiting writer never holds up a thread of the cooperative pool.
@@ -25,22 +27,29 @@ public final class Database: Sendable {
 
     /// Opens the database in the file at `path`, and makes it if there is none.
     ///
-    /// The declared types are compared with the stored ones: new types, properties and indexes are added in one
-    /// transaction, in which stored entities get the defaults of new properties. `.schemaMismatch`, with the file as it
-    /// was, for a change that needs a migration.
+    /// The declared types are compared with the stored ones, and the file is brought up to them in one transaction: new
+    /// types, properties and indexes are added, stored entities get the defaults of new properties, and `migrations`
+    /// say what can't be told from the models. `.schemaMismatch` for a change that needs a migration. Whatever fails,
+    /// a closure of yours too, the file stays as it was. Takes time by the number of entities where rows or indexes
+    /// have to be made.
+    ///
+    /// - Parameters:
+    ///   - migrations: in the order in which they were added to the program. Those that don't apply cost nothing.
+    ///   - progress: called now and then while rows are migrated and indexes built; throws to cancel.
     public convenience init(
-        at path: String, models: any EntityModelProtocol.Type..., options: Options = Options()
+        at path: String, models: any EntityModelProtocol.Type..., options: Options = Options(),
+        migrations: [Migration] = [], progress: MigrationProgress.Handler? = nil
     ) throws {
-        try self.init(at: path, models: models, options: options)
+        try self.init(at: path, models: models, options: options, migrations: migrations, progress: progress)
     }
 
     public convenience init(
-        at path: String, models: [any EntityModelProtocol.Type], options: Options = Options()
+        at path: String, models: [any EntityModelProtocol.Type], options: Options = Options(),
+        migrations: [Migration] = [], progress: MigrationProgress.Handler? = nil
     ) throws {
-        let models = try ModelSet(models)
-        try self.init(
-            models, isReadOnly: options.isReadOnly, requiresRelations: options.requiresRelations
-        ) { () throws(StorageError) in
+        let opening = SchemaOpening(
+            models: try ModelSet(models), migrations: migrations, isReadOnly: options.isReadOnly, progress: progress)
+        try self.init(opening, requiresRelations: options.requiresRelations) { () throws(StorageError) in
             try TreeStore.open(at: path, options: options.engine)
         }
     }
@@ -48,62 +57,37 @@ public final class Database: Sendable {
     /// A database without a file.
     /// - Parameter requiresRelations: as `Options.requiresRelations`.
     public static func inMemory(
-        models: any EntityModelProtocol.Type..., requiresRelations: Bool = false
+        models: any EntityModelProtocol.Type..., requiresRelations: Bool = false, migrations: [Migration] = []
     ) throws -> Database {
-        try Database(try ModelSet(models), isReadOnly: false, requiresRelations: requiresRelations) {
-            () throws(StorageError) in try TreeStore.inMemory()
+        let opening = SchemaOpening(models: try ModelSet(models), migrations: migrations)
+        return try Database(opening, requiresRelations: requiresRelations) { () throws(StorageError) in
+            try TreeStore.inMemory()
         }
     }
 
     init(
-        _ models: ModelSet, isReadOnly: Bool, requiresRelations: Bool = false,
-        open: () throws(StorageError) -> TreeStore
+        _ opening: SchemaOpening, requiresRelations: Bool = false, open: () throws(StorageError) -> TreeStore
     ) throws {
         do {
             let store = try open()
             do {
-                schema = try Self.schema(models, in: store, isReadOnly: isReadOnly)
+                (schema, followedVersion) = try opening.run(in: store)
             } catch {
                 // The reason to give is that of the schema, not of a close that follows it.
                 try? store.close()
                 throw error
             }
             self.store = store
-            self.models = models
+            models = opening.models
             self.requiresRelations = requiresRelations
         } catch let error as StorageError {
             throw HornbeamError(error)
         }
     }
 
-    private static func schema(_ models: ModelSet, in store: TreeStore, isReadOnly: Bool) throws -> Schema {
-        let read = try store.beginRead()
-        let fitting: Schema?
-        do {
-            defer { read.abort() }
-            fitting = try SchemaCatalogue.open(models.descriptions, in: read)
-        }
-        if let fitting { return fitting }
-        guard !isReadOnly else {
-            throw HornbeamError(
-                .schemaMismatch,
-                "the file lacks types, properties or indexes of the models and is open read-only: "
-                    + "open it once for writing")
-        }
-        let write = try store.beginWrite()
-        do {
-            guard let schema = try SchemaCatalogue.open(models.descriptions, in: write, rewrite: models.rewritten)
-            else {
-                throw HornbeamError(
-                    .schemaMismatch, "the file changed while its schema was compared with the models: open it again")
-            }
-            try write.commit()
-            return schema
-        } catch {
-            write.abort()
-            throw error
-        }
-    }
+    /// The entity types of the file, by name: those of the models and any others, with columns, indexes and relations
+    /// as they are stored. What models no longer declare is listed too.
+    public var schemaDescription: [EntityDescription] { schema.typeNames.compactMap { schema.types[$0]?.description } }
 
     // MARK: - Transactions
 
@@ -112,6 +96,7 @@ public final class Database: Sendable {
         do {
             var session = try beginRead()
             defer { end(&session) }
+            try checkVersion(session)
             let result = try body(Context(session))
             try session.checkIsWhole()
             return result
@@ -126,6 +111,12 @@ public final class Database: Sendable {
         }
         try session.resume()
         return session
+    }
+
+    /// Throws if another process has changed the schema since: rows would be read by columns they don't have.
+    private func checkVersion(_ session: Session) throws {
+        guard let followedVersion else { return }
+        try session.checkSchemaVersion(followedVersion)
     }
 
     /// Keeps what the read has made for the next one, unless somebody still has a part of it: a context that was kept

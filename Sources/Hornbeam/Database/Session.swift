@@ -76,6 +76,13 @@ final class Session {
     /// Throws if something that was read may have been zeros in place of a page that can't be read.
     func checkIsWhole() throws(StorageError) { try core?.transaction.checkIsWhole() }
 
+    /// `.schemaMismatch` unless the schema's version is the one given.
+    func checkSchemaVersion(_ version: UInt64) throws {
+        guard let core, try SchemaCatalogue.version(in: core.transaction) != version else { return }
+        throw HornbeamError(
+            .schemaMismatch, "another process has changed the schema of the file: open the database anew")
+    }
+
     private func forgetStores() {
         last = nil
         beforeLast = nil

@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds indexes from the rows: one pass over them, the keys sorted, then appended in order, so that nodes come out
-// packed.
+// packed. Memory is bounded, whatever the number of rows.
 
 import HornbeamPages
 import HornbeamText
 import HornbeamTree
 
 struct IndexBuilder {
-    private typealias Entry = (key: [UInt8], value: [UInt8])
+    /// A row's key in an index, as it is sorted: with the row id behind it, always.
+    private struct Entry {
+        let sorted: [UInt8]
+        /// Whether the tree has the key without the row id.
+        let isExclusive: Bool
+
+        var key: ArraySlice<UInt8> { sorted.dropLast(8) }
+        var rowID: RowID? { sorted.withUnsafeBytes { RowID(key: $0, at: sorted.count - 8) } }
+    }
 
     let type: EntityType
     let transaction: Transaction
-    /// Called now and then: index name, rows done, rows in all.
-    let progress: ((String, Int, Int) -> Void)?
+    var sortBound = EntrySorter.standardBound
+    let progress: MigrationProgress.Handler?
 
+    /// `.uniqueViolation` if two rows have the same key in a unique index.
     /// - Parameter names: those of the indexes to build; their trees are there and empty.
     func build(_ names: Set<String>) throws {
         let total = Int(clamping: try transaction.count(type.rows))
@@ -31,20 +40,22 @@ struct IndexBuilder {
     }
 
     private func build(_ index: EntityIndex, _ total: Int) throws {
-        var entries: [Entry] = []
-        entries.reserveCapacity(total)
+        var sorter = EntrySorter(transaction, bound: sortBound)
         try forEachRow(index.description.name, total) { rowID, row in
-            entries.append(index.entry(try index.key(of: row), rowID))
+            let key = try index.key(of: row)
+            try sorter.add(key.bytes + rowID.key, flag: index.isExclusive(key) ? 1 : 0)
         }
-        entries.sort { $0.key.lexicographicallyPrecedes($1.key) }
         var group: [Entry] = []
-        for entry in entries {
+        try sorter.finish { sorted, flag in
+            let entry = Entry(sorted: sorted, isExclusive: flag == 1)
             if index.isUnique, let other = try holder(of: entry, index, &group) {
-                throw try duplicate(index, other.value, entry.value)
+                throw try duplicate(index, other, entry)
             }
-            try entry.key.withBytes { (key) throws(StorageError) in
-                try entry.value.withBytes { (value) throws(StorageError) in
-                    try transaction.append(index.tree, key, value)
+            guard let rowID = entry.rowID else { return }
+            try rowID.withStored { (stored) throws(StorageError) in
+                try sorted.withBytes { (bytes) throws(StorageError) in
+                    let key = entry.isExclusive ? Bytes(rebasing: bytes.dropLast(8)) : bytes
+                    try transaction.append(index.tree, key, index.isUnique ? stored : Bytes(start: nil, count: 0))
                 }
             }
         }
@@ -54,15 +65,12 @@ struct IndexBuilder {
     /// - Parameter group: the entries since the last other key in the tree. A cut key may stand for several whole ones,
     ///   and among its entries, which come by their row ids, equal ones need not be neighbours.
     private func holder(of entry: Entry, _ index: EntityIndex, _ group: inout [Entry]) throws -> Entry? {
-        let cut = IndexKeyBytes.cutSize
-        let isCut = entry.key.count == cut + 8
-        guard let first = group.first, first.key.count == entry.key.count,
-            isCut ? first.key.prefix(cut) == entry.key.prefix(cut) : first.key == entry.key
-        else {
-            group = [entry]
+        let isCut = entry.key.count == IndexKeyBytes.cutSize
+        guard let first = group.first, first.key == entry.key else {
+            group = entry.isExclusive || isCut ? [entry] : []
             return nil
         }
-        guard isCut else { return first }
+        guard isCut else { return entry.isExclusive ? first : nil }
         guard let whole = try wholeKey(entry, index) else { return nil }
         for other in group where try wholeKey(other, index) == whole { return other }
         group.append(entry)
@@ -71,40 +79,37 @@ struct IndexBuilder {
 
     /// The key that a cut one stands for; nil if a component is nil, which exempts it.
     private func wholeKey(_ entry: Entry, _ index: EntityIndex) throws -> [UInt8]? {
-        guard let whole = try row(entry.value).map({ try index.fullKey(of: $0) }), !whole.hasNil else { return nil }
+        guard let whole = try row(entry).map({ try index.fullKey(of: $0) }), !whole.hasNil else { return nil }
         return whole.key
     }
 
-    /// The row that a stored row id names.
-    private func row(_ stored: [UInt8]) throws -> RowReader? {
-        guard let rowID = stored.withUnsafeBytes({ RowID(stored: $0) }),
-            let bytes = try transaction.get(type.rows, rowID.key)
-        else { return nil }
+    private func row(_ entry: Entry) throws -> RowReader? {
+        guard let rowID = entry.rowID, let bytes = try transaction.get(type.rows, rowID.key) else { return nil }
         return try RowReader(bytes, of: type)
     }
 
-    private func duplicate(_ index: EntityIndex, _ first: [UInt8], _ second: [UInt8]) throws -> HornbeamError {
+    private func duplicate(_ index: EntityIndex, _ first: Entry, _ second: Entry) throws -> HornbeamError {
         let ids = try [first, second].map { try row($0)?.value(0).text ?? "?" }
         let values = try row(second).map { try index.description.text(of: $0, type) } ?? "?"
         return HornbeamError(
             .uniqueViolation,
             "unique index “\(index.description.name)” of \(type.name) can't be built: \(ids[0]) and \(ids[1]) have the "
-                + "same \(values): change one of them, or open the store without the index")
+                + "same \(values): change or delete one of them first, or open the store "
+                + "without the index")
     }
 
     private func forEachRow(_ name: String, _ total: Int, _ body: (RowID, RowReader) throws -> Void) throws {
+        var steps = StepProgress(.buildingIndex, type.name, name, total: total, progress)
         var cursor = try transaction.cursor(type.rows)
         var isValid = try cursor.first()
-        var done = 0
         while isValid {
             guard let rowID = RowID(key: cursor.key) else {
                 throw StorageError.corrupt(Corruption(tree: "e:\(type.name)", reason: "a key is no row id"))
             }
             try body(rowID, try RowReader(cursor.value, of: type))
-            done += 1
-            if done.isMultiple(of: 1024) { progress?(name, done, total) }
+            try steps.advance()
             isValid = try cursor.next()
         }
-        progress?(name, done, total)
+        try steps.finish()
     }
 }

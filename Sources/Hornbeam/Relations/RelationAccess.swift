@@ -22,6 +22,8 @@ final class RelationAccess<Entity: EntityModelProtocol>: Sendable {
         step = { level, below in level.step(path, below) }
         ids = { entity in entity[keyPath: path.keyPath].linkedIds?.map(\.columnValue) }
         link = { entity, ids in
+            // What was deleted when the relation led to many may have several: the first, as migrations keep it.
+            let ids = C.isToMany ? ids : Array(ids.prefix(1))
             entity[keyPath: path.keyPath] = Relation(.ids(ids.compactMap { Target.ID(columnValue: $0) }))
         }
         idType = Target.ID.columnType

@@ -12,69 +12,94 @@ package struct RowCompletion {
 
     let type: EntityType
     let transaction: Transaction
-    let rewrite: Rewrite
+    /// Nil where nobody knows the models: rows then keep null in what was added.
+    let rewrite: Rewrite?
+    let progress: MigrationProgress.Handler?
 
-    /// `.schemaMismatch` if a row can't be read with the added properties.
-    /// - Parameter added: the columns that the rows lack.
-    func run(added: [ColumnDescription]) throws {
-        guard !added.isEmpty else { return }
-        let rowIDs = try rowIDs()
-        guard let first = rowIDs.first else { return }
-        // Rows without an optional property need nothing: nil is what they read as. Unless it has another default,
-        // which any one row shows.
-        if added.allSatisfy(\.type.isOptional), try !hasDefault(added, first) { return }
-        for rowID in rowIDs {
-            guard let row = try completed(rowID, added) else { continue }
-            try transaction.put(type.rows, rowID.key, row)
-        }
+    /// `.schemaMismatch` if a row can't be read with the added properties, or has null where there can't be any now.
+    /// - Parameters:
+    ///   - added: the columns that the rows lack.
+    ///   - narrowed: those that could be null until now.
+    func run(added: [ColumnDescription], narrowed: [ColumnDescription]) throws {
+        guard !added.isEmpty || !narrowed.isEmpty else { return }
+        var wanted = narrowed
+        if rewrite != nil, try needsValues(added) { wanted += added }
+        if wanted.isEmpty { return }
+        let columns = try wanted.map { try type.column($0.name) }
+        let total = Int(clamping: try transaction.count(type.rows))
+        var reports = StepProgress(.completingRows, type.name, total: total, progress)
+        var next: RowID? = RowID(rawValue: 0)
+        while let start = next { next = try completeSome(from: start, columns, &reports) }
+        if total > 0 { try reports.finish() }
     }
 
-    private func rowIDs() throws -> [RowID] {
-        var rowIDs: [RowID] = []
+    /// Rows without an optional property need nothing: nil is what they read as. Unless it has another default, which
+    /// any one row shows.
+    private func needsValues(_ added: [ColumnDescription]) throws -> Bool {
+        guard !added.isEmpty else { return false }
+        if !added.allSatisfy(\.type.isOptional) { return true }
         var cursor = try transaction.cursor(type.rows)
-        var isValid = try cursor.first()
-        while isValid {
-            guard let rowID = RowID(key: cursor.key) else {
-                throw StorageError.corrupt(Corruption(tree: "e:\(type.name)", reason: "a key is no row id"))
-            }
-            rowIDs.append(rowID)
-            isValid = try cursor.next()
-        }
-        return rowIDs
-    }
-
-    private func row(_ rowID: RowID) throws -> RowReader? {
-        guard let bytes = try transaction.get(type.rows, rowID.key) else { return nil }
-        return try RowReader(bytes, of: type)
-    }
-
-    private func hasDefault(_ added: [ColumnDescription], _ rowID: RowID) throws -> Bool {
+        guard try cursor.first() else { return false }
         // A row that was unreadable before is no reason to refuse properties that it doesn't need.
-        guard let old = try row(rowID), let new = try? rewrite(type, old) else { return false }
+        guard let new = try? rewrite?(type, try RowReader(cursor.value, of: type)) else { return false }
         return try new.withBytes { bytes in
             let new = try RowReader(bytes, of: type)
             return try added.contains { try !new.isNull(column: type.column($0.name)) }
         }
     }
 
-    /// The row with all that it lacks.
-    private func completed(_ rowID: RowID, _ added: [ColumnDescription]) throws -> [UInt8]? {
-        guard let old = try row(rowID) else { return nil }
+    /// Completes the rows from `start` on, as many as are held in memory at a time.
+    /// - Returns: where to go on; nil at the end.
+    private func completeSome(
+        from start: RowID, _ columns: [Int], _ reports: inout StepProgress
+    ) throws -> RowID? {
+        var rows: [(key: [UInt8], row: [UInt8])] = []
+        var size = 0
+        var cursor = try transaction.cursor(type.rows)
+        var isValid = try cursor.seek(start.key)
+        var next: RowID?
+        while isValid {
+            guard let rowID = RowID(key: cursor.key) else {
+                throw StorageError.corrupt(Corruption(tree: "e:\(type.name)", reason: "a key is no row id"))
+            }
+            if size >= 1 << 20 {
+                next = rowID
+                break
+            }
+            let old = try RowReader(cursor.value, of: type)
+            if let column = columns.first(where: { !old.contains(column: $0) }) {
+                let row = try completed(old, column)
+                size += row.count + 64
+                rows.append((rowID.key, row))
+            }
+            try reports.advance()
+            isValid = try cursor.next()
+        }
+        for (key, row) in rows { try transaction.put(type.rows, key, row) }
+        return next
+    }
+
+    /// The row with all that it lacks, of which `column` is one.
+    private func completed(_ old: RowReader, _ column: Int) throws -> [UInt8] {
+        let name = type.description.columns[column].name
+        let place = "\(type.name) \(try old.value(0).text) has no value for “\(name)”"
+        guard let rewrite else {
+            throw HornbeamError(.schemaMismatch, "\(place), which can't be null any more: give it one, or keep the “?”")
+        }
         let new: [UInt8]
         do {
             new = try rewrite(type, old)
         } catch let error as HornbeamError where error.code == .undecodable {
-            let names = added.map { "“\($0.name)”" }.joined(separator: ", ")
             throw HornbeamError(
                 .schemaMismatch,
-                "\(type.name) \(try old.value(0).text) was stored before \(names) and can't be read with it: "
-                    + error.message)
+                "\(place) and can't be read without: give the property a default, make it optional, or declare a "
+                    + "migration that fills or converts it (\(error.message))")
         }
         return try new.withBytes { bytes in
             let new = try RowReader(bytes, of: type)
             var row = RowWriter(layout: type.layout)
             for column in type.layout.columns {
-                row.set(try (old.contains(column: column) ? old : new).value(column), column)
+                row.setRaw(try (old.contains(column: column) ? old : new).rawBytes(column), column)
             }
             return try row.finish()
         }

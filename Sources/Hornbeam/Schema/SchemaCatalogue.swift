@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The schema as the store keeps it: tree `schema`, `format` → its version, `type:Name` → the description as JSON with
-// sorted keys, `next:Name` → the next row id to hand out. Opening compares the declared models with it and brings the
-// store up to date in one write transaction, or says which property can't be.
+// sorted keys, `next:Name` → the next row id to hand out, `ran:name` → nothing, for steps of programs' own that have
+// run, `version` → how often it was changed. Opening compares the declared models with it; what is to be done then,
+// SchemaUpdate does in one write transaction, or opening says which property can't be brought up to date.
 
 import FoundationEssentials
 import HornbeamPages
@@ -25,83 +26,116 @@ package enum SchemaCatalogue {
     /// the file stays as it is.
     /// - Parameters:
     ///   - allowsUnknownTargets: whether relations may lead to types that are neither declared nor stored.
-    ///   - progress: called now and then while indexes are built: index name, rows done, rows in all.
+    ///   - migrations: what can't be told from the models. Steps of the program's own are the caller's business.
+    ///   - progress: called now and then; what it throws ends the work.
     ///   - rewrite: gives rows that are older than a property its value; without it they keep null there.
     package static func open(
         _ declared: [EntityDescription], in transaction: Transaction, allowsUnknownTargets: Bool = false,
-        progress: ((String, Int, Int) -> Void)? = nil, rewrite: RowCompletion.Rewrite? = nil
+        migrations: [Migration] = [], progress: MigrationProgress.Handler? = nil,
+        rewrite: RowCompletion.Rewrite? = nil
     ) throws -> Schema? {
         let stored = try read(transaction)
-        let storedByName = Dictionary(stored.map { ($0.name, $0) }) { _, last in last }
+        let plan = try MigrationPlan(migrations.map(\.step), stored: stored, declared: declared) { type in
+            try ["e:", "n:"].allSatisfy { kind in
+                try transaction.tree(kind + type).map { try transaction.count($0) == 0 } ?? true
+            }
+        }
         var merged: [Merged] = []
         var work: [SchemaChange] = []
         for description in declared {
-            let (one, change) = try SchemaComparison.merge(description, with: storedByName[description.name])
+            let (one, change) = try SchemaComparison.merge(description, with: plan.types[description.name])
             merged.append(one)
             if let change { work.append(change) }
         }
         let names = Set(declared.map(\.name))
-        for description in stored where !names.contains(description.name) {
+        for description in plan.types.values.sorted(by: { $0.name < $1.name }) where !names.contains(description.name) {
             merged.append(Merged(unchanged: description))
         }
+        SchemaComparison.keepOtherSides(&merged, &work, declared: declared, stored: plan.types)
         try SchemaComparison.validate(merged.map(\.description), allowsUnknownTargets: allowsUnknownTargets)
-        if work.isEmpty { return try resolve(merged, transaction) }
-        try refuseNewInverses(stored, merged.map(\.description), transaction)
+        let links = RelationChange.find(plan, merged.map(\.description))
+        let gaps = try RowGaps(
+            merged, declared: names, stored: plan.types, canComplete: rewrite != nil, in: transaction)
+        if work.isEmpty, plan.isIdle, links.isEmpty, gaps.isSettled { return try resolve(merged, transaction) }
         guard transaction.isWritable else { return nil }
-        return try apply(work, merged, transaction, progress, rewrite)
+        let update = SchemaUpdate(
+            plan: plan, work: work, merged: merged, links: links, gaps: gaps, transaction: transaction,
+            progress: progress, rewrite: rewrite)
+        return try update.run()
     }
 
-    /// A relation that has links can't gain or lose its other side: the links of a mutual relation lie in the trees of
-    /// both sides, those of a one-way relation do not.
-    private static func refuseNewInverses(
-        _ stored: [EntityDescription], _ merged: [EntityDescription], _ transaction: Transaction
-    ) throws {
-        let before = Dictionary(stored.map { ($0.name, $0) }) { _, last in last }
-        let after = Dictionary(merged.map { ($0.name, $0) }) { _, last in last }
-        for type in stored {
-            guard let now = after[type.name] else { continue }
-            for relation in type.relations {
-                guard let kept = now.relations.first(where: { $0.name == relation.name }) else { continue }
-                let old = SchemaComparison.inverse(of: relation, in: type, before)
-                let new = SchemaComparison.inverse(of: kept, in: now, after)
-                guard old != new, let links = try transaction.tree("f:\(type.name):\(relation.name)"),
-                    try transaction.count(links) > 0
-                else { continue }
-                let other = old.map { "inverse “\($0)”" } ?? "no inverse"
-                throw HornbeamError(
-                    .schemaMismatch,
-                    "relation \(type.name).\(relation.name) has links and was stored with \(other): "
-                        + "declare it as it was, or remove its links first")
-            }
-        }
+    // MARK: Steps of the program's own
+
+    private static func mark(_ name: String) -> [UInt8] { Array("ran:\(name)".utf8) }
+
+    /// Whether the step of this name has run in this store.
+    static func hasRun(_ name: String, in transaction: Transaction) throws -> Bool {
+        guard let tree = try transaction.tree(treeName) else { return false }
+        return try transaction.get(tree, mark(name)) != nil
     }
 
-    private static func apply(
-        _ work: [SchemaChange], _ merged: [Merged], _ transaction: Transaction,
-        _ progress: ((String, Int, Int) -> Void)?, _ rewrite: RowCompletion.Rewrite?
-    ) throws -> Schema {
+    static func setRun(_ name: String, in transaction: Transaction) throws {
+        guard let tree = try transaction.tree(treeName, create: true) else { return }
+        try transaction.put(tree, mark(name), [])
+    }
+
+    // MARK: Rows of programs that don't know all columns
+
+    static func mayHaveGaps(_ type: String, in transaction: Transaction) throws -> Bool {
+        guard let tree = try transaction.tree(treeName) else { return false }
+        return try transaction.get(tree, Array("gaps:\(type)".utf8)) != nil
+    }
+
+    static func setGaps(_ type: String, _ mayHave: Bool, in transaction: Transaction) throws {
+        guard let tree = try transaction.tree(treeName, create: true) else { return }
+        let key = Array("gaps:\(type)".utf8)
+        if mayHave { try transaction.put(tree, key, []) } else { _ = try transaction.delete(tree, key) }
+    }
+
+    // MARK: Versions
+
+    /// Grows with every change of the schema; 0 in stores without one. Whoever reads beside another process that
+    /// changes the schema would read rows by the wrong columns: this tells.
+    static func version(in transaction: Transaction) throws -> UInt64 {
+        guard let tree = try transaction.tree(treeName), let stored = try transaction.get(tree, Array("version".utf8))
+        else { return 0 }
+        return RowID(stored: stored)?.rawValue ?? 0
+    }
+
+    private static func raiseVersion(_ tree: TreeID, in transaction: Transaction) throws {
+        let version = try version(in: transaction)
+        try transaction.put(tree, Array("version".utf8), RowID(rawValue: version &+ 1).stored)
+    }
+
+    // MARK: Writing
+
+    /// Begins a change of the schema.
+    static func beginChange(_ transaction: Transaction) throws {
         guard let tree = try transaction.tree(treeName, create: true) else {
             throw StorageError.invalid("the tree of the schema could not be created")
         }
         try transaction.put(tree, Array("format".utf8), Array(formatVersion.utf8))
+        try raiseVersion(tree, in: transaction)
+    }
+
+    /// Stores a description, and makes the trees that it needs.
+    static func store(_ type: EntityDescription, in transaction: Transaction) throws {
+        guard let tree = try transaction.tree(treeName) else { return }
+        try create(type, transaction)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        for change in work {
-            for index in change.dropped { try drop(index, change.stored.name, transaction) }
-            try create(change.stored, transaction)
-            let json = try encoder.encode(change.stored)
-            try transaction.put(tree, Array("type:\(change.stored.name)".utf8), Array(json))
+        try transaction.put(tree, Array("type:\(type.name)".utf8), Array(try encoder.encode(type)))
+    }
+
+    /// Forgets a type, or gives it another name; its trees are the caller's business.
+    static func rename(_ type: String, to new: String?, in transaction: Transaction) throws {
+        guard let tree = try transaction.tree(treeName) else { return }
+        for kind in ["type:", "next:", "gaps:"] {
+            let old = Array((kind + type).utf8)
+            let value = try transaction.get(tree, old).map { Array($0) }
+            _ = try transaction.delete(tree, old)
+            if let new, let value { try transaction.put(tree, Array((kind + new).utf8), value) }
         }
-        let schema = try resolve(merged, transaction)
-        for change in work {
-            let type = try schema.type(change.stored.name)
-            if let rewrite {
-                try RowCompletion(type: type, transaction: transaction, rewrite: rewrite).run(added: change.added)
-            }
-            // After the rows: new indexes may be over new properties.
-            try IndexBuilder(type: type, transaction: transaction, progress: progress).build(change.built)
-        }
-        return schema
     }
 
     // MARK: Trees
@@ -114,7 +148,7 @@ package enum SchemaCatalogue {
         TextIndex(prefix: "t:\(type):\(index.name):")
     }
 
-    private static func drop(_ index: IndexDescription, _ type: String, _ transaction: Transaction) throws {
+    static func drop(_ index: IndexDescription, _ type: String, _ transaction: Transaction) throws {
         if index.kind == .text {
             try textIndex(index, type).drop(in: transaction)
         } else {
@@ -159,7 +193,7 @@ package enum SchemaCatalogue {
         return types
     }
 
-    private static func resolve(_ merged: [Merged], _ transaction: Transaction) throws -> Schema {
+    static func resolve(_ merged: [Merged], _ transaction: Transaction) throws -> Schema {
         let descriptions = merged.map(\.description)
         let all = Dictionary(descriptions.map { ($0.name, $0) }) { _, last in last }
         return Schema(types: try merged.map { try resolve($0, all, transaction) })

@@ -29,6 +29,8 @@ struct SchemaChange {
     var built: Set<String>
     /// Columns that the rows lack which are there.
     var added: [ColumnDescription] = []
+    /// Columns that could be nil and can't be any more.
+    var narrowed: [ColumnDescription] = []
 }
 
 enum SchemaComparison {
@@ -49,8 +51,10 @@ enum SchemaComparison {
         }
         var columns = stored.columns
         var positions: [Int] = []
+        var narrowed: [ColumnDescription] = []
         for column in declared.columns {
             if let position = columns.firstIndex(where: { $0.name == column.name }) {
+                if columns[position].type == .optional(column.type) { narrowed.append(column) }
                 columns[position] = try merge(column, with: columns[position], declared.name)
                 positions.append(position)
             } else {
@@ -60,7 +64,8 @@ enum SchemaComparison {
         }
         guard positions.first == 0 else {
             throw mismatch(
-                "the id of \(declared.name) was “\(stored.columns[0].name)” when it was stored: keep that name")
+                "the id of \(declared.name) was “\(stored.columns[0].name)” when it was stored: keep that name, or "
+                    + "declare a migration: .rename(\(declared.name).self, \"\(stored.columns[0].name)\", to: …)")
         }
         var seen = declared
         let known = Set(positions)
@@ -68,7 +73,7 @@ enum SchemaComparison {
             seen.columns.append(columns[position])
             positions.append(position)
         }
-        let rest = try leftOver(declared, stored)
+        let rest = stored.relations.filter { old in !declared.relations.contains { $0.name == old.name } }
         // What isn't declared any more rules no deletion; its rule stays in the store, for whoever declares it again.
         seen.relations += rest.map { relation in
             var relation = relation
@@ -79,9 +84,16 @@ enum SchemaComparison {
             stored: EntityDescription(
                 name: declared.name, columns: columns, indexes: declared.indexes,
                 relations: declared.relations + rest),
-            dropped: [], built: [], added: Array(columns[stored.columns.count...]))
-        for index in stored.indexes where !declared.indexes.contains(index) { change.dropped.append(index) }
-        for index in declared.indexes where !stored.indexes.contains(index) { change.built.insert(index.name) }
+            dropped: [], built: [], added: Array(columns[stored.columns.count...]), narrowed: narrowed)
+        // What had nil may have another value soon.
+        let names = Set(narrowed.map(\.name))
+        let stale = stored.indexes.filter { $0.components.contains { names.contains($0.column) } }
+        for index in stored.indexes where stale.contains(index) || !declared.indexes.contains(index) {
+            change.dropped.append(index)
+        }
+        for index in declared.indexes where stale.contains(index) || !stored.indexes.contains(index) {
+            change.built.insert(index.name)
+        }
         return (
             Merged(description: seen, declared: declared.columns.count, positions: positions),
             isSame(change.stored, stored) ? nil : change
@@ -96,29 +108,47 @@ enum SchemaComparison {
     private static func merge(
         _ declared: ColumnDescription, with stored: ColumnDescription, _ type: String
     ) throws(HornbeamError) -> ColumnDescription {
-        if declared.type == stored.type || declared.type == .optional(stored.type) { return declared }
+        if declared.type == stored.type || declared.type == .optional(stored.type)
+            || .optional(declared.type) == stored.type
+        {
+            return declared
+        }
         throw mismatch(
-            "\(type).\(declared.name) is declared as \(declared.type) and stored as \(stored.type): "
-                + "declare it as \(stored.type), or give the new property another name")
+            "\(type).\(declared.name) is declared as \(declared.type) and stored as \(stored.type): declare it as "
+                + "\(stored.type), give the new property another name, or declare a migration: "
+                + ".convert(\(type).self, \\.\(declared.name), from: …), or "
+                + ".forget(\(type).self, \"\(declared.name)\") to begin anew")
     }
 
-    /// Relations that only the store has; they keep their links, so that deleting an entity still clears them.
-    private static func leftOver(
-        _ declared: EntityDescription, _ stored: EntityDescription
-    ) throws(HornbeamError) -> [RelationDescription] {
-        var rest: [RelationDescription] = []
-        for old in stored.relations {
-            guard let new = declared.relations.first(where: { $0.name == old.name }) else {
-                rest.append(old)
-                continue
-            }
-            guard new.target == old.target, new.toMany == old.toMany, new.inverse == old.inverse else {
-                throw mismatch(
-                    "relation \(declared.name).\(new.name) is stored with another target, cardinality or inverse: "
-                        + "declare it as it was, or give the new relation another name")
+    /// A relation whose other side no model declares any more keeps it: the store still has that side's links, and both
+    /// sides' links say the same only if both are changed.
+    static func keepOtherSides(
+        _ merged: inout [Merged], _ work: inout [SchemaChange], declared: [EntityDescription],
+        stored: [String: EntityDescription]
+    ) {
+        for type in merged.indices {
+            for place in merged[type].description.relations.indices {
+                let relation = merged[type].description.relations[place]
+                guard relation.inverse == nil, let old = stored[merged[type].description.name],
+                    let before = old.relations.first(where: { $0.name == relation.name }), let side = before.inverse,
+                    before.target == relation.target,
+                    let other = stored[relation.target]?.relations.first(where: { $0.name == side }),
+                    declared.first(where: { $0.name == relation.target })?.relations
+                        .contains(where: { $0.name == other.name }) != true
+                else { continue }
+                merged[type].description.relations[place].inverse = side
             }
         }
-        return rest
+        for change in work.indices {
+            guard let type = merged.first(where: { $0.description.name == work[change].stored.name }) else { continue }
+            work[change].stored.relations = type.description.relations
+        }
+        work.removeAll { change in
+            guard change.dropped.isEmpty, change.built.isEmpty, let old = stored[change.stored.name] else {
+                return false
+            }
+            return isSame(change.stored, old)
+        }
     }
 
     /// The property on the other side: declared here, or there with this one as its inverse.
@@ -158,6 +188,11 @@ enum SchemaComparison {
         guard type.columns.count <= RowLayout.maximumColumns else {
             throw mismatch(
                 "\(type.name) has \(type.columns.count) properties, the limit is \(RowLayout.maximumColumns)")
+        }
+        for column in type.columns where ColumnType(column.type.description) != column.type {
+            throw mismatch(
+                "\(type.name).\(column.name) is of a type that is nested too deep to be stored, \(column.type): arrays "
+                    + "and optionals in one another may be 16 deep; store it as a Codable type of its own")
         }
         let names = type.columns.map(\.name) + type.relations.map(\.name)
         guard Set(names).count == names.count, Set(type.indexes.map(\.name)).count == type.indexes.count else {

@@ -211,9 +211,15 @@ package final class Transaction {
 
     private func openByNumber(_ tree: TreeID) throws(StorageError) -> OpenTreePointer {
         try ensureOpen()
-        guard let name = names.name(of: tree.rawValue), let record = try catalogueRecord(name),
-            record.number == tree.rawValue
-        else { throw .invalid("there is no tree number \(tree.rawValue) in this transaction: open it by its name") }
+        if let name = names.name(of: tree.rawValue), let open = try openByNumber(tree, name) { return open }
+        for name in names.otherNames(of: tree.rawValue) {
+            if let open = try openByNumber(tree, name) { return open }
+        }
+        throw .invalid("there is no tree number \(tree.rawValue) in this transaction: open it by its name")
+    }
+
+    private func openByNumber(_ tree: TreeID, _ name: [UInt8]) throws(StorageError) -> OpenTreePointer? {
+        guard let record = try catalogueRecord(name), record.number == tree.rawValue else { return nil }
         return try open(record, name)
     }
 

@@ -107,6 +107,31 @@ extension Transaction {
         return true
     }
 
+    /// Gives a tree another name, which no tree has (`.invalid` if one has). False if there is none of that name. Takes
+    /// no time by the tree's size; the journal can't tell it, so the transaction commits by a checkpoint. Not behind a
+    /// savepoint.
+    package func renameTree(_ name: String, to new: String) throws(StorageError) -> Bool {
+        guard let tree = try self.tree(name) else { return false }
+        guard try self.tree(new) == nil else { throw .invalid("there is a tree “\(new)” already: drop it first") }
+        guard !new.utf8.contains(0) else { throw .invalid("a tree's name can't contain the character NUL") }
+        guard savepoints.isEmpty else { throw .invalid("a tree can't be renamed behind a savepoint") }
+        let (writer, open) = try prepare(tree)
+        let catalogue = try catalogue()
+        writer.redo.giveUp()
+        do throws(StorageError) {
+            catalogue.pointee.changes &+= 1
+            _ = try Array(name.utf8).withBytes { (key) throws(StorageError) in try writer.delete(catalogue, key) }
+            // As the catalogue had it: what this transaction has changed is stored at its end, by the name it has then.
+            try storeRecord(open.pointee.stored, Array(new.utf8), writer, catalogue)
+            open.pointee.name = Array(new.utf8)
+            names.rename(tree.rawValue, to: open.pointee.name)
+            try finishChange(writer)
+        } catch {
+            throw broken(error, open)
+        }
+        return true
+    }
+
     /// Creates a tree; `number` is given when recovery repeats what was done before.
     @discardableResult
     func createTree(

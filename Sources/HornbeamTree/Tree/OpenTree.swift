@@ -12,7 +12,7 @@ struct OpenTree {
     /// What lookups go by: the number, or -1 once the tree is dropped or the transaction has ended.
     var place: Int
     let number: UInt32
-    let name: [UInt8]
+    var name: [UInt8]
     var root: TreeRoot
     /// Entries whose values have pages of their own. If there is none, leaves can be dropped unread.
     var longValues: UInt64

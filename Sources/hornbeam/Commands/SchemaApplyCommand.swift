@@ -10,7 +10,8 @@ enum SchemaApplyCommand {
         summary: "create or extend entity types from a JSON file",
         discussion: "Makes the store if there is none. New types are added; to types that are there columns, indexes "
             + "and relations can be added and indexes be left out; indexes are built from the rows. Anything else "
-            + "is refused, and the store stays as it was. Types that the file doesn't name stay.\n"
+            + "is refused, and the store stays as it was. Types that the file doesn't name stay. Rows that are older "
+            + "than a column have null there: the defaults of Swift models are not known here.\n"
             + "Column types: bool, int8 to int64, uint8 to uint64, float, double, date, uuid, string, url, data, "
             + "decimal, json; with ? if they may be null, in [ ] for arrays. Kinds of index: value, unique, hash, "
             + "text.",
@@ -47,9 +48,12 @@ enum SchemaApplyCommand {
         let progress = Progress("building indexes", unit: "rows", console: console)
         defer { progress.clear() }
         do {
-            let schema = try SchemaCatalogue.open(entities, in: transaction) { _, done, total in
-                progress.update(count: UInt64(done), fraction: total > 0 ? Double(done) / Double(total) : nil)
-            }
+            let schema = try SchemaCatalogue.open(
+                entities, in: transaction,
+                progress: { step in
+                    let fraction = step.total > 0 ? Double(step.done) / Double(step.total) : nil
+                    progress.update(count: UInt64(step.done), fraction: fraction)
+                })
             guard let schema else { throw CommandError("the schema of the store couldn't be changed") }
             return schema
         } catch let error as HornbeamError {

@@ -64,7 +64,7 @@ struct AsyncWriteTests {
         init() throws {
             let file = try HeldFile()
             self.file = file
-            database = try Database(try ModelSet([AsyncNote.self]), isReadOnly: false) { () throws(StorageError) in
+            database = try Database(SchemaOpening(models: try ModelSet([AsyncNote.self]))) { () throws(StorageError) in
                 try TreeStore.open(file: file)
             }
             file.isHeld.store(true, ordering: .relaxed)
@@ -97,7 +97,8 @@ struct AsyncWriteTests {
         /// Who is there after a power failure now.
         func survivors(seed: UInt64) throws -> [Int] {
             let disk = try SimulatedDisk(image: disk.powerLossImage(seed: seed))
-            let database = try Database(try ModelSet([AsyncNote.self]), isReadOnly: false) { () throws(StorageError) in
+            let database = try Database(SchemaOpening(models: try ModelSet([AsyncNote.self]))) {
+                () throws(StorageError) in
                 try TreeStore.open(file: disk)
             }
             return try database.read { context in try context.ids(AsyncNote.self) }

@@ -20,13 +20,17 @@ final class CoreStore {
     }
 
     /// Commits, and begins anew with these descriptions.
-    func reopen(_ new: [EntityDescription]? = nil) throws {
+    func reopen(
+        _ new: [EntityDescription]? = nil, _ migrations: [Migration.Step] = [],
+        progress: MigrationProgress.Handler? = nil
+    ) throws {
         try session.commit()
         if let new { descriptions = new }
         let transaction = try store.beginWrite()
         do {
-            session = EntitySession(
-                transaction, schema: try require(SchemaCatalogue.open(descriptions, in: transaction)))
+            let schema = try SchemaCatalogue.open(
+                descriptions, in: transaction, migrations: migrations.map { Migration($0) }, progress: progress)
+            session = EntitySession(transaction, schema: try require(schema))
         } catch {
             transaction.abort()
             let again = try store.beginWrite()

@@ -400,7 +400,7 @@ struct CaptureTests {
     func fallen() throws {
         let disk = try SimulatedDisk()
         let database = try Database(
-            try ModelSet([LiveNote.self, LiveFolder.self, LiveTag.self]), isReadOnly: false
+            SchemaOpening(models: try ModelSet([LiveNote.self, LiveFolder.self, LiveTag.self]), migrations: [])
         ) { () throws(StorageError) in try TreeStore.open(file: disk) }
         for id in 0..<4 { try database.save(id, rank: id) }
         let observation = Observation(ListResult(LiveNote.filter(\.rank > 1)), of: database)

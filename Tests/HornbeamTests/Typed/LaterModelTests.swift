@@ -74,6 +74,9 @@ struct LaterModelTests {
                 #expect(try text("a", database) == "third 9 blue heavy")
                 #expect(try text("b", database) == "third 1 none -")
                 #expect(try text("c", database) == "third 1 none -")
+                // Filters look at rows, which the earlier version has made without the property.
+                #expect(try database.read { try Parcel.filter(\.count == 1).ids(in: $0).sorted() } == ["b", "c"])
+                #expect(try database.read { try Parcel.filter(\.label == "none").count(in: $0) } == 2)
             }
         }
     }

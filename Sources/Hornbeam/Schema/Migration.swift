@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program says about changes of its models that opening can't find out by itself: a rename looks like one
+// property that went and another that came.
+
+/// A step from an earlier form of the models to the present one, given to `Database(at:models:options:migrations:)`.
+///
+/// Each step looks at what is stored and applies where that is of the earlier form: a rename where the old name is
+/// stored, a conversion where the type differs. So no version numbers are needed, steps can stay in the program for as
+/// long as files of old versions are about, and a new file needs none of them. Steps work in the order they are listed,
+/// each on what those before it left.
+///
+/// Deleted entities go through them as the stored ones do, except that they are in no opening's way: where a closure
+/// throws for one, the property is left out of it.
+public struct Migration: Sendable {
+    enum Step: Sendable {
+        case renameType(from: String, to: String)
+        case dropType(String)
+        case rename(type: String, from: String, to: String, isRelation: Bool)
+        case convert(Conversion)
+        case fill(type: String, ColumnDescription, @Sendable (StoredRow) throws -> Value)
+        case forget(type: String, name: String)
+        case toOne(type: String, relation: String)
+        case run(name: String, @Sendable (inout Context) throws -> Void)
+        /// A step that was declared wrongly; the error is thrown by opening.
+        case wrong(HornbeamError)
+    }
+
+    /// A change of a property's type.
+    struct Conversion: Sendable {
+        let type: String
+        let column: ColumnDescription
+        let from: ColumnType
+        /// From the stored value to that of the new column. Null is given only if `from` is optional.
+        let convert: @Sendable (Value) throws -> Value
+    }
+
+    let step: Step
+
+    init(_ step: Step) { self.step = step }
+
+    /// A step that the declaration may refuse.
+    private init(_ make: () throws(HornbeamError) -> Step) {
+        do throws(HornbeamError) {
+            step = try make()
+        } catch {
+            step = .wrong(error)
+        }
+    }
+
+    private static func column<Entity: EntityModelProtocol, Property>(
+        _ keyPath: KeyPath<Entity, Property>
+    ) throws(HornbeamError) -> ColumnDescription {
+        guard let place = Entity.entityShape.column(keyPath) else {
+            throw HornbeamError(
+                .invalid, "a migration of \(Entity.entityName) names \(keyPath), which is no stored property of it")
+        }
+        return Entity.entityShape.description.columns[place.number]
+    }
+}
+
+// MARK: - Names
+
+extension Migration {
+    /// An entity type has another name. All its data stay where they are, so this takes no time. `.schemaMismatch` if
+    /// both names are stored, unless there is no entity under the new one.
+    public static func rename<Entity: EntityModelProtocol>(_ old: String, to _: Entity.Type) -> Migration {
+        Migration(.renameType(from: old, to: Entity.entityName))
+    }
+
+    /// A property has another name. Its values and indexes stay as they are.
+    public static func rename<Entity: EntityModelProtocol, Property>(
+        _: Entity.Type, _ old: String, to keyPath: KeyPath<Entity, Property>
+    ) -> Migration {
+        Migration { () throws(HornbeamError) in
+            .rename(type: Entity.entityName, from: old, to: try column(keyPath).name, isRelation: false)
+        }
+    }
+
+    /// A relation has another name: `.rename(Person.self, "boss", to: \.$manager)`. Its links stay as they are.
+    public static func rename<Entity: EntityModelProtocol, Target, D, C, K>(
+        _: Entity.Type, _ old: String, to keyPath: KeyPath<Entity, Relation<Target, D, C, K>>
+    ) -> Migration {
+        Migration { () throws(HornbeamError) in
+            let relation = try Entity.entityShape.relation(keyPath).description
+            return .rename(type: Entity.entityName, from: old, to: relation.name, isRelation: true)
+        }
+    }
+}
+
+// MARK: - Values
+
+extension Migration {
+    /// A property has another type: `convert` makes the new value of the old one. Every row of the type is rewritten.
+    ///
+    /// Applies where the property is stored with another type than declared; `.schemaMismatch` if that is not `Old`
+    /// either. A file may come from several earlier versions: give a conversion for each. Where the old type is
+    /// optional and `Old` is not, nil stays nil; a new type without nil is refused with the first row that would need
+    /// it. What the closure throws fails the opening, with a message that names type, id and property. The id can't be
+    /// converted.
+    public static func convert<Entity: EntityModelProtocol, Old, New>(
+        _: Entity.Type, _ keyPath: KeyPath<Entity, New>, from _: Old.Type,
+        _ convert: @escaping @Sendable (Old) throws -> New
+    ) -> Migration {
+        Migration { () throws(HornbeamError) in
+            let (old, new) = (try StoredForm<Old>.find(), try StoredForm<New>.find())
+            let name = "\(Old.self)"
+            let conversion = Conversion(
+                type: Entity.entityName, column: try column(keyPath), from: old.type,
+                convert: { value in
+                    guard let stored = old.decode(value) else {
+                        throw HornbeamError(.undecodable, "the stored value \(value.text) is no \(name)")
+                    }
+                    return try new.encode(try convert(stored))
+                })
+            return .convert(conversion)
+        }
+    }
+
+    /// An added property gets a value derived from the stored row. Every row of the type is rewritten. Applies where
+    /// the property isn't stored. What the closure throws fails the opening.
+    public static func fill<Entity: EntityModelProtocol, Property>(
+        _: Entity.Type, _ keyPath: KeyPath<Entity, Property>,
+        _ value: @escaping @Sendable (StoredRow) throws -> Property
+    ) -> Migration {
+        Migration { () throws(HornbeamError) in
+            let form = try StoredForm<Property>.find()
+            return .fill(type: Entity.entityName, try column(keyPath)) { try form.encode(try value($0)) }
+        }
+    }
+}
+
+// MARK: - What goes
+
+extension Migration {
+    /// A property's stored values, or a relation's links, go for good: without this, what a model no longer declares
+    /// stays in the store, so that an earlier version of the program still finds it. Applies where the model doesn't
+    /// declare the name, or declares a property of another type; that one begins anew then, with its default. Every row
+    /// of the type is rewritten, and so are its deleted entities. The old rows' pages are free space, overwritten in
+    /// the course of things.
+    public static func forget<Entity: EntityModelProtocol>(_: Entity.Type, _ name: String) -> Migration {
+        Migration(.forget(type: Entity.entityName, name: name))
+    }
+
+    /// An entity type goes, with all its entities, deleted ones too, and all links from and to them. `.invalid` if it
+    /// is among the models.
+    public static func drop(_ name: String) -> Migration {
+        Migration(.dropType(name))
+    }
+
+    /// A relation that led to many entities leads to one: the first of each, the other links go. Without this, opening
+    /// refuses the change if an entity has several.
+    public static func toOne<Entity: EntityModelProtocol, Target, D, C, K>(
+        _: Entity.Type, _ keyPath: KeyPath<Entity, Relation<Target, D, C, K>>
+    ) -> Migration {
+        Migration { () throws(HornbeamError) in
+            .toOne(type: Entity.entityName, relation: try Entity.entityShape.relation(keyPath).description.name)
+        }
+    }
+}
+
+// MARK: - Steps of the program's own
+
+extension Migration {
+    /// Runs `body` once in the life of a file, remembered by `name`: after all other steps, in the same transaction and
+    /// with the present models. Also in a new file, where it finds nothing.
+    public static func run(_ name: String, _ body: @escaping @Sendable (inout Context) throws -> Void) -> Migration {
+        Migration(.run(name: name, body))
+    }
+}

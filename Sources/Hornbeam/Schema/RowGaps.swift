@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program that doesn't know a property makes entities without it. If it can't be nil, a later program reads its
+// default there, and filters, which look at rows, must find that. So the store remembers which types such programs have
+// had open for writing, and the next program that knows all properties has the rows completed.
+
+import HornbeamTree
+
+/// What an opening has to do about rows that may lack columns that can't be null.
+struct RowGaps {
+    /// Types whose rows may lack columns from now on.
+    private(set) var begun: [String] = []
+    /// Types whose rows may lack columns that this program knows, with these.
+    private(set) var ended: [(type: String, columns: [ColumnDescription])] = []
+    /// Of these, those whose rows lack nothing afterwards.
+    private(set) var closed: [String] = []
+
+    var isSettled: Bool { begun.isEmpty && ended.isEmpty }
+
+    /// - Parameters:
+    ///   - declared: names of the types that have models.
+    ///   - canComplete: whether there are models to say what the rows lack.
+    init(
+        _ merged: [Merged], declared: Set<String>, stored: [String: EntityDescription], canComplete: Bool,
+        in transaction: Transaction
+    ) throws {
+        for type in merged where declared.contains(type.description.name) {
+            let name = type.description.name
+            guard let old = stored[name] else { continue }
+            let unknown = type.description.columns[type.declared...].contains { !$0.type.isOptional }
+            let isMarked = try SchemaCatalogue.mayHaveGaps(name, in: transaction)
+            if unknown, !isMarked { begun.append(name) }
+            // A read can't complete anything, but tells that it is needed.
+            guard isMarked, !unknown, canComplete || !transaction.isWritable else { continue }
+            // Those that are new here are completed as such.
+            let columns = type.description.columns.filter { !$0.type.isOptional && old.column($0.name) != nil }
+            ended.append((name, columns))
+            closed.append(name)
+        }
+    }
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rewrites all rows of a type by the steps that apply to them, in one pass: from the old tree into a new one that takes
+// its place, so that memory holds one row at a time.
+
+import HornbeamPages
+import HornbeamTree
+
+/// The steps of one type's rows.
+struct RowMigration {
+    enum Step {
+        /// Of the column at a place.
+        case convert(Int, Migration.Conversion)
+        /// A column behind all others; with the columns that its closure sees.
+        case fill([ColumnDescription], String, @Sendable (StoredRow) throws -> Value)
+        case forget(Int)
+    }
+
+    /// The columns of the rows as they are in the file. Their names don't matter.
+    let stored: [ColumnDescription]
+    /// The columns afterwards.
+    var columns: [ColumnDescription]
+    private(set) var steps: [Step] = []
+
+    init(stored: [ColumnDescription]) {
+        self.stored = stored
+        columns = stored
+    }
+
+    mutating func add(_ step: Step, columns: [ColumnDescription]) {
+        steps.append(step)
+        self.columns = columns
+    }
+
+    /// Rewrites the rows of the type called `type`; its indexes over other columns stay right.
+    func run(_ type: String, in transaction: Transaction, _ progress: MigrationProgress.Handler?) throws {
+        let name = "e:\(type)"
+        let (old, new) = (RowLayout(columns: stored), RowLayout(columns: columns))
+        let total = try transaction.tree(name).map { Int(clamping: try transaction.count($0)) } ?? 0
+        guard total > 0 else { return }
+        var reports = StepProgress(.migratingRows, type, total: total, progress)
+        try transaction.rewriteTree(name) { key, value, append in
+            guard let rowID = RowID(key: key) else {
+                throw StorageError.corrupt(Corruption(tree: name, reason: "a key is no row id"))
+            }
+            try append(rowID.key, try rewritten(try RowReader(value, layout: old), type, new))
+            try reports.advance()
+        }
+        try reports.finish()
+    }
+
+    private func rewritten(_ reader: RowReader, _ type: String, _ layout: RowLayout) throws -> [UInt8] {
+        var row = MigratingRow(reader, stored)
+        for step in steps {
+            try apply(step, to: &row) { row, property, body in try made(type, property, row, body) }
+        }
+        return try made(type, nil, row) { try row.write(layout) }
+    }
+
+    /// Takes a deleted entity through the steps. It is in no opening's way: what can't be made of it is null.
+    func apply(toDeleted row: inout MigratingRow) throws {
+        for step in steps {
+            try apply(step, to: &row) { _, _, body in (try? body()) ?? .null }
+        }
+    }
+
+    /// - Parameter make: calls what makes the value of a property of the row.
+    private func apply(
+        _ step: Step, to row: inout MigratingRow,
+        _ make: (_ row: MigratingRow, _ property: String, _ body: () throws -> Value) throws -> Value
+    ) throws {
+        switch step {
+        case .convert(let place, let conversion):
+            let value = try row.value(place)
+            row.cells[place] = .value(
+                try make(row, conversion.column.name) {
+                    if value == .null, !conversion.from.isOptional {
+                        if conversion.column.type.isOptional { return .null }
+                        throw HornbeamError(
+                            .schemaMismatch, "there is no value to convert: convert it from an optional type")
+                    }
+                    return try conversion.convert(value)
+                })
+        case .fill(let columns, let name, let value):
+            row.columns = columns
+            row.cells.append(.value(try make(row, name) { [row] in try value(StoredRow(row: row)) }))
+        case .forget(let place):
+            row.cells.remove(at: place)
+        }
+    }
+
+    /// What a closure of the program's makes; its errors with the row and the property.
+    private func made<Result>(
+        _ type: String, _ property: String?, _ row: MigratingRow, _ body: () throws -> Result
+    ) throws -> Result {
+        do {
+            return try body()
+        } catch {
+            let id = (try? row.value(0).text) ?? "?"
+            let place = "\(type) \(id)" + (property.map { ", property “\($0)”" } ?? "")
+            throw HornbeamError(.schemaMismatch, "the migration of \(place) failed: \(error)")
+        }
+    }
+}
+
+extension Transaction {
+    /// Makes a tree that no other has the name of: a store may have trees that are no entities'.
+    func makeTree(_ wanted: String) throws(StorageError) -> (name: String, tree: TreeID) {
+        var name = wanted
+        while try tree(name) != nil { name += "+" }
+        guard let tree = try tree(name, create: true) else {
+            throw .invalid("the tree “\(name)” could not be created")
+        }
+        return (name, tree)
+    }
+
+    /// Makes a tree anew from its own entries: `body` is called for each of them and appends others in ascending order.
+    func rewriteTree(
+        _ name: String,
+        _ body: (_ key: Bytes, _ value: Bytes, _ append: (_ key: [UInt8], _ value: [UInt8]) throws -> Void) throws ->
+            Void
+    ) throws {
+        guard let old = try tree(name) else { return }
+        let (temporary, new) = try makeTree("new:\(name)")
+        var cursor = try cursor(old)
+        while try cursor.next() {
+            try body(cursor.key, cursor.value) { key, value in try append(new, key, value) }
+        }
+        _ = try dropTree(name)
+        _ = try renameTree(temporary, to: name)
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a database comes by its schema: a look whether the store fits the models, and if not, one write transaction that
+// makes it fit and runs the program's own steps.
+
+import HornbeamPages
+import HornbeamTree
+
+/// What a database is opened with, as far as its schema is concerned.
+struct SchemaOpening {
+    let models: ModelSet
+    var migrations: [Migration] = []
+    var isReadOnly = false
+    var progress: MigrationProgress.Handler?
+
+    /// - Returns: the schema, and its version if another process may change it under us.
+    func run(in store: TreeStore) throws -> (Schema, UInt64?) {
+        try checkNames()
+        let read = try store.beginRead()
+        let fitting: Schema?
+        let version: UInt64
+        do {
+            defer { read.abort() }
+            version = try SchemaCatalogue.version(in: read)
+            fitting = try SchemaCatalogue.open(models.descriptions, in: read, migrations: migrations)
+            if let fitting, try pending(in: read).isEmpty { return (fitting, isReadOnly ? version : nil) }
+        }
+        guard !isReadOnly else {
+            throw HornbeamError(
+                .schemaMismatch,
+                "the file lacks types, properties, indexes or migrations of the models and is open read-only: "
+                    + "open it once for writing")
+        }
+        let write = try store.beginWrite()
+        do {
+            let schema = try update(in: write)
+            try write.commit()
+            return (schema, nil)
+        } catch {
+            write.abort()
+            throw error
+        }
+    }
+
+    private func update(in write: Transaction) throws -> Schema {
+        let schema = try SchemaCatalogue.open(
+            models.descriptions, in: write, migrations: migrations, progress: progress, rewrite: models.rewritten)
+        guard let schema else {
+            throw HornbeamError(
+                .schemaMismatch, "the file changed while its schema was compared with the models: open it again")
+        }
+        let steps = try pending(in: write)
+        for (name, body) in steps {
+            var reports = StepProgress(.running, "", name, total: 1, progress)
+            let entities = EntitySession(write, schema: schema)
+            let session = Session(entities, models: models)
+            defer { session.end() }
+            var context = Context(session)
+            try body(&context)
+            try entities.flush()
+            try SchemaCatalogue.setRun(name, in: write)
+            try reports.finish()
+        }
+        return schema
+    }
+
+    /// The program's own steps that have not run in this store.
+    private func pending(
+        in transaction: Transaction
+    ) throws -> [(name: String, body: @Sendable (inout Context) throws -> Void)] {
+        var steps: [(name: String, body: @Sendable (inout Context) throws -> Void)] = []
+        for migration in migrations {
+            guard case .run(let name, let body) = migration.step else { continue }
+            if try !SchemaCatalogue.hasRun(name, in: transaction) { steps.append((name, body)) }
+        }
+        return steps
+    }
+
+    private func checkNames() throws(HornbeamError) {
+        var names: Set<String> = []
+        for migration in migrations {
+            guard case .run(let name, _) = migration.step else { continue }
+            guard !name.isEmpty, name.utf8.count <= 200, names.insert(name).inserted else {
+                throw HornbeamError(
+                    .invalid,
+                    "a migration step is called “\(name)”: each needs a name of its own, of at most 200 bytes")
+            }
+        }
+    }
+}

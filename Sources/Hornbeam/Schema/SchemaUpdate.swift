@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings a store up to the models: what was planned and compared, done to the trees, all in one transaction. A failure
+// anywhere leaves the transaction to be aborted, and the file as it was.
+
+import HornbeamPages
+import HornbeamText
+import HornbeamTree
+
+/// The work of one opening. In this order: names, rows, descriptions, links, defaults, indexes. Each step finds
+/// the trees as the one before left them.
+struct SchemaUpdate {
+    let plan: MigrationPlan
+    let work: [SchemaChange]
+    let merged: [Merged]
+    let links: [RelationChange]
+    let gaps: RowGaps
+    let transaction: Transaction
+    let progress: MigrationProgress.Handler?
+    let rewrite: RowCompletion.Rewrite?
+
+    func run() throws -> Schema {
+        try SchemaCatalogue.beginChange(transaction)
+        for move in plan.moves { try make(move) }
+        for (type, rows) in plan.rows.sorted(by: { $0.key < $1.key }) { try rows.run(type, in: transaction, progress) }
+        for (type, deleted) in plan.tombstones.sorted(by: { $0.key < $1.key }) {
+            try deleted.run(type, in: transaction, progress)
+        }
+        try storeDescriptions()
+        var schema = try SchemaCatalogue.resolve(merged, transaction)
+        if !links.isEmpty {
+            try RelationMigration(changes: links, transaction: transaction, schema: schema, progress: progress).run()
+            // The links lie in new trees.
+            schema = try SchemaCatalogue.resolve(merged, transaction)
+        }
+        for name in gaps.begun { try SchemaCatalogue.setGaps(name, true, in: transaction) }
+        for (name, columns) in gaps.ended {
+            try RowCompletion(
+                type: try schema.type(name), transaction: transaction, rewrite: rewrite, progress: progress
+            )
+            .run(added: [], narrowed: columns)
+        }
+        for name in gaps.closed { try SchemaCatalogue.setGaps(name, false, in: transaction) }
+        for change in work {
+            let type = try schema.type(change.stored.name)
+            try RowCompletion(type: type, transaction: transaction, rewrite: rewrite, progress: progress)
+                .run(added: change.added, narrowed: change.narrowed)
+            // After the rows: new indexes may be over new properties.
+            try IndexBuilder(type: type, transaction: transaction, progress: progress).build(change.built)
+        }
+        return schema
+    }
+
+    private func storeDescriptions() throws {
+        var stored = Dictionary(work.map { ($0.stored.name, $0.stored) }) { _, last in last }
+        for name in plan.changed.union(links.map(\.type)) where stored[name] == nil { stored[name] = plan.types[name] }
+        for change in work {
+            for index in change.dropped { try SchemaCatalogue.drop(index, change.stored.name, transaction) }
+        }
+        for (_, description) in stored.sorted(by: { $0.key < $1.key }) {
+            try SchemaCatalogue.store(description, in: transaction)
+        }
+    }
+
+    // MARK: Names
+
+    private func make(_ move: MigrationPlan.Move) throws {
+        switch move {
+        case .renameType(let type, let new):
+            for (old, tree) in zip(try trees(of: type, named: type.name), try trees(of: type, named: new)) {
+                _ = try transaction.dropTree(tree)
+                _ = try transaction.renameTree(old, to: tree)
+            }
+            try SchemaCatalogue.rename(type.name, to: new, in: transaction)
+        case .dropType(let type):
+            for tree in try trees(of: type, named: type.name) { _ = try transaction.dropTree(tree) }
+            try SchemaCatalogue.rename(type.name, to: nil, in: transaction)
+        case .renameRelation(let type, let old, let new):
+            for kind in ["f", "l", "b"] {
+                _ = try transaction.dropTree("\(kind):\(type):\(new)")
+                _ = try transaction.renameTree("\(kind):\(type):\(old)", to: "\(kind):\(type):\(new)")
+            }
+        case .dropRelation(let type, let name):
+            for kind in ["f", "l", "b"] { _ = try transaction.dropTree("\(kind):\(type):\(name)") }
+        case .dropIndex(let type, let index):
+            try SchemaCatalogue.drop(index, type, transaction)
+        }
+    }
+
+    /// The names of all trees of a type that is called `name`, in an order that the name doesn't change.
+    private func trees(of type: EntityDescription, named name: String) throws -> [String] {
+        var names = ["e:", "i:", "n:"].map { $0 + name }
+        for index in type.indexes {
+            if index.kind == .text {
+                let text = SchemaCatalogue.textIndex(index, name)
+                names += [text.termsName, text.postingsName, text.lengthsName, text.statisticsName]
+            } else {
+                names.append(SchemaCatalogue.treeName(of: index, name))
+            }
+        }
+        for relation in type.relations { names += ["f", "l", "b"].map { "\($0):\(name):\(relation.name)" } }
+        return names
+    }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stored row as the steps of a migration see it: columns by name, with what earlier steps have made of them.
+
+import HornbeamPages
+
+/// A stored entity before its model can read it. Only good for the length of the call that it was given to.
+public struct StoredRow {
+    let row: MigratingRow
+
+    /// The value of a stored property, by the name it has in the store (after the renames that come before this step)
+    /// and as the type it was stored with; nil in an optional type stands for no value. `.invalid` if there is no
+    /// property of that name, or it is of another type; `.undecodable` if there is no value and the type has no nil.
+    public func value<Property>(_ name: String, as _: Property.Type = Property.self) throws -> Property {
+        let form = try StoredForm<Property>.find()
+        guard let place = row.columns.firstIndex(where: { $0.name == name }) else {
+            let known = row.columns.map(\.name).joined(separator: ", ")
+            throw HornbeamError(.invalid, "the stored rows have no property “\(name)”; they have \(known)")
+        }
+        let stored = row.columns[place].type
+        guard stored.unwrapped == form.type.unwrapped else {
+            throw HornbeamError(.invalid, "property “\(name)” is stored as \(stored), not as \(form.type)")
+        }
+        guard let value = form.decode(try row.value(place)) else {
+            throw HornbeamError(
+                .undecodable, "property “\(name)” can't be read as \(Property.self): it is null or doesn't fit")
+        }
+        return value
+    }
+
+    /// Whether the rows have a property of this name.
+    public func has(_ name: String) -> Bool { row.columns.contains { $0.name == name } }
+}
+
+/// A row on its way through the steps: its columns as the last step left them, the first one the id.
+struct MigratingRow {
+    enum Cell {
+        /// Unchanged: the bytes of a column of the stored row.
+        case stored(Int)
+        case value(Value)
+    }
+
+    let reader: RowReader
+    var columns: [ColumnDescription]
+    var cells: [Cell]
+
+    init(_ reader: RowReader, _ columns: [ColumnDescription]) {
+        self.reader = reader
+        self.columns = columns
+        cells = columns.indices.map { .stored($0) }
+    }
+
+    /// A row of which no cell is the reader's: one that lies in another form than a row's.
+    init(_ reader: RowReader, _ columns: [ColumnDescription], values: [Value]) {
+        self.reader = reader
+        self.columns = columns
+        cells = values.map { .value($0) }
+    }
+
+    func value(_ place: Int) throws(HornbeamError) -> Value {
+        switch cells[place] {
+        case .stored(let column): try reader.value(column)
+        case .value(let value): value
+        }
+    }
+
+    /// The row's bytes in another layout, whose columns are these, numbered as they lie.
+    func write(_ layout: RowLayout) throws(HornbeamError) -> [UInt8] {
+        var row = RowWriter(layout: layout)
+        for (place, cell) in cells.enumerated() {
+            switch cell {
+            case .stored(let column):
+                // Also where the row is older than the column: then it has null there from now on.
+                row.setRaw(try reader.rawBytes(column), place)
+            case .value(let value): row.set(value, place)
+            }
+        }
+        return try row.finish()
+    }
+}

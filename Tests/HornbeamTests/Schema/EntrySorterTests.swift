@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sorting in runs gives what sorting in memory gives, and indexes built so are the same, duplicates included.
+
+import HornbeamTestSupport
+import HornbeamTree
+import Testing
+
+@testable import Hornbeam
+
+@Suite("Sorting in runs")
+struct EntrySorterTests {
+    @Test("keys of any length come back in order with their flags, for any bound", arguments: [1, 200, 5000, 1 << 20])
+    func order(bound: Int) throws {
+        var random = SeededGenerator(seed: 7)
+        let transaction = try TreeStore.inMemory().beginWrite()
+        var keys: [[UInt8]: UInt8] = [:]
+        for number in 0..<400 { keys[random.bytes(1 + random.below(40)) + [UInt8(number % 3)]] = UInt8(number % 2) }
+        // Keys that their first bytes don't tell apart.
+        for number in 0..<100 { keys[[1, 2, 3, 4, 5, 6, 7, 8, UInt8(number)]] = 1 }
+        var sorter = EntrySorter(transaction, bound: bound)
+        for (key, flag) in keys { try sorter.add(key, flag: flag) }
+        var found: [([UInt8], UInt8)] = []
+        try sorter.finish { found.append(($0, $1)) }
+        #expect(found.map(\.0) == keys.keys.sorted { $0.lexicographicallyPrecedes($1) })
+        #expect(found.allSatisfy { keys[$0.0] == $0.1 })
+        #expect(try transaction.treeNames().isEmpty, "the runs' trees are gone")
+        transaction.abort()
+    }
+
+    private func store(_ kind: IndexDescription.Kind, _ rows: Int, twice: Int?) throws -> CoreStore {
+        let type = EntityDescription(
+            name: "Item", columns: [column("id", .int64), column("text", .optional(.string))],
+            indexes: [IndexDescription(name: "byText", kind: kind, components: [.init(column: "text")])])
+        var plain = type
+        plain.indexes = []
+        let store = try CoreStore([plain])
+        for number in 0..<rows {
+            let text: Value = number % 5 == 0 ? .null : .string("t\(number * 7919 % 1009)")
+            try store.save("Item", [.int(Int64(number)), text])
+        }
+        if let twice { try store.save("Item", [.int(5000), .string("t\(twice * 7919 % 1009)")]) }
+        try store.reopen([plain])
+        // The index with its trees, empty; then built with a bound that takes many runs.
+        try store.session.transaction.makeEmpty(type)
+        return store
+    }
+
+    @Test("an index is built from many runs, nils and all", arguments: [IndexDescription.Kind.value, .unique])
+    func index(kind: IndexDescription.Kind) throws {
+        let store = try store(kind, 900, twice: nil)
+        let type = try SchemaCatalogue.load(store.session.transaction).type("Item")
+        try IndexBuilder(type: type, transaction: store.session.transaction, sortBound: 3000, progress: nil).build([
+            "byText"
+        ])
+        try store.reopen([type.description])
+        #expect(try store.problems() == [])
+        #expect(try store.entries(kind == .unique ? "u:Item:byText" : "x:Item:byText") == 900)
+    }
+
+    @Test("a duplicate is found across runs, and named with both ids and the value")
+    func duplicates() throws {
+        let store = try store(.unique, 900, twice: 3)
+        let type = try SchemaCatalogue.load(store.session.transaction).type("Item")
+        #expect {
+            try IndexBuilder(type: type, transaction: store.session.transaction, sortBound: 3000, progress: nil)
+                .build(["byText"])
+        } throws: { error in
+            let message = (error as? HornbeamError)?.message ?? ""
+            return message.contains("3 and 5000 have the same text \"t\(3 * 7919 % 1009)\"")
+        }
+    }
+}
+
+extension Transaction {
+    /// Stores a description with the trees it needs, all new ones empty.
+    fileprivate func makeEmpty(_ type: EntityDescription) throws { try SchemaCatalogue.store(type, in: self) }
+}

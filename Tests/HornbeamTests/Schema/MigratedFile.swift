@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file on a simulated disk as an earlier version of a program left it, and its opening by a later one.
+
+import HornbeamPages
+import HornbeamTestSupport
+import HornbeamTree
+
+@testable import Hornbeam
+
+/// The bytes of a file between its openings.
+final class MigratedFile {
+    private(set) var image: [UInt8]?
+
+    /// - Parameter fill: puts rows into a store of these types.
+    init(_ types: [EntityDescription], _ fill: (CoreStore) throws -> Void) throws {
+        let disk = try SimulatedDisk()
+        let store = try CoreStore(types, in: try TreeStore.open(file: disk))
+        try fill(store)
+        try store.session.commit()
+        try store.store.close()
+        image = disk.killedImage()
+    }
+
+    /// A database of the file's bytes on a disk of its own.
+    static func open(
+        _ disk: SimulatedDisk, _ models: [any EntityModelProtocol.Type], _ migrations: [Migration],
+        _ progress: MigrationProgress.Handler? = nil
+    ) throws -> Database {
+        let opening = SchemaOpening(models: try ModelSet(models), migrations: migrations, progress: progress)
+        return try Database(opening) { () throws(StorageError) in try TreeStore.open(file: disk) }
+    }
+
+    /// Opens the file, checks all of it, and keeps what `body` makes of it. If opening throws, the file must not have
+    /// been changed.
+    @discardableResult
+    func open<Result>(
+        _ models: [any EntityModelProtocol.Type], _ migrations: [Migration] = [],
+        progress: MigrationProgress.Handler? = nil, _ body: (Database) throws -> Result
+    ) throws -> Result {
+        let disk = try SimulatedDisk(image: image)
+        let database: Database
+        do {
+            database = try Self.open(disk, models, migrations, progress)
+        } catch {
+            guard try Self.contents(disk.killedImage()) == Self.contents(image) else {
+                throw Changed(reason: "\(error)")
+            }
+            throw error
+        }
+        let result = try body(database)
+        var problems: [String] = []
+        guard try database.check(report: { problems.append($0) }) else { throw Problems(problems: problems) }
+        try database.close()
+        image = disk.killedImage()
+        return result
+    }
+
+    /// All entries of all trees in a file's bytes. (Its free space may have been written to.)
+    private static func contents(_ image: [UInt8]?) throws -> [String: [[UInt8]]] {
+        let read = try TreeStore.open(file: try SimulatedDisk(image: image)).beginRead()
+        defer { read.abort() }
+        var contents: [String: [[UInt8]]] = [:]
+        for name in try read.treeNames() {
+            var cursor = try read.cursor(try require(read.tree(name)))
+            var entries: [[UInt8]] = []
+            while try cursor.next() { entries.append(Array(cursor.key) + [0] + Array(cursor.value)) }
+            contents[name] = entries
+        }
+        return contents
+    }
+
+    /// All entries of a tree; empty if the file has no such tree.
+    func entries(_ tree: String) throws -> [[UInt8]] { try Self.contents(image)[tree] ?? [] }
+
+    /// The types as the file has them.
+    func types() throws -> [EntityDescription] {
+        let store = try TreeStore.open(file: try SimulatedDisk(image: image))
+        let read = try store.beginRead()
+        defer { read.abort() }
+        let schema = try SchemaCatalogue.load(read)
+        return schema.typeNames.compactMap { schema.types[$0]?.description }
+    }
+
+    struct Changed: Error { let reason: String }
+    struct Problems: Error { let problems: [String] }
+}
+
+func column(_ name: String, _ type: ColumnType) -> ColumnDescription { ColumnDescription(name: name, type: type) }

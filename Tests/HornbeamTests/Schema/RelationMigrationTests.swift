@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Relations whose form changes: one or many, one way or mutual, another name. What can be kept is kept, what is
+// ambiguous is refused.
+
+import HornbeamTree
+import Testing
+
+@testable import Hornbeam
+
+private func relation(_ name: String, _ target: String, toMany: Bool, inverse: String? = nil) -> RelationDescription {
+    RelationDescription(name: name, target: target, toMany: toMany, inverse: inverse)
+}
+
+private func whole(_ relations: [RelationDescription]) -> EntityDescription {
+    EntityDescription(name: "Whole", columns: [column("id", .int64)], relations: relations)
+}
+
+private func part(_ relations: [RelationDescription] = []) -> EntityDescription {
+    EntityDescription(name: "Part", columns: [column("id", .string)], relations: relations)
+}
+
+private let many = relation("parts", "Part", toMany: true)
+private let one = relation("parts", "Part", toMany: false)
+private let ownedMany = relation("parts", "Part", toMany: true, inverse: "owner")
+
+/// A store of wholes 1, 2, 3 and parts a, b, c, d with these links.
+private func store(_ types: [EntityDescription], _ links: [(Int, [String])]) throws -> CoreStore {
+    let store = try CoreStore(types)
+    for number in 1...3 { try store.save("Whole", [.int(Int64(number))]) }
+    for name in ["a", "b", "c", "d"] { try store.save("Part", [.string(name)]) }
+    for (source, targets) in links {
+        let rows = try targets.map { try require(store["Part"].rowID(of: .string($0))) }
+        try store.session.edges.set(store["Whole"].type.relation("parts"), RowID(rawValue: UInt64(source)), rows)
+    }
+    return store
+}
+
+extension CoreStore {
+    /// The ids that an entity is linked to.
+    fileprivate func links(_ type: String, _ id: Value, _ name: String) throws -> [Value] {
+        let side = try self[type].type.relation(name)
+        let row = try require(self[type].rowID(of: id))
+        return try session.edges.targets(side, of: row).map { try require(self[side.target].id(of: $0)) }
+    }
+}
+
+private func refusal(_ body: () throws -> Void) -> String {
+    do {
+        try body()
+        return "nothing thrown"
+    } catch {
+        return "\(error)"
+    }
+}
+
+@Suite("Relation migrations")
+struct RelationMigrationTests {
+    @Test("from one to many every link stays, and from many to one if no entity has several")
+    func cardinality() throws {
+        let store = try store([whole([one]), part()], [(1, ["a"]), (2, ["b"]), (3, ["a"])])
+        try store.reopen([whole([many]), part()])
+        #expect(try store.problems() == [])
+        #expect(try store.links("Whole", .int(3), "parts") == [.string("a")])
+        let row = try require(store["Part"].rowID(of: .string("d")))
+        try store.session.edges.append(store["Whole"].type.relation("parts"), RowID(rawValue: 1), row)
+        #expect(try store.links("Whole", .int(1), "parts") == [.string("a"), .string("d")])
+        let text = refusal { try store.reopen([whole([one]), part()]) }
+        #expect(text.contains("Whole 1 has several") && text.contains(".toOne(Whole.self, \\.$parts)"), "\(text)")
+        #expect(try store.links("Whole", .int(1), "parts") == [.string("a"), .string("d")])
+        try store.reopen([whole([one]), part()], [.toOne(type: "Whole", relation: "parts")])
+        #expect(try store.problems() == [])
+        #expect(try store.links("Whole", .int(1), "parts") == [.string("a")])
+        #expect(try store.links("Whole", .int(2), "parts") == [.string("b")])
+    }
+
+    @Test("links that toOne lets go are gone on the other side too", arguments: [true, false])
+    func trimmedMutual(otherIsMany: Bool) throws {
+        let owner = relation("owner", "Whole", toMany: otherIsMany, inverse: "parts")
+        let store = try store([whole([ownedMany]), part([owner])], [(1, ["c", "a", "b"]), (2, ["d"])])
+        let single = relation("parts", "Part", toMany: false, inverse: "owner")
+        try store.reopen([whole([single]), part([owner])], [.toOne(type: "Whole", relation: "parts")])
+        #expect(try store.problems() == [])
+        #expect(try store.links("Whole", .int(1), "parts") == [.string("c")])
+        #expect(try store.links("Part", .string("a"), "owner") == [])
+        #expect(try store.links("Part", .string("c"), "owner") == [.int(1)])
+    }
+
+    @Test(
+        "a one-way relation with links gains its other side: all links are there from both", arguments: [true, false])
+    func gainsInverse(toMany: Bool) throws {
+        let store = try store([whole([many]), part()], [(1, ["b", "a"]), (3, ["c"])])
+        let owner = relation("owner", "Whole", toMany: toMany, inverse: "parts")
+        try store.reopen([whole([many]), part([owner])])
+        #expect(try store.problems() == [])
+        #expect(try store.links("Part", .string("a"), "owner") == [.int(1)])
+        #expect(try store.links("Part", .string("c"), "owner") == [.int(3)])
+        #expect(try store.links("Part", .string("d"), "owner") == [])
+        #expect(try store.links("Whole", .int(1), "parts") == [.string("b"), .string("a")])
+        try store.reopen()
+        #expect(try store.problems() == [])
+    }
+
+    @Test("an other side that leads to one is refused if two lead there, with the ids of all three; to many it is fine")
+    func ambiguous() throws {
+        let store = try store([whole([many]), part()], [(1, ["a"]), (2, ["a"])])
+        let text = refusal {
+            try store.reopen([whole([many]), part([relation("owner", "Whole", toMany: false, inverse: "parts")])])
+        }
+        #expect(text.contains("Whole 1 and Whole 2 both lead to Part \"a\""), "\(text)")
+        #expect(try store.problems() == [])
+        try store.reopen([whole([many]), part([relation("owner", "Whole", toMany: true, inverse: "parts")])])
+        #expect(try store.links("Part", .string("a"), "owner") == [.int(1), .int(2)])
+        #expect(try store.problems() == [])
+    }
+
+    @Test("two one-way relations with links can't become sides of one")
+    func both() throws {
+        let store = try store([whole([many]), part([relation("owner", "Whole", toMany: true)])], [(1, ["a"])])
+        let row = try require(store["Part"].rowID(of: .string("b")))
+        try store.session.edges.append(store["Part"].type.relation("owner"), row, RowID(rawValue: 2))
+        let text = refusal {
+            try store.reopen([whole([many]), part([relation("owner", "Whole", toMany: true, inverse: "parts")])])
+        }
+        #expect(text.contains("has links, and so has"), "\(text)")
+        #expect(try store.problems() == [])
+    }
+
+    @Test("both sides of a mutual relation become relations of their own, with the links each has")
+    func apart() throws {
+        let owner = relation("owner", "Whole", toMany: false, inverse: "parts")
+        let store = try store([whole([ownedMany]), part([owner])], [(1, ["b", "a"]), (2, ["c"])])
+        try store.reopen([whole([many]), part([relation("owner", "Whole", toMany: false)])])
+        #expect(try store.problems() == [])
+        let row = try require(store["Part"].rowID(of: .string("a")))
+        try store.session.edges.clear(store["Part"].type.relation("owner"), row)
+        #expect(try store.links("Whole", .int(1), "parts") == [.string("b"), .string("a")])
+        try store["Part"].delete(row)
+        #expect(try store.links("Whole", .int(1), "parts") == [.string("b")])
+        #expect(try store.problems() == [])
+    }
+
+    @Test("a side that the models drop stays in the store, and agrees; by forget it goes, and the other stays")
+    func leftOverSide() throws {
+        let owner = relation("owner", "Whole", toMany: false, inverse: "parts")
+        let store = try store([whole([ownedMany]), part([owner])], [(1, ["b", "a"])])
+        try store.reopen([whole([many]), part()])
+        let row = try require(store["Part"].rowID(of: .string("d")))
+        try store.session.edges.append(store["Whole"].type.relation("parts"), RowID(rawValue: 2), row)
+        try store.reopen([whole([many]), part()])
+        #expect(try store.problems() == [])
+        #expect(try store.links("Part", .string("d"), "owner") == [.int(2)])
+        try store.reopen([whole([many]), part()], [.forget(type: "Part", name: "owner")])
+        #expect(try store.problems() == [])
+        #expect(try store["Part"].type.relations.isEmpty)
+        #expect(try store.links("Whole", .int(1), "parts") == [.string("b"), .string("a")])
+        try store["Part"].delete(row)
+        #expect(try store.links("Whole", .int(2), "parts") == [])
+    }
+
+    @Test("a relation keeps its links under another name, and its other side says so")
+    func renamed() throws {
+        let owner = relation("owner", "Whole", toMany: false, inverse: "parts")
+        let store = try store([whole([ownedMany]), part([owner])], [(1, ["b", "a"])])
+        let pieces = relation("pieces", "Part", toMany: true, inverse: "owner")
+        let step = Migration.Step.rename(type: "Whole", from: "parts", to: "pieces", isRelation: true)
+        try store.reopen(
+            [whole([pieces]), part([relation("owner", "Whole", toMany: false, inverse: "pieces")])], [step])
+        #expect(try store.problems() == [])
+        #expect(try store.links("Whole", .int(1), "pieces") == [.string("b"), .string("a")])
+        #expect(try store["Whole"].type.relations.map(\.name) == ["pieces"])
+    }
+
+    @Test("another target is refused while there are links, and fine without")
+    func retargeted() throws {
+        let store = try store([whole([many]), part()], [(1, ["a"])])
+        let other = EntityDescription(name: "Other", columns: [column("id", .int64)])
+        let types = [whole([relation("parts", "Other", toMany: true)]), part(), other]
+        let text = refusal { try store.reopen(types) }
+        #expect(text.contains("leads to Other instead of Part") && text.contains(".forget("), "\(text)")
+        try store.session.edges.clear(store["Whole"].type.relation("parts"), RowID(rawValue: 1))
+        try store.reopen(types)
+        #expect(try store.problems() == [])
+    }
+
+    @Test("a renamed type keeps its links, from and to it")
+    func renamedType() throws {
+        let owner = relation("owner", "Whole", toMany: false, inverse: "parts")
+        let store = try store([whole([ownedMany]), part([owner])], [(1, ["b", "a"])])
+        var item = part([owner])
+        item.name = "Item"
+        let items = relation("parts", "Item", toMany: true, inverse: "owner")
+        try store.reopen([whole([items]), item], [.renameType(from: "Part", to: "Item")])
+        #expect(try store.problems() == [])
+        #expect(try store.links("Whole", .int(1), "parts") == [.string("b"), .string("a")])
+        try store.save("Item", [.string("new")])
+        #expect(try store.problems() == [])
+    }
+}
