@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aggregates of a whole query. The least and the greatest value of a property with an index are read at its end;
+// Aggregates of a whole query. The least and the greatest value of a property with an index are read at its ends;
 // everything else goes over the rows that the plan gives, columns read without decoding entities.
 
 extension QueryList {
@@ -30,7 +30,8 @@ extension QueryList {
         _ keyPath: any KeyPath<Entity, Property?> & Sendable, in context: Context? = nil
     ) throws -> Property.Average? { try aggregate(.average(keyPath), in: context) }
 
-    /// The least value; nil if there is none. In O(log n) where an index gives the order.
+    /// The least value; nil if there is none. Read at the beginning of an index over just this property (behind what the
+    /// filter fixes), of an optional one behind its nils.
     public func min<Property: Comparable & Sendable>(
         _ keyPath: any KeyPath<Entity, Property> & Sendable, in context: Context? = nil
     ) throws -> Property? {
@@ -49,7 +50,8 @@ extension QueryList {
         return try first.aggregate(.min(keyPath), in: context)
     }
 
-    /// The greatest value; nil if there is none. In O(log n) where an index gives the order.
+    /// The greatest value; nil if there is none. Read at the end of an index over just this property, behind what the
+    /// filter fixes.
     public func max<Property: Comparable & Sendable>(
         _ keyPath: any KeyPath<Entity, Property> & Sendable, in context: Context? = nil
     ) throws -> Property? {
