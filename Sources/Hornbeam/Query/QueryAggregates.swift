@@ -30,8 +30,8 @@ extension QueryList {
         _ keyPath: any KeyPath<Entity, Property?> & Sendable, in context: Context? = nil
     ) throws -> Property.Average? { try aggregate(.average(keyPath), in: context) }
 
-    /// The least value; nil if there is none. Read at the beginning of an index over just this property (behind what the
-    /// filter fixes), of an optional one behind its nils.
+    /// The least value; nil if there is none. Read at the beginning of an index over just this property, behind what
+    /// the filter fixes; of an optional one behind its nils.
     public func min<Property: Comparable & Sendable>(
         _ keyPath: any KeyPath<Entity, Property> & Sendable, in context: Context? = nil
     ) throws -> Property? {
