@@ -33,27 +33,26 @@ final class Accumulators<Entity: EntityModelProtocol, each Result: Sendable>: Gr
 }
 
 /// Makes the state of each group.
-class GroupMaker<Entity: EntityModelProtocol, Values>: @unchecked Sendable {
-    // `@unchecked`, because a class that others inherit from can't be checked; the one subclass is immutable.
-    func begin() -> GroupState<Entity, Values> { GroupState() }
+protocol GroupMaker<Entity, Values>: Sendable {
+    associatedtype Entity: EntityModelProtocol
+    associatedtype Values
+    func begin() -> GroupState<Entity, Values>
     /// Whether the number of rows is all that its aggregates need.
-    var isCount: Bool { false }
+    var isCount: Bool { get }
 }
 
-private final class AggregateMaker<Entity: EntityModelProtocol, each Result: Sendable>:
-    GroupMaker<Entity, (repeat each Result)>, @unchecked Sendable
-{
+private struct AggregateMaker<Entity: EntityModelProtocol, each Result: Sendable>: GroupMaker {
     private let aggregates: (repeat Aggregate<Entity, each Result>)
 
     init(_ aggregates: repeat Aggregate<Entity, each Result>) {
         self.aggregates = (repeat each aggregates)
     }
 
-    override func begin() -> GroupState<Entity, (repeat each Result)> {
+    func begin() -> GroupState<Entity, (repeat each Result)> {
         Accumulators(repeat each aggregates)
     }
 
-    override var isCount: Bool {
+    var isCount: Bool {
         for aggregate in repeat each aggregates {
             if !aggregate.isCount { return false }
         }
@@ -61,33 +60,30 @@ private final class AggregateMaker<Entity: EntityModelProtocol, each Result: Sen
     }
 }
 
-/// Reads the keys of groups. Apart from how many properties that are, which only its subclass knows.
-class GroupKeys<Entity: EntityModelProtocol, Key>: @unchecked Sendable {
-    // `@unchecked`, because a class that others inherit from can't be checked; the one subclass is immutable.
-    func append(_ row: inout AggregatedRow<Entity>, to key: inout KeyWriter, _ unordered: inout UnorderedKeys) throws {}
+/// Reads the keys of groups.
+protocol GroupKeys<Entity, Key>: Sendable {
+    associatedtype Entity: EntityModelProtocol
+    associatedtype Key
+    func append(_ row: inout AggregatedRow<Entity>, to key: inout KeyWriter, _ unordered: inout UnorderedKeys) throws
     /// Their columns; nil if one of them is none.
-    var columns: [Int]? { nil }
-    func read(_ row: inout AggregatedRow<Entity>) throws -> Key {
-        throw HornbeamError(.invalid, "a group without keys was asked for them")
-    }
+    var columns: [Int]? { get }
+    func read(_ row: inout AggregatedRow<Entity>) throws -> Key
 }
 
-private final class GroupProperties<Entity: EntityModelProtocol, each Property: Hashable & Sendable>:
-    GroupKeys<Entity, (repeat each Property)>, @unchecked Sendable
-{
+private struct GroupProperties<Entity: EntityModelProtocol, each Property: Hashable & Sendable>: GroupKeys {
     private let keys: (repeat GroupKey<Entity, each Property>)
 
     init(_ keyPaths: repeat any KeyPath<Entity, each Property> & Sendable) {
         keys = (repeat GroupKey<Entity, each Property>(each keyPaths))
     }
 
-    override func append(
+    func append(
         _ row: inout AggregatedRow<Entity>, to key: inout KeyWriter, _ unordered: inout UnorderedKeys
     ) throws {
         for one in repeat each keys { try one.append(&row, to: &key, &unordered) }
     }
 
-    override var columns: [Int]? {
+    var columns: [Int]? {
         var columns: [Int] = []
         for key in repeat each keys {
             guard let column = key.column else { return nil }
@@ -96,7 +92,7 @@ private final class GroupProperties<Entity: EntityModelProtocol, each Property: 
         return columns
     }
 
-    override func read(_ row: inout AggregatedRow<Entity>) throws -> (repeat each Property) {
+    func read(_ row: inout AggregatedRow<Entity>) throws -> (repeat each Property) {
         (repeat try (each keys).property.read(&row))
     }
 }
@@ -107,20 +103,22 @@ extension QueryList {
     public func grouped<each Key: Hashable & Sendable>(
         by keyPaths: repeat any KeyPath<Entity, each Key> & Sendable
     ) -> Grouping<Entity, (repeat each Key)> {
-        Grouping(list: self, keys: GroupProperties(repeat each keyPaths))
+        let keys = GroupProperties<Entity, repeat each Key>(repeat each keyPaths)
+        return Grouping(list: self, keys: keys)
     }
 }
 
 /// A query whose entities are grouped; `aggregate` says what is wanted of each group.
 public struct Grouping<Entity: EntityModelProtocol, Key>: Sendable {
     let list: QueryList<Entity>
-    let keys: GroupKeys<Entity, Key>
+    let keys: any GroupKeys<Entity, Key>
 
     /// What is made of each group; with none of it, the keys alone.
     public func aggregate<each Result: Sendable>(
         _ aggregates: repeat Aggregate<Entity, each Result>
     ) -> GroupedQuery<Entity, Key, (repeat each Result)> {
-        GroupedQuery(list: list, keys: keys, maker: AggregateMaker(repeat each aggregates))
+        let maker = AggregateMaker<Entity, repeat each Result>(repeat each aggregates)
+        return GroupedQuery(list: list, keys: keys, maker: maker)
     }
 }
 
@@ -130,13 +128,13 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
     public typealias Row = (key: Key, values: Values)
 
     private let list: QueryList<Entity>
-    private let keys: GroupKeys<Entity, Key>
-    private let maker: GroupMaker<Entity, Values>
+    private let keys: any GroupKeys<Entity, Key>
+    private let maker: any GroupMaker<Entity, Values>
     private var conditions: [@Sendable (Values) -> Bool] = []
     private var limit: Int?
     private var offset = 0
 
-    init(list: QueryList<Entity>, keys: GroupKeys<Entity, Key>, maker: GroupMaker<Entity, Values>) {
+    init(list: QueryList<Entity>, keys: any GroupKeys<Entity, Key>, maker: any GroupMaker<Entity, Values>) {
         self.list = list
         self.keys = keys
         self.maker = maker
