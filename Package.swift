@@ -69,6 +69,8 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
         .systemLibrary(name: "CLZ4", pkgConfig: "liblz4", providers: [.apt(["liblz4-dev"])]),
+        // libstemmer has no pkg-config file.
+        .systemLibrary(name: "CStemmer", providers: [.apt(["libstemmer-dev"])]),
         .systemLibrary(name: "CICU", pkgConfig: "icu-i18n", providers: [.apt(["libicu-dev"])]),
         .target(name: "CHornbeamShims"),
 
@@ -77,7 +79,8 @@ let package = Package(
         .target(name: "HornbeamTree", dependencies: ["HornbeamPages"], swiftSettings: engineSettings),
         .target(name: "HornbeamKeys", dependencies: ["CICU"], swiftSettings: engineSettings),
         .target(
-            name: "HornbeamText", dependencies: ["HornbeamTree", "HornbeamKeys"], swiftSettings: engineSettings),
+            name: "HornbeamText", dependencies: ["CStemmer", "HornbeamTree", "HornbeamKeys"],
+            swiftSettings: engineSettings),
         .macro(name: "HornbeamMacros", swiftSettings: macroSettings, linkerSettings: macroLinker),
         .target(
             name: "Hornbeam",
@@ -130,7 +133,7 @@ let package = Package(
             name: "HornbeamKeysTests", dependencies: ["HornbeamKeys", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         .testTarget(
-            name: "HornbeamTextTests", dependencies: ["HornbeamText", "HornbeamTestSupport"],
+            name: "HornbeamTextTests", dependencies: ["CICU", "HornbeamText", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamTests", dependencies: ["Hornbeam", "HornbeamTestSupport"],

@@ -4,7 +4,7 @@
 
 import PackageDescription
 
-let targets = ["FuzzFile", "FuzzJournal", "FuzzNode", "FuzzStore", "FuzzKeys", "FuzzRows", "FuzzText"]
+let targets = ["FuzzFile", "FuzzJournal", "FuzzNode", "FuzzStore", "FuzzKeys", "FuzzRows", "FuzzText", "FuzzTokens"]
 
 let package = Package(
     name: "hornbeam-fuzz",

@@ -33,6 +33,12 @@ int32_t HB_ICU(uset_getItemCount)(const hb_icu_set *set);
 int32_t HB_ICU(uset_getItem)(
     const hb_icu_set *set, int32_t index, int32_t *start, int32_t *end, uint16_t *text, int32_t capacity,
     int32_t *status);
+/// A search for the bounds of words (UBreakIterator).
+typedef struct hb_icu_breaks hb_icu_breaks;
+hb_icu_breaks *HB_ICU(ubrk_open)(
+    int32_t type, const char *locale, const uint16_t *text, int32_t count, int32_t *status);
+void HB_ICU(ubrk_close)(hb_icu_breaks *breaks);
+int32_t HB_ICU(ubrk_next)(hb_icu_breaks *breaks);
 int32_t HB_ICU(u_strFoldCase)(
     uint16_t *result, int32_t capacity, const uint16_t *text, int32_t count, uint32_t options, int32_t *status);
 
@@ -92,6 +98,20 @@ static inline int32_t hb_icu_set_item(const hb_icu_set *set, int32_t index, uint
     int32_t status = 0, start = 0, end = 0;
     return HB_ICU(uset_getItem)(set, index, &start, &end, text, capacity, &status);
 }
+
+// Words, which tests compare with
+
+/// `text` must outlive the search.
+static inline hb_icu_breaks *hb_icu_words(const uint16_t *text, int32_t count) {
+    int32_t status = 0;
+    hb_icu_breaks *breaks = HB_ICU(ubrk_open)(/* UBRK_WORD */ 1, "", text, count, &status);
+    return status > 0 ? NULL : breaks;
+}
+
+/// The next bound behind 0, in UTF-16 units; −1 at the end.
+static inline int32_t hb_icu_next_word(hb_icu_breaks *breaks) { return HB_ICU(ubrk_next)(breaks); }
+
+static inline void hb_icu_words_close(hb_icu_breaks *breaks) { HB_ICU(ubrk_close)(breaks); }
 
 // Case
 

@@ -17,7 +17,8 @@ extension ModelDeclaration {
                 }
             }
             let collisions = index.collisions.map { ", collisions: \($0)" } ?? ""
-            return ".\(index.kind)(\"\(index.name)\", [\(components.joined(separator: ", "))]\(collisions))"
+            let analyzer = index.analyzer.map { ", analyzer: \($0)" } ?? ""
+            return ".\(index.kind)(\"\(index.name)\", [\(components.joined(separator: ", "))]\(collisions)\(analyzer))"
         }
     }
 }

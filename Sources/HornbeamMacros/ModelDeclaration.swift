@@ -36,6 +36,8 @@ struct ModelDeclaration {
         var components: [Component]
         /// The expression behind `collisions:`.
         var collisions: String?
+        /// The expression behind `analyzer:`.
+        var analyzer: String?
     }
 
     struct Relation {
@@ -198,6 +200,7 @@ struct ModelParser {
         var index = ModelDeclaration.Index(name: name.filter { $0 != "`" }, kind: kind, components: [])
         let arguments = attribute.labeledArguments
         index.collisions = arguments.first { $0.label?.text == "collisions" }?.expression.trimmedDescription
+        index.analyzer = arguments.first { $0.label?.text == "analyzer" }?.expression.trimmedDescription
         let paths = arguments.filter { $0.label == nil }
         if paths.isEmpty { report(.emptyIndex(name), at: attribute) }
         pending.append((index, paths))

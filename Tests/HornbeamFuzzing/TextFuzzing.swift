@@ -29,6 +29,28 @@ public func fuzzText(_ input: UnsafeRawBufferPointer) {
     } catch {}
 }
 
+/// Any bytes are cut into tokens by every analyzer of the library, which must be UTF-8 and never longer than the text
+/// allows. The first byte chooses the analyzer.
+public func fuzzTokens(_ input: UnsafeRawBufferPointer) {
+    guard let choice = input.first else { return }
+    let languages = StemmingLanguage.allCases
+    let keepsAccents = choice & 1 == 1
+    let language = Int(choice >> 2) % (languages.count + 1)
+    let rules: Analyzer.Rules =
+        choice & 2 == 0
+        ? .unicode(keepsAccents: keepsAccents, stemming: language == 0 ? nil : languages[language - 1])
+        : language == 0 ? .words : .trigrams(keepsAccents: keepsAccents)
+    var tokenizer = Tokenizer(Analyzer(rules))
+    let text = String(decoding: input.dropFirst(), as: UTF8.self)
+    var count = 0
+    tokenizer.forEachToken(in: text) { token in
+        count += 1
+        precondition(!token.isEmpty && token.count <= 9 * text.utf8.count, "a token of \(token.count) bytes")
+        precondition(String(validating: token, as: UTF8.self) != nil, "a token is not UTF-8")
+    }
+    precondition(count <= text.unicodeScalars.count, "\(count) tokens")
+}
+
 private func use(_ index: TextIndex, _ transaction: Transaction) {
     do throws(StorageError) {
         let searcher = try TextSearcher(index, in: transaction)

@@ -11,7 +11,7 @@ struct TidyTests {
         "HornbeamPages": ["CHornbeamShims", "CLZ4", "CXXHash"],
         "HornbeamTree": ["HornbeamPages"],
         "HornbeamKeys": ["CICU"],
-        "HornbeamText": ["HornbeamPages", "HornbeamTree", "HornbeamKeys"],
+        "HornbeamText": ["CStemmer", "HornbeamPages", "HornbeamTree", "HornbeamKeys"],
         "HornbeamMacros": [],
         "Hornbeam": ["HornbeamPages", "HornbeamTree", "HornbeamKeys", "HornbeamText"],
         "HornbeamC": ["HornbeamPages", "HornbeamTree", "CHornbeam"],

@@ -73,8 +73,13 @@ public struct DeclaredIndex<Entity: EntityModelProtocol> {
             description: IndexDescription(name: name, kind: kind, components: components), collisions: collisions)
     }
 
-    public static func text(_ name: String, _ components: [IndexDescription.Component]) -> Self {
-        Self(description: IndexDescription(name: name, kind: .text, components: components), collisions: nil)
+    public static func text(
+        _ name: String, _ components: [IndexDescription.Component], analyzer: TextAnalyzer = .words
+    ) -> Self {
+        Self(
+            description: IndexDescription(
+                name: name, kind: .text, components: components, analyzer: analyzer.declaration),
+            collisions: nil)
     }
 }
 

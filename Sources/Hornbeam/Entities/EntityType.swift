@@ -73,6 +73,11 @@ package final class EntityType: Sendable {
         return String(name.dropFirst("Deleted<".count).dropLast())
     }
 
+    /// What words are to a `matches` condition over these columns: as its index says, with or without its help.
+    func analyzer(of columns: [Int]) -> Analyzer {
+        textIndexes.first { $0.columns == columns }?.index.analyzer ?? .words
+    }
+
     /// The number of a column; an error that names the type if there is none.
     package func column(_ name: String) throws(HornbeamError) -> Int {
         guard let column = description.column(name) else {

@@ -94,20 +94,29 @@ public struct Unique<Entity: EntityModelProtocol>: Hashable, Codable, Sendable {
     static var empty: Self { Self(empty: ()) }
 }
 
-/// A ranked full-text index over one or more string properties.
+/// A ranked full-text index over one or more string properties:
+/// `@FullTextIndex<Self>(\.title, \.body) private var search`, or with what counts as a word,
+/// `@FullTextIndex<Self>(\.title, \.body, analyzer: .unicode(stemming: .english)) private var search`.
 @propertyWrapper
 public struct FullTextIndex<Entity>: Hashable, Codable, Sendable {
-    public init<each Property>(_ keyPaths: repeat KeyPath<Entity, each Property>) {}
+    // The analyzer is for the macro too: making it for each entity would cost more than the entity.
+    public init<each Property>(
+        _ keyPaths: repeat KeyPath<Entity, each Property>, analyzer: @autoclosure () -> TextAnalyzer = .words
+    ) {}
 
     @inlinable @inline(__always)
-    public init<A>(_ first: KeyPath<Entity, A>) {}
+    public init<A>(_ first: KeyPath<Entity, A>, analyzer: @autoclosure () -> TextAnalyzer = .words) {}
 
     @inlinable @inline(__always)
-    public init<A, B>(_ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>) {}
+    public init<A, B>(
+        _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>,
+        analyzer: @autoclosure () -> TextAnalyzer = .words
+    ) {}
 
     @inlinable @inline(__always)
     public init<A, B, C>(
-        _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, _ third: KeyPath<Entity, C>
+        _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, _ third: KeyPath<Entity, C>,
+        analyzer: @autoclosure () -> TextAnalyzer = .words
     ) {}
 
     private init(empty: Void) {}

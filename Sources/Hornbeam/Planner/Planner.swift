@@ -525,7 +525,7 @@ struct Planner: ~Copyable {
             try store.flushText()
             let searcher = try TextSearcher(index.index, in: store.transaction)
             var sum: UInt64 = 0
-            for token in Set(Analyzer.words.tokens(of: text)) {
+            for token in Set(index.index.analyzer.tokens(of: text)) {
                 sum += try searcher.documentFrequency(of: String(decoding: token, as: UTF8.self))
             }
             count = min(rows, Int(entries: sum))

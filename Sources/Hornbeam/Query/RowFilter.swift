@@ -21,7 +21,7 @@ struct RowFilter {
         case elements(Int, Set<Value>, wantsAll: Bool)
         case links(LinkFilter)
         case linkCount(LinkCounter, Comparison, Int)
-        case matches([Int], Set<[UInt8]>)
+        case matches([Int], TokenTest)
         case rows(Set<RowID>)
         case linked(EdgeSide, RowID, EdgeTrees)
         case opaque((RowReader) throws -> Bool)
@@ -86,7 +86,7 @@ struct RowFilter {
         case .links(let test): return .links(try LinkFilter(test, of: type, session))
         case .linkCount(let relation, let comparison, let count):
             return .linkCount(try LinkCounter(relation, of: type, session), comparison, count)
-        case .matches(let columns, let text): return .matches(columns, Set(Analyzer.words.tokens(of: text)))
+        case .matches(let columns, let text): return .matches(columns, TokenTest(text, type.analyzer(of: columns)))
         case .ids(let ids):
             let store = try session.store(type.name)
             return .rows(Set(try ids.compactMap { try store.rowID(of: $0) }))
@@ -246,10 +246,30 @@ struct RowFilter {
     }
 
     private static func matches(
-        _ row: RowReader, _ columns: [Int], _ tokens: Set<[UInt8]>
+        _ row: RowReader, _ columns: [Int], _ test: TokenTest
     ) throws(HornbeamError) -> Bool {
-        if tokens.isEmpty { return false }
-        return Analyzer.words.tokens(of: try row.joinedText(columns)).contains { tokens.contains($0) }
+        test.isEmpty ? false : test.accepts(try row.joinedText(columns))
+    }
+}
+
+/// Whether a text has a token of another one, without an index. A class, because it keeps a tokenizer.
+private final class TokenTest {
+    private let tokens: Set<[UInt8]>
+    private var tokenizer: Tokenizer
+
+    init(_ text: String, _ analyzer: Analyzer) {
+        tokens = Set(analyzer.tokens(of: text))
+        tokenizer = Tokenizer(analyzer)
+    }
+
+    var isEmpty: Bool { tokens.isEmpty }
+
+    func accepts(_ text: String) -> Bool {
+        var isFound = false
+        tokenizer.forEachToken(in: text) { token in
+            isFound = isFound || tokens.contains([UInt8](token))
+        }
+        return isFound
     }
 }
 

@@ -65,11 +65,14 @@ public struct IndexDescription: Codable, Hashable, Sendable {
     public var name: String
     public var kind: Kind
     public var components: [Component]
+    /// Of full-text indexes: what words are, as `TextAnalyzer` describes itself; nil for `words`.
+    public var analyzer: String?
 
-    public init(name: String, kind: Kind, components: [Component]) {
+    public init(name: String, kind: Kind, components: [Component], analyzer: String? = nil) {
         self.name = name
         self.kind = kind
         self.components = components
+        self.analyzer = analyzer
     }
 }
 

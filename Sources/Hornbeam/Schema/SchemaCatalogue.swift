@@ -43,7 +43,8 @@ package enum SchemaCatalogue {
         var merged: [Merged] = []
         var work: [SchemaChange] = []
         for description in declared {
-            let (one, change) = try SchemaComparison.merge(description, with: plan.types[description.name])
+            let (one, change) = try SchemaComparison.merge(
+                description, with: plan.types[description.name], outdated: outdatedTexts(description, transaction))
             merged.append(one)
             if let change { work.append(change) }
         }
@@ -145,7 +146,18 @@ package enum SchemaCatalogue {
     }
 
     static func textIndex(_ index: IndexDescription, _ type: String) -> TextIndex {
-        TextIndex(prefix: "t:\(type):\(index.name):")
+        TextIndex(
+            prefix: "t:\(type):\(index.name):",
+            analyzer: index.analyzer.map { Analyzer(specification: $0) ?? Analyzer(.unknown($0)) } ?? .words)
+    }
+
+    /// The declared full-text indexes whose words were made by another version of their analyzer.
+    private static func outdatedTexts(_ type: EntityDescription, _ transaction: Transaction) throws -> Set<String> {
+        var names: Set<String> = []
+        for index in type.indexes where index.kind == .text {
+            if try textIndex(index, type.name).isOutdated(in: transaction) { names.insert(index.name) }
+        }
+        return names
     }
 
     static func drop(_ index: IndexDescription, _ type: String, _ transaction: Transaction) throws {

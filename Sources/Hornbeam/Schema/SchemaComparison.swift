@@ -2,6 +2,8 @@
 // Declared against stored: what a type becomes, what has to be done for it, and what can't be done. Pure; the catalogue
 // acts on it.
 
+import HornbeamText
+
 /// A type as this database sees it: declared columns first, then those only the store has; and the position of each in
 /// the rows.
 struct Merged {
@@ -38,9 +40,11 @@ enum SchemaComparison {
         HornbeamError(.schemaMismatch, what)
     }
 
+    /// - Parameter outdated: names of indexes that are declared as they are stored and must be built anew all the
+    ///   same.
     /// - Returns: the type, and what has to be done for it; nil if nothing.
     static func merge(
-        _ declared: EntityDescription, with stored: EntityDescription?
+        _ declared: EntityDescription, with stored: EntityDescription?, outdated: Set<String> = []
     ) throws(HornbeamError) -> (Merged, SchemaChange?) {
         guard let stored else {
             let built = Set<String>()
@@ -87,7 +91,9 @@ enum SchemaComparison {
             dropped: [], built: [], added: Array(columns[stored.columns.count...]), narrowed: narrowed)
         // What had nil may have another value soon.
         let names = Set(narrowed.map(\.name))
-        let stale = stored.indexes.filter { $0.components.contains { names.contains($0.column) } }
+        let stale = stored.indexes.filter { index in
+            outdated.contains(index.name) || index.components.contains { names.contains($0.column) }
+        }
         for index in stored.indexes where stale.contains(index) || !declared.indexes.contains(index) {
             change.dropped.append(index)
         }
@@ -96,7 +102,7 @@ enum SchemaComparison {
         }
         return (
             Merged(description: seen, declared: declared.columns.count, positions: positions),
-            isSame(change.stored, stored) ? nil : change
+            change.built.isEmpty && isSame(change.stored, stored) ? nil : change
         )
     }
 
@@ -201,6 +207,14 @@ enum SchemaComparison {
         for index in type.indexes {
             guard !index.components.isEmpty else {
                 throw mismatch("index “\(index.name)” of \(type.name) is over nothing")
+            }
+            if let analyzer = index.analyzer {
+                let isKnown = analyzer.hasPrefix("custom:") || Analyzer(specification: analyzer) != nil
+                guard index.kind == .text, isKnown else {
+                    throw mismatch(
+                        "index “\(index.name)” of \(type.name) has the analyzer “\(analyzer)”: full-text indexes have "
+                            + "one, such as “unicode+english” or “trigrams”")
+                }
             }
             for component in index.components {
                 guard let column = type.column(component.column) else {

@@ -8,13 +8,13 @@ package import HornbeamPages
 package struct Tokenizer: ~Copyable {
     private var token: UnsafeMutablePointer<UInt8>
     private var capacity: Int
+    /// Nil for `words`, which is read here.
+    private let rules: OtherRules?
 
     package init(_ analyzer: Analyzer) {
-        switch analyzer {
-        case .words:
-            capacity = 4096
-            token = .allocate(capacity: capacity)
-        }
+        rules = OtherRules(analyzer.rules)
+        capacity = rules == nil ? 4096 : 0
+        token = .allocate(capacity: capacity)
     }
 
     deinit { token.deallocate() }
@@ -22,6 +22,7 @@ package struct Tokenizer: ~Copyable {
     /// Calls `body` with each token of `text`, in order. The bytes live until `body` returns.
     @inline(__always)
     package mutating func forEachToken(in text: String, _ body: (Bytes) -> Void) {
+        if let rules { return rules.forEachToken(in: text, body) }
         var text = text
         text.withUTF8 { source in
             reserve(source.count)
@@ -92,6 +93,40 @@ package struct Tokenizer: ~Copyable {
             guard tables.isWord(lower) else { return true }
             UTF8Scalars.append(lower, token, &size)
             return false
+        }
+    }
+}
+
+/// The rules beside `words`, each with its tokenizer.
+private enum OtherRules {
+    case unicode(UnicodeTokenizer)
+    case trigrams(TrigramTokenizer)
+    case custom(CustomTokenizer)
+    /// No tokens.
+    case none
+
+    init?(_ rules: Analyzer.Rules) {
+        switch rules {
+        case .words: return nil
+        case .unicode(let keepsAccents, let language):
+            self = .unicode(UnicodeTokenizer(keepsAccents: keepsAccents, stemmer: language.flatMap { Stemmer($0) }))
+        case .trigrams(let keepsAccents): self = .trigrams(TrigramTokenizer(keepsAccents: keepsAccents))
+        case .custom(let tokenizer): self = .custom(tokenizer)
+        case .unknown: self = .none
+        }
+    }
+
+    func forEachToken(in text: String, _ body: (Bytes) -> Void) {
+        var text = text
+        switch self {
+        case .unicode(let tokenizer): text.withUTF8 { tokenizer.forEachToken(in: $0, body) }
+        case .trigrams(let tokenizer): text.withUTF8 { tokenizer.forEachToken(in: $0, body) }
+        case .none: return
+        case .custom(let tokenizer):
+            tokenizer.tokenize(text) { token in
+                var token = token
+                token.withUTF8 { if !$0.isEmpty { body(Bytes($0)) } }
+            }
         }
     }
 }

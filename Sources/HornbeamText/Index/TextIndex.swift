@@ -37,6 +37,11 @@ package struct TextIndex: Sendable {
     /// The index's trees and statistics; nil if nothing was ever written to it. Throws `.invalid` if it was made with
     /// another analyzer or Unicode version, `.corrupt` if a part is missing or damaged.
     func open(in transaction: Transaction) throws(StorageError) -> (trees: TextTrees, statistics: TextStatistics)? {
+        if case .unknown(let name) = analyzer.rules {
+            throw .invalid(
+                "the text index “\(prefix)” is one of the analyzer “\(name)”, which this process doesn't know: open "
+                    + "the store with the models that declare it")
+        }
         guard let statisticsTree = try transaction.tree(statisticsName) else { return nil }
         guard let terms = try transaction.tree(termsName), let postings = try transaction.tree(postingsName),
             let lengths = try transaction.tree(lengthsName)
@@ -47,6 +52,24 @@ package struct TextIndex: Sendable {
         else { throw corrupt(statisticsName, "the statistics of the index are missing or not readable") }
         try statistics.requireSame(analyzer, index: prefix)
         return (trees, statistics)
+    }
+
+    /// Whether its words were made by another analyzer or another version of it, so that it must be built anew. False
+    /// if nothing was ever written to it, or if it is damaged, which `open` tells.
+    package func isOutdated(in transaction: Transaction) throws(StorageError) -> Bool {
+        guard let tree = try transaction.tree(statisticsName),
+            let bytes = try transaction.get(tree, TextStatistics.key), let statistics = TextStatistics(bytes)
+        else { return false }
+        return !statistics.isSame(analyzer)
+    }
+
+    /// How many documents it holds, whatever analyzer made its words.
+    package func documentCount(in transaction: Transaction) throws(StorageError) -> UInt64 {
+        guard let tree = try transaction.tree(statisticsName) else { return 0 }
+        guard let bytes = try transaction.get(tree, TextStatistics.key), let statistics = TextStatistics(bytes) else {
+            throw corrupt(statisticsName, "the statistics of the index are missing or not readable")
+        }
+        return statistics.documentCount
     }
 
     /// Makes the trees of a new index.

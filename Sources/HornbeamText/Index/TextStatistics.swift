@@ -2,11 +2,10 @@
 // What ranking needs to know of the whole index, and what the index must be read with. Exact at every commit.
 //
 //   offset  size  content
-//        0     1  layout of the index, 1
-//        1     2  analyzer            (all little-endian)
-//        3     2  its version
-//        5     4  its version of Unicode: major, minor
-//        9   1-…  varints: documents, tokens in all of them, next number of a posting list
+//        0     1  layout of the index, 2
+//        1     1  size of the analyzer's identity
+//        2   0-…  that identity, UTF-8: its rules, their version, the version of Unicode, what its stemmer does
+//             1-…  varints: documents, tokens in all of them, next number of a posting list
 
 import HornbeamPages
 
@@ -19,53 +18,49 @@ package struct TextStatistics: Equatable, Sendable {
     /// The number that the next posting list gets. 0 is no number.
     var nextListNumber: UInt32 = 1
 
-    var analyzer: UInt16
-    var analyzerVersion: UInt16
-    var unicodeMajor: UInt16
-    var unicodeMinor: UInt16
+    /// Of the analyzer that made the terms.
+    private var identity: String
 
     static let key: [UInt8] = [0]
-    static let layout: UInt8 = 1
+    static let layout: UInt8 = 2
 
     init(_ analyzer: Analyzer) {
-        self.analyzer = analyzer.rawValue
-        analyzerVersion = analyzer.version
-        (unicodeMajor, unicodeMinor) = analyzer.unicodeVersion
+        identity = analyzer.identity
     }
 
     /// Nil if the bytes are not a statistics entry.
     init?(_ bytes: Bytes) {
         var reader = ByteReader(bytes)
-        guard reader.byte() == Self.layout, let analyzer = reader.fixed16(), let analyzerVersion = reader.fixed16(),
-            let unicodeMajor = reader.fixed16(), let unicodeMinor = reader.fixed16(),
+        guard reader.byte() == Self.layout, let size = reader.byte(), let identity = reader.slice(UInt64(size)),
             let documentCount = reader.varint(), let totalLength = reader.varint(), let next = reader.varint32(),
             next > 0, reader.isAtEnd
         else { return nil }
-        (self.analyzer, self.analyzerVersion) = (analyzer, analyzerVersion)
-        (self.unicodeMajor, self.unicodeMinor) = (unicodeMajor, unicodeMinor)
+        self.identity = String(decoding: identity, as: UTF8.self)
         (self.documentCount, self.totalLength, nextListNumber) = (documentCount, totalLength, next)
     }
 
     func encoded() -> [UInt8] {
-        var bytes = [Self.layout]
-        for value in [analyzer, analyzerVersion, unicodeMajor, unicodeMinor] { bytes.appendFixed16(value) }
+        let identity = identity.utf8.prefix(255)
+        var bytes = [Self.layout, UInt8(identity.count)]
+        bytes += identity
         bytes.appendVarint(documentCount)
         bytes.appendVarint(totalLength)
         bytes.appendVarint(UInt64(nextListNumber))
         return bytes
     }
 
+    /// Whether the terms were made by this analyzer, and this version of it.
+    func isSame(_ current: Analyzer) -> Bool {
+        // What is longer was cut.
+        identity.utf8.elementsEqual(current.identity.utf8.prefix(255))
+    }
+
     /// Refuses an index whose terms were made by other rules than those it would now be asked and changed with.
     func requireSame(_ current: Analyzer, index: String) throws(StorageError) {
-        let expected = TextStatistics(current)
-        guard analyzer == expected.analyzer, analyzerVersion == expected.analyzerVersion,
-            unicodeMajor == expected.unicodeMajor, unicodeMinor == expected.unicodeMinor
-        else {
+        guard isSame(current) else {
             throw .invalid(
-                "the text index “\(index)” was made with analyzer \(analyzer) version \(analyzerVersion) of Unicode "
-                    + "\(unicodeMajor).\(unicodeMinor), this library uses \(expected.analyzer) version "
-                    + "\(expected.analyzerVersion) of Unicode \(expected.unicodeMajor).\(expected.unicodeMinor): "
-                    + "rebuild the index")
+                "the text index “\(index)” was made by the analyzer “\(identity)”, this library has "
+                    + "“\(current.identity)”: rebuild the index")
         }
     }
 }

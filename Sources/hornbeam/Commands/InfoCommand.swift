@@ -139,8 +139,7 @@ struct StoreSummary: Encodable, Equatable {
             case .value, .hash: counts["x:\(type):\(index.name)"] ?? 0
             case .unique: counts["u:\(type):\(index.name)"] ?? 0
             case .text:
-                try TextSearcher(TextIndex(prefix: "t:\(type):\(index.name):"), in: transaction).statistics
-                    .documentCount
+                try TextIndex(prefix: "t:\(type):\(index.name):").documentCount(in: transaction)
             }
         return Index(
             name: index.name, kind: index.kind.rawValue, columns: SchemaText.components(index), entries: entries)

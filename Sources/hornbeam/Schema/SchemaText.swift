@@ -9,7 +9,10 @@ enum SchemaText {
         var lines = [entity.name]
         lines += section("columns", entity.columns.map { [$0.name, $0.type.description] })
         lines += section(
-            "indexes", entity.indexes.map { [$0.name, $0.kind.rawValue, components($0)] })
+            "indexes",
+            entity.indexes.map { index in
+                [index.name, index.kind.rawValue, components(index), index.analyzer.map { "analyzer \($0)" } ?? ""]
+            })
         lines += section("relations", entity.relations.map { [$0.name, target($0), rules($0)] })
         return lines
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Queries and searches as a user types them, their output compared exactly.
 
+import HornbeamTestSupport
 import Testing
 
 @Suite("hornbeam query and search")
@@ -119,5 +120,25 @@ struct QueryTests {
         let json = try library.lines("info", "--json")
         #expect(json.contains(#"  "pageSize" : 8192,"#))
         #expect(json.contains(#"  "cache" : {"#) && json.contains(#"      "pinnedSize" : 0,"#))
+    }
+
+    @Test("A full-text index is applied with an analyzer, shown with it and searched by it; an unknown one is refused")
+    func analyzers() throws {
+        let library = try Library()
+        func apply(_ analyzer: String) throws -> CommandRun {
+            let plain = #""kind": "text", "components": ["title"]"#
+            let schema = Library.schema.replacing(plain, with: plain + #", "analyzer": "\#(analyzer)""#)
+            return try CommandRun(
+                "schema", "apply", library.file, try library.folder.write("\(analyzer).json", schema))
+        }
+        #expect(try CommandRun("search", library.file, "Book", "昔話", "--json").output == "")
+        #expect(try apply("unicode").code == 0)
+        #expect(try CommandRun("search", library.file, "Book", "昔話", "--json").output.contains("anon"))
+        #expect(try library.lines("schema").contains { $0.contains("search") && $0.contains("analyzer unicode") })
+        #expect(try CommandRun("check", library.file).code == 0)
+        let refused = try apply("klingon")
+        #expect(refused.code != 0 && refused.errors.contains("klingon") && refused.errors.contains("search"))
+        #expect(try apply("words").code == 0)
+        #expect(try !library.lines("schema").contains { $0.contains("analyzer") })
     }
 }

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What counts as a word: declared with a full-text index, stored with it, applied to texts and to what is searched for.
+
+import HornbeamText
+
+/// How a full-text index makes words of texts. Another analyzer in the declaration, another version of it, or of the
+/// Unicode data or the stemmer behind it, is never mixed with what is stored: the index is built anew when the database
+/// is opened.
+public struct TextAnalyzer: Sendable {
+    let analyzer: Analyzer
+
+    /// A language whose words are reduced to stems, by the algorithms of Snowball (https://snowballstem.org).
+    public enum Language: String, CaseIterable, Sendable {
+        case arabic, armenian, basque, catalan, danish, dutch, english, finnish, french, german, greek, hindi
+        case hungarian, indonesian, irish, italian, lithuanian, nepali, norwegian
+        /// Porter's own algorithm for English; `english` is its successor.
+        case porter
+        case portuguese, romanian, russian, serbian, spanish, swedish, tamil, turkish, yiddish
+    }
+
+    /// Lower case by Unicode's full mapping; a word is a run of letters and numbers, and all else separates. The
+    /// default.
+    public static let words = TextAnalyzer(analyzer: .words)
+
+    /// Words as readers of most scripts see them (Unicode's annex 29): `can't`, `3.14` and `example.com` are one word
+    /// each. Case, width and accents don't count: Ørsted is found by orsted, and the other way round. Scripts that
+    /// write without spaces, and Hangul, are cut into overlapping pairs of letters, so that what is written in Chinese,
+    /// Japanese, Korean, Thai, Lao, Khmer or Burmese is found by any two letters of it that stand together.
+    public static let unicode = unicode()
+
+    /// The same with stems, so that *running* finds *runs*, or with accents that count.
+    public static func unicode(stemming: Language? = nil, keepsAccents: Bool = false) -> TextAnalyzer {
+        let language = stemming.flatMap { StemmingLanguage(rawValue: $0.rawValue) }
+        return TextAnalyzer(analyzer: Analyzer(.unicode(keepsAccents: keepsAccents, stemming: language)))
+    }
+
+    /// Every three characters that stand together, spaces included, without case and accents: finds parts of words.
+    public static let trigrams = trigrams()
+
+    public static func trigrams(keepsAccents: Bool = false) -> TextAnalyzer {
+        TextAnalyzer(analyzer: Analyzer(.trigrams(keepsAccents: keepsAccents)))
+    }
+
+    /// Rules of the program's own.
+    public static func custom(_ tokenizer: any TextTokenizer) -> TextAnalyzer {
+        let custom = CustomTokenizer(name: tokenizer.name, version: tokenizer.version) { text, emit in
+            tokenizer.forEachToken(in: text, emit)
+        }
+        custom.register()
+        return TextAnalyzer(analyzer: Analyzer(.custom(custom)))
+    }
+
+    /// The words of a text, in order: what an index would have of it, to try an analyzer out.
+    public func tokens(of text: String) -> [String] {
+        analyzer.tokens(of: text).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// As it stands in the schema.
+    var declaration: String? { analyzer == .words ? nil : analyzer.specification }
+}
+
+extension TextAnalyzer: Hashable {
+    public static func == (left: Self, right: Self) -> Bool { left.analyzer == right.analyzer }
+    public func hash(into hasher: inout Hasher) { hasher.combine(analyzer) }
+}
+
+extension TextAnalyzer: CustomStringConvertible {
+    public var description: String { analyzer.specification }
+}
+
+/// A program's own rules for what counts as a word. They must give the same tokens for the same text, always.
+public protocol TextTokenizer: Sendable {
+    /// Stored with the index, and how another process that opens the file knows the rules: unlike any other's, such as
+    /// the reverse domain of the program.
+    var name: String { get }
+    /// Another one has the indexes of these rules built anew: raise it when the rules change.
+    var version: Int { get }
+    /// Calls `emit` with each token of the text, in order. Empty ones are left out.
+    func forEachToken(in text: String, _ emit: (_ token: String) -> Void)
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program's own way to cut texts, by the name that is stored with an index. The store knows the name alone: a program
+// that opens it without having named the tokenizer can read the entities and can't use the index.
+
+import Synchronization
+
+/// Rules of a program's own.
+package struct CustomTokenizer: Sendable {
+    package let name: String
+    package let version: Int
+    /// Calls the function with each token of a text, in order.
+    package let tokenize: @Sendable (_ text: String, _ emit: (String) -> Void) -> Void
+
+    package init(
+        name: String, version: Int, tokenize: @escaping @Sendable (_ text: String, _ emit: (String) -> Void) -> Void
+    ) {
+        self.name = name
+        self.version = version
+        self.tokenize = tokenize
+    }
+
+    private static let registered = Mutex<[String: CustomTokenizer]>([:])
+
+    /// Makes it known by its name to all that this process opens from now on. The last one of a name counts.
+    package func register() {
+        Self.registered.withLock { $0[name] = self }
+    }
+
+    static func known(_ name: String) -> CustomTokenizer? {
+        registered.withLock { $0[name] }
+    }
+}

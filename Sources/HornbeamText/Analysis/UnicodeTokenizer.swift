@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words by the rules of Unicode's annex 29, folded, without accents, stemmed if that is asked for. Scripts without
+// spaces between words are cut into overlapping pairs instead, as is usual where no dictionary is at hand (Lucene's
+// CJKBigramFilter): 東京都 gives 東京, 京都 and, as the run ends there, 都.
+//
+// A word goes through three forms: folded and composed in `word`; stemmed, as stemmers know composed letters alone;
+// then without accents in `base`. Canonically equivalent texts give the same tokens.
+
+import HornbeamPages
+
+/// Cuts texts as `unicode` says. Owns its buffers; one thread at a time.
+final class UnicodeTokenizer {
+    private let keepsAccents: Bool
+    private let stemmer: Stemmer?
+    private let rules = FoldingRules.shared
+    private var word = ByteBuffer()
+    private var base = ByteBuffer()
+    /// The unit before `word` in a run without spaces.
+    private var unit = ByteBuffer()
+    /// The scalar at the end of `word`, and where it begins there: a mark may make another one of it.
+    private var last: (scalar: UInt32, start: Int) = (0, 0)
+    private var isASCII = true
+
+    init(keepsAccents: Bool, stemmer: Stemmer?) {
+        self.keepsAccents = keepsAccents
+        self.stemmer = stemmer
+    }
+
+    /// Calls `body` with each token, in order. The bytes live until `body` returns.
+    func forEachToken(in source: UnsafeBufferPointer<UInt8>, _ body: (Bytes) -> Void) {
+        var index = 0
+        while index < source.count {
+            var next = index
+            let scalar = UTF8Scalars.decode(source, at: &next)
+            switch rules.facts(scalar).part {
+            case .letter, .number, .joiner: readWord(source, &index, body)
+            case .unspaced: readRun(source, &index, body)
+            default: index = next
+            }
+        }
+    }
+
+    // MARK: Words
+
+    /// Reads the word that begins at `index`, and moves there where it ends.
+    private func readWord(_ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, _ body: (Bytes) -> Void) {
+        clear()
+        var before = WordPart.joiner
+        var isWord = false
+        scan: while index < source.count {
+            var next = index
+            let scalar = UTF8Scalars.decode(source, at: &next)
+            let part = rules.facts(scalar).part
+            switch part {
+            case .letter, .number:
+                append(scalar)
+                before = part
+                isWord = true
+            case .joiner:
+                append(scalar)
+                before = .joiner
+            case .mark: append(scalar)
+            case .format: break
+            case .midLetter, .midNumber, .midBoth, .apostrophe:
+                guard joins(part, before), partBehind(source, next) == before else { break scan }
+                append(part == .apostrophe ? 0x27 : scalar)
+            case .unspaced, .separator: break scan
+            }
+            index = next
+        }
+        if isWord { emit(body) }
+    }
+
+    /// Whether what stands between two words of this part makes one of them.
+    private func joins(_ middle: WordPart, _ part: WordPart) -> Bool {
+        switch part {
+        case .letter: middle != .midNumber
+        case .number: middle != .midLetter
+        default: false
+        }
+    }
+
+    /// The part of the scalar at `start`, marks before it left out.
+    private func partBehind(_ source: UnsafeBufferPointer<UInt8>, _ start: Int) -> WordPart {
+        var index = start
+        while index < source.count {
+            let part = rules.facts(UTF8Scalars.decode(source, at: &index)).part
+            if part != .mark && part != .format { return part }
+        }
+        return .separator
+    }
+
+    private func emit(_ body: (Bytes) -> Void) {
+        var token = word.bytes
+        if let stemmer { token = stemmer.stem(token) }
+        if !isASCII && !keepsAccents {
+            base.removeAll()
+            let folded = UnsafeBufferPointer(
+                start: token.baseAddress?.assumingMemoryBound(to: UInt8.self), count: token.count)
+            var index = 0
+            while index < folded.count {
+                rules.forEachBase(UTF8Scalars.decode(folded, at: &index)) { base.append($0) }
+            }
+            token = base.bytes
+        }
+        if !token.isEmpty { body(token) }
+    }
+
+    // MARK: Scripts without spaces
+
+    /// Reads the run that begins at `index`. A unit is a letter with its marks, a syllable of Hangul is one letter.
+    private func readRun(_ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, _ body: (Bytes) -> Void) {
+        clear()
+        unit.removeAll()
+        scan: while index < source.count {
+            var next = index
+            let scalar = UTF8Scalars.decode(source, at: &next)
+            switch rules.facts(scalar).part {
+            case .unspaced:
+                if !word.isEmpty && !isSyllable(last.scalar, scalar) { endUnit(body) }
+                append(scalar)
+            case .mark: append(scalar)
+            case .format: break
+            default: break scan
+            }
+            index = next
+        }
+        endUnit(body)
+        body(unit.bytes)
+    }
+
+    private func isSyllable(_ letter: UInt32, _ next: UInt32) -> Bool {
+        (0x1161..<0x11C3).contains(next) && rules.composed(letter, next) != nil
+    }
+
+    /// Gives the pair that the unit in `word` is the second of.
+    private func endUnit(_ body: (Bytes) -> Void) {
+        if !unit.isEmpty {
+            let size = unit.count
+            unit.append(word.bytes)
+            body(unit.bytes)
+            unit.shorten(to: size)
+        }
+        unit.removeAll()
+        unit.append(word.bytes)
+        clear()
+    }
+
+    // MARK: Letters
+
+    private func clear() {
+        word.removeAll()
+        last = (0, 0)
+        isASCII = true
+    }
+
+    @inline(__always)
+    private func append(_ scalar: UInt32) {
+        if scalar < 0x80 {
+            let upper = UInt8(truncatingIfNeeded: scalar)
+            last = (scalar, word.count)
+            let isUpper = upper >= UInt8(ascii: "A") && upper <= UInt8(ascii: "Z")
+            word.append(byte: isUpper ? upper | 0x20 : upper)
+            if isUpper { last.scalar |= 0x20 }
+        } else {
+            isASCII = false
+            rules.forEachFolded(scalar) { appendFolded($0) }
+        }
+    }
+
+    private func appendFolded(_ scalar: UInt32) {
+        if !word.isEmpty, let whole = rules.composed(last.scalar, scalar) {
+            word.shorten(to: last.start)
+            last.scalar = whole
+            word.append(whole)
+        } else {
+            last = (scalar, word.count)
+            word.append(scalar)
+        }
+    }
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Full-text indexes declared with analyzers: what is found by them, that a filter without their help finds the same,
+// and that another analyzer or another version of one has the index built anew.
+
+import HornbeamTestSupport
+import Testing
+
+@testable import Hornbeam
+
+@EntityModel
+private struct Page {
+    let id: Int
+    var title: String
+    var body: String
+    var place: Int = 0
+
+    @FullTextIndex<Self>(\.title, analyzer: .unicode) private var titles
+    @FullTextIndex<Self>(\.title, \.body, analyzer: .unicode(stemming: .english)) private var all
+    @FullTextIndex<Self>(\.body, analyzer: .trigrams) private var parts
+}
+
+/// Words between commas, in lower case.
+private struct CommaWords: TextTokenizer {
+    var version = 2
+    let name = "test.comma-words"
+
+    func forEachToken(in text: String, _ emit: (String) -> Void) {
+        for word in text.split(separator: ",") { emit(word.lowercased()) }
+    }
+}
+
+@EntityModel
+private struct Tag {
+    let id: Int
+    var words: String
+    @FullTextIndex<Self>(\.words, analyzer: .custom(CommaWords())) private var search
+
+    /// The type as another program declared it, with one entity.
+    static func file(analyzer: String?) throws -> MigratedFile {
+        let index = IndexDescription(
+            name: "search", kind: .text, components: [.init(column: "words")], analyzer: analyzer)
+        let type = EntityDescription(
+            name: "Tag", columns: [column("id", .int64), column("words", .string)], indexes: [index])
+        return try MigratedFile([type]) { try $0.save("Tag", [.int(1), .string("New York,Paris")]) }
+    }
+}
+
+@Suite("Full-text indexes with analyzers", .serialized)
+struct AnalyzerTests {
+    private let pages = [
+        Page(id: 1, title: "Über Grünkohl", body: "They were running along the river."),
+        Page(id: 2, title: "東京都の天気", body: "A runner runs; nobody ran."),
+        Page(id: 3, title: "Can't stop", body: "Untouched by rivers"),
+    ]
+
+    private func filled() throws -> Database {
+        let database = try Database.inMemory(models: Page.self)
+        try database.write { context in for page in pages { try page.save(to: &context) } }
+        return database
+    }
+
+    @Test("Accents, stems, scripts without spaces and parts of words are found")
+    func found() throws {
+        let database = try filled()
+        func ids(_ query: QueryList<Page>) throws -> [Int] {
+            try database.read { try query.resolve(in: $0).map(\.id) }.sorted()
+        }
+        #expect(try ids(Page.filter(.string(\.title, matches: "uber"))) == [1])
+        #expect(try ids(Page.filter(.string(\.title, matches: "GRU\u{308}NKOHL"))) == [1])
+        #expect(try ids(Page.filter(.string(\.title, matches: "天気"))) == [2])
+        #expect(try ids(Page.filter(.string(\.title, matches: "can’t"))) == [3])
+        #expect(try ids(Page.filter(.string(\.title, matches: "can"))) == [])
+        #expect(try ids(Page.filter(.string(\.title, \.body, matches: "run"))) == [1, 2])
+        #expect(try ids(Page.filter(.string(\.title, \.body, matches: "river"))) == [1, 3])
+        #expect(try ids(Page.filter(.string(\.body, matches: "nnin"))) == [1])
+        #expect(try database.check { Issue.record("\($0)") })
+    }
+
+    @Test("A condition that an index can't help with means the same")
+    func withoutIndex() throws {
+        let database = try filled()
+        for (text, expected) in [("run", [1, 2]), ("rivers", [1, 3]), ("ran", [2]), ("runn", []), ("", [])] {
+            let plain = Page.filter(.string(\.title, \.body, matches: text))
+            // In a disjunction with what no index knows every row is looked at.
+            let mixed = Page.filter(.string(\.title, \.body, matches: text) || \.place > 5)
+            let (left, right) = try database.read { context in
+                (try plain.resolve(in: context).map(\.id).sorted(), try mixed.resolve(in: context).map(\.id).sorted())
+            }
+            #expect(left == expected && right == expected, "\(text)")
+        }
+    }
+
+    private func search(_ text: String, _ file: MigratedFile) throws -> [Int] {
+        try file.open([Tag.self], []) { database throws in
+            try database.read { try Tag.filter(.string(\.words, matches: text)).resolve(in: $0).map(\.id) }
+        }
+    }
+
+    @Test("Another analyzer in the declaration has the index built anew when the file is opened")
+    func otherAnalyzer() throws {
+        for analyzer in [nil, "trigrams", "unicode+english"] {
+            let file = try Tag.file(analyzer: analyzer)
+            #expect(try search("new york", file) == [1])
+            #expect(try search("york", file) == [])
+            #expect(try file.types().first { $0.name == "Tag" }?.indexes.first?.analyzer == "custom:test.comma-words")
+        }
+    }
+
+    @Test("So does another version of the same one")
+    func otherVersion() throws {
+        _ = TextAnalyzer.custom(CommaWords(version: 1))
+        let file = try Tag.file(analyzer: "custom:test.comma-words")
+        _ = TextAnalyzer.custom(CommaWords())
+        #expect(try search("paris", file) == [1])
+        let number = try file.open([Tag.self], []) { $0.statistics.transaction }
+        #expect(try file.open([Tag.self], []) { $0.statistics.transaction } == number)
+    }
+
+    @Test("Who doesn't know a program's own rules reads its entities, and is told why not by the index")
+    func unknown() throws {
+        let index = IndexDescription(
+            name: "search", kind: .text, components: [.init(column: "words")], analyzer: "custom:elsewhere")
+        let type = EntityDescription(
+            name: "Tag", columns: [column("id", .int64), column("words", .string)], indexes: [index])
+        let error = #expect(throws: (any Error).self) {
+            try MigratedFile([type]) { try $0.save("Tag", [.int(1), .string("New York,Paris")]) }
+        }
+        #expect(error.map { "\($0)".contains("custom:elsewhere") } == true)
+    }
+
+    @Test("What an analyzer makes of a text can be seen")
+    func tokens() {
+        #expect(TextAnalyzer.words.tokens(of: "Can't") == ["can", "t"])
+        #expect(TextAnalyzer.unicode.tokens(of: "Can't") == ["can't"])
+        #expect(TextAnalyzer.unicode(stemming: .german).tokens(of: "Häuser") == ["haus"])
+        #expect(TextAnalyzer.unicode(keepsAccents: true).tokens(of: "Häuser") == ["häuser"])
+        #expect(TextAnalyzer.trigrams.tokens(of: "Ärzte") == ["arz", "rzt", "zte"])
+        #expect(TextAnalyzer.unicode == .unicode() && TextAnalyzer.unicode != .unicode(stemming: .porter))
+        #expect("\(TextAnalyzer.unicode(stemming: .french))" == "unicode+french")
+    }
+}

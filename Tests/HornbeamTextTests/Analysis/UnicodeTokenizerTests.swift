@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `unicode` makes of texts: by example for each rule, and beside ICU's word breaks and Swift's canonical
+// equivalence on random ones.
+
+import CICU
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamText
+
+@Suite("Words by Unicode's rules")
+struct UnicodeTokenizerTests {
+    private static func tokens(
+        _ text: String, keepsAccents: Bool = false, stemming: StemmingLanguage? = nil
+    ) -> [String] {
+        Analyzer(.unicode(keepsAccents: keepsAccents, stemming: stemming)).tokens(of: text).map {
+            String(decoding: $0, as: UTF8.self)
+        }
+    }
+
+    /// Compares by bytes: canonically equivalent strings are equal but not the same tokens.
+    private func expect(
+        _ text: String, _ expected: [String], keepsAccents: Bool = false, stemming: StemmingLanguage? = nil,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        let found = Self.tokens(text, keepsAccents: keepsAccents, stemming: stemming)
+        #expect(
+            found.map { Array($0.utf8) } == expected.map { Array($0.utf8) }, "\(found)", sourceLocation: sourceLocation)
+    }
+
+    @Test("Apostrophes and dots join letters, points and commas join digits, underscores join both")
+    func joins() {
+        expect("Can't stop, won’t stop.", ["can't", "stop", "won't", "stop"])
+        expect("It costs 3.14 or 1,000,000.50 euros.", ["it", "costs", "3.14", "or", "1,000,000.50", "euros"])
+        expect("example.com/index.html", ["example.com", "index.html"])
+        expect("snake_case __init__ _ __", ["snake_case", "__init__"])
+        expect("U.S.A. a.b 1.a a,b 1:2", ["u.s.a", "a.b", "1", "a", "a", "b", "1", "2"])
+        expect("'quoted' dogs' -5 c++", ["quoted", "dogs", "5", "c"])
+        expect("B2B mp3 3D 42nd", ["b2b", "mp3", "3d", "42nd"])
+        expect("", [])
+        expect(" .,;: '’_ ", [])
+    }
+
+    @Test("Neither case, width nor accents count")
+    func folding() {
+        expect("Ångström ÅNGSTRÖM Angstro\u{308}m", ["angstrom", "angstrom", "angstrom"])
+        expect("Ørsted Łódź Đặng Æsir Þór ĳ", ["orsted", "lodz", "dang", "aesir", "thor", "ĳ"])
+        expect("STRASSE Straße STRAẞE", ["strasse", "strasse", "strasse"])
+        expect("İstanbul ISTANBUL ıspanak", ["istanbul", "istanbul", "ispanak"])
+        expect("ΟΔΟΣ οδός ὁδός", ["οδοσ", "οδοσ", "οδοσ"])
+        expect("ＦＵＬＬ ｗｉｄｔｈ １２３", ["full", "width", "123"])
+        expect("ﬁsh oﬃce", ["fish", "office"])
+        expect("שָׁלוֹם مُحَمَّد", ["שלום", "محمد"])
+        expect("ёлка Ёлка", ["елка", "елка"])
+    }
+
+    @Test("Accents count if they are to be kept, however they are written")
+    func keptAccents() {
+        expect("Café CAFE\u{301}", ["caf\u{E9}", "caf\u{E9}"], keepsAccents: true)
+        expect("resume résumé", ["resume", "résumé"], keepsAccents: true)
+        expect("Ørsted", ["ørsted"], keepsAccents: true)
+    }
+
+    @Test("Marks that are no accents stay in their words; what is invisible falls out of them")
+    func marks() {
+        expect("हिन्दी भाषा", ["हिन्दी", "भाषा"])
+        expect("co\u{AD}operate zero\u{200B}width", ["cooperate", "zero", "width"])
+        expect("\u{301} x\u{301}", ["x"])
+    }
+
+    @Test("Scripts without spaces give pairs of letters, and the last letter of each run")
+    func unspaced() {
+        expect("東京都", ["東京", "京都", "都"])
+        expect("我 爱 北京", ["我", "爱", "北京", "京"])
+        expect("한국어 자모", ["한국", "국어", "어", "자모", "모"])
+        expect("カタカナとひらがな", ["カタ", "タカ", "カナ", "ナと", "とひ", "ひら", "らが", "がな", "な"])
+        expect("ＡＢＣ東京2020年", ["abc", "東京", "京", "2020", "年"])
+        expect("ภาษาไทย", ["ภา", "าษ", "ษา", "าไ", "ไท", "ทย", "ย"])
+        expect("ｶﾞｷﾞﾊﾟ カ\u{3099}", ["ガギ", "ギパ", "パ", "ガ"])
+        // Letters of Hangul make syllables.
+        expect("\u{1112}\u{1161}\u{11AB}\u{1100}\u{116E}\u{11A8}", ["한국", "국"])
+        // One of the compatibility ideographs.
+        expect("\u{F900}", ["\u{8C48}"])
+    }
+
+    @Test("Stems of some languages, before accents are removed")
+    func stems() {
+        expect("running runs easily Generations", ["run", "run", "easili", "generat"], stemming: .english)
+        expect("John's cats'", ["john", "cat"], stemming: .english)
+        expect("Häuser Häusern", ["haus", "haus"], stemming: .german)
+        expect("continuellement maisons", ["continuel", "maison"], stemming: .french)
+        expect("книгами книги", ["книг", "книг"], stemming: .russian)
+        for language in StemmingLanguage.allCases { #expect(language.fingerprint != 0, "\(language)") }
+        #expect(Set(StemmingLanguage.allCases.map(\.fingerprint)).count == StemmingLanguage.allCases.count)
+    }
+
+    @Test("A word of a megabyte, marks without end, malformed bytes: an answer, and in time")
+    func extremes() {
+        let word = String(repeating: "é", count: 500_000)
+        #expect(Self.tokens(word, stemming: .english) == [String(repeating: "e", count: 500_000)])
+        let marks = "a" + String(repeating: "\u{301}\u{323}", count: 200_000)
+        #expect(Self.tokens(marks) == ["a"])
+        let run = String(repeating: "中", count: 100_000)
+        #expect(Self.tokens(run).count == 100_000)
+        var tokens: [String] = []
+        let bytes: [UInt8] = [0x61, 0xC3, 0x62, 0xE4, 0xB8, 0xFF, 0x63, 0xF0, 0x9F]
+        let tokenizer = UnicodeTokenizer(keepsAccents: false, stemmer: nil)
+        bytes.withUnsafeBufferPointer { source in
+            tokenizer.forEachToken(in: source) { tokens.append(String(decoding: $0, as: UTF8.self)) }
+        }
+        #expect(tokens == ["a", "b", "c"])
+    }
+
+    /// Random texts of scalars whose part is the same in any version of Unicode, and no dictionary cuts.
+    private static func randomText(_ random: inout SeededGenerator) -> String {
+        let samples = Array("abZ09 .,:;'’_-\u{301}\u{AD}éÅßΣώЖйअि\u{94D}אبñ.·".unicodeScalars)
+        var text = String.UnicodeScalarView()
+        for _ in 0..<Int.random(in: 0..<20, using: &random) {
+            text.append(samples[Int.random(in: 0..<samples.count, using: &random)])
+        }
+        return String(text)
+    }
+
+    @Test("Words begin and end where ICU says", arguments: SeededGenerator.seeds(4))
+    func icu(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        for _ in 0..<2_000 {
+            let text = Self.randomText(&random)
+            let units = Array(text.utf16)
+            var words: [String] = []
+            try units.withUnsafeBufferPointer { buffer in
+                let breaks = try #require(hb_icu_words(buffer.baseAddress, Int32(buffer.count)))
+                defer { hb_icu_words_close(breaks) }
+                var start = 0
+                while case let end = Int(hb_icu_next_word(breaks)), end >= 0 {
+                    let word = String(decoding: buffer[start..<end], as: UTF16.self)
+                    // Marks behind an underscore make ICU forget that there was a letter.
+                    if word.unicodeScalars.contains(where: { ScalarTables.shared.isWord($0.value) }) {
+                        words.append(word)
+                    }
+                    start = end
+                }
+            }
+            let expected = words.flatMap { Self.tokens($0) }
+            #expect(Self.tokens(text) == expected, "\(Array(text.unicodeScalars)), HORNBEAM_SEED=\(seed)")
+        }
+    }
+
+    @Test("Texts that Swift takes for equal have the same tokens", arguments: SeededGenerator.seeds(2))
+    func equivalence(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        let table = FoldingTables.decompositions
+        var letters: [[UInt32]] = []
+        var place = 0
+        while place < table.count {
+            let end = place + 2 + Int(table[place])
+            letters.append(Array(table[place + 1..<end]))
+            place = end
+        }
+        func string(_ scalars: some Sequence<UInt32>) -> String {
+            var view = String.UnicodeScalarView()
+            view.append(contentsOf: scalars.compactMap(Unicode.Scalar.init))
+            return String(view)
+        }
+        for letter in letters {
+            let (whole, parts) = (string(letter.prefix(1)), string(letter.dropFirst()))
+            #expect(whole == parts, "\(letter)")
+            for keeps in [false, true] {
+                let (left, right) = (Self.tokens(whole, keepsAccents: keeps), Self.tokens(parts, keepsAccents: keeps))
+                #expect(left.map { Array($0.utf8) } == right.map { Array($0.utf8) }, "\(letter)")
+            }
+        }
+        for _ in 0..<1_000 {
+            let some = (0..<5).map { _ in letters[Int.random(in: 0..<letters.count, using: &random)] }
+            let whole = string(some.flatMap { $0.prefix(1) })
+            let parts = string(some.flatMap { $0.dropFirst() })
+            let (left, right) = (Self.tokens(whole), Self.tokens(parts))
+            #expect(left.map { Array($0.utf8) } == right.map { Array($0.utf8) }, "\(some), HORNBEAM_SEED=\(seed)")
+        }
+    }
+
+    @Test("Letters fold as ICU folds them")
+    func foldCase() {
+        var wrong: [UInt32] = []
+        for value in UInt32(0x80)...0x2FFFF {
+            guard let scalar = Unicode.Scalar(value), ScalarTables.shared.isWord(value) else { continue }
+            // Of these the lower case counts here, the upper case there; the dotless i has an i's upper case.
+            if (0x13A0...0x13FD).contains(value) || (0xAB70...0xABBF).contains(value) || value == 0x131 { continue }
+            // Newer than ICU, or of another width.
+            guard let age = scalar.properties.age, age.major <= 14, !(0xFF00...0xFFFF).contains(value) else { continue }
+            var folded: [UInt32] = []
+            FoldingRules.shared.forEachFolded(value) { folded.append($0) }
+            if String(scalar).icuFolded != String(String.UnicodeScalarView(folded.compactMap(Unicode.Scalar.init))) {
+                wrong.append(value)
+            }
+        }
+        #expect(wrong.isEmpty, "\(wrong.prefix(20).map { String($0, radix: 16) })")
+    }
+}
+
+extension String {
+    /// Its full case folding.
+    fileprivate var icuFolded: String {
+        let units = Array(utf16)
+        var result = [UInt16](repeating: 0, count: units.count * 4 + 4)
+        var status: Int32 = 0
+        let count = hb_icu_fold_case(&result, Int32(result.count), units, Int32(units.count), &status)
+        return String(decoding: result.prefix(Int(count)), as: UTF16.self)
+    }
+}
