@@ -52,18 +52,18 @@ public struct LoadedRelation {
         _ set: (inout Entity, Relation<Target, D, C, K>) -> Void
     ) {
         var next = 0
-        for level in entities.indices {
-            for index in entities[level].indices {
-                let place = places.map { next < $0.count ? $0[next] : -1 } ?? next
-                next += 1
-                // A to-one relation without a link says nothing, so that saving the value again changes nothing.
-                guard place >= 0, place < lists.count, C.isToMany || !lists[place].isEmpty else {
-                    set(&entities[level][index], .none)
-                    continue
+        for list in entities.indices {
+            entities[list].withUnsafeMutableBufferPointer { list in
+                for index in list.indices {
+                    let place = places.map { next < $0.count ? $0[next] : -1 } ?? next
+                    next += 1
+                    // A to-one relation without a link says nothing: saving the value again then changes nothing.
+                    guard place >= 0, place < lists.count, C.isToMany || !lists[place].isEmpty else {
+                        set(&list[index], .none)
+                        continue
+                    }
+                    set(&list[index], Relation(content(lists[place]), isSlice: isSlice, isFragment: isFragment))
                 }
-                set(
-                    &entities[level][index],
-                    Relation(content(lists[place]), isSlice: isSlice, isFragment: isFragment))
             }
         }
     }
