@@ -5,45 +5,99 @@
 import HornbeamPages
 import HornbeamTree
 
-/// Looks up row ids that ascend, in a tree whose keys are row ids.
-struct AscendingLookups: ~Copyable {
+/// Goes forward through a tree whose keys begin with row ids.
+struct RowEntries: ~Copyable {
     private var cursor: Cursor
-    /// Where the cursor stands: at the first entry that isn't before the row that was looked up last.
-    private var here: RowID?
-    private var isAtEnd = false
+    /// The row id of the entry that this stands on; nil if it stands on none.
+    private(set) var row: RowID?
+    /// The entry's value. Lives until the next move.
+    private(set) var value = Bytes(start: nil, count: 0)
+    private(set) var isAtEnd = false
+    /// Steps since the last seek. After some, entries are read many at once: keys first, then values.
+    private var steps = 0
+    private var many: UnsafeMutablePointer<EntryPart>?
+    private var place = 0
+    private var count = 0
+
+    private static var singleSteps: Int { 16 }
+    private static var size: Int { 32 }
 
     init(_ tree: TreeID, in transaction: Transaction) throws(StorageError) {
         cursor = try transaction.cursor(tree)
     }
 
-    /// The value of a row, nil if it has none. Lives until the next lookup. `row` isn't before the last one.
-    @inline(__always)
-    mutating func value(of row: RowID) throws(StorageError) -> Bytes? {
-        if isAtEnd { return nil }
-        if here.map({ $0 < row }) ?? true { try move(to: row) }
-        guard here == row, let entry = try cursor.entry() else { return nil }
-        return entry.value
-    }
+    deinit { many?.deallocate() }
 
-    private mutating func move(to row: RowID) throws(StorageError) {
-        if here != nil {
-            // A leaf that can't be read matters only if the row is in it, which the seek tells.
-            if let isThere = try? cursor.next() {
-                note(isThere)
-                if isAtEnd { return }
-                if let here, here >= row { return }
-            }
-        }
-        note(
+    /// To the first entry that isn't before those of a row.
+    mutating func seek(_ row: RowID) throws(StorageError) {
+        steps = 0
+        try settle(
             try RowKey(row).withBytes { (key) throws(StorageError) in
                 try cursor.seek(key)
             })
     }
 
     @inline(__always)
-    private mutating func note(_ isThere: Bool) {
-        here = isThere ? RowID(key: cursor.key) : nil
+    mutating func advance() throws(StorageError) {
+        place &+= 1
+        if place < count { return take() }
+        steps &+= 1
+        try settle(try cursor.next())
+    }
+
+    @inline(__always)
+    private mutating func take() {
+        guard let many else { return }
+        let key = many[place]
+        let part = many[Self.size + place]
+        row = RowID(key: Bytes(start: key.start, count: key.size))
+        value = Bytes(start: part.start, count: part.size)
+    }
+
+    private mutating func settle(_ isThere: Bool) throws(StorageError) {
+        count = 0
+        row = nil
         isAtEnd = !isThere
+        guard isThere else { return }
+        guard steps > Self.singleSteps else {
+            guard let entry = try cursor.entry() else { return }
+            row = RowID(key: entry.key)
+            value = entry.value
+            return
+        }
+        let parts = many ?? .allocate(capacity: 2 * Self.size)
+        many = parts
+        place = 0
+        count = try cursor.read(isForward: true, keys: parts, values: parts + Self.size, capacity: Self.size)
+        if count > 0 { take() }
+    }
+}
+
+/// Looks up row ids that ascend, in a tree whose keys are row ids.
+struct AscendingLookups: ~Copyable {
+    /// At the first entry that isn't before the row that was looked up last.
+    private var entries: RowEntries
+
+    init(_ tree: TreeID, in transaction: Transaction) throws(StorageError) {
+        entries = try RowEntries(tree, in: transaction)
+    }
+
+    /// The value of a row, nil if it has none. Lives until the next lookup. `row` isn't before the last one.
+    @inline(__always)
+    mutating func value(of row: RowID) throws(StorageError) -> Bytes? {
+        if let here = entries.row {
+            if here < row { try move(to: row) }
+        } else if !entries.isAtEnd {
+            try entries.seek(row)
+        }
+        return entries.row == row ? entries.value : nil
+    }
+
+    @inline(__always)
+    private mutating func move(to row: RowID) throws(StorageError) {
+        // A leaf that can't be read matters only if the row is in it, which the seek tells.
+        do throws(StorageError) { try entries.advance() } catch { try entries.seek(row) }
+        if let here = entries.row, here < row { try entries.seek(row) }
     }
 }
 

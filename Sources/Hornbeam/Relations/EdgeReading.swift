@@ -5,20 +5,23 @@ import HornbeamPages
 import HornbeamTree
 
 extension EdgeTrees {
-    /// The targets of several sources. Where a source follows the one before, the cursor stands on its links already.
+    /// The targets of several sources. Where a source follows the one before, its links do too.
     package func links(_ side: EdgeSide, ofEach sources: [RowID]) throws -> LinkLists {
         guard side.isToMany else { return try singleLinks(side, ofEach: sources) }
         var links = LinkLists(sources: sources.count)
-        var cursor = try transaction.cursor(side.forward)
-        var isValid = false
+        var entries = try RowEntries(side.forward, in: transaction)
+        var last: RowID?
         for source in sources {
-            if !isValid || RowID(key: cursor.key) != source {
-                isValid = try RowKey(source).withBytes { (key) throws(StorageError) in try cursor.seek(key) }
-            }
-            while isValid, let entry = try cursor.entry(), RowID(key: entry.key) == source {
-                guard let target = RowID(stored: entry.value) else { throw damaged("f", side, "a link has no target") }
+            // Between the sources of two links that follow each other there is none.
+            let isPassed = last.map { $0 < source } ?? false && entries.row.map { source < $0 } ?? entries.isAtEnd
+            if !isPassed, entries.row != source { try entries.seek(source) }
+            last = source
+            while entries.row == source {
+                guard let target = RowID(stored: entries.value) else {
+                    throw damaged("f", side, "a link has no target")
+                }
                 links.append(target)
-                isValid = try cursor.next()
+                try entries.advance()
             }
             links.endList()
         }

@@ -11,7 +11,7 @@ private struct Shelf {
     let id: Int
 
     @Relationship(inverse: \.shelf) var books: [Volume]?
-    @Relationship var guides: [Volume]? = nil
+    @Relationship() var guides: [Volume]?
 }
 
 @EntityModel
@@ -21,7 +21,7 @@ private struct Volume {
 
     @Relationship(inverse: \.books) var shelf: Shelf?
     @Relationship(inverse: \.volumes) var writers: [Writer]?
-    @Relationship var owner: Writer? = nil
+    @Relationship() var owner: Writer?
 }
 
 @EntityModel
