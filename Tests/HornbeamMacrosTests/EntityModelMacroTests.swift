@@ -90,9 +90,16 @@ struct EntityModelExpansionTests {
 
             public static func setRelation(_ loaded: Hornbeam.LoadedRelation, of entities: inout [[Self]]) {
                 switch loaded.number {
-                case 0: loaded.put(into: &entities) { $0.$author = $1 }
-                case 1: loaded.put(into: &entities) { $0.$attachments = $1 }
-                default: break
+                case 0:
+                    loaded.put(into: &entities) {
+                        $0.$author = $1
+                    }
+                case 1:
+                    loaded.put(into: &entities) {
+                        $0.$attachments = $1
+                    }
+                default:
+                    break
                 }
             }
 
