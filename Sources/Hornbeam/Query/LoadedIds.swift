@@ -53,7 +53,8 @@ extension Session {
 extension LoadedLists<Int> {
     /// Row ids as the ids that they are.
     fileprivate init(integers links: LinkLists, isToMany: Bool) {
-        if isToMany {
+        // Of few, none is likely to be shared.
+        if isToMany || links.count < 8 {
             lists = LinkLists.slices(links.ends) { links.targets[$0].map { Int(truncatingIfNeeded: $0.rawValue) } }
         } else {
             let rows = DistinctRows(links.targets)

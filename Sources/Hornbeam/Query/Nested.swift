@@ -115,7 +115,8 @@ struct NestedStep<Entity: EntityModelProtocol>: Sendable {
             let relation = Entity.entityShape.relations[number]
             var query = query
             let links = try query.takeLimit(of: rows, relation, session) ?? session.links(ofEach: rows, relation)
-            let isUnshared = try session.isUnshared(relation) && !rows.hasRepeats
+            // No entity is linked to another twice.
+            let isUnshared = try rows.count == 1 || session.isUnshared(relation) && !rows.hasRepeats
             let found = try query.lists(ofEach: links, isUnshared: isUnshared, isToMany: C.isToMany, session)
             Entity.setRelation(
                 LoadedRelation(number, entities: found, isSlice: isSlice, isFragment: isFragment), of: &entities)
