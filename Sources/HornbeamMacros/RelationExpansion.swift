@@ -20,9 +20,15 @@ extension ModelDeclaration {
     var relationMembers: [String] {
         let resets = relations.map { "    self.$\($0.name) = .none\n" }
         let saves = relations.enumerated().map { "    try saver.save(self.$\($1.name), relation: \($0))\n" }
+        let cases = relations.enumerated().map { number, relation in
+            "    case \(number): loaded.put(into: &entities) { $0.$\(relation.name) = $1 }\n"
+        }
+        let sets = cases.isEmpty ? "" : "    switch loaded.number {\n\(cases.joined())    default: break\n    }\n"
         return [
             "\(access)mutating func normalize() {\n\(resets.joined())}",
             "\(access)func saveRelations(with saver: inout Hornbeam.RelationSaver<Self>) throws {\n\(saves.joined())}",
+            "\(access)static func setRelation(_ loaded: Hornbeam.LoadedRelation, of entities: inout [[Self]]) {\n"
+                + "\(sets)}",
         ]
     }
 }

@@ -88,6 +88,21 @@ struct EntityModelExpansionTests {
                 try saver.save(self.$attachments, relation: 1)
             }
 
+            public static func setRelation(_ loaded: Hornbeam.LoadedRelation, of entities: inout [[Self]]) {
+                switch loaded.number {
+                case 0:
+                    loaded.put(into: &entities) {
+                        $0.$author = $1
+                    }
+                case 1:
+                    loaded.put(into: &entities) {
+                        $0.$attachments = $1
+                    }
+                default:
+                    break
+                }
+            }
+
             public static var patch: Hornbeam.MergeStrategy<Self> {
                 Hornbeam.MergeStrategy<Self>(
                     .patch(\Self.note)
@@ -133,6 +148,9 @@ struct EntityModelExpansionTests {
                     }
 
                     func saveRelations(with saver: inout Hornbeam.RelationSaver<Self>) throws {
+                    }
+
+                    static func setRelation(_ loaded: Hornbeam.LoadedRelation, of entities: inout [[Self]]) {
                     }
 
                     static var patch: Hornbeam.MergeStrategy<Self> {

@@ -196,18 +196,25 @@ final class Session {
         let store = try store(Entity.self)
         stored?.reserveCapacity(rows.count)
         return try Entity._entities(rows.count) { read in
-            func take(_ rowID: RowID, _ row: RowReader?) throws -> Bool {
-                guard let row else { return true }
+            try store.forEach(rows) { place, row in
+                guard let row else { return }
                 try read(row)
-                stored?.append(rowID)
-                return true
+                stored?.append(rows[place])
             }
-            var waiting = RowLookups()
-            for row in rows {
-                waiting.add(row)
-                if waiting.isFull { _ = try waiting.finish(in: store, take) }
+        }
+    }
+
+    /// The same of several lists.
+    func entities<Entity: EntityModelProtocol>(of lists: LinkLists, stored: inout [RowID]?) throws -> [[Entity]] {
+        let store = try store(Entity.self)
+        let rows = lists.targets
+        stored?.reserveCapacity(rows.count)
+        return try Entity._lists(ends: lists.ends) { read in
+            try store.forEach(rows) { place, row in
+                guard let row else { return }
+                try read(place, row)
+                stored?.append(rows[place])
             }
-            _ = try waiting.finish(in: store, take)
         }
     }
 
@@ -271,18 +278,18 @@ final class Session {
     }
 
     /// The same of several rows, a list for each.
-    func linkedRows<Entity>(ofEach rows: [RowID], _ relation: DeclaredRelation<Entity>) throws -> [[RowID]] {
-        try open().edges.targets(try side(relation), ofEach: rows)
+    func links<Entity>(ofEach rows: [RowID], _ relation: DeclaredRelation<Entity>) throws -> LinkLists {
+        try open().edges.links(try side(relation), ofEach: rows)
     }
 
     /// The same, a part of each list; nil if some of the links may lead to entities that aren't stored.
-    func linkedRows<Entity>(
+    func links<Entity>(
         ofEach rows: [RowID], _ relation: DeclaredRelation<Entity>, limit: Int, offset: Int
-    ) throws -> [[RowID]]? {
+    ) throws -> LinkLists? {
         let edges = try open().edges
         let side = try side(relation)
         guard try edges.isWhole(side) else { return nil }
-        return try rows.map { try edges.targets(side, of: $0, offset: offset, limit: limit) }
+        return try edges.links(side, ofEach: rows, limit: limit, offset: offset)
     }
 
     /// Whether each target has one source at most.

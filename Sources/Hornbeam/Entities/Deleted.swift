@@ -86,6 +86,7 @@ extension Deleted {
 
     public mutating func normalize() {}
     public func saveRelations(with saver: inout RelationSaver<Self>) throws {}
+    public static func setRelation(_ loaded: LoadedRelation, of entities: inout [[Self]]) {}
     public static var patch: MergeStrategy<Self> { .replace }
 
     public func write(to row: inout RowWriter) {

@@ -9,7 +9,7 @@
 @attached(
     extension, conformances: EntityModelProtocol,
     names: named(entityName), named(entityShape), named(init), named(write(to:)), named(normalize),
-    named(saveRelations(with:)), named(patch))
+    named(saveRelations(with:)), named(setRelation(_:of:)), named(patch))
 public macro EntityModel() = #externalMacro(module: "HornbeamMacros", type: "EntityModelMacro")
 
 /// An entity. Conform by `@EntityModel`.
@@ -34,6 +34,8 @@ public protocol EntityModelProtocol: Sendable, CustomReflectable {
     mutating func normalize()
     /// Saves what the value says about its relations, in order of declaration.
     func saveRelations(with saver: inout RelationSaver<Self>) throws
+    /// Puts what a query has loaded into one relation of each of the entities.
+    static func setRelation(_ loaded: LoadedRelation, of entities: inout [[Self]])
     /// Keeps stored values where the new entity's optional properties are nil.
     static var patch: MergeStrategy<Self> { get }
 
@@ -43,6 +45,12 @@ public protocol EntityModelProtocol: Sendable, CustomReflectable {
     static func _entities(
         _ count: Int, of rows: (_ read: (RowReader) throws(HornbeamError) -> Void) throws -> Void
     ) throws -> [Self]
+
+    /// The entities of the rows that `rows` gives, in lists: the first has those that come with places before
+    /// `ends[0]`, the next one those before `ends[1]`. Places ascend. A requirement for the same reason.
+    static func _lists(
+        ends: [Int], of rows: (_ read: (Int, RowReader) throws(HornbeamError) -> Void) throws -> Void
+    ) throws -> [[Self]]
 
     /// Lists of some of these entities: the first list has those at the places before `ends[0]`, the next one those
     /// before `ends[1]`. A requirement for the same reason: it took 5,000 instructions more a list of one.
@@ -84,6 +92,30 @@ extension EntityModelProtocol {
         entities.reserveCapacity(count)
         try rows { (row) throws(HornbeamError) in entities.append(try Self(row: row)) }
         return entities
+    }
+
+    @inlinable
+    public static func _lists(
+        ends: [Int], of rows: (_ read: (Int, RowReader) throws(HornbeamError) -> Void) throws -> Void
+    ) throws -> [[Self]] {
+        var lists: [[Self]] = []
+        lists.reserveCapacity(ends.count)
+        var list: [Self] = []
+        list.reserveCapacity(ends.first ?? 0)
+        try rows { (place, row) throws(HornbeamError) in
+            while lists.count < ends.count, place >= ends[lists.count] {
+                let end = ends[lists.count]
+                lists.append(list)
+                list = []
+                if lists.count < ends.count { list.reserveCapacity(ends[lists.count] - end) }
+            }
+            list.append(try Self(row: row))
+        }
+        while lists.count < ends.count {
+            lists.append(list)
+            list = []
+        }
+        return lists
     }
 
     @inlinable

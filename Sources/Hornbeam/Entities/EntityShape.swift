@@ -182,11 +182,15 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
 
     /// The relation that `\.$property` names.
     func relation(_ keyPath: AnyKeyPath) throws(HornbeamError) -> DeclaredRelation<Entity> {
+        relations[try relationNumber(keyPath)]
+    }
+
+    func relationNumber(_ keyPath: AnyKeyPath) throws(HornbeamError) -> Int {
         guard let number = relationNumbers[keyPath] else {
             throw HornbeamError(
                 .invalid, "\(keyPath) is no relation of \(Entity.entityName): write '\\.$' and a @Relationship property"
             )
         }
-        return relations[number]
+        return number
     }
 }

@@ -93,20 +93,15 @@ final class NestedSteps<Entity: EntityModelProtocol>: Sendable {
 /// Loads one relation into the entities of a level.
 struct NestedStep<Entity: EntityModelProtocol>: Sendable {
     /// Entities with their row ids, in the same order.
-    let load: @Sendable (_ entities: inout [Entity], _ rows: [RowID], _ session: Session) throws -> Void
+    let load: @Sendable (_ entities: inout [[Entity]], _ rows: [RowID], _ session: Session) throws -> Void
 
     /// Ids alone, of entities that aren't stored too.
     init<Target, D, C, K>(ids path: RelationPath<Entity, Target, D, C, K>, isSlice: Bool) {
         load = { entities, rows, session in
-            let relation = try Entity.entityShape.relation(path.keyPath)
-            let targets = try session.linkedRows(ofEach: rows, relation)
-            let store = try session.store(Target.self)
-            for place in 0..<min(entities.count, targets.count) {
-                let ids: [Target.ID] = try session.ids(of: targets[place], store)
-                // A to-one relation without a link says nothing, so that saving the value again changes nothing.
-                let isSilent = ids.isEmpty && !C.isToMany
-                entities[place][keyPath: path.keyPath] = isSilent ? .none : Relation(.ids(ids), isSlice: isSlice)
-            }
+            let number = try Entity.entityShape.relationNumber(path.keyPath)
+            let links = try session.links(ofEach: rows, Entity.entityShape.relations[number])
+            let found = try session.ids(of: links, isToMany: C.isToMany, Target.self)
+            Entity.setRelation(LoadedRelation(number, ids: found, isSlice: isSlice), of: &entities)
         }
     }
 
@@ -116,18 +111,15 @@ struct NestedStep<Entity: EntityModelProtocol>: Sendable {
         isFragment: Bool
     ) {
         load = { entities, rows, session in
-            let relation = try Entity.entityShape.relation(path.keyPath)
+            let number = try Entity.entityShape.relationNumber(path.keyPath)
+            let relation = Entity.entityShape.relations[number]
             var query = query
-            let targets = try query.takeLimit(of: rows, relation, session) ?? session.linkedRows(ofEach: rows, relation)
-            let isUnshared = try session.isUnshared(relation) && !rows.sorted().hasEqualNeighbours
-            let found = try query.load(eachOf: targets, isUnshared: isUnshared, session)
-            // By number: what iterates in generic code goes through tables of functions, and makes their types anew.
-            for place in 0..<min(entities.count, found.count) {
-                let related = found[place]
-                let isSilent = related.isEmpty && !C.isToMany
-                entities[place][keyPath: path.keyPath] =
-                    isSilent ? .none : Relation(.entities(related), isSlice: isSlice, isFragment: isFragment)
-            }
+            let links = try query.takeLimit(of: rows, relation, session) ?? session.links(ofEach: rows, relation)
+            // No entity is linked to another twice.
+            let isUnshared = try rows.count == 1 || session.isUnshared(relation) && !rows.hasRepeats
+            let found = try query.lists(ofEach: links, isUnshared: isUnshared, isToMany: C.isToMany, session)
+            Entity.setRelation(
+                LoadedRelation(number, entities: found, isSlice: isSlice, isFragment: isFragment), of: &entities)
         }
     }
 }

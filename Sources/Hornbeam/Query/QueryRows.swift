@@ -18,9 +18,8 @@ extension ListParts {
     func load<Entity: EntityModelProtocol>(_: Entity.Type, _ session: Session) throws -> [Entity] {
         guard case .all = source else { return try QueryList<Entity>(self).loadRows(session) }
         var rows: [RowID]? = nested == nil ? nil : []
-        var entities: [Entity] = try session.entities(query(Entity.entityName), rows: &rows)
-        if let rows { try QueryList<Entity>(self).loadNested(&entities, rows, session) }
-        return entities
+        let entities: [Entity] = try session.entities(query(Entity.entityName), rows: &rows)
+        return try rows.map { try QueryList<Entity>(self).completed(entities, $0, session) } ?? entities
     }
 }
 
@@ -36,7 +35,7 @@ extension QueryList {
     }
 
     /// The rows of `base` that the query selects: in the order of `base`, repeats included, unless it is sorted.
-    private func rows(among base: [RowID], _ session: Session) throws -> [RowID] {
+    func rows(among base: [RowID], _ session: Session) throws -> [RowID] {
         if limit == 0 || base.isEmpty { return [] }
         let base = order.isEmpty ? try behindPosition(base, session) : base
         if case .all = filter, order.isEmpty { return try stored(base, session) }
@@ -104,98 +103,10 @@ extension QueryList {
         return try decode(try rows(session), session)
     }
 
-    fileprivate func loadNested(_ entities: inout [Entity], _ rows: [RowID], _ session: Session) throws {
-        guard !entities.isEmpty, let nested else { return }
-        for step in nested.steps { try step.load(&entities, rows, session) }
-    }
-
     /// The stored ones among `rows` as entities.
-    private func decode(_ rows: [RowID], _ session: Session) throws -> [Entity] {
+    func decode(_ rows: [RowID], _ session: Session) throws -> [Entity] {
         var stored: [RowID]? = nested == nil ? nil : []
-        var entities: [Entity] = try session.entities(at: rows, stored: &stored)
-        if let stored { try loadNested(&entities, stored, session) }
-        return entities
-    }
-
-    /// The linked rows of each source within the query's limit, which it then no longer has; nil if the limit counts
-    /// after a choice or an order, or if some links may lead nowhere. So a page of a large relation is read alone.
-    mutating func takeLimit<Source>(
-        of sources: [RowID], _ relation: DeclaredRelation<Source>, _ session: Session
-    ) throws -> [[RowID]]? {
-        guard case .all = source, case .all = filter, order.isEmpty, parts.after == nil, let limit,
-            let rows = try session.linkedRows(ofEach: sources, relation, limit: limit, offset: offset)
-        else { return nil }
-        parts.limit = nil
-        parts.offset = 0
-        return rows
-    }
-
-    /// For each list of linked rows what the query makes of it. A query that only completes entities reads each row
-    /// once for all lists.
-    /// - Parameter isUnshared: whether it is known that no row is in two of them.
-    func load(eachOf lists: [[RowID]], isUnshared: Bool = false, _ session: Session) throws -> [[Entity]] {
-        if parts.ignoresLinks {
-            let all: [Entity] = try parts.load(Entity.self, session)
-            return lists.map { _ in all }
-        }
-        guard case .all = source, isWhole else {
-            return try lists.map { try decode(try rows(of: $0, session), session) }
-        }
-        // No entity is copied from one list to another.
-        if isUnshared, nested == nil { return try lists.map { try decode($0, session) } }
-        // Row ids are put in order, not in a table: of 200 that takes a tenth of the instructions.
-        var distinct: [RowID] = []
-        distinct.reserveCapacity(lists.reduce(0) { $0 + $1.count })
-        for list in lists { distinct += list }
-        distinct.sort()
-        let hasRepeats = distinct.hasEqualNeighbours
-        if !hasRepeats, nested == nil { return try lists.map { try decode($0, session) } }
-        if hasRepeats { distinct = distinct.withoutNeighbours() }
-        var stored: [RowID]? = []
-        var entities: [Entity] = try session.entities(at: distinct, stored: &stored)
-        let found = stored ?? []
-        try loadNested(&entities, found, session)
-        var places: [Int] = []
-        places.reserveCapacity(distinct.count)
-        let ends = lists.map { list in
-            for row in list { if let place = found.place(of: row) { places.append(place) } }
-            return places.count
-        }
-        return Entity._lists(entities, at: places, ends: ends)
-    }
-
-    /// The query over linked rows. One that brings a source of its own selects among both.
-    private func rows(of linked: [RowID], _ session: Session) throws -> [RowID] {
-        guard case .rows = source else { return try rows(among: linked, session) }
-        let own = Set(linked)
-        return try rows(session).filter(own.contains)
-    }
-}
-
-// Row ids in ascending order.
-extension [RowID] {
-    var hasEqualNeighbours: Bool {
-        guard count > 1 else { return false }
-        for place in 1..<count where self[place] == self[place - 1] { return true }
-        return false
-    }
-
-    /// Each once.
-    fileprivate func withoutNeighbours() -> [RowID] {
-        var distinct: [RowID] = []
-        distinct.reserveCapacity(count)
-        for row in self where row != distinct.last { distinct.append(row) }
-        return distinct
-    }
-
-    /// Where it is, if it is one of them.
-    fileprivate func place(of row: RowID) -> Int? {
-        var low = 0
-        var high = count
-        while low < high {
-            let middle = (low + high) / 2
-            if self[middle] < row { low = middle + 1 } else { high = middle }
-        }
-        return low < count && self[low] == row ? low : nil
+        let entities: [Entity] = try session.entities(at: rows, stored: &stored)
+        return try stored.map { try completed(entities, $0, session) } ?? entities
     }
 }

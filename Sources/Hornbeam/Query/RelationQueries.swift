@@ -92,7 +92,7 @@ extension QueryList {
         -> [[RowID]]
     {
         let relation = try Entity.entityShape.relation(path.keyPath)
-        return try session.linkedRows(ofEach: try rows(session), relation)
+        return try session.links(ofEach: try rows(session), relation).lists
     }
 
     private func loading<Target, D, C, K>(

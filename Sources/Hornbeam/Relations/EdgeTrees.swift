@@ -41,7 +41,7 @@ package final class EdgeSide: Sendable {
 package final class EdgeTrees {
     // The session owns this and outlives every use of it.
     private unowned let session: EntitySession
-    private let transaction: Transaction
+    let transaction: Transaction
     /// Other sides that were asked for. Few: an entity type has as many as relations.
     private var inverses: [(side: EdgeSide, inverse: EdgeSide)] = []
     /// Of the sides linked last, few: each has a cursor, and with it memory and maybe a page that stays in the cache.
@@ -62,7 +62,7 @@ package final class EdgeTrees {
         return inverse
     }
 
-    private func damaged(_ tree: String, _ side: EdgeSide, _ reason: String) -> StorageError {
+    func damaged(_ tree: String, _ side: EdgeSide, _ reason: String) -> StorageError {
         .corrupt(Corruption(tree: "\(tree):\(side.type):\(side.name)", reason: reason))
     }
 
@@ -144,54 +144,6 @@ package final class EdgeTrees {
             return true
         }
         return count
-    }
-
-    /// The targets of several sources, a list for each. Where a source follows the one before, the cursor stands on its
-    /// links already.
-    package func targets(_ side: EdgeSide, ofEach sources: [RowID]) throws -> [[RowID]] {
-        guard side.isToMany else { return try singleTargets(side, ofEach: sources) }
-        var lists: [[RowID]] = []
-        lists.reserveCapacity(sources.count)
-        var found: [RowID] = []
-        var cursor = try transaction.cursor(side.forward)
-        var isValid = false
-        for source in sources {
-            if !isValid || RowID(key: cursor.key) != source { isValid = try cursor.seek(source.key) }
-            found.removeAll(keepingCapacity: true)
-            while isValid, let entry = try cursor.entry(), RowID(key: entry.key) == source {
-                guard let target = RowID(stored: entry.value) else { throw damaged("f", side, "a link has no target") }
-                found.append(target)
-                isValid = try cursor.next()
-            }
-            lists.append(Array(found))
-        }
-        return lists
-    }
-
-    /// Those of a to-one side: groups of sources go down the tree side by side.
-    private func singleTargets(_ side: EdgeSide, ofEach sources: [RowID]) throws -> [[RowID]] {
-        var lists: [[RowID]] = []
-        lists.reserveCapacity(sources.count)
-        var keys = InlineArray<16, UInt64>(repeating: 0)
-        var place = 0
-        while place < sources.count {
-            let count = min(16, sources.count - place)
-            for index in 0..<count { keys[index] = sources[place + index].rawValue.bigEndian }
-            var isDamaged = false
-            try keys.span.withUnsafeBytes { (keys) throws(StorageError) in
-                guard let start = keys.baseAddress else { return }
-                try transaction.getMany(
-                    side.forward, count: count, key: { Bytes(start: start + $0 &* 8, count: 8) },
-                    { _, value in
-                        let target = value.map { RowID(stored: $0) }
-                        isDamaged = isDamaged || target == .some(nil)
-                        lists.append(target.flatMap { $0 }.map { [$0] } ?? [])
-                    })
-            }
-            if isDamaged { throw damaged("f", side, "a link has no target") }
-            place += count
-        }
-        return lists
     }
 
     /// The target of a to-one side, the first target of a to-many side.

@@ -173,7 +173,7 @@ struct EdgeTreesTests {
             for order in orders {
                 let rows = try order.map { try links.row(type, type == "Chat" ? "c\($0)" : "m5-\($0)") }
                 let each = try rows.map { try links.edges.targets(side, of: $0) }
-                #expect(try links.edges.targets(side, ofEach: rows) == each)
+                #expect(try links.edges.links(side, ofEach: rows).lists == each)
             }
         }
     }

@@ -165,5 +165,6 @@ extension CodedProbe: EntityModelProtocol {
 
     mutating func normalize() {}
     func saveRelations(with saver: inout RelationSaver<Self>) throws {}
+    static func setRelation(_ loaded: LoadedRelation, of entities: inout [[Self]]) {}
     static var patch: MergeStrategy<Self> { .replace }
 }

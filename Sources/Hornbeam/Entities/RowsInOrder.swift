@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many row ids that are looked up in their order. Those of a level of a nested query mostly ascend without gaps: then
+// each is the entry behind the last one, which a step of a cursor finds in a fifth of what a lookup takes.
+
+import HornbeamPages
+import HornbeamTree
+
+/// Goes forward through a tree whose keys begin with row ids.
+struct RowEntries: ~Copyable {
+    private var cursor: Cursor
+    /// The row id of the entry that this stands on; nil if it stands on none.
+    private(set) var row: RowID?
+    /// The entry's value. Lives until the next move.
+    private(set) var value = Bytes(start: nil, count: 0)
+    private(set) var isAtEnd = false
+    /// Steps since the last seek. After some, entries are read many at once: keys first, then values.
+    private var steps = 0
+    private var many: UnsafeMutablePointer<EntryPart>?
+    private var place = 0
+    private var count = 0
+
+    private static var singleSteps: Int { 16 }
+    private static var size: Int { 32 }
+
+    init(_ tree: TreeID, in transaction: Transaction) throws(StorageError) {
+        cursor = try transaction.cursor(tree)
+    }
+
+    deinit { many?.deallocate() }
+
+    /// To the first entry that isn't before those of a row.
+    mutating func seek(_ row: RowID) throws(StorageError) {
+        steps = 0
+        try settle(
+            try RowKey(row).withBytes { (key) throws(StorageError) in
+                try cursor.seek(key)
+            })
+    }
+
+    @inline(__always)
+    mutating func advance() throws(StorageError) {
+        place &+= 1
+        if place < count { return take() }
+        steps &+= 1
+        try settle(try cursor.next())
+    }
+
+    @inline(__always)
+    private mutating func take() {
+        guard let many else { return }
+        let key = many[place]
+        let part = many[Self.size + place]
+        row = RowID(key: Bytes(start: key.start, count: key.size))
+        value = Bytes(start: part.start, count: part.size)
+    }
+
+    private mutating func settle(_ isThere: Bool) throws(StorageError) {
+        count = 0
+        row = nil
+        isAtEnd = !isThere
+        guard isThere else { return }
+        guard steps > Self.singleSteps else {
+            guard let entry = try cursor.entry() else { return }
+            row = RowID(key: entry.key)
+            value = entry.value
+            return
+        }
+        let parts = many ?? .allocate(capacity: 2 * Self.size)
+        many = parts
+        place = 0
+        count = try cursor.read(isForward: true, keys: parts, values: parts + Self.size, capacity: Self.size)
+        if count > 0 { take() }
+    }
+}
+
+/// Looks up row ids that ascend, in a tree whose keys are row ids.
+struct AscendingLookups: ~Copyable {
+    /// At the first entry that isn't before the row that was looked up last.
+    private var entries: RowEntries
+
+    init(_ tree: TreeID, in transaction: Transaction) throws(StorageError) {
+        entries = try RowEntries(tree, in: transaction)
+    }
+
+    /// The value of a row, nil if it has none. Lives until the next lookup. `row` isn't before the last one.
+    @inline(__always)
+    mutating func value(of row: RowID) throws(StorageError) -> Bytes? {
+        if let here = entries.row {
+            if here < row { try move(to: row) }
+        } else if !entries.isAtEnd {
+            try entries.seek(row)
+        }
+        return entries.row == row ? entries.value : nil
+    }
+
+    @inline(__always)
+    private mutating func move(to row: RowID) throws(StorageError) {
+        // A leaf that can't be read matters only if the row is in it, which the seek tells.
+        do throws(StorageError) { try entries.advance() } catch { try entries.seek(row) }
+        if let here = entries.row, here < row { try entries.seek(row) }
+    }
+}
+
+extension EntityStore {
+    /// Calls `body` with each row, nil where there is none, and its place in `rows`, in their order. `body` must not
+    /// change the store.
+    func forEach(_ rows: [RowID], _ body: (Int, RowReader?) throws -> Void) throws {
+        if rows.isRun {
+            var lookups = try AscendingLookups(type.rows, in: transaction)
+            for place in 0..<rows.count {
+                guard let bytes = try lookups.value(of: rows[place]) else {
+                    try body(place, nil)
+                    continue
+                }
+                try body(place, try RowReader(bytes, of: type))
+            }
+            return
+        }
+        var waiting = RowLookups()
+        var place = 0
+        func take(_: RowID, _ row: RowReader?) throws -> Bool {
+            try body(place, row)
+            place += 1
+            return true
+        }
+        for row in rows {
+            waiting.add(row)
+            if waiting.isFull { _ = try waiting.finish(in: self, take) }
+        }
+        _ = try waiting.finish(in: self, take)
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the lists of a level of a nested query become entities. What several lists share is read and completed once.
+
+/// What each entity of a level gets, of entities or ids of another.
+struct LoadedLists<Element> {
+    var lists: [[Element]]
+    /// The list of each entity of the level, -1 for none; nil where they are in the same order.
+    var places: [Int]?
+}
+
+extension QueryList {
+    /// Loads what is nested into entities with their row ids.
+    func completed(_ entities: consuming [Entity], _ rows: [RowID], _ session: Session) throws -> [Entity] {
+        var lists = [entities]
+        try loadNested(&lists, rows, session)
+        return lists[0]
+    }
+
+    private func loadNested(_ entities: inout [[Entity]], _ rows: [RowID], _ session: Session) throws {
+        guard !rows.isEmpty, let nested else { return }
+        for step in nested.steps { try step.load(&entities, rows, session) }
+    }
+
+    /// The linked rows of each source within the query's limit, which it then no longer has; nil if the limit counts
+    /// after a choice or an order, or if some links may lead nowhere. So a page of a large relation is read alone.
+    mutating func takeLimit<Source>(
+        of sources: [RowID], _ relation: DeclaredRelation<Source>, _ session: Session
+    ) throws -> LinkLists? {
+        guard case .all = source, case .all = filter, order.isEmpty, parts.after == nil, let limit,
+            let links = try session.links(ofEach: sources, relation, limit: limit, offset: offset)
+        else { return nil }
+        parts.limit = nil
+        parts.offset = 0
+        return links
+    }
+
+    /// For each list of linked rows what the query makes of it.
+    func load(eachOf lists: [[RowID]], _ session: Session) throws -> [[Entity]] {
+        let found = try self.lists(ofEach: LinkLists(lists), isUnshared: false, isToMany: true, session)
+        return found.places.map { $0.map { found.lists[$0] } } ?? found.lists
+    }
+
+    /// The same. A query that only completes entities reads each row once for all lists.
+    /// - Parameter isUnshared: whether it is known that no row is in two of them.
+    /// - Parameter isToMany: whether a list may have more than one row.
+    func lists(
+        ofEach links: LinkLists, isUnshared: Bool, isToMany: Bool, _ session: Session
+    ) throws -> LoadedLists<Entity> {
+        if parts.ignoresLinks {
+            let all: [Entity] = try parts.load(Entity.self, session)
+            return LoadedLists(lists: [all], places: Array(repeating: 0, count: links.count))
+        }
+        guard case .all = source, isWhole else {
+            let lists = try (0..<links.count).map { number in
+                try decode(try rows(of: Array(links.list(number)), session), session)
+            }
+            return LoadedLists(lists: lists)
+        }
+        let distinct = isUnshared ? nil : DistinctRows(links.targets)
+        if let distinct, distinct.hasRepeats { return try shared(distinct, links.ends, isToMany: isToMany, session) }
+        // No entity is copied from one list to another.
+        var stored: [RowID]? = nested == nil ? nil : []
+        var lists: [[Entity]] = try session.entities(of: links, stored: &stored)
+        if let stored { try loadNested(&lists, stored, session) }
+        return LoadedLists(lists: lists)
+    }
+
+    /// Lists with entities in common. To-one relations that lead to the same entity share a list of it, so that each of
+    /// them only counts a reference.
+    private func shared(
+        _ rows: DistinctRows, _ ends: [Int], isToMany: Bool, _ session: Session
+    ) throws -> LoadedLists<Entity> {
+        var rows = rows
+        var stored: [RowID]? = []
+        let entities = try completed(session.entities(at: rows.rows, stored: &stored), stored ?? [], session)
+        rows.keep(stored ?? [])
+        if isToMany {
+            let (places, ends) = rows.storedPlaces(ends)
+            return LoadedLists(lists: Entity._lists(entities, at: places, ends: ends))
+        }
+        let each = Array(entities.indices)
+        return LoadedLists(
+            lists: Entity._lists(entities, at: each, ends: each.map { $0 + 1 }), places: rows.firstPlaces(ends))
+    }
+
+    /// The query over linked rows. One that brings a source of its own selects among both.
+    private func rows(of linked: [RowID], _ session: Session) throws -> [RowID] {
+        guard case .rows = source else { return try rows(among: linked, session) }
+        let own = Set(linked)
+        return try rows(session).filter(own.contains)
+    }
+}
+
+extension DistinctRows {
+    /// The places and ends of lists without the rows that aren't stored.
+    func storedPlaces(_ ends: [Int]) -> (places: [Int], ends: [Int]) {
+        guard places.contains(-1) else { return (places, ends) }
+        var kept: [Int] = []
+        var start = 0
+        let keptEnds = ends.map { end in
+            for place in places[start..<end] where place >= 0 { kept.append(place) }
+            start = end
+            return kept.count
+        }
+        return (kept, keptEnds)
+    }
+
+    /// The place of each list's first row, -1 where there is none.
+    func firstPlaces(_ ends: [Int]) -> [Int] {
+        var start = 0
+        return ends.map { end in
+            defer { start = end }
+            return start < end ? places[start] : -1
+        }
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that are looked up together are those that are found one by one, whatever way is taken.
+
+import HornbeamTestSupport
+import Testing
+
+@testable import Hornbeam
+
+private let models: [EntityDescription] = [
+    EntityDescription(
+        name: "Thing",
+        columns: [ColumnDescription(name: "id", type: .int64), ColumnDescription(name: "name", type: .string)],
+        relations: [RelationDescription(name: "next", target: "Thing", toMany: false)])
+]
+
+@Suite("Rows in order")
+struct RowsInOrderTests {
+    /// Things with gaps between them, over several pages; each tenth leads to the one before.
+    private func store(_ random: inout SeededGenerator) throws -> CoreStore {
+        let store = try CoreStore(models)
+        for id in 0..<2_000 where id < 40 || random.below(4) > 0 {
+            _ = try store.save("Thing", [.int(Int64(id)), .string("thing number \(id), with some more text to it")])
+        }
+        let side = try store["Thing"].type.relation("next")
+        for id in stride(from: 1, to: 2_000, by: 3) {
+            try store.session.edges.append(side, RowID(rawValue: UInt64(id)), RowID(rawValue: UInt64(id - 1)))
+        }
+        return store
+    }
+
+    /// Some of the ids: in a run, with repeats, in any order, far apart, past the last one.
+    private func some(_ random: inout SeededGenerator) -> [RowID] {
+        let start = random.below(2_100)
+        let numbers: [Int] =
+            switch random.below(4) {
+            case 0: (0..<random.below(300)).map { start + $0 }
+            case 1: (0..<random.below(300)).map { _ in start + random.below(400) }.sorted()
+            case 2: (0..<random.below(40)).map { _ in random.below(2_200) }.sorted()
+            default: (0..<random.below(100)).map { _ in start + random.below(200) }
+            }
+        return numbers.map { RowID(rawValue: UInt64($0)) }
+    }
+
+    @Test("rows, in their order, none where there is none", .seeded)
+    func rows() throws {
+        var random = SeededGenerator()
+        let store = try store(&random)
+        let things = try store["Thing"]
+        var runs = 0
+        for _ in 0..<200 {
+            let rows = some(&random)
+            runs += rows.isRun ? 1 : 0
+            var found: [String?] = []
+            try things.forEach(rows) { place, row in
+                #expect(place == found.count)
+                found.append(try row?.string(1))
+            }
+            #expect(try found == rows.map { try things.row($0)?.string(1) })
+        }
+        #expect(runs > 20)
+    }
+
+    @Test("the targets of a to-one side", .seeded)
+    func links() throws {
+        var random = SeededGenerator()
+        let store = try store(&random)
+        let side = try store["Thing"].type.relation("next")
+        for _ in 0..<100 {
+            let rows = some(&random)
+            let found = try store.session.edges.links(side, ofEach: rows).lists
+            #expect(try found == rows.map { try store.session.edges.targets(side, of: $0) })
+        }
+    }
+}
