@@ -36,6 +36,8 @@ package final class EntityType: Sendable {
     package let relations: [EdgeSide]
     /// Whether one of the relations is required.
     let hasRequired: Bool
+    /// Whether deleting an entity deletes those that one of the relations leads to.
+    let cascades: Bool
 
     package var name: String { description.name }
     package var idType: ColumnType { description.columns[0].type }
@@ -57,6 +59,7 @@ package final class EntityType: Sendable {
         self.textIndexes = textIndexes
         self.relations = relations
         hasRequired = relations.contains(where: \.description.required)
+        cascades = relations.contains { $0.description.deleteRule == .cascade }
     }
 
     /// The name of the type that the deleted entities of a type lie in.
