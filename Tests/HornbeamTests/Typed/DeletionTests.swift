@@ -66,6 +66,19 @@ private struct Keeper {
     }
 }
 
+/// Comes back when what was deleted with it is gone.
+@EntityModel
+private struct Phoenix {
+    let id: Int
+    @Relationship(deleteRule: .cascade) var ash: Ash?
+}
+
+@EntityModel
+private struct Ash {
+    let id: Int
+    func didDelete(from context: inout Context) throws { try Phoenix(id: id).save(to: &context) }
+}
+
 /// Leaves that remove each other while they are saved.
 @EntityModel
 private struct Tree {
@@ -180,6 +193,16 @@ struct DeletionTests {
         #expect(try context.find(1) as Keeper? == nil)
         let kept = try #require(try context.find(1) as Deleted<Keeper>?)
         #expect(kept.entity.name == "stored" && kept.entity.$friend.id == 2)
+    }
+
+    @Test("an entity that a hook saves again while it is deleted is stored, and not deleted too")
+    func savedAgain() throws {
+        var context = Context()
+        try Phoenix(id: 1, ash: .relation(Ash(id: 1))).save(to: &context)
+        try Phoenix.delete(id: 1, from: &context)
+        #expect(try context.ids(Phoenix.self) == [1] && context.ids(Ash.self) == [])
+        #expect(try context.ids(Deleted<Phoenix>.self) == [] && context.ids(Deleted<Ash>.self) == [1])
+        #expect(try context.isWhole())
     }
 
     @Test("links to entities that hooks remove or rename while they are saved lead to ids that are known")
