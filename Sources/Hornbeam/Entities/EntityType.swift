@@ -11,6 +11,8 @@
 //     l:Type:relation    source ‖ target → position    (to-many)
 //     b:Type:relation    target ‖ source → nothing     (one-way relations)
 //
+// An id stays in n: until its entity is saved or deleted, also when its last link has gone.
+//
 // Row ids and positions are eight bytes, big-endian in keys and little-endian in values.
 
 import HornbeamText

@@ -129,13 +129,20 @@ struct JSONBytes {
     }
 
     private mutating func digits(_ number: UInt64) {
+        var count = 1
         var rest = number
-        let start = bytes.count
+        while rest >= 10 {
+            rest /= 10
+            count += 1
+        }
+        var place = bytes.count + count
+        for _ in 0..<count { bytes.append(0) }
+        rest = number
         repeat {
-            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
+            place -= 1
+            bytes[place] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
             rest /= 10
         } while rest > 0
-        bytes[start...].reverse()
     }
 }
 

@@ -233,14 +233,16 @@ package final class EdgeTrees {
     package func clear(_ side: EdgeSide, _ source: RowID) throws {
         guard let lookup = side.lookup else {
             guard let target = try target(side, of: source) else { return }
-            return try remove(side, source, target)
+            touch(side, source)
+            _ = try transaction.delete(side.forward, RowKey(source))
+            return try removeOtherHalf(side, source, target)
         }
         let targets = try targets(side, of: source)
         guard targets.count >= Self.rangeWorthwhile else {
             for target in targets { try remove(side, source, target) }
             return
         }
-        if side.description.required { session.required?.touch(side.type, source) }
+        touch(side, source)
         try transaction.deleteAll(side.forward, of: source)
         try transaction.deleteAll(lookup, of: source)
         for target in targets { try removeOtherHalf(side, source, target) }
@@ -409,8 +411,13 @@ package final class EdgeTrees {
         return made
     }
 
-    private func removeHalf(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
+    /// To be called for a source that is about to lose a link.
+    private func touch(_ side: EdgeSide, _ source: RowID) {
         if side.description.required { session.required?.touch(side.type, source) }
+    }
+
+    private func removeHalf(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
+        touch(side, source)
         guard let lookup = side.lookup else {
             guard try self.target(side, of: source) == target else { return }
             _ = try transaction.delete(side.forward, RowKey(source))
