@@ -4,6 +4,8 @@
 /// Entity types by name; no two may share one.
 struct ModelSet: Sendable {
     private var types: [String: any EntityModelProtocol.Type] = [:]
+    /// Whether one of them has a unique index.
+    private(set) var hasResolvers = false
     /// Of the types.
     private var identities: [ObjectIdentifier] = []
 
@@ -27,6 +29,7 @@ struct ModelSet: Sendable {
         }
         types[name] = model
         identities.append(ObjectIdentifier(model))
+        hasResolvers = hasResolvers || model.hasResolvers
         for target in model.relatedTypes { try insert(target) }
     }
 
@@ -55,6 +58,8 @@ struct ModelSet: Sendable {
 }
 
 extension EntityModelProtocol {
+    fileprivate static var hasResolvers: Bool { entityShape.hasResolvers }
+
     fileprivate static var relatedTypes: [any EntityModelProtocol.Type] {
         entityShape.relations.map(\.target)
     }

@@ -125,6 +125,10 @@ final class Session {
 
     // MARK: - Types
 
+    /// Whether an entity with unique indexes can be saved: one that a context without a database takes in as they come
+    /// may have some.
+    var mayHaveUniqueKeys: Bool { ownStore != nil || models.hasResolvers }
+
     /// The store of an entity type. `.unregisteredEntity` if the database wasn't opened with it.
     func store<Entity: EntityModelProtocol>(_: Entity.Type) throws -> EntityStore {
         let core = try open()

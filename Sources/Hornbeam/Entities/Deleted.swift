@@ -11,11 +11,28 @@ import HornbeamPages
 public struct Deleted<Entity: EntityModelProtocol>: EntityModelProtocol {
     /// As it was, its relations as ids.
     public let entity: Entity
+    /// Whether this stands for what is stored under the id; `entity` says nothing but the id then.
+    private(set) var isAsStored = false
 
     public var id: Entity.ID { entity.id }
 
     public init(_ entity: Entity) {
         self.entity = entity
+    }
+
+    /// Stands for the entity with this one's id as it is stored, with the ids of its relations: what `asDeleted` gives
+    /// by default, and what one of your own gives to keep an entity as it is. The store then copies what it has, which
+    /// takes less than reading the entity. Its own `entity` is the one given here.
+    public static func asStored(_ entity: Entity) -> Self {
+        var deleted = Self(entity)
+        deleted.isAsStored = true
+        return deleted
+    }
+
+    /// What this stands for, as a value of its own.
+    func resolved(in context: Context) throws -> Self {
+        guard isAsStored else { return self }
+        return Self(try Entity.query(id).with(.ids).resolve(in: context) ?? entity)
     }
 
     /// Saves the entity with the links that it had, those to entities that aren't stored included, and removes the
@@ -45,6 +62,7 @@ public struct Deleted<Entity: EntityModelProtocol>: EntityModelProtocol {
     public func asDeleted(in context: Context) throws -> Deleted<Self>? { nil }
 
     public mutating func willSave(to context: inout Context) throws {
+        self = try resolved(in: context)
         try Entity.delete(id: id, from: &context)
     }
 }
@@ -54,9 +72,19 @@ extension Deleted {
     public var customMirror: Mirror { Mirror(self, children: ["entity": entity], displayStyle: .struct) }
 }
 
-extension Deleted: Equatable where Entity: Equatable {}
-extension Deleted: Hashable where Entity: Hashable {}
-extension Deleted: Codable where Entity: Codable {}
+// By their entities alone.
+
+extension Deleted: Equatable where Entity: Equatable {
+    public static func == (left: Self, right: Self) -> Bool { left.entity == right.entity }
+}
+
+extension Deleted: Hashable where Entity: Hashable {
+    public func hash(into hasher: inout Hasher) { hasher.combine(entity) }
+}
+
+extension Deleted: Codable where Entity: Codable {
+    private enum CodingKeys: String, CodingKey { case entity }
+}
 
 /// Tells deleted entities from others where only the type is known.
 protocol Tombstone {}

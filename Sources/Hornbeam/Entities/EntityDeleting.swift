@@ -10,49 +10,24 @@ extension EntityModelProtocol {
     /// `.deleteDenied`, with nothing changed, if a relation with the rule `deny` still leads to stored entities: one of
     /// this entity, or of one that would be deleted with it.
     public func delete(from context: inout Context) throws {
-        let session = context.session
-        let former = session.deleting
-        try session.run { try $0.refuseDenied([id.columnValue], Self.self) }
-        defer { session.deleting = former }
-        let isStored = try session.run { try $0.isStored(id.columnValue, Self.self) }
-        let tombstone = isStored ? try asDeleted(in: context) : nil
-        try willDelete(from: &context)
-        var cascades: [(any EntityModelProtocol.Type, [Value])] = []
-        try session.run { session in
-            guard let row = try session.row(of: id.columnValue, Self.self) else { return }
-            for relation in Self.entityShape.relations where relation.description.deleteRule == .cascade {
-                cascades.append((relation.target, try relation.target.ids(linkedFrom: row, relation, session)))
-            }
-            try session.delete(row, Self.self)
+        let row = try context.session.run { session in
+            let store = try session.store(Self.self)
+            return try store.rowID(of: id.columnValue).flatMap { try store.isSaved($0) ? $0 : nil }
         }
-        for (target, ids) in cascades {
-            for id in ids { try target.delete(storedId: id, from: &context) }
-        }
-        if let tombstone {
-            try session.run { session in
-                // A hook may have saved it again meanwhile.
-                guard try !session.isStored(id.columnValue, Self.self) else { return }
-                _ = try session.save(tombstone)
-            }
-        }
-        try didDelete(from: &context)
+        try Deletion(self, at: row).run(in: &context)
     }
 
     /// Deletes the stored entity with this id; without effect, and without hooks, if there is none.
     public static func delete(id: ID, from context: inout Context) throws {
-        guard let entity: Self = try context.find(id) else { return }
-        try entity.delete(from: &context)
+        guard let row = try context.session.run({ try $0.row(of: id.columnValue, Self.self) }),
+            let deletion = try deletion(of: row, in: context)
+        else { return }
+        try deletion.run(in: &context)
     }
 
-    fileprivate static func ids<Owner>(
-        linkedFrom row: RowID, _ relation: DeclaredRelation<Owner>, _ session: Session
-    ) throws -> [Value] {
-        try session.linkedIds(of: row, relation, as: Self.self).map(\.columnValue)
-    }
-
-    fileprivate static func delete(storedId value: Value, from context: inout Context) throws {
-        guard let id = ID(columnValue: value) else { return }
-        try delete(id: id, from: &context)
+    /// What deletes the entity of a row; nil if none is stored there.
+    static func deletion(of row: RowID, in context: Context) throws -> DeletionStep? {
+        try context.session.run { try $0.entity(at: row, Self.self) }.map { Deletion($0, at: row) }
     }
 }
 

@@ -64,8 +64,8 @@ public protocol EntityModelProtocol: Sendable, CustomReflectable {
     func willDelete(from context: inout Context) throws
     func didDelete(from context: inout Context) throws
 
-    /// What deleting the entity leaves behind; nil for nothing. By default the entity as it is stored, with the ids of
-    /// its relations. A type that keeps none of its deleted entities gives nil.
+    /// What deleting the entity leaves behind; nil for nothing. By default `.asStored(self)`: the entity as it is
+    /// stored, with the ids of its relations. A type that keeps none of its deleted entities gives nil.
     func asDeleted(in context: Context) throws -> Deleted<Self>?
 
     /// For entities saved without options.
@@ -81,7 +81,7 @@ extension EntityModelProtocol {
     public func didDelete(from context: inout Context) throws {}
 
     public func asDeleted(in context: Context) throws -> Deleted<Self>? {
-        try Self.query(id).with(.ids).resolve(in: context).map { Deleted($0) }
+        .asStored(self)
     }
 
     @inlinable

@@ -19,7 +19,7 @@ extension EntityModelProtocol {
         // A constant: closures needn't copy it.
         let entity = consume changed
         let session = context.session
-        if session.saveDepth == 0,
+        if session.saveDepth == 0, session.mayHaveUniqueKeys,
             let batch = try session.run({ _ in try entity.batch(in: context, options: options) })
         {
             return try session.saving(batch) { try entity.store(in: &context, options: options) }
@@ -27,8 +27,18 @@ extension EntityModelProtocol {
         try entity.store(in: &context, options: options)
     }
 
-    /// Saves what `willSave` has left.
-    func store(in context: inout Context, options: MergeStrategy<Self>) throws {
+    /// Saves an entity that lies in the relation of one that is being saved. Its row, unless a hook changed its id.
+    func saveRelated(to context: inout Context, options: MergeStrategy<Self>) throws -> RowID? {
+        var changed = self
+        try changed.willSave(to: &context)
+        let entity = consume changed
+        let row = try entity.store(in: &context, options: options)
+        return entity.id == id ? row : nil
+    }
+
+    /// Saves what `willSave` has left, and gives its row.
+    @discardableResult
+    func store(in context: inout Context, options: MergeStrategy<Self>) throws -> RowID {
         let session = context.session
         let row = try session.run { session in
             if options.replaces, !Self.entityShape.hasResolvers { return try session.save(self) }
@@ -47,6 +57,7 @@ extension EntityModelProtocol {
         var saver = RelationSaver<Self>(context: context, row: row)
         try saveRelations(with: &saver)
         try didSave(to: &context)
+        return row
     }
 
     /// What will be stored: the entity merged with the stored one. Indexes follow this, never the value passed in.
@@ -193,15 +204,31 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
             }
             return
         }
-        for entity in relation.entities ?? [] { try entity.save(to: &context, options: options) }
+        let saved = try saveEntities(of: relation, options)
         let declared = Entity.entityShape.relations[number]
         try context.session.run { session in
-            let targets = try session.rowsToLink(relation.linkedIds ?? [], Target.self)
+            let targets = try saved ?? session.rowsToLink(relation.linkedIds ?? [], Target.self)
             if relation.isSlice {
                 try session.appendLinks(targets, of: row, declared)
             } else {
                 try session.setLinks(targets, of: row, declared)
             }
         }
+    }
+
+    /// Saves the entities in a relation. Their rows, unless a hook may have removed one of them again, or changed its
+    /// id; nil also where the relation holds no entities.
+    private mutating func saveEntities<Target, D, C, K>(
+        of relation: Relation<Target, D, C, K>, _ options: MergeStrategy<Target>
+    ) throws -> [RowID]? {
+        guard case .entities(let entities) = relation.content else { return nil }
+        let session = try context.session.entities()
+        let removals = session.removals
+        var rows: [RowID] = []
+        rows.reserveCapacity(entities.count)
+        for entity in entities {
+            if let row = try entity.saveRelated(to: &context, options: options) { rows.append(row) }
+        }
+        return rows.count == entities.count && session.removals == removals ? rows : nil
     }
 }

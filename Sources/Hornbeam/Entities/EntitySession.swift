@@ -17,6 +17,10 @@ package final class EntitySession {
     /// Whether a store has ever gathered something, or the links keep a cursor, which in a read only a save that was
     /// refused does: the session can't begin again then.
     @exclusivity(unchecked) var hasGathered = false
+    /// How often a row was removed, or may have been: a row that was saved is still there while this stays as it is.
+    @exclusivity(unchecked) var removals = 0
+    /// How often a row was saved, or may have been, but for what deletions leave behind.
+    @exclusivity(unchecked) var saves = 0
     /// Nil where a write may leave entities without their required relations.
     private(set) var required: RequiredRelations?
     /// How often the schema was changed.
@@ -70,6 +74,8 @@ package final class EntitySession {
             try transaction.release(savepoint)
             return result
         } catch {
+            removals += 1
+            saves += 1
             try transaction.rollback(to: savepoint)
             try transaction.release(savepoint)
             if adoptions != former.adoptions {

@@ -133,14 +133,17 @@ package final class EntityStore {
     /// Inserts or replaces a row and brings its indexes along; relations are left alone. `.uniqueViolation`, with
     /// nothing changed, if another entity holds one of its unique keys. What the replaced row has in columns that are
     /// not declared stays.
-    package func save(_ row: [UInt8], _ rowID: RowID) throws {
-        guard let (index, other) = try saveUnlessHeld(row, rowID) else { return }
+    /// - Parameter hasNoCounterpart: whether it is known that the type's counterpart has no entity of this id.
+    package func save(_ row: [UInt8], _ rowID: RowID, hasNoCounterpart: Bool = false) throws {
+        guard let (index, other) = try saveUnlessHeld(row, rowID, hasNoCounterpart: hasNoCounterpart) else { return }
         throw try row.withUnsafeBytes { try violation(index, of: try RowReader($0, of: type), by: other) }
     }
 
     /// The same without an error: the first unique index in which another entity holds the row's key, and that entity;
     /// then nothing is changed.
-    func saveUnlessHeld(_ row: [UInt8], _ rowID: RowID) throws -> (index: IndexDescription, rowID: RowID)? {
+    func saveUnlessHeld(
+        _ row: [UInt8], _ rowID: RowID, hasNoCounterpart: Bool = false
+    ) throws -> (index: IndexDescription, rowID: RowID)? {
         let held: (index: IndexDescription, rowID: RowID)?
         let (changes, newID, merged): (IndexChanges, Value?, [UInt8]?)
         (held, changes, newID, merged) = try row.withUnsafeBytes { bytes in
@@ -161,6 +164,8 @@ package final class EntityStore {
         if let newID { try settle(newID, rowID) }
         try apply(changes, rowID)
         if type.hasRequired { session.required?.touch(type.name, rowID) }
+        if hasNoCounterpart { return nil }
+        session.saves += 1
         if let counterpart = type.counterpart, try transaction.count(counterpart) != 0 {
             try remove(row, from: try session.store(type.counterpartName))
         }
@@ -239,6 +244,7 @@ package final class EntityStore {
         let changes = try IndexChanges(of: type, from: old, to: nil)
         try prepareTexts(changes)
         capture?.note(rowID, in: type.rows, old: old)
+        session.removals += 1
         _ = try transaction.delete(type.rows, RowKey(rowID))
         try apply(changes, rowID)
         return true

@@ -11,6 +11,8 @@
 //     l:Type:relation    source ‖ target → position    (to-many)
 //     b:Type:relation    target ‖ source → nothing     (one-way relations)
 //
+// An id stays in n: until its entity is saved or deleted, also when its last link has gone.
+//
 // Row ids and positions are eight bytes, big-endian in keys and little-endian in values.
 
 import HornbeamText
@@ -36,6 +38,8 @@ package final class EntityType: Sendable {
     package let relations: [EdgeSide]
     /// Whether one of the relations is required.
     let hasRequired: Bool
+    /// Whether deleting an entity deletes those that one of the relations leads to.
+    let cascades: Bool
 
     package var name: String { description.name }
     package var idType: ColumnType { description.columns[0].type }
@@ -57,6 +61,7 @@ package final class EntityType: Sendable {
         self.textIndexes = textIndexes
         self.relations = relations
         hasRequired = relations.contains(where: \.description.required)
+        cascades = relations.contains { $0.description.deleteRule == .cascade }
     }
 
     /// The name of the type that the deleted entities of a type lie in.

@@ -4,6 +4,7 @@
 enum ISODate {
     /// Seconds from 1970-01-01 to the reference date 2001-01-01.
     private static let referenceOffset = 978_307_200.0
+    static var daysTo2001: Int { 11_323 }
 
     /// Seconds since the reference date as `2001-01-01T00:00:00Z`, with a fraction of up to nine digits; nil if no such
     /// text is exact, or the year is beyond 0000–9999.
@@ -77,7 +78,7 @@ enum ISODate {
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 
-    private static func civil(_ days: Int) -> (year: Int, month: Int, day: Int) {
+    static func civil(_ days: Int) -> (year: Int, month: Int, day: Int) {
         let shifted = days + 719_468
         let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
         let dayOfEra = shifted - era * 146_097

@@ -56,6 +56,26 @@ extension Transaction {
         try value.withStored { (value) throws(StorageError) in try put(tree, key, value) }
     }
 
+    /// Puts a row id unless the key has an entry; whether it did.
+    @inline(__always)
+    func insert(_ tree: TreeID, _ key: RowKey, _ value: RowID) throws(StorageError) -> Bool {
+        try key.withBytes { (key) throws(StorageError) in
+            try value.withStored { (value) throws(StorageError) in try insert(tree, key, value) }
+        }
+    }
+
+    /// Removes all entries whose keys begin with a row id.
+    func deleteAll(_ tree: TreeID, of rowID: RowID) throws(StorageError) {
+        _ = try RowKey(rowID).withBytes { (from) throws(StorageError) in
+            guard let next = rowID.next else {
+                return try deleteRange(tree, from: from, to: Bytes(start: nil, count: 0))
+            }
+            return try RowKey(next).withBytes { (to) throws(StorageError) in
+                try deleteRange(tree, from: from, to: to)
+            }
+        }
+    }
+
     @inline(__always)
     func delete(_ tree: TreeID, _ key: RowKey) throws(StorageError) -> Bool {
         try key.withBytes { (key) throws(StorageError) in try delete(tree, key) }

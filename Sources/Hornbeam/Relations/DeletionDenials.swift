@@ -43,23 +43,33 @@ struct DeletionDenials {
             let store = try session.store(row.type)
             for side in store.type.relations where side.description.deleteRule == .deny {
                 let targets = try session.store(side.target)
-                let left = try session.edges.targets(side, of: row.rowID).filter { target in
-                    try !known.contains(EntityRow(type: side.target, rowID: target)) && targets.isSaved(target)
+                var (count, example): (Int, RowID?) = (0, nil)
+                try session.edges.forEachTarget(side, of: row.rowID) { target in
+                    if try known.contains(EntityRow(type: side.target, rowID: target)) || !targets.isSaved(target) {
+                        return true
+                    }
+                    example = example ?? target
+                    count += 1
+                    return count < Self.counted
                 }
-                if let example = left.first { throw try denial(store, row.rowID, side, left.count, targets, example) }
+                if let example { throw try denial(store, row.rowID, side, count, targets, example) }
             }
         }
     }
+
+    /// No more than so many are counted for the message.
+    private static var counted: Int { 1_000 }
 
     private func denial(
         _ store: EntityStore, _ rowID: RowID, _ side: EdgeSide, _ count: Int, _ targets: EntityStore, _ example: RowID
     ) throws -> HornbeamError {
         let id = try store.id(of: rowID)?.text ?? "?"
         let linked = "\(side.target) \(try targets.id(of: example)?.text ?? "?")"
+        let number = (count < Self.counted ? "" : "at least ") + "\(count)"
         return HornbeamError(
             .deleteDenied,
             "\(store.type.name) \(id) can't be deleted: its relation “\(side.name)” denies it while it leads to stored "
-                + "entities, which are \(count) (\(linked) is one): delete or detach them first")
+                + "entities, which are \(number) (\(linked) is one): delete or detach them first")
     }
 }
 

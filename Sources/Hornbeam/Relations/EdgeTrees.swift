@@ -171,86 +171,102 @@ package final class EdgeTrees {
     /// Links two entities on both sides, at the end of the order. A to-one end that was linked elsewhere is released
     /// there first, so the entity that held it no longer lists it.
     package func append(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
-        if side.isToMany {
-            if try contains(side, source, target) { return }
-        } else if let old = try self.target(side, of: source) {
-            if old == target { return }
-            try remove(side, source, old)
-        }
-        if let inverse = try inverse(of: side) {
-            if !inverse.isToMany, let old = try self.target(inverse, of: target) { try remove(inverse, target, old) }
-            try addHalf(side, source, target)
-            // Where the two sides are one, and the entity is linked to itself, that was it.
-            if try inverse.lookup.map({ try transaction.get($0, RowKey(target, source)) == nil }) ?? true {
-                try addHalf(inverse, target, source)
-            }
-        } else {
-            try addHalf(side, source, target)
-            if let reverse = side.reverse {
-                try transaction.put(reverse, RowKey(target, source), Bytes(start: nil, count: 0))
-            }
-        }
+        guard try addHalf(side, source, target) else { return }
+        try addOtherHalf(side, source, target)
     }
 
     /// Unlinks two entities on both sides; without effect if they aren't linked.
     package func remove(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
         try removeHalf(side, source, target)
-        if let inverse = try inverse(of: side) {
-            try removeHalf(inverse, target, source)
-        } else if let reverse = side.reverse {
-            _ = try transaction.delete(reverse, RowKey(target, source))
-        }
+        try removeOtherHalf(side, source, target)
     }
 
     /// Unlinks all targets of a source.
     package func clear(_ side: EdgeSide, _ source: RowID) throws {
-        for target in try targets(side, of: source) { try remove(side, source, target) }
+        guard let lookup = side.lookup else {
+            guard let target = try target(side, of: source) else { return }
+            touch(side, source)
+            _ = try transaction.delete(side.forward, RowKey(source))
+            return try removeOtherHalf(side, source, target)
+        }
+        let targets = try targets(side, of: source)
+        guard targets.count >= Self.rangeWorthwhile else {
+            for target in targets { try remove(side, source, target) }
+            return
+        }
+        touch(side, source)
+        try transaction.deleteAll(side.forward, of: source)
+        try transaction.deleteAll(lookup, of: source)
+        for target in targets { try removeOtherHalf(side, source, target) }
     }
+
+    /// From so many links on it takes less to remove all of a source as a range than one by one.
+    private static var rangeWorthwhile: Int { 4 }
 
     /// Makes the targets of a source exactly these, in this order; repeated ones count once. A to-one side takes the
     /// last of them.
     package func set(_ side: EdgeSide, _ source: RowID, _ wanted: [RowID]) throws {
-        guard side.isToMany else {
+        guard let lookup = side.lookup else {
             guard let target = wanted.last else { return try clear(side, source) }
             return try append(side, source, target)
         }
-        var seen: Set<RowID> = []
-        let wanted = wanted.filter { seen.insert($0).inserted }
+        let wanted = Self.distinct(wanted)
+        // Entities of one type may be linked to themselves, or to each other twice.
+        if side.type != side.target, try ends(of: side).last(source) == nil {
+            return try linkFirst(side, lookup, source, wanted)
+        }
         let current = try targets(side, of: source)
         if current == wanted { return }
-        // Entities of one type may be linked to themselves, or to each other twice.
-        if current.isEmpty, side.type != side.target { return try linkFirst(side, source, wanted) }
+        let seen = Set(wanted)
         for target in current where !seen.contains(target) { try remove(side, source, target) }
         for target in wanted { try append(side, source, target) }
         let linked = try targets(side, of: source)
         if linked != wanted { try renumber(side, source, linked, to: wanted) }
     }
 
-    /// Links a source of another type that has no links to distinct targets: nothing has to be looked for there.
-    private func linkFirst(_ side: EdgeSide, _ source: RowID, _ targets: [RowID]) throws {
-        guard let lookup = side.lookup else { return }
-        let inverse = try inverse(of: side)
-        var position = RowID(rawValue: 0)
-        for target in targets {
-            if let inverse, !inverse.isToMany, let old = try self.target(inverse, of: target) {
-                try remove(inverse, target, old)
-            }
-            try transaction.put(side.forward, RowKey(source, position), target)
-            try transaction.put(lookup, RowKey(source, target), position)
-            if let inverse {
-                try addHalf(inverse, target, source)
-            } else if let reverse = side.reverse {
-                try transaction.put(reverse, RowKey(target, source), Bytes(start: nil, count: 0))
-            }
-            position = RowID(rawValue: position.rawValue + 1)
+    /// Each of them once, where it came first.
+    private static func distinct(_ rows: [RowID]) -> [RowID] {
+        // Mostly they come in order, and then it is plain that they are.
+        if isAscending(rows) { return rows }
+        // Fewer than a set is worth.
+        if rows.count <= 16 {
+            let isDistinct = rows.indices.allSatisfy { place in !rows[..<place].contains(rows[place]) }
+            if isDistinct { return rows }
         }
+        var seen: Set<RowID> = []
+        return rows.filter { seen.insert($0).inserted }
+    }
+
+    private static func isAscending(_ rows: [RowID]) -> Bool {
+        for place in rows.indices.dropFirst() where rows[place] <= rows[place - 1] { return false }
+        return true
+    }
+
+    /// Links a source of another type that has no links to distinct targets: nothing has to be looked for there. Tree
+    /// by tree and in the order of keys, because a tree finds the place behind the entry that it has put last without a
+    /// search.
+    private func linkFirst(_ side: EdgeSide, _ lookup: TreeID, _ source: RowID, _ targets: [RowID]) throws {
+        for (place, target) in targets.enumerated() {
+            try transaction.put(side.forward, RowKey(source, RowID(rawValue: UInt64(place))), target)
+        }
+        let places =
+            Self.isAscending(targets)
+            ? Array(targets.indices) : targets.indices.sorted { targets[$0] < targets[$1] }
+        for place in places {
+            try transaction.put(lookup, RowKey(source, targets[place]), RowID(rawValue: UInt64(place)))
+        }
+        for target in targets { try addOtherHalf(side, source, target) }
     }
 
     /// Removes every link from and to an entity.
     package func removeAll(of type: EntityType, _ rowID: RowID) throws {
         for side in type.relations { try clear(side, rowID) }
         for side in session.schema.incoming[type.name] ?? [] {
-            for source in try sources(side, of: rowID) { try remove(side, source, rowID) }
+            guard let reverse = side.reverse else { continue }
+            let sources = try sources(side, of: rowID)
+            if sources.isEmpty { continue }
+            for source in sources { try removeHalf(side, source, rowID) }
+            try transaction.deleteAll(reverse, of: rowID)
         }
     }
 
@@ -291,14 +307,40 @@ package final class EdgeTrees {
 
     // MARK: One side alone
 
-    /// To be called for what is not linked.
-    private func addHalf(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
-        guard let lookup = side.lookup else {
-            return try transaction.put(side.forward, RowKey(source), target)
+    /// Adds one side's half of a link, at the end of the order; false if it is there. A to-one side that leads
+    /// elsewhere is released first, on both sides. Looks nothing up that the tree tells while it puts.
+    private func addHalf(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws -> Bool {
+        if let lookup = side.lookup {
+            let position = try nextPosition(side, source)
+            guard try transaction.insert(lookup, RowKey(source, target), position) else { return false }
+            try transaction.put(side.forward, RowKey(source, position), target)
+            return true
         }
-        let position = try nextPosition(side, source)
-        try transaction.put(side.forward, RowKey(source, position), target)
-        try transaction.put(lookup, RowKey(source, target), position)
+        if try transaction.insert(side.forward, RowKey(source), target) { return true }
+        if let old = try self.target(side, of: source) {
+            if old == target { return false }
+            try remove(side, source, old)
+        }
+        try transaction.put(side.forward, RowKey(source), target)
+        return true
+    }
+
+    /// Adds what the target knows of a link. Where the two sides are one, and the entity is linked to itself, that is
+    /// there already.
+    private func addOtherHalf(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
+        if let inverse = try inverse(of: side) {
+            _ = try addHalf(inverse, target, source)
+        } else if let reverse = side.reverse {
+            try transaction.put(reverse, RowKey(target, source), Bytes(start: nil, count: 0))
+        }
+    }
+
+    private func removeOtherHalf(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
+        if let inverse = try inverse(of: side) {
+            try removeHalf(inverse, target, source)
+        } else if let reverse = side.reverse {
+            _ = try transaction.delete(reverse, RowKey(target, source))
+        }
     }
 
     /// A position is a number as a row id is, and lies in the same bytes.
@@ -321,8 +363,13 @@ package final class EdgeTrees {
         return made
     }
 
-    private func removeHalf(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
+    /// To be called for a source that is about to lose a link.
+    private func touch(_ side: EdgeSide, _ source: RowID) {
         if side.description.required { session.required?.touch(side.type, source) }
+    }
+
+    private func removeHalf(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
+        touch(side, source)
         guard let lookup = side.lookup else {
             guard try self.target(side, of: source) == target else { return }
             _ = try transaction.delete(side.forward, RowKey(source))
@@ -337,7 +384,7 @@ package final class EdgeTrees {
 
     private func renumber(_ side: EdgeSide, _ source: RowID, _ linked: [RowID], to wanted: [RowID]) throws {
         for target in linked { try removeHalf(side, source, target) }
-        for target in wanted { try addHalf(side, source, target) }
+        for target in wanted { _ = try addHalf(side, source, target) }
     }
 }
 

@@ -36,6 +36,11 @@ final class RequiredRelations {
 
     private func isLinked(_ side: EdgeSide, _ rowID: RowID, _ session: EntitySession) throws -> Bool {
         let targets = try session.store(side.target)
-        return try session.edges.targets(side, of: rowID).contains { try targets.isSaved($0) }
+        var isLinked = false
+        try session.edges.forEachTarget(side, of: rowID) { target in
+            isLinked = try targets.isSaved(target)
+            return !isLinked
+        }
+        return isLinked
     }
 }

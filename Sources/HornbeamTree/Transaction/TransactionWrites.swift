@@ -25,6 +25,27 @@ extension Transaction {
         }
     }
 
+    /// Puts an entry unless the key has one; then it gives false, and nothing is changed. One way down the tree where
+    /// looking before putting takes two.
+    package func insert(_ tree: TreeID, _ key: Bytes, _ value: Bytes) throws(StorageError) -> Bool {
+        try checkKey(key)
+        try checkValue(value)
+        return try changing { (writer) throws(StorageError) in
+            let open = try prepare(tree, writer)
+            let mark = writer.redo.mark
+            writer.redo.add(.put, tree: tree.rawValue, key, value)
+            let isInserted: Bool
+            do throws(StorageError) {
+                isInserted = try writer.insert(open, key, value)
+                if isInserted { try finishChange(writer) }
+            } catch {
+                throw broken(error, open)
+            }
+            if !isInserted { writer.redo.takeBack(to: mark) }
+            return isInserted
+        }
+    }
+
     /// Puts an entry whose key is greater than all keys of the tree (`.invalid` if it isn't); fills nodes fully.
     package func append(_ tree: TreeID, _ key: Bytes, _ value: Bytes) throws(StorageError) {
         try checkKey(key)

@@ -73,6 +73,9 @@ extension TreeWriter {
         try pages.free(record.page, birth: record.birth, sectors: nil)
     }
 
+    /// So many entries are taken out of a leaf where it is: writing a leaf anew takes the time of some hundred.
+    private static var fewEntries: Int { 128 }
+
     /// Takes the range out of a subtree. What the subtree is then: nil if nothing is left.
     private func prune(
         _ tree: OpenTreePointer, _ record: ChildRecord, level: Int, from: Bytes?, to: Bytes?
@@ -101,7 +104,11 @@ extension TreeWriter {
             return nil
         }
         let node = try own(tree, record, level: 0)
-        removeEntries(tree, of: node.editor, first..<end, level: 0)
+        if end - first <= Self.fewEntries {
+            for index in (first..<end).reversed() { node.editor.remove(at: index) }
+        } else {
+            removeEntries(tree, of: node.editor, first..<end, level: 0)
+        }
         return ChildRecord(page: node.page, birth: birth, count: record.count &- UInt64(end - first))
     }
 

@@ -21,6 +21,29 @@ extension TreeWriter {
         try put(tree, at: index, found, key, stored)
     }
 
+    /// Inserts unless the key is there; false, and nothing is copied, if it is.
+    func insert(_ tree: OpenTreePointer, _ key: Bytes, _ value: Bytes) throws(StorageError) -> Bool {
+        guard !tree.pointee.root.isEmpty else {
+            try plant(tree, key, value)
+            return true
+        }
+        if isAtEdge(tree), editor(0).view.isBehindAll(key) {
+            try putLast(tree, key, value)
+            return true
+        }
+        let (index, found) = try descend(tree, key)
+        if found { return false }
+        if isRightEdge(tree, level: 0, index: index) {
+            try ownPath(tree)
+            try putLast(tree, key, value)
+            return true
+        }
+        let stored = try store(tree, value, keySize: key.count)
+        appendedBytes = 0
+        try put(tree, at: index, false, key, stored)
+        return true
+    }
+
     /// The same with a value that lies in its page already.
     func put(_ tree: OpenTreePointer, _ key: Bytes, long: LongReference) throws(StorageError) {
         guard !tree.pointee.root.isEmpty else { return try plant(tree, key, refer(tree, to: long)) }

@@ -25,8 +25,7 @@ struct Chat {
     @Relationship(deleteRule: .cascade, inverse: \.chat) var messages: [Message]?
 
     func asDeleted(in context: Context) throws -> Deleted<Chat>? {
-        guard keepsDeleted.load(ordering: .relaxed) else { return nil }
-        return try Chat.query(id).with(.ids).resolve(in: context).map { Deleted($0) }
+        keepsDeleted.load(ordering: .relaxed) ? .asStored(self) : nil
     }
 }
 
@@ -40,8 +39,7 @@ struct Message {
     @Relationship(.required, inverse: \.messages) var chat: Chat?
 
     func asDeleted(in context: Context) throws -> Deleted<Message>? {
-        guard keepsDeleted.load(ordering: .relaxed) else { return nil }
-        return try Message.query(id).with(.ids).resolve(in: context).map { Deleted($0) }
+        keepsDeleted.load(ordering: .relaxed) ? .asStored(self) : nil
     }
 }
 

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// One deletion with all that it takes. Each entity is an object on a list of work, not a call within a call: a cascade
+// may lead through more entities, one behind the other, than a stack holds.
+
+/// The deletion of one entity, whatever its type.
+class DeletionStep {
+    /// What the entity's cascading relations led to, those to be deleted next behind. Some may be gone meanwhile.
+    fileprivate var targets: [(type: any EntityModelProtocol.Type, rows: [RowID])] = []
+
+    /// Up to where the entity is gone.
+    fileprivate func begin(in context: inout Context) throws {}
+    /// When what it led to is gone too.
+    fileprivate func end(in context: inout Context) throws {}
+
+    /// Deletes the entity and all that is deleted with it.
+    final func run(in context: inout Context) throws {
+        // Steps that were not ended leave what they take there.
+        let former = context.session.deleting
+        defer { context.session.deleting = former }
+        try begin(in: &context)
+        var open = [self]
+        while let step = open.last {
+            if let next = try step.next(in: context) {
+                open.append(next)
+                try next.begin(in: &context)
+            } else {
+                open.removeLast()
+                try step.end(in: &context)
+            }
+        }
+    }
+
+    private func next(in context: Context) throws -> DeletionStep? {
+        while let last = targets.last {
+            guard let row = last.rows.last else {
+                targets.removeLast()
+                continue
+            }
+            targets[targets.count - 1].rows.removeLast()
+            if let step = try last.type.deletion(of: row, in: context) { return step }
+        }
+        return nil
+    }
+}
+
+final class Deletion<Entity: EntityModelProtocol>: DeletionStep {
+    private let entity: Entity
+    /// Nil if it isn't stored: the hooks run all the same.
+    private let stored: RowID?
+    /// Stores what the deletion leaves behind. A closure, because a property of type `Deleted` would have that type
+    /// looked up at every mention.
+    private var leave: ((Session) throws -> Void)?
+    /// Whether somebody may have saved the entity again, as the session counts saves.
+    private var saves = 0
+    /// What was being deleted before.
+    private var former: Set<EntityRow> = []
+
+    init(_ entity: Entity, at row: RowID?) {
+        self.entity = entity
+        stored = row
+    }
+
+    override fileprivate func begin(in context: inout Context) throws {
+        let session = context.session
+        former = session.deleting
+        let removals = try session.run { session in
+            try session.refuseDenied([entity.id.columnValue], Entity.self)
+            return try session.entities().removals
+        }
+        if let stored { try keep(stored, context) }
+        try entity.willDelete(from: &context)
+        try session.run { session in
+            // A hook may have changed where it is.
+            let isThere = try stored != nil && session.entities().removals == removals
+            guard let row = try isThere ? stored : session.row(of: entity.id.columnValue, Entity.self) else { return }
+            try findTargets(of: row, session)
+            try session.delete(row, Entity.self)
+            saves = try session.entities().saves
+        }
+    }
+
+    private func keep(_ row: RowID, _ context: Context) throws {
+        guard let deleted = try entity.asDeleted(in: context) else { return }
+        guard deleted.isAsStored, deleted.id == entity.id else {
+            let value = try deleted.resolved(in: context)
+            leave = { _ = try $0.save(value) }
+            return
+        }
+        try context.session.run { session in
+            // First, because a context without a database may take the type in now.
+            let kept = try session.store(Deleted<Entity>.self)
+            let store = try session.store(Entity.self)
+            guard let stored = try store.row(row) else { return }
+            let copy = try store.tombstone(of: row, stored, in: kept)
+            let generation = try session.entities().generation
+            leave = { session in
+                let isCurrent = try session.entities().generation == generation
+                try (isCurrent ? kept : session.store(Deleted<Entity>.self)).saveTombstone(copy)
+            }
+        }
+    }
+
+    private func findTargets(of row: RowID, _ session: Session) throws {
+        guard try session.store(Entity.self).type.cascades else { return }
+        for relation in Entity.entityShape.relations.reversed() where relation.description.deleteRule == .cascade {
+            targets.append((relation.target, try session.linkedRows(of: row, relation).reversed()))
+        }
+    }
+
+    override fileprivate func end(in context: inout Context) throws {
+        if let leave {
+            try context.session.run { session in
+                // A hook may have saved it again meanwhile.
+                if try session.entities().saves != saves, try session.isStored(entity.id.columnValue, Entity.self) {
+                    return
+                }
+                try leave(session)
+            }
+        }
+        try entity.didDelete(from: &context)
+        context.session.deleting = former
+    }
+}

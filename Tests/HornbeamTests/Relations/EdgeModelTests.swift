@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Links of all kinds under random changes, against lists in memory: both sides say the same, in the order of linking.
+
+import HornbeamTestSupport
+import HornbeamTree
+import Testing
+
+@testable import Hornbeam
+
+private func relation(_ name: String, _ target: String, many: Bool, inverse: String? = nil) -> RelationDescription {
+    RelationDescription(name: name, target: target, toMany: many, inverse: inverse)
+}
+
+private let models: [EntityDescription] = [
+    EntityDescription(
+        name: "A", columns: [ColumnDescription(name: "id", type: .int64)],
+        relations: [
+            relation("children", "B", many: true, inverse: "parent"),
+            relation("others", "B", many: true, inverse: "as"),
+            relation("twin", "B", many: false, inverse: "twin"), relation("seen", "B", many: true),
+            relation("last", "B", many: false), relation("friends", "A", many: true, inverse: "friends"),
+            relation("spouse", "A", many: false, inverse: "spouse"),
+            relation("kids", "A", many: true, inverse: "mother"),
+            relation("mother", "A", many: false, inverse: "kids"),
+        ]),
+    EntityDescription(
+        name: "B", columns: [ColumnDescription(name: "id", type: .int64)],
+        relations: [
+            relation("parent", "A", many: false, inverse: "children"),
+            relation("as", "A", many: true, inverse: "others"),
+            relation("twin", "A", many: false, inverse: "twin"),
+        ]),
+]
+
+/// The lists of targets by side and source.
+private struct Lists {
+    struct Key: Hashable {
+        let type: String
+        let name: String
+        let source: RowID
+    }
+
+    var lists: [Key: [RowID]] = [:]
+
+    private func key(_ side: EdgeSide, _ source: RowID) -> Key { Key(type: side.type, name: side.name, source: source) }
+
+    func targets(_ side: EdgeSide, _ source: RowID) -> [RowID] { lists[key(side, source)] ?? [] }
+
+    mutating func unlink(_ side: EdgeSide, _ inverse: EdgeSide?, _ source: RowID, _ target: RowID) {
+        lists[key(side, source)]?.removeAll { $0 == target }
+        if let inverse { lists[key(inverse, target)]?.removeAll { $0 == source } }
+    }
+
+    mutating func link(_ side: EdgeSide, _ inverse: EdgeSide?, _ source: RowID, _ target: RowID) {
+        if targets(side, source).contains(target) { return }
+        if !side.isToMany { for old in targets(side, source) { unlink(side, inverse, source, old) } }
+        if let inverse, !inverse.isToMany {
+            for old in targets(inverse, target) { unlink(inverse, side, target, old) }
+        }
+        lists[key(side, source), default: []].append(target)
+        if let inverse, !targets(inverse, target).contains(source) {
+            lists[key(inverse, target), default: []].append(source)
+        }
+    }
+
+    mutating func set(_ side: EdgeSide, _ inverse: EdgeSide?, _ source: RowID, _ wanted: [RowID]) {
+        var kept: [RowID] = []
+        for target in side.isToMany ? wanted : wanted.suffix(1) where !kept.contains(target) { kept.append(target) }
+        for old in targets(side, source) where !kept.contains(old) { unlink(side, inverse, source, old) }
+        for target in kept { link(side, inverse, source, target) }
+        lists[key(side, source)] = kept
+    }
+
+    mutating func delete(_ type: String, _ row: RowID, _ sides: [(side: EdgeSide, inverse: EdgeSide?)]) {
+        for (side, inverse) in sides {
+            if side.type == type { set(side, inverse, row, []) }
+            guard side.target == type else { continue }
+            for key in lists.keys where key.type == side.type && key.name == side.name {
+                lists[key]?.removeAll { $0 == row }
+            }
+        }
+    }
+}
+
+@Suite("Links of all kinds")
+struct EdgeModelTests {
+    @Test("random changes from either side agree with lists in memory, and all trees with each other", .seeded)
+    func random() throws {
+        var random = SeededGenerator()
+        let store = try CoreStore(models)
+        let sides = try ["A", "B"].flatMap { type in
+            try store[type].type.relations.map { ($0, try store.session.edges.inverse(of: $0)) }
+        }
+        var lists = Lists()
+        func row() -> RowID { RowID(rawValue: UInt64.random(in: 1...9, using: &random)) }
+        func save(_ type: String, _ row: RowID) throws { try store.save(type, [.int(Int64(row.rawValue))]) }
+        for type in ["A", "B"] { for row in 1...9 { try save(type, RowID(rawValue: UInt64(row))) } }
+        for step in 1...1_500 {
+            let (side, inverse) = sides[Int.random(in: 0..<sides.count, using: &random)]
+            let (source, target) = (row(), row())
+            switch Int.random(in: 0..<12, using: &random) {
+            case 0...3:
+                lists.link(side, inverse, source, target)
+                try store.session.edges.append(side, source, target)
+            case 4...5:
+                lists.unlink(side, inverse, source, target)
+                try store.session.edges.remove(side, source, target)
+            case 6...8:
+                let wanted = (0..<Int.random(in: 0...8, using: &random)).map { _ in row() }
+                lists.set(side, inverse, source, wanted)
+                try store.session.edges.set(side, source, wanted)
+            case 9...10:
+                lists.set(side, inverse, source, [])
+                try store.session.edges.clear(side, source)
+            default:
+                lists.delete(side.type, source, sides)
+                try store[side.type].delete(source)
+                try save(side.type, source)
+            }
+            guard step % 50 == 0 else { continue }
+            try compare(sides.map(\.0), lists, store)
+        }
+    }
+
+    private func compare(_ sides: [EdgeSide], _ lists: Lists, _ store: CoreStore) throws {
+        let edges = store.session.edges
+        for side in sides {
+            for number in 1...9 {
+                let source = RowID(rawValue: UInt64(number))
+                let expected = lists.targets(side, source)
+                #expect(try edges.targets(side, of: source) == expected, "\(side.type).\(side.name) of \(number)")
+                #expect(try edges.count(side, of: source) == expected.count)
+                for target in expected { #expect(try edges.contains(side, source, target)) }
+            }
+        }
+        #expect(try store.problems() == [])
+    }
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// How deleting works through what it takes, and what the store makes of a deleted entity by itself.
+
+import Foundation
+import HornbeamTestSupport
+import Testing
+
+@testable import Hornbeam
+
+@EntityModel
+private struct Link {
+    let id: Int
+    @Relationship(deleteRule: .cascade) var next: Link?
+    func asDeleted(in context: Context) throws -> Deleted<Self>? { nil }
+}
+
+/// A property of each type that is stored.
+@EntityModel
+private struct Everything: Equatable {
+    let id: String
+    var flag: Bool
+    var small: Int8
+    var number: Int
+    var large: UInt64
+    var single: Float
+    var double: Double
+    var date: Date
+    var other: Date?
+    var uuid: UUID
+    var text: String
+    var note: String?
+    var url: URL
+    var data: Data
+    var decimal: Decimal
+    var list: [Int]
+    var names: [String]?
+    var inner: Inner
+    @Relationship() var one: Everything?
+    @Relationship() var many: [Everything]?
+    @Relationship() var numbers: [Link]?
+
+    struct Inner: Codable, Equatable, Sendable {
+        var word: String
+        var numbers: [Double]
+    }
+}
+
+/// Decides by itself what it leaves behind.
+@EntityModel
+private struct Keeper {
+    let id: Int
+    var name: String
+    var keeps: Keeps = .stored
+    @Relationship() var friend: Keeper?
+
+    enum Keeps: String, Codable { case stored, nothing, other, anonymous, stranger }
+
+    func asDeleted(in context: Context) throws -> Deleted<Self>? {
+        switch keeps {
+        case .stored: .asStored(self)
+        case .nothing: nil
+        case .other: .asStored(Keeper(id: 99, name: "unread"))
+        case .anonymous: Deleted(Keeper(id: id, name: "somebody"))
+        case .stranger: .asStored(Keeper(id: 1_000, name: "a value"))
+        }
+    }
+}
+
+/// Comes back when what was deleted with it is gone.
+@EntityModel
+private struct Phoenix {
+    let id: Int
+    @Relationship(deleteRule: .cascade) var ash: Ash?
+}
+
+@EntityModel
+private struct Ash {
+    let id: Int
+    func didDelete(from context: inout Context) throws { try Phoenix(id: id).save(to: &context) }
+}
+
+/// Leaves that remove each other while they are saved.
+@EntityModel
+private struct Tree {
+    let id: Int
+    @Relationship(inverse: \.tree) var leaves: [Leaf]?
+}
+
+@EntityModel
+private struct Leaf {
+    var id: String
+    var victim: String?
+    var becomes: String?
+    @Relationship(inverse: \.leaves) var tree: Tree?
+
+    mutating func willSave(to context: inout Context) throws { if let becomes { id = becomes } }
+    func didSave(to context: inout Context) throws { if let victim { try Leaf.delete(id: victim, from: &context) } }
+}
+
+@Suite("Deleting")
+struct DeletionTests {
+    @Test("a cascade that is longer than a stack holds takes all of it")
+    func longChain() throws {
+        var context = Context()
+        let count = 20_000
+        for id in 0..<count { try Link(id: id, next: .id(id + 1)).save(to: &context) }
+        try Link(id: count, next: .id(0)).save(to: &context)
+        try Link.delete(id: 0, from: &context)
+        #expect(try Link.query().count(in: context) == 0)
+        #expect(try context.isWhole())
+    }
+
+    private func sample(_ id: String, date: Date, text: String = "plain", double: Double = 0.1) -> Everything {
+        Everything(
+            id: id, flag: true, small: -128, number: .min, large: .max, single: 1.5, double: double, date: date,
+            uuid: UUID(), text: text, url: URL(string: "https://example.org/a?b=%22c")!, data: Data([0, 255]),
+            decimal: Decimal(string: "-12.50")!, list: [3, -1], inner: .init(word: "\"w\"", numbers: [.pi]))
+    }
+
+    private static let dates: [Double] = [
+        0, -0.0, 1, -1, 86_399, 86_400, -86_401, 0.25, -0.25, 700_000_000, -978_307_201, 1e11, -6.3e10, 3e11, -1e11,
+        1e300, .infinity, 725_760_000.123456,
+    ]
+
+    @Test("the store keeps what `Deleted` itself writes, for values of all types", arguments: dates)
+    func copies(_ seconds: Double) throws {
+        var context = Context()
+        for (text, double) in [
+            ("plain", 0.1), ("\"quoted\" \\ \n\u{1} ünï 🌍", .infinity), ("", .nan), ("\u{7F}", -0.0),
+        ] {
+            var sample = sample(
+                "a/\"b", date: Date(timeIntervalSinceReferenceDate: seconds), text: text, double: double)
+            if double > 0 { (sample.note, sample.other, sample.names) = ("n", sample.date, ["x\"", ""]) }
+            sample.$one = .id("one \"1\"")
+            sample.$many = .ids(["b", "a/\"b", "c"])
+            sample.$numbers = .ids([5, 1_099_511_627_775, -3])
+            try sample.save(to: &context)
+            func kept() throws -> [String?] {
+                var texts: [String?] = []
+                let store = try context.session.entities().store("Deleted<Everything>")
+                try store.forEachRow { _, row in
+                    texts = [try row.value(0).text, try row.string(1), try row.string(2)]
+                    return false
+                }
+                return texts
+            }
+            let whole = try #require(try Everything.query(sample.id).with(.ids).resolve(in: context))
+            try context.insert(Deleted(whole))
+            let expected = try kept()
+            try sample.save(to: &context)
+            #expect(try Deleted<Everything>.query().count(in: context) == 0)
+            try sample.delete(from: &context)
+            #expect(try kept() == expected)
+            #expect(expected[1]?.contains("updatedAt") == false)
+            let back = try #require(try context.find(sample.id) as Deleted<Everything>?)
+            #expect(back.entity.date == sample.date && back.entity.text == text && back.entity.inner == sample.inner)
+            #expect(back.entity.$many.ids == ["b", "a/\"b", "c"] && back.entity.$numbers.ids?.count == 3)
+            try Deleted<Everything>.purge(before: nil, from: &context)
+            #expect(try context.isWhole())
+        }
+    }
+
+    @Test("what is kept is the stored entity, whatever the value that is deleted says")
+    func asStored() throws {
+        var context = Context()
+        try Keeper(id: 1, name: "stored", friend: .id(2)).save(to: &context)
+        try Keeper(id: 1, name: "never saved").delete(from: &context)
+        let kept = try #require(try context.find(1) as Deleted<Keeper>?)
+        #expect(kept.entity.name == "stored" && kept.entity.$friend.id == 2)
+        try kept.restore(in: &context)
+        #expect(try Keeper.query(1).with(.ids).resolve(in: context)?.$friend.id == 2)
+    }
+
+    @Test("a type keeps the stored entity, nothing, a value of its own, or another entity")
+    func ownRules() throws {
+        var context = Context()
+        try Keeper(id: 99, name: "stored 99", friend: .id(1)).save(to: &context)
+        for (id, keeps) in [
+            (1, Keeper.Keeps.stored), (2, .nothing), (3, .other), (4, .anonymous), (5, .stranger),
+        ] {
+            try Keeper(id: id, name: "stored \(id)", keeps: keeps).save(to: &context)
+            try Keeper.delete(id: id, from: &context)
+        }
+        let kept = try Deleted<Keeper>.query().resolve(in: context).map { "\($0.id) \($0.entity.name)" }
+        #expect(kept.sorted() == ["1 stored 1", "1000 a value", "4 somebody", "99 stored 99"])
+    }
+
+    @Test("a mark that is saved by hand stands for what is stored too")
+    func savedMark() throws {
+        var context = Context()
+        try Keeper(id: 1, name: "stored", friend: .id(2)).save(to: &context)
+        try Deleted.asStored(Keeper(id: 1, name: "unread")).save(to: &context)
+        #expect(try context.find(1) as Keeper? == nil)
+        let kept = try #require(try context.find(1) as Deleted<Keeper>?)
+        #expect(kept.entity.name == "stored" && kept.entity.$friend.id == 2)
+    }
+
+    @Test("an entity that a hook saves again while it is deleted is stored, and not deleted too")
+    func savedAgain() throws {
+        var context = Context()
+        try Phoenix(id: 1, ash: .relation(Ash(id: 1))).save(to: &context)
+        try Phoenix.delete(id: 1, from: &context)
+        #expect(try context.ids(Phoenix.self) == [1] && context.ids(Ash.self) == [])
+        #expect(try context.ids(Deleted<Phoenix>.self) == [] && context.ids(Deleted<Ash>.self) == [1])
+        #expect(try context.isWhole())
+    }
+
+    @Test("links to entities that hooks remove or rename while they are saved lead to ids that are known")
+    func hooksThatRemove() throws {
+        var context = Context()
+        try Tree(id: 1, leaves: .relation([Leaf(id: "a"), Leaf(id: "b", victim: "a")])).save(to: &context)
+        #expect(try Tree.query(1).with(.ids).resolve(in: context)?.$leaves.ids == ["a", "b"])
+        #expect(try context.ids(Leaf.self) == ["b"])
+        #expect(try context.isWhole())
+        try Tree(id: 1, leaves: .relation([Leaf(id: "b"), Leaf(id: "c", becomes: "d")])).save(to: &context)
+        #expect(try Tree.query(1).with(.ids).resolve(in: context)?.$leaves.ids == ["b", "c"])
+        #expect(try context.ids(Leaf.self) == ["b", "d"])
+        #expect(try context.isWhole())
+        try Tree(id: 2, leaves: .relation([Leaf(id: "e"), Leaf(id: "b")])).save(to: &context)
+        #expect(try Tree.query(2).with(.ids).resolve(in: context)?.$leaves.ids == ["e", "b"])
+        #expect(try Tree.query(1).with(.ids).resolve(in: context)?.$leaves.ids == ["c"])
+        #expect(try context.isWhole())
+    }
+}
