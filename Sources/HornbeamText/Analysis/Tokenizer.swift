@@ -12,21 +12,27 @@ package struct Tokenizer: ~Copyable {
     package init(_ analyzer: Analyzer) {
         switch analyzer {
         case .words:
-            capacity = 4096
+            capacity = 1024
             token = .allocate(capacity: capacity)
+            token.initialize(repeating: 0, count: capacity)
         }
     }
 
     deinit { token.deallocate() }
 
-    /// Calls `body` with each token of `text`, in order. The bytes live until `body` returns.
+    /// Calls `body` with each token of `text`, in order. The bytes live until `body` returns; memory goes on for eight
+    /// bytes behind them, of any content.
     @inline(__always)
     package mutating func forEachToken(in text: String, _ body: (Bytes) -> Void) {
         var text = text
-        text.withUTF8 { source in
-            reserve(source.count)
-            scan(source, into: token, body)
-        }
+        text.withUTF8 { forEachToken(in: Bytes($0), body) }
+    }
+
+    /// The same of a text in UTF-8.
+    @inline(__always)
+    package mutating func forEachToken(in text: Bytes, _ body: (Bytes) -> Void) {
+        reserve(text.count)
+        text.withMemoryRebound(to: UInt8.self) { scan($0, into: token, body) }
     }
 
     /// A token is never longer than one and a half times its text: no lower-case mapping turns two bytes into more
@@ -37,6 +43,7 @@ package struct Tokenizer: ~Copyable {
         token.deallocate()
         capacity = needed
         token = .allocate(capacity: capacity)
+        token.initialize(repeating: 0, count: capacity)
     }
 
     @inline(__always)
@@ -47,30 +54,33 @@ package struct Tokenizer: ~Copyable {
         ASCIITable.shared.withUnsafeBufferPointer { ascii in
             var index = 0
             var size = 0
-            while index < source.count {
-                let mapped = ascii[Int(source[index])]
-                if mapped > ASCIITable.beyond {
+            repeat {
+                var mapped = ASCIITable.separator
+                while index < source.count {
+                    mapped = ascii[Int(source[index])]
+                    guard mapped > ASCIITable.beyond else { break }
                     token[size] = mapped
                     size &+= 1
                     index &+= 1
-                } else if mapped == ASCIITable.separator {
-                    if size > 0 { body(Bytes(start: token, count: size)) }
-                    size = 0
-                    index &+= 1
-                } else {
-                    let ends = Self.appendScalar(source, &index, tables, token, &size)
-                    if ends && size > 0 {
-                        body(Bytes(start: token, count: size))
-                        size = 0
-                    }
                 }
-            }
-            if size > 0 { body(Bytes(start: token, count: size)) }
+                if index < source.count, mapped == ASCIITable.beyond {
+                    // Through copies, so that the two above stay in registers.
+                    var (next, length) = (index, size)
+                    let ends = Self.appendScalar(source, &next, tables, token, &length)
+                    (index, size) = (next, length)
+                    guard ends else { continue }
+                } else {
+                    index &+= 1
+                }
+                if size > 0 { body(Bytes(start: token, count: size)) }
+                size = 0
+            } while index < source.count || size > 0
         }
     }
 
     /// Takes the scalar at `index`, one beyond ASCII, and appends its lower case to the token. True if the token ends
     /// here.
+    @inline(never)
     private static func appendScalar(
         _ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, _ tables: ScalarTables,
         _ token: UnsafeMutablePointer<UInt8>, _ size: inout Int
