@@ -143,7 +143,9 @@ struct RelationMigrationCrashTests {
 
     /// Opens with a plan of faults.
     private func migrate(_ disk: SimulatedDisk) -> Bool {
-        guard let database = try? MigratedFile.open(disk, [Team.self, Player.self, Club.self], steps) else { return false }
+        guard let database = try? MigratedFile.open(disk, [Team.self, Player.self, Club.self], steps) else {
+            return false
+        }
         try? database.close()
         return true
     }

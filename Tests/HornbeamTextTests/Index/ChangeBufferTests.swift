@@ -22,7 +22,8 @@ struct ByteChainsTests {
                 // The first ones grow over many slices, the last ones hardly begin one.
                 let range = Bool.random(using: &random) ? 0..<3 : 0..<40
                 let place = Int.random(in: range, using: &random)
-                let value = UInt64.random(in: .min ... .max, using: &random) >> UInt64.random(in: 0..<64, using: &random)
+                let value =
+                    UInt64.random(in: .min ... .max, using: &random) >> UInt64.random(in: 0..<64, using: &random)
                 chains.append(varint: value, to: &ends[place])
                 expected[place].append(value)
             }
@@ -42,7 +43,8 @@ struct ByteChainsTests {
 @Suite("Gathered changes")
 struct ChangeBufferTests {
     /// The changes of all terms, and the terms in the order in which they come.
-    private func collected(_ buffer: borrowing ChangeBuffer) -> (order: [[UInt8]], changes: [[UInt8]: [PostingChange]]) {
+    private func collected(_ buffer: borrowing ChangeBuffer) -> (order: [[UInt8]], changes: [[UInt8]: [PostingChange]])
+    {
         var order: [[UInt8]] = []
         var all: [[UInt8]: [PostingChange]] = [:]
         for term in buffer.sortedTerms(plainLimit: TermDictionary.plainLimit) {
