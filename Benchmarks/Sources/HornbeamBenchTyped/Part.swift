@@ -19,6 +19,10 @@ struct Part {
         try run.change(self.name(name), operations, body)
     }
 
+    func look(_ name: String, _ operations: Int, _ body: (inout Latencies) throws -> Void) throws {
+        try run.look(self.name(name), operations, body)
+    }
+
     /// Once through the questions for the answers, which also makes the store warm; and then with the clock.
     func measure<Question>(
         _ name: String, _ questions: [(Question, answer: Answer)], _ ask: (Question) throws -> Answer

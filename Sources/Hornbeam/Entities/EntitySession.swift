@@ -66,7 +66,7 @@ package final class EntitySession {
     package func nested<Result>(_ body: () throws -> Result) throws -> Result {
         try flush()
         let pending = Dictionary(uniqueKeysWithValues: stores.map { ($0.type.name, $0.pending) })
-        let touched = required?.touched ?? [:]
+        let touched = required?.count ?? 0
         let former = (schema: schema, adoptions: adoptions)
         let savepoint = try transaction.savepoint()
         do {
@@ -83,7 +83,7 @@ package final class EntitySession {
                 dropStores()
             }
             for store in stores { store.forget(keeping: pending[store.type.name] ?? EntityStore.Pending()) }
-            required?.forget(keeping: touched)
+            required?.forget(downTo: touched)
             throw error
         }
     }

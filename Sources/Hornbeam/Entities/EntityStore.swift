@@ -162,7 +162,7 @@ package final class EntityStore {
             try transaction.put(type.rows, RowKey(rowID), row)
         }
         if let newID { try settle(newID, rowID) }
-        try apply(changes, rowID)
+        try row.withUnsafeBytes { try apply(changes, rowID, $0) }
         if type.hasRequired { session.required?.touch(type.name, rowID) }
         if hasNoCounterpart { return nil }
         session.saves += 1
@@ -246,7 +246,7 @@ package final class EntityStore {
         capture?.note(rowID, in: type.rows, old: old)
         session.removals += 1
         _ = try transaction.delete(type.rows, RowKey(rowID))
-        try apply(changes, rowID)
+        try apply(changes, rowID, Bytes(start: nil, count: 0))
         return true
     }
 
@@ -254,11 +254,17 @@ package final class EntityStore {
     private func prepareTexts(_ changes: IndexChanges) throws {
         for change in changes.texts {
             let writer = try textWriter(change.index)
-            for text in [change.removed, change.added] { try text.map { try writer.check($0) } }
+            if let removed = change.removed { try writer.check(removed) }
+            switch change.added {
+            case .text(let text): try writer.check(text)
+            case .place(let place): try writer.check(size: place.count)
+            case nil: break
+            }
         }
     }
 
-    private func apply(_ changes: IndexChanges, _ rowID: RowID) throws {
+    /// - Parameter row: the new row, if a text is to be read in it.
+    private func apply(_ changes: IndexChanges, _ rowID: RowID, _ row: Bytes) throws {
         for change in changes.keys {
             if let removed = change.removed, yielded.isEmpty || !takeBack(change.index, rowID) {
                 try change.index.withEntry(removed, rowID) { (key, _) throws(StorageError) in
@@ -274,9 +280,13 @@ package final class EntityStore {
         for change in changes.texts {
             let writer = try textWriter(change.index)
             switch (change.removed, change.added) {
-            case (nil, let text?): try writer.insert(rowID.rawValue, text: text)
+            case (nil, .text(let text)): try writer.insert(rowID.rawValue, text: text)
+            case (nil, .place(let place)): try writer.insert(rowID.rawValue, utf8: Bytes(rebasing: row[place]))
             case (let text?, nil): try writer.remove(rowID.rawValue, text: text)
-            case (let old?, let new?): try writer.update(rowID.rawValue, from: old, to: new)
+            case (let old?, .text(let new)): try writer.update(rowID.rawValue, from: old, to: new)
+            case (let old?, .place(let place)):
+                let new = String(decoding: row[place], as: UTF8.self)
+                try writer.update(rowID.rawValue, from: old, to: new)
             case (nil, nil): break
             }
         }
@@ -349,11 +359,11 @@ package final class EntityStore {
     // MARK: Full text
 
     /// The writer of one full-text index; gathers changes until `flush`.
-    private func textWriter(_ index: EntityTextIndex) throws -> TextIndexWriter {
-        let position = type.textIndexes.firstIndex { $0.description.name == index.description.name } ?? 0
+    /// - Parameter position: the index's place among those of the type.
+    private func textWriter(_ position: Int) throws -> TextIndexWriter {
         if let writer = textWriters[position] { return writer }
         session.hasGathered = true
-        let writer = try TextIndexWriter(index.index, in: transaction)
+        let writer = try TextIndexWriter(type.textIndexes[position].index, in: transaction)
         textWriters[position] = writer
         return writer
     }

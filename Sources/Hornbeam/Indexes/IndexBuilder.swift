@@ -33,7 +33,11 @@ struct IndexBuilder {
         for index in type.textIndexes where names.contains(index.description.name) {
             let writer = try TextIndexWriter(index.index, in: transaction)
             try forEachRow(index.description.name, total) { rowID, row in
-                try writer.insert(rowID.rawValue, text: try index.text(of: row))
+                if let place = try index.place(in: row) {
+                    try writer.insert(rowID.rawValue, utf8: Bytes(rebasing: row.bytes[place]))
+                } else {
+                    try writer.insert(rowID.rawValue, text: try index.text(of: row))
+                }
             }
             try writer.flush()
         }

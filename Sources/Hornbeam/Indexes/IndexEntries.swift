@@ -141,9 +141,18 @@ struct IndexChange {
 
 /// What a change of one row does to one full-text index.
 struct TextChange {
-    let index: EntityTextIndex
+    /// A text of the new row.
+    enum Added {
+        case text(String)
+        /// Where it stands in the row, so that it isn't copied: for a row that is there for the first time, which is
+        /// stored as it came.
+        case place(Range<Int>)
+    }
+
+    /// The index's place among those of the type.
+    let index: Int
     var removed: String?
-    var added: String?
+    var added: Added?
 }
 
 /// What a change of one row does to all indexes. Indexes it does not touch are not in it.
@@ -161,13 +170,20 @@ struct IndexChanges {
             if let new { change.added = try index.key(of: new) }
             if change.removed != change.added { keys.append(change) }
         }
-        for index in type.textIndexes {
+        for (place, index) in type.textIndexes.enumerated() {
             if let old, let new, try Self.isUntouched(index.columns, old, new) { continue }
-            var change = TextChange(index: index)
+            var change = TextChange(index: place)
             if let old { change.removed = try index.text(of: old) }
-            if let new { change.added = try index.text(of: new) }
+            if let new { change.added = try Self.added(by: new, index, isFirst: old == nil) }
             texts.append(change)
         }
+    }
+
+    private static func added(
+        by row: RowReader, _ index: EntityTextIndex, isFirst: Bool
+    ) throws(HornbeamError) -> TextChange.Added {
+        if isFirst, let place = try index.place(in: row) { return .place(place) }
+        return .text(try index.text(of: row))
     }
 
     private static func isUntouched(
@@ -189,18 +205,32 @@ extension EntityTextIndex {
     func text(of row: RowReader) throws(HornbeamError) -> String {
         try row.joinedText(columns)
     }
+
+    /// Where the document stands in the row, nil if it has to be put together.
+    func place(in row: RowReader) throws(HornbeamError) -> Range<Int>? {
+        guard row.isText(columns), let bytes = try row.stringBytes(columns[0]), let start = bytes.baseAddress,
+            let rowStart = row.bytes.baseAddress
+        else { return nil }
+        return start - rowStart..<start - rowStart + bytes.count
+    }
 }
 
 extension RowReader {
     /// String columns (or arrays of strings) joined by line feeds.
     func joinedText(_ columns: [Int]) throws(HornbeamError) -> String {
-        if columns.count == 1, case .string = layout.fields[columns[0]].type { return try string(columns[0]) ?? "" }
+        if isText(columns) { return try string(columns[0]) ?? "" }
         var text = ""
         for (position, column) in columns.enumerated() {
             if position > 0 { text += "\n" }
             text += Self.text(in: try value(column))
         }
         return text
+    }
+
+    /// Whether these are one column, of a string.
+    func isText(_ columns: [Int]) -> Bool {
+        guard columns.count == 1, case .string = layout.fields[columns[0]].type else { return false }
+        return true
     }
 
     private static func text(in value: Value) -> String {

@@ -6,15 +6,26 @@
 /// The entities that a write must leave with all their required relations. Nil in a session that is not strict.
 final class RequiredRelations {
     /// By type.
-    private(set) var touched: [String: Set<RowID>] = [:]
+    private var touched: [String: Set<RowID>] = [:]
+    /// The same in the order in which they were first touched: what an inner transaction added is its end, so undoing
+    /// it costs what it added, and beginning one costs nothing. A copy of `touched` would be one of all of them.
+    private var log: [(type: String, rowID: RowID)] = []
 
     func touch(_ type: String, _ rowID: RowID) {
-        touched[type, default: []].insert(rowID)
+        guard touched[type, default: []].insert(rowID).inserted else { return }
+        log.append((type, rowID))
     }
 
-    /// The transaction went back to where this was so.
-    func forget(keeping former: [String: Set<RowID>]) {
-        touched = former
+    /// How many entities were touched so far: where an inner transaction that begins here goes back to.
+    var count: Int { log.count }
+
+    /// The transaction went back to where `count` was this. How many entities count as touched no more.
+    @discardableResult
+    func forget(downTo count: Int) -> Int {
+        let forgotten = log.count - count
+        for (type, rowID) in log[count...] { touched[type]?.remove(rowID) }
+        log.removeSubrange(count...)
+        return forgotten
     }
 
     /// `.missingRelation` for the first entity, by type and row id, that lacks a required relation.

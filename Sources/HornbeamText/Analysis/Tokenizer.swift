@@ -13,20 +13,35 @@ package struct Tokenizer: ~Copyable {
 
     package init(_ analyzer: Analyzer) {
         rules = OtherRules(analyzer.rules)
-        capacity = rules == nil ? 4096 : 0
+        capacity = 1024
         token = .allocate(capacity: capacity)
+        token.initialize(repeating: 0, count: capacity)
     }
 
     deinit { token.deallocate() }
 
-    /// Calls `body` with each token of `text`, in order. The bytes live until `body` returns.
+    /// Calls `body` with each token of `text`, in order. The bytes live until `body` returns; memory goes on for eight
+    /// bytes behind them, of any content.
     @inline(__always)
     package mutating func forEachToken(in text: String, _ body: (Bytes) -> Void) {
-        if let rules { return rules.forEachToken(in: text, body) }
         var text = text
-        text.withUTF8 { source in
-            reserve(source.count)
-            scan(source, into: token, body)
+        text.withUTF8 { forEachToken(in: Bytes($0), body) }
+    }
+
+    /// The same of a text in UTF-8.
+    @inline(__always)
+    package mutating func forEachToken(in text: Bytes, _ body: (Bytes) -> Void) {
+        if let rules { return forEachToken(of: rules, in: text, body) }
+        reserve(text.count)
+        text.withMemoryRebound(to: UInt8.self) { scan($0, into: token, body) }
+    }
+
+    /// Their tokens are copied to where memory goes on behind them.
+    private mutating func forEachToken(of rules: OtherRules, in text: Bytes, _ body: (Bytes) -> Void) {
+        rules.forEachToken(in: text) { bytes in
+            reserve(bytes.count)
+            UnsafeMutableRawBufferPointer(start: token, count: bytes.count).copyMemory(from: bytes)
+            body(Bytes(start: token, count: bytes.count))
         }
     }
 
@@ -38,6 +53,7 @@ package struct Tokenizer: ~Copyable {
         token.deallocate()
         capacity = needed
         token = .allocate(capacity: capacity)
+        token.initialize(repeating: 0, count: capacity)
     }
 
     @inline(__always)
@@ -48,30 +64,33 @@ package struct Tokenizer: ~Copyable {
         ASCIITable.shared.withUnsafeBufferPointer { ascii in
             var index = 0
             var size = 0
-            while index < source.count {
-                let mapped = ascii[Int(source[index])]
-                if mapped > ASCIITable.beyond {
+            repeat {
+                var mapped = ASCIITable.separator
+                while index < source.count {
+                    mapped = ascii[Int(source[index])]
+                    guard mapped > ASCIITable.beyond else { break }
                     token[size] = mapped
                     size &+= 1
                     index &+= 1
-                } else if mapped == ASCIITable.separator {
-                    if size > 0 { body(Bytes(start: token, count: size)) }
-                    size = 0
-                    index &+= 1
-                } else {
-                    let ends = Self.appendScalar(source, &index, tables, token, &size)
-                    if ends && size > 0 {
-                        body(Bytes(start: token, count: size))
-                        size = 0
-                    }
                 }
-            }
-            if size > 0 { body(Bytes(start: token, count: size)) }
+                if index < source.count, mapped == ASCIITable.beyond {
+                    // Through copies, so that the two above stay in registers.
+                    var (next, length) = (index, size)
+                    let ends = Self.appendScalar(source, &next, tables, token, &length)
+                    (index, size) = (next, length)
+                    guard ends else { continue }
+                } else {
+                    index &+= 1
+                }
+                if size > 0 { body(Bytes(start: token, count: size)) }
+                size = 0
+            } while index < source.count || size > 0
         }
     }
 
     /// Takes the scalar at `index`, one beyond ASCII, and appends its lower case to the token. True if the token ends
     /// here.
+    @inline(never)
     private static func appendScalar(
         _ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, _ tables: ScalarTables,
         _ token: UnsafeMutablePointer<UInt8>, _ size: inout Int
@@ -116,16 +135,17 @@ private enum OtherRules {
         }
     }
 
-    func forEachToken(in text: String, _ body: (Bytes) -> Void) {
-        var text = text
-        switch self {
-        case .unicode(let tokenizer): text.withUTF8 { tokenizer.forEachToken(in: $0, body) }
-        case .trigrams(let tokenizer): text.withUTF8 { tokenizer.forEachToken(in: $0, body) }
-        case .none: return
-        case .custom(let tokenizer):
-            tokenizer.tokenize(text) { token in
-                var token = token
-                token.withUTF8 { if !$0.isEmpty { body(Bytes($0)) } }
+    func forEachToken(in text: Bytes, _ body: (Bytes) -> Void) {
+        text.withMemoryRebound(to: UInt8.self) { source in
+            switch self {
+            case .none: return
+            case .unicode(let tokenizer): tokenizer.forEachToken(in: source, body)
+            case .trigrams(let tokenizer): tokenizer.forEachToken(in: source, body)
+            case .custom(let tokenizer):
+                tokenizer.tokenize(String(decoding: text, as: UTF8.self)) { token in
+                    var token = token
+                    token.withUTF8 { if !$0.isEmpty { body(Bytes($0)) } }
+                }
             }
         }
     }

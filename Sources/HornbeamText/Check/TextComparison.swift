@@ -6,7 +6,7 @@ import HornbeamPages
 import HornbeamTree
 
 /// Compares batches of texts with an index.
-struct TextComparison {
+struct TextComparison: ~Copyable {
     private let index: TextIndex
     private let trees: TextTrees
     private let transaction: Transaction
@@ -31,11 +31,8 @@ struct TextComparison {
         documentCount += 1
         var tokenizer = Tokenizer(index.analyzer)
         let place = buffer.addDocument(docno)
-        var length: Int64 = 0
-        tokenizer.forEachToken(in: text) { token in
-            buffer.add(token, document: place, difference: 1)
-            length += 1
-        }
+        var text = text
+        let length = text.withUTF8 { buffer.count(Bytes($0), document: place, difference: 1, &tokenizer) }
         buffer.setNewLength(length, at: place)
     }
 
@@ -43,9 +40,8 @@ struct TextComparison {
     mutating func compare(_ problems: inout TextProblems) throws(StorageError) {
         try compareLengths(&problems)
         let dictionary = TermDictionary(transaction: transaction, tree: trees.terms, index: index)
-        var changes: [PostingChange] = []
         for term in buffer.sortedTerms(plainLimit: TermDictionary.plainLimit) {
-            buffer.collect(term, to: &changes)
+            let changes = buffer.collect(term)
             postingCount += UInt64(changes.count)
             if problems.isFull { continue }
             let bytes = buffer.withTerm(term) { [UInt8]($0) }
@@ -82,7 +78,7 @@ struct TextComparison {
         let places = UnsafeMutablePointer<UInt32>.allocate(capacity: Int(FieldLengths.chunkCapacity))
         defer { places.deallocate() }
         var loaded: UInt64?
-        for document in buffer.documents.sorted(by: { $0.docno < $1.docno }) where !problems.isFull {
+        for document in buffer.documents.sorted() where !problems.isFull {
             if loaded != document.docno >> 8 {
                 loaded = document.docno >> 8
                 try problems.collect { () throws(StorageError) in

@@ -2,211 +2,162 @@
 // What a transaction has changed and not yet written: for each term a chain of (document, how many occurrences more or
 // fewer). Occurrences are summed, not states, so the order of changes doesn't matter and what cancels out vanishes.
 //
-//   slots ──hash──▶ terms ──head──▶ postings ──next──▶ postings … (in order of the changes)
-//                     └─ bytes of the term in `arena`     └─ document: an index into `documents`
+// A change in a chain is a varint, and mostly one or two bytes: how far its document is from the one of the change
+// before (both by their places among the documents, which are given in order), and a bit.
+//
+//   distance · 2         the distance is positive, the difference 1
+//   distance′ · 2 + 1    distance′ is zigzag-coded; the difference follows, a zigzag-coded varint
 
 import HornbeamPages
 
-/// A document that changes: the length that its stored entry must have, and the length it has now; −1 is no document.
-struct DocumentChange {
-    let docno: UInt64
-    var oldLength: Int64
-    var newLength: Int64
-
-    /// Whether blocks that keep a posting of it may claim too large a smallest length.
-    var shrinks: Bool { newLength >= 0 && newLength < oldLength }
-}
-
-/// All changes since the last flush. A value with large buffers: keep it in one place.
-struct ChangeBuffer {
-    struct Term {
-        var offset: Int
-        var size: Int
-        var hash: UInt64
-        var head: UInt32
-        var tail: UInt32
-    }
-
-    struct Posting {
-        var document: UInt32
-        /// Occurrences more (or fewer) than stored. A text's size is limited so that no sum overflows.
-        var difference: Int32
-        /// The term's next change, or `none`.
-        var next: UInt32
-    }
-
-    static let none = UInt32.max
-
-    private(set) var documents: [DocumentChange] = []
-    private(set) var terms: [Term] = []
-    private(set) var postings: [Posting] = []
-    private var arena: [UInt8] = []
-    private var documentPlaces: [UInt64: UInt32] = [:]
-    /// Open addressing; index of a term + 1, 0 is free. A power of two, at most half full.
-    private var slots = [UInt32](repeating: 0, count: 1024)
-    /// Different in each buffer, so that nobody can write a text whose words all meet in one slot.
-    private let seed = UInt64.random(in: .min ... .max)
+/// All changes since the last flush. Large buffers: it can't be copied.
+struct ChangeBuffer: ~Copyable {
+    private(set) var documents = ChangedDocuments()
+    private var terms = TermTable()
+    private var chains = ByteChains()
 
     var isEmpty: Bool { documents.isEmpty }
 
     /// Bytes in use, roughly: what the budget limits.
-    var size: Int {
-        arena.count + terms.count * (MemoryLayout<Term>.stride + 8) + postings.count * MemoryLayout<Posting>.stride
-            + documents.count * 64
-    }
+    var size: Int { terms.size + chains.used + documents.size }
 
     /// The change of the document, nil if it has none so far.
-    func document(_ docno: UInt64) -> DocumentChange? {
-        documentPlaces[docno].map { documents[Int($0)] }
-    }
+    func document(_ docno: UInt64) -> DocumentChange? { documents.place(of: docno).map { documents[$0] } }
 
     /// The place of a document that has a change.
-    func place(of docno: UInt64) -> UInt32? { documentPlaces[docno] }
+    func place(of docno: UInt64) -> UInt32? { documents.place(of: docno) }
 
     /// The place of a document that has none yet; until more is known it is one that isn't there.
-    mutating func addDocument(_ docno: UInt64) -> UInt32 {
-        let place = UInt32(documents.count)
-        documentPlaces[docno] = place
-        documents.append(DocumentChange(docno: docno, oldLength: -1, newLength: -1))
-        return place
-    }
+    mutating func addDocument(_ docno: UInt64) -> UInt32 { documents.add(docno) }
 
-    mutating func setOldLength(_ length: Int64, at place: UInt32) { documents[Int(place)].oldLength = length }
+    mutating func setOldLength(_ length: Int64, at place: UInt32) { documents[place].oldLength = length }
 
-    mutating func setNewLength(_ length: Int64, at place: UInt32) { documents[Int(place)].newLength = length }
+    mutating func setNewLength(_ length: Int64, at place: UInt32) { documents[place].newLength = length }
 
-    /// Adds one occurrence more (1) or fewer (−1) of `token` in the document at `place`.
-    mutating func add(_ token: Bytes, document place: UInt32, difference: Int32) {
-        let term = self.term(token)
-        let tail = terms[term].tail
-        if tail != Self.none, postings[Int(tail)].document == place {
-            postings[Int(tail)].difference += difference
-            return
+    /// Counts the tokens of `text` in the document at `place` as so many occurrences more (1) or fewer (−1); how many
+    /// there are.
+    mutating func count(
+        _ text: Bytes, document place: UInt32, difference: Int32, _ tokenizer: inout Tokenizer
+    ) -> Int64 {
+        var count: Int64 = 0
+        tokenizer.forEachToken(in: text) { token in
+            add(token, document: place, difference: difference)
+            count &+= 1
         }
-        let posting = UInt32(postings.count)
-        postings.append(Posting(document: place, difference: difference, next: Self.none))
-        if tail == Self.none { terms[term].head = posting } else { postings[Int(tail)].next = posting }
-        terms[term].tail = posting
+        return count
     }
 
-    /// The index of the token's term, which is made if it is new.
-    private mutating func term(_ token: Bytes) -> Int {
-        let hash = Self.hash(token, seed: seed)
-        var slot = Int(truncatingIfNeeded: hash) & (slots.count - 1)
-        while slots[slot] != 0 {
-            let index = Int(slots[slot]) - 1
-            if terms[index].hash == hash, withTerm(index, { $0.order(token) }) == 0 { return index }
-            slot = (slot + 1) & (slots.count - 1)
-        }
-        let index = terms.count
-        terms.append(Term(offset: arena.count, size: token.count, hash: hash, head: Self.none, tail: Self.none))
-        arena.append(contentsOf: token)
-        slots[slot] = UInt32(index + 1)
-        if terms.count * 2 > slots.count { grow() }
-        return index
-    }
-
-    private mutating func grow() {
-        slots = [UInt32](repeating: 0, count: slots.count * 2)
-        for (index, term) in terms.enumerated() {
-            var slot = Int(truncatingIfNeeded: term.hash) & (slots.count - 1)
-            while slots[slot] != 0 { slot = (slot + 1) & (slots.count - 1) }
-            slots[slot] = UInt32(index + 1)
-        }
-    }
-
-    /// The bytes of a term, for the length of `body`.
+    /// - Parameter token: from the tokenizer, so memory goes on behind it.
     @inline(__always)
-    func withTerm<Result, Failure: Error>(
-        _ index: Int, _ body: (Bytes) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        let term = terms[index]
-        return try arena.withBytes { (bytes) throws(Failure) in
-            try body(Bytes(rebasing: bytes[term.offset..<term.offset + term.size]))
+    private mutating func add(_ token: Bytes, document place: UInt32, difference: Int32) {
+        let term = terms.find(token)
+        if term.pointee.place != place {
+            if term.pointee.place != TermTable.none { settle(term) }
+            (term.pointee.place, term.pointee.difference) = (place, difference)
+        } else {
+            // The size of a text is limited so that no sum overflows.
+            term.pointee.difference &+= difference
         }
     }
 
-    /// The terms in byte order, those longer than `plainLimit` behind all others.
-    func sortedTerms(plainLimit: Int) -> [Int] {
-        // Most comparisons end within the first eight bytes.
-        var heads: [(head: UInt64, index: Int)] = []
-        heads.reserveCapacity(terms.count)
-        for index in terms.indices {
-            let head = withTerm(index) { bytes in
-                var head: UInt64 = 0
-                for byte in bytes.prefix(8) { head = head << 8 | UInt64(byte) }
-                return head << UInt64(8 * (8 - min(8, bytes.count)))
-            }
-            heads.append((head, index))
+    /// Moves the last change of a term into its chain, since one of another document comes.
+    @inline(__always)
+    private mutating func settle(_ term: UnsafeMutablePointer<ChangedTerm>) {
+        // There are far fewer than 2³¹ documents, and “before the first” is −1.
+        let distance = Int32(bitPattern: term.pointee.place &- term.pointee.before)
+        if distance > 0, term.pointee.difference == 1 {
+            chains.append(varint: UInt64(distance) << 1, to: &term.pointee.chain)
+        } else {
+            chains.append(varint: Self.zigzag(distance) << 1 | 1, to: &term.pointee.chain)
+            chains.append(varint: Self.zigzag(term.pointee.difference), to: &term.pointee.chain)
         }
-        heads.sort { left, right in
-            let isLong = (terms[left.index].size > plainLimit, terms[right.index].size > plainLimit)
-            if isLong.0 != isLong.1 { return isLong.1 }
-            if left.head != right.head { return left.head < right.head }
-            return withTerm(left.index) { leftBytes in withTerm(right.index) { leftBytes.order($0) } } < 0
-        }
-        return heads.map(\.index)
+        term.pointee.before = term.pointee.place
+        term.pointee.count &+= 1
+    }
+
+    private static func zigzag(_ value: Int32) -> UInt64 { UInt64(UInt32(bitPattern: value << 1 ^ value >> 31)) }
+
+    @inline(__always)
+    fileprivate static func unzigzag(_ code: UInt64) -> Int32 {
+        let bits = UInt32(truncatingIfNeeded: code)
+        return Int32(bitPattern: bits >> 1) ^ -Int32(bitPattern: bits & 1)
     }
 
     /// Forgets everything; keeps the memory.
     mutating func removeAll() {
-        documents.removeAll(keepingCapacity: true)
-        documentPlaces.removeAll(keepingCapacity: true)
-        terms.removeAll(keepingCapacity: true)
-        postings.removeAll(keepingCapacity: true)
-        arena.removeAll(keepingCapacity: true)
-        slots = [UInt32](repeating: 0, count: slots.count)
-    }
-
-    /// Eight bytes a step; only ever compared within this buffer.
-    @inline(__always)
-    private static func hash(_ bytes: Bytes, seed: UInt64) -> UInt64 {
-        let factor: UInt64 = 0x9E37_79B9_7F4A_7C15
-        var hash = (seed ^ UInt64(truncatingIfNeeded: bytes.count)) &* factor
-        var offset = 0
-        while bytes.count &- offset >= 8 {
-            hash = (hash ^ bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) &* factor
-            hash ^= hash >> 29
-            offset &+= 8
-        }
-        var tail: UInt64 = 0
-        while offset < bytes.count {
-            tail = tail << 8 | UInt64(bytes[offset])
-            offset &+= 1
-        }
-        hash = (hash ^ tail) &* factor
-        return hash ^ hash >> 32
+        documents.removeAll()
+        terms.removeAll()
+        chains.removeAll()
     }
 }
 
 // Reading it, term by term.
 extension ChangeBuffer {
+    /// The terms in byte order, those longer than `plainLimit` behind all others.
+    func sortedTerms(plainLimit: Int) -> [Int] { terms.sorted(plainLimit: plainLimit) }
+
+    /// The bytes of a term, for the length of `body`.
+    func withTerm<Result, Failure: Error>(
+        _ number: Int, _ body: (Bytes) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try terms.withText(terms.term(number), body)
+    }
+
     /// The term's changes, ascending by document, one a document, without those that change nothing.
-    func collect(_ term: Int, to changes: inout [PostingChange]) {
-        changes.removeAll(keepingCapacity: true)
-        var ascends = true
-        var cancels = false
-        var next = terms[term].head
-        while next != ChangeBuffer.none {
-            let posting = postings[Int(next)]
-            let document = documents[Int(posting.document)]
-            if let last = changes.last, last.docno >= document.docno { ascends = false }
-            if posting.difference == 0 { cancels = true }
-            changes.append(
-                PostingChange(
-                    docno: document.docno, difference: Int64(posting.difference), length: document.newLength))
-            next = posting.next
+    func collect(_ number: Int) -> [PostingChange] {
+        var (ascends, cancels) = (true, false)
+        var changes = documents.withAll { documents in
+            let term = terms.term(number).pointee
+            return [PostingChange](unsafeUninitializedCapacity: Int(term.count) + 1) { target, count in
+                (ascends, cancels) = read(term, documents, to: target)
+                count = target.count
+            }
         }
         if !ascends {
-            sortAndCombine(&changes)
+            Self.sortAndCombine(&changes)
             cancels = true
         }
         if cancels {
             changes.removeAll { $0.difference == 0 && !(document($0.docno)?.shrinks ?? false) }
         }
+        return changes
     }
 
-    private func sortAndCombine(_ changes: inout [PostingChange]) {
+    /// Fills `target` with the term's changes in the order in which they came. Whether they ascend by document, one a
+    /// document, and whether any is of no occurrence.
+    private func read(
+        _ term: ChangedTerm, _ documents: UnsafeBufferPointer<DocumentChange>,
+        to target: UnsafeMutableBufferPointer<PostingChange>
+    ) -> (ascends: Bool, cancels: Bool) {
+        var reader = chains.reader(term.chain)
+        var place = UInt32.max
+        var (ascends, cancels) = (true, false)
+        var last: UInt64 = 0
+        for index in 0...Int(term.count) {
+            var difference: Int32 = 1
+            if index == term.count {
+                (place, difference) = (term.place, term.difference)
+            } else {
+                let code = reader.varint()
+                if code & 1 == 0 {
+                    place &+= UInt32(truncatingIfNeeded: code >> 1)
+                } else {
+                    place &+= UInt32(bitPattern: Self.unzigzag(code >> 1))
+                    difference = Self.unzigzag(reader.varint())
+                }
+            }
+            let document = documents[Int(place)]
+            if document.docno <= last, index > 0 { ascends = false }
+            if difference == 0 { cancels = true }
+            last = document.docno
+            target.initializeElement(
+                at: index,
+                to: PostingChange(docno: last, difference: Int64(difference), length: document.newLength))
+        }
+        return (ascends, cancels)
+    }
+
+    private static func sortAndCombine(_ changes: inout [PostingChange]) {
         changes.sort { $0.docno < $1.docno }
         var count = 0
         for change in changes {

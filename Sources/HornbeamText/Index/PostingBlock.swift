@@ -13,43 +13,78 @@
 
 import HornbeamPages
 
+/// A posting in memory.
+struct Posting {
+    let docno: UInt64
+    let frequency: UInt32
+    /// A lower bound of the document's field length.
+    let length: UInt32
+}
+
 /// Postings in memory, documents ascending: what a block is encoded from.
 struct Postings {
-    var docnos: [UInt64] = []
-    var frequencies: [UInt32] = []
-    /// A lower bound of each document's field length.
-    var lengths: [UInt32] = []
+    private(set) var postings: [Posting] = []
 
-    var count: Int { docnos.count }
+    var count: Int { postings.count }
+    var isEmpty: Bool { postings.isEmpty }
 
+    subscript(place: Int) -> Posting { postings[place] }
+
+    @inline(__always)
     mutating func append(_ docno: UInt64, _ frequency: UInt32, _ length: UInt32) {
-        docnos.append(docno)
-        frequencies.append(frequency)
-        lengths.append(length)
+        postings.append(Posting(docno: docno, frequency: frequency, length: length))
     }
 
-    mutating func removeAll() {
-        docnos.removeAll(keepingCapacity: true)
-        frequencies.removeAll(keepingCapacity: true)
-        lengths.removeAll(keepingCapacity: true)
+    mutating func append(_ others: Postings) { postings.append(contentsOf: others.postings) }
+
+    /// Appends new documents' postings. Their differences are their frequencies.
+    mutating func append(_ changes: ArraySlice<PostingChange>) {
+        postings.append(
+            contentsOf: changes.lazy.map {
+                Posting(
+                    docno: $0.docno, frequency: UInt32(clamping: $0.difference), length: UInt32(clamping: $0.length))
+            })
     }
+
+    mutating func removeAll() { postings.removeAll(keepingCapacity: true) }
+
+    /// Whether the documents ascend strictly, as they must.
+    var ascends: Bool { zip(postings, postings.dropFirst()).allSatisfy { $0.docno < $1.docno } }
 
     /// Appends the block of the postings in `range`, 1 to 128 of them.
     func encode(_ range: Range<Int>, to bytes: inout [UInt8]) {
         precondition(!range.isEmpty && range.count <= PostingBlock.capacity)
+        withUnsafeTemporaryAllocation(byteCount: PostingBlock.sizeLimit, alignment: 8) { target in
+            // Never nil: it isn't empty.
+            guard let start = target.baseAddress else { return }
+            let end = postings.withUnsafeBufferPointer { Self.encode($0[range], to: start) }
+            bytes.append(contentsOf: Bytes(start: start, count: end - start))
+        }
+    }
+
+    /// The end of the block's bytes.
+    private static func encode(
+        _ postings: Slice<UnsafeBufferPointer<Posting>>, to start: UnsafeMutableRawPointer
+    ) -> UnsafeMutableRawPointer {
+        let postings = UnsafeBufferPointer(rebasing: postings)
         var largest: UInt32 = 1
         var shortest = UInt32.max
-        for index in range {
-            largest = max(largest, frequencies[index])
-            shortest = min(shortest, lengths[index])
+        for posting in postings {
+            largest = max(largest, posting.frequency)
+            shortest = min(shortest, posting.length)
         }
-        bytes.append(UInt8(range.count - 1))
-        bytes.appendVarint(docnos[range.upperBound - 1] - docnos[range.lowerBound])
-        bytes.appendVarint(UInt64(largest))
-        bytes.appendVarint(UInt64(shortest))
-        for index in range.dropFirst() { bytes.appendVarint(docnos[index] - docnos[index - 1] - 1) }
-        guard largest > 1 else { return }
-        for index in range { bytes.appendVarint(UInt64(frequencies[index] - 1)) }
+        start.storeBytes(of: UInt8(truncatingIfNeeded: postings.count - 1), as: UInt8.self)
+        let last = postings[postings.count - 1].docno
+        var target = (start + 1).storeVarint(last - postings[0].docno)
+        target = target.storeVarint(UInt64(largest)).storeVarint(UInt64(shortest))
+        var before = postings[0].docno
+        for posting in postings.dropFirst() {
+            target = target.storeVarint(posting.docno - before - 1)
+            before = posting.docno
+        }
+        guard largest > 1 else { return target }
+        for posting in postings { target = target.storeVarint(UInt64(posting.frequency - 1)) }
+        return target
     }
 }
 
@@ -57,6 +92,8 @@ struct Postings {
 struct PostingBlock {
     /// The most postings in a block.
     static let capacity = 128
+    /// No block has more bytes: varints have up to ten for a document, five for all else.
+    static let sizeLimit = 1 + 10 + 5 + 5 + capacity * (10 + 5)
 
     let count: Int
     let last: UInt64

@@ -103,7 +103,7 @@ struct PostingListEditor: ~Copyable {
         }
         entry.encode(to: &value)
         if entry.listNumber == 0 {
-            value.appendVarint(merged.docnos[0])
+            value.appendVarint(merged[0].docno)
             merged.encode(0..<merged.count, to: &value)
         }
         try value.withBytes { (value) throws(StorageError) in
@@ -145,6 +145,7 @@ extension PostingListEditor {
 
     /// Appends the decoded block with the changes in it to `merged`.
     private mutating func merge(_ changes: ArraySlice<PostingChange>) throws(StorageError) {
+        if decoded.count == 0, insert(changes) { return }
         var old = 0
         for change in changes {
             while old < decoded.count, decoded.docnos[old] < change.docno { keep(&old) }
@@ -168,6 +169,20 @@ extension PostingListEditor {
             addedOccurrences += change.difference
         }
         while old < decoded.count { keep(&old) }
+    }
+
+    /// Appends the changes to `merged` where nothing was, which is most of what there is to write: false, and nothing
+    /// done, if they aren't all plain postings.
+    private mutating func insert(_ changes: ArraySlice<PostingChange>) -> Bool {
+        var occurrences: Int64 = 0
+        for change in changes {
+            guard change.difference > 0, change.difference <= change.length else { return false }
+            occurrences &+= change.difference
+        }
+        merged.append(changes)
+        addedDocuments += Int64(changes.count)
+        addedOccurrences += occurrences
+        return true
     }
 
     /// Appends the decoded block as it is.
@@ -196,10 +211,11 @@ extension PostingListEditor {
             merged.removeAll()
             try merge(changes[start..<end])
             var replaced = [first]
-            if !merged.docnos.isEmpty, merged.count < Self.smallBlock {
+            if !merged.isEmpty, merged.count < Self.smallBlock {
                 if let joined = try joinNeighbour(number, of: first, next: next?.first) { replaced.append(joined) }
             }
-            for old in replaced where old != merged.docnos.first {
+            let kept = merged.isEmpty ? nil : merged[0].docno
+            for old in replaced where old != kept {
                 _ = try transaction.delete(tree, PostingKey(list: number, first: old).bytes)
             }
             try writeBlocks(number, packs: next == nil && isLast, isNew: false)
@@ -243,17 +259,13 @@ extension PostingListEditor {
         let later = merged
         if next == nil { merged.removeAll() }
         keepAll()
-        if next == nil {
-            for place in 0..<later.count {
-                merged.append(later.docnos[place], later.frequencies[place], later.lengths[place])
-            }
-        }
+        if next == nil { merged.append(later) }
         try requireAscending()
         return neighbour.first
     }
 
     private func requireAscending() throws(StorageError) {
-        guard zip(merged.docnos, merged.docnos.dropFirst()).allSatisfy(<) else {
+        guard merged.ascends else {
             throw index.corrupt(index.postingsName, "blocks of a posting list overlap")
         }
     }
@@ -268,7 +280,7 @@ extension PostingListEditor {
             let end = packs ? min(start + PostingBlock.capacity, count) : count * (block + 1) / blocks
             let prefixSize = value.count
             merged.encode(start..<end, to: &value)
-            try PostingKey(list: number, first: merged.docnos[start]).bytes.withBytes { (key) throws(StorageError) in
+            try PostingKey(list: number, first: merged[start].docno).bytes.withBytes { (key) throws(StorageError) in
                 try value.withBytes { (bytes) throws(StorageError) in
                     let block = Bytes(rebasing: bytes[prefixSize...])
                     // A new list has the greatest number so far.

@@ -14,9 +14,10 @@ package final class TextIndexWriter {
     private let budget: Int
     private var trees: TextTrees?
     private var statistics: TextStatistics
-    private var buffer = ChangeBuffer()
-    private var tokenizer: Tokenizer
-    private var failure: StorageError?
+    // Without checks of exclusive access: one thread, and nothing that is called here comes back.
+    @exclusivity(unchecked) private var buffer = ChangeBuffer()
+    @exclusivity(unchecked) private var tokenizer: Tokenizer
+    @exclusivity(unchecked) private var failure: StorageError?
 
     /// No text may be larger; keeps every count of tokens in bounds.
     package static let textSizeLimit = 1 << 30
@@ -42,10 +43,17 @@ package final class TextIndexWriter {
     /// Adds a document. Throws `.invalid` if this transaction's unwritten changes have it already; if the index itself
     /// has it, `flush` throws.
     package func insert(_ docno: UInt64, text: String) throws(StorageError) {
-        try check(text)
-        try require(docno, length: -1)
-        let place = buffer.place(of: docno) ?? buffer.addDocument(docno)
-        buffer.setNewLength(Self.count(text, 1, place, &tokenizer, &buffer), at: place)
+        try Self.withUTF8(text) { (text) throws(StorageError) in try insert(docno, utf8: text) }
+    }
+
+    /// The same with a text in UTF-8, which is not copied.
+    package func insert(_ docno: UInt64, utf8 text: Bytes) throws(StorageError) {
+        try check(size: text.count)
+        let known = buffer.place(of: docno)
+        if let known { try require(known, length: -1) }
+        let place = known ?? buffer.addDocument(docno)
+        let length = buffer.count(text, document: place, difference: 1, &tokenizer)
+        buffer.setNewLength(length, at: place)
         try flushIfLarge()
     }
 
@@ -66,13 +74,13 @@ package final class TextIndexWriter {
         if let newText { try check(newText) }
         let known = buffer.place(of: docno)
         let place = known ?? buffer.addDocument(docno)
-        let removed = Self.count(oldText, -1, place, &tokenizer, &buffer)
+        let removed = count(oldText, -1, place)
         if known != nil {
-            do { try require(docno, length: removed) } catch { throw fail(error) }
+            do { try require(place, length: removed) } catch { throw fail(error) }
         } else {
             buffer.setOldLength(removed, at: place)
         }
-        let added = newText.map { Self.count($0, 1, place, &tokenizer, &buffer) }
+        let added = newText.map { count($0, 1, place) }
         buffer.setNewLength(added ?? -1, at: place)
         try flushIfLarge()
     }
@@ -96,14 +104,21 @@ package final class TextIndexWriter {
 
     /// Throws what a change from or to this text would throw, whatever the document: nothing is changed yet.
     package func check(_ text: String) throws(StorageError) {
+        try check(size: text.utf8.count)
+    }
+
+    /// The same of a text of so many bytes.
+    package func check(size: Int) throws(StorageError) {
         if let failure { throw failure }
-        guard text.utf8.count <= Self.textSizeLimit else {
-            throw .tooLarge(what: "text to index", size: text.utf8.count, limit: Self.textSizeLimit)
+        guard size <= Self.textSizeLimit else {
+            throw .tooLarge(what: "text to index", size: size, limit: Self.textSizeLimit)
         }
     }
 
-    private func require(_ docno: UInt64, length: Int64) throws(StorageError) {
-        guard let change = buffer.document(docno), change.newLength != length else { return }
+    private func require(_ place: UInt32, length: Int64) throws(StorageError) {
+        let change = buffer.documents[place]
+        guard change.newLength != length else { return }
+        let docno = change.docno
         throw .invalid(
             length < 0
                 ? "document \(docno) is in the text index “\(index.prefix)” already"
@@ -111,16 +126,20 @@ package final class TextIndexWriter {
         )
     }
 
-    /// Counts the text's tokens into the buffer, as so many more or fewer; how many there are.
-    private static func count(
-        _ text: String, _ difference: Int32, _ place: UInt32, _ tokenizer: inout Tokenizer, _ buffer: inout ChangeBuffer
-    ) -> Int64 {
-        var count: Int64 = 0
-        tokenizer.forEachToken(in: text) { token in
-            buffer.add(token, document: place, difference: difference)
-            count += 1
+    private func count(_ text: String, _ difference: Int32, _ place: UInt32) -> Int64 {
+        var text = text
+        return text.withUTF8 { buffer.count(Bytes($0), document: place, difference: difference, &tokenizer) }
+    }
+
+    /// The text's bytes for the length of `body`. (The standard library's `withUTF8` does not carry typed errors.)
+    private static func withUTF8(
+        _ text: String, _ body: (Bytes) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        var text = text
+        let result = text.withUTF8 { utf8 in
+            Result { () throws(StorageError) in try body(Bytes(utf8)) }
         }
-        return count
+        try result.get()
     }
 }
 
@@ -135,15 +154,14 @@ extension TextIndexWriter {
 
     private func write() throws(StorageError) {
         let trees = try openedTrees()
-        let documents = buffer.documents.sorted { $0.docno < $1.docno }
+        let documents = buffer.documents.sorted()
         try FieldLengths(transaction: transaction, tree: trees.lengths, index: index).apply(documents)
         try count(documents)
         let dictionary = TermDictionary(transaction: transaction, tree: trees.terms, index: index)
         var editor = try PostingListEditor(
             dictionary, postings: trees.postings, nextListNumber: statistics.nextListNumber)
-        var changes: [PostingChange] = []
         for term in buffer.sortedTerms(plainLimit: TermDictionary.plainLimit) {
-            buffer.collect(term, to: &changes)
+            let changes = buffer.collect(term)
             guard !changes.isEmpty else { continue }
             try buffer.withTerm(term) { (bytes) throws(StorageError) in try editor.apply(changes, to: bytes) }
         }

@@ -86,6 +86,22 @@ extension [UInt8] {
     }
 }
 
+extension UnsafeMutableRawPointer {
+    /// Stores a varint, of up to ten bytes. Where it ends.
+    @inline(__always)
+    func storeVarint(_ value: UInt64) -> UnsafeMutableRawPointer {
+        var target = self
+        var rest = value
+        while rest >= 0x80 {
+            target.storeBytes(of: UInt8(truncatingIfNeeded: rest) | 0x80, as: UInt8.self)
+            target += 1
+            rest >>= 7
+        }
+        target.storeBytes(of: UInt8(truncatingIfNeeded: rest), as: UInt8.self)
+        return target + 1
+    }
+}
+
 extension UnsafeRawBufferPointer {
     /// The big-endian number at `offset`, nil if it doesn't lie within.
     func bigEndian<Value: FixedWidthInteger & BitwiseCopyable>(at offset: Int, as type: Value.Type) -> Value? {

@@ -124,4 +124,51 @@ struct RequiredRelationTests {
         }
         try again.close()
     }
+
+    @Test("count as touched until the inner transaction that touched them is undone, which takes what it touched alone")
+    func innerTransactions() throws {
+        let required = RequiredRelations()
+        for row in UInt64(0)..<10_000 { required.touch("Seat", RowID(rawValue: row)) }
+        for inner in UInt64(0)..<3 {
+            let count = required.count
+            required.touch("Seat", RowID(rawValue: 7))
+            for row in UInt64(0)..<4 { required.touch("Seat", RowID(rawValue: 20_000 + 10 * inner + row)) }
+            required.touch("Room", RowID(rawValue: 7))
+            // The last one stays. What was touched before is no work of the inner transaction's.
+            if inner < 2 { #expect(required.forget(downTo: count) == 5) }
+        }
+        #expect(required.count == 10_005)
+    }
+
+    /// What `body` does in an inner transaction that then fails.
+    private func undo(_ context: inout Context, _ body: (inout Context) throws -> Void) throws {
+        do {
+            try context.transaction { (inner) throws -> Void in
+                try body(&inner)
+                throw CancellationError()
+            }
+        } catch is CancellationError {}
+    }
+
+    @Test("are looked at for what a write did, not for what its undone inner transactions did")
+    func undoneWithin() throws {
+        let database = try strict()
+        try database.write { context in
+            try Seat(id: 3, room: .id("r"), maker: .id("m")).save(to: &context)
+            for number in 4..<8 {
+                try undo(&context) { inner in
+                    try Seat(id: number).save(to: &inner)
+                    try Seat(id: 3, room: .id("r"), maker: .id("m")).save(to: &inner)
+                }
+            }
+        }
+        #expect(try database.read { try $0.ids(Seat.self) } == [1, 2, 3])
+        let kept = refusal(database) { context in
+            try Room(id: "t", seats: .ids([3])).save(to: &context)
+            try Seat.delete(id: 3, from: &context)
+            try context.transaction { try Seat(id: 9, maker: .id("m")).save(to: &$0) }
+            try undo(&context) { try Seat(id: 9, room: .id("r"), maker: .id("m")).save(to: &$0) }
+        }
+        #expect(kept?.message.contains("Seat 9") == true)
+    }
 }

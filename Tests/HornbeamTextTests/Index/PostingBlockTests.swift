@@ -7,6 +7,12 @@ import Testing
 
 @testable import HornbeamText
 
+extension Postings {
+    fileprivate var docnos: [UInt64] { postings.map(\.docno) }
+    fileprivate var frequencies: [UInt32] { postings.map(\.frequency) }
+    fileprivate var lengths: [UInt32] { postings.map(\.length) }
+}
+
 @Suite("Posting blocks")
 struct PostingBlockTests {
     private func random(_ random: inout SeededGenerator) -> Postings {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workloads of the Swift library: documents and chats, on disk and in memory, and the form of an entity.
 
+/// What SQLite has no like of.
+private let ownWorkloads: Set = ["read", "live"]
+
 private let documentWorkloads = [
     ("save-value", "documents with an index of scores and a unique one of keys, all in one transaction"),
     ("save-text", "the same with a full-text index of 20 words each"),
@@ -16,6 +19,11 @@ private let documentWorkloads = [
     ("match-common-10", "the best ten with one of two of the 50 commonest words"),
     ("match-middle-10", "the same with words of ranks 100 to 1,000"),
     ("match-rare-10", "the same with words of ranks 2,000 to 5,000"),
+    ("read", "a read begun and ended, in which nothing is asked"),
+    (
+        "live",
+        "from a save that need not survive power loss to its change in a live list of all documents by score"
+    ),
 ]
 
 private let chatWorkloads = [
@@ -28,18 +36,20 @@ private let chatWorkloads = [
 ]
 
 private func scenarios(_ name: String, _ workloads: [(name: String, summary: String)]) -> [Scenario] {
-    [
+    let needs = { (name: String) in ownWorkloads.contains(name) ? Feature.live : .typed }
+    return [
         Scenario(
-            name: name, workloads: workloads.map { Workload(name: $0.name, summary: $0.summary, needs: .typed) }),
+            name: name,
+            workloads: workloads.map { Workload(name: $0.name, summary: $0.summary, needs: needs($0.name)) }),
         Scenario(
             name: name + "-memory",
             workloads: workloads.map {
-                Workload(name: "memory-" + $0.name, summary: $0.summary + "; in memory", needs: .typed)
+                Workload(name: "memory-" + $0.name, summary: $0.summary + "; in memory", needs: needs($0.name))
             }),
     ]
 }
 
-/// Of hornbeam-bench-typed. What a live query's observer waits for belongs here too, once there are such.
+/// Of hornbeam-bench-typed.
 let entityScenarios: [Scenario] =
     scenarios("documents", documentWorkloads) + scenarios("chats", chatWorkloads) + [
         Scenario(

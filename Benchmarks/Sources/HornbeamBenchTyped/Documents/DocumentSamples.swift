@@ -134,3 +134,11 @@ protocol DocumentStore: AnyObject {
 
     func close() throws
 }
+
+/// What takes part and begins reads without asking, and has live queries.
+protocol ObservedDocuments {
+    func readNothing() throws
+    /// Saves one document after another, each once the change of the one before has come to a live list of all of them
+    /// by score.
+    func follow(_ documents: ArraySlice<DocumentSample>, _ latencies: inout Latencies) throws
+}

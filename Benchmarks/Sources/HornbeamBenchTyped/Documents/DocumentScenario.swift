@@ -15,6 +15,7 @@ func documentScenario(_ run: Run, isInMemory: Bool) throws {
     try indexed(part, samples, store)
     try ordered(part, samples, store)
     try matched(part, samples, store)
+    try observed(part, samples, store)
     try store.close()
 }
 
@@ -75,4 +76,16 @@ private func matched(_ part: Part, _ samples: DocumentSamples, _ store: any Docu
         let best = try questions.map { ($0.words, try store.documents(matching: $0.words, limit: nil)) }
         try part.measure("match-\(name)-10", best, by: \.head) { try store.documents(matching: $0, limit: 10) }
     }
+}
+
+/// Last: it changes documents.
+private func observed(_ part: Part, _ samples: DocumentSamples, _ store: any DocumentStore) throws {
+    guard let store = store as? any ObservedDocuments else { return }
+    let times = min(100_000, 10 * samples.documents.count)
+    try part.look("read", times) { latencies in
+        for _ in 0..<times { try latencies.time { try store.readNothing() } }
+    }
+    var random = SplitMix(state: part.run.seed &+ 4)
+    let chosen = samples.documents.shuffled(using: &random).prefix(min(1_000, samples.documents.count / 4))
+    try part.look("live", chosen.count) { try store.follow(chosen[...], &$0) }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Documents as a program that embeds Hornbeam declares and asks them.
 
+import BenchHarness
+import Dispatch
 import Hornbeam
 
 @EntityModel
@@ -96,4 +98,26 @@ final class HornbeamDocuments: DocumentStore {
     }
 
     func close() throws { try database.close() }
+}
+
+extension HornbeamDocuments: ObservedDocuments {
+    func readNothing() throws { try database.read { _ in } }
+
+    func follow(_ documents: ArraySlice<DocumentSample>, _ latencies: inout Latencies) throws {
+        let hasCome = DispatchSemaphore(value: 0)
+        let changes = database.changes(of: Document.query().sorted(by: \.score))
+        let live = Task {
+            for try await _ in changes { hasCome.signal() }
+        }
+        defer { live.cancel() }
+        hasCome.wait()
+        for sample in documents {
+            // What changes nothing is not told.
+            let document = Document(id: sample.id, key: sample.key, score: sample.score + 1, text: sample.text)
+            try latencies.time {
+                try database.write(durability: .process) { try document.save(to: &$0) }
+                hasCome.wait()
+            }
+        }
+    }
 }

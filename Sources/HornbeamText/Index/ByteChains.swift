@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many sequences of bytes that grow at their ends, in one piece of memory. Each is a chain of slices, the next one twice
+// as large, so that a short sequence wastes little and a long one has few seams.
+//
+//   slice   bytes of the sequence … · number of the next slice u32 (written once there is one)
+//
+// Slices are multiples of 16 bytes and numbered by their place in units of that, so that a number has room for 64 GB.
+
+/// The memory of all chains. A chain's end is kept by whoever owns the chain.
+struct ByteChains: ~Copyable {
+    /// Where a chain's next byte goes.
+    struct End {
+        /// The first slice; of no meaning before the first byte.
+        fileprivate(set) var first: UInt32 = 0
+        /// Bytes left in the last slice.
+        fileprivate var room: UInt16 = 0
+        /// How large the last slice is: 16 bytes shifted by `level` − 1. 0 before the first byte.
+        fileprivate var level: UInt8 = 0
+        fileprivate var offset = 0
+    }
+
+    static let unit = 16
+    private static let linkSize = 4
+    fileprivate static let largestLevel: UInt8 = 7
+
+    private var memory = UnsafeMutableRawPointer.allocate(byteCount: unit, alignment: unit)
+    private var capacity = unit
+    /// Bytes of all slices.
+    private(set) var used = 0
+
+    deinit { memory.deallocate() }
+
+    /// Forgets all chains; keeps the memory.
+    mutating func removeAll() { used = 0 }
+
+    fileprivate static func room(_ level: UInt8) -> Int { unit << (Int(level) - 1) - linkSize }
+
+    @inline(__always)
+    mutating func append(_ byte: UInt8, to end: inout End) {
+        if end.room == 0 { extend(&end) }
+        memory.storeBytes(of: byte, toByteOffset: end.offset, as: UInt8.self)
+        end.offset &+= 1
+        end.room &-= 1
+    }
+
+    /// Seven bits a byte, least significant first, as in the index's values.
+    @inline(__always)
+    mutating func append(varint: UInt64, to end: inout End) {
+        var rest = varint
+        while rest >= 0x80 {
+            append(UInt8(truncatingIfNeeded: rest) | 0x80, to: &end)
+            rest >>= 7
+        }
+        append(UInt8(truncatingIfNeeded: rest), to: &end)
+    }
+
+    /// Links a fresh slice behind the full one.
+    @inline(never)
+    private mutating func extend(_ end: inout End) {
+        let level = min(end.level + 1, Self.largestLevel)
+        let start = used
+        used += Self.unit << (Int(level) - 1)
+        if used > capacity { grow() }
+        let number = UInt32(start / Self.unit)
+        if end.level == 0 {
+            end.first = number
+        } else {
+            memory.storeBytes(of: number, toByteOffset: end.offset, as: UInt32.self)
+        }
+        (end.offset, end.level, end.room) = (start, level, UInt16(Self.room(level)))
+    }
+
+    private mutating func grow() {
+        let larger = UnsafeMutableRawPointer.allocate(byteCount: max(2 * used, 4096), alignment: Self.unit)
+        larger.copyMemory(from: memory, byteCount: capacity)
+        memory.deallocate()
+        memory = larger
+        capacity = max(2 * used, 4096)
+    }
+
+    /// Reads a chain from its beginning; only as many bytes as were appended. Lives until the next change.
+    func reader(_ end: End) -> ChainReader {
+        ChainReader(memory: UnsafeRawPointer(memory), offset: Int(end.first) * Self.unit)
+    }
+}
+
+/// Goes through the bytes of a chain. Who reads knows how many there are.
+struct ChainReader {
+    private let memory: UnsafeRawPointer
+    private var offset: Int
+    private var room: Int
+    private var level: UInt8 = 1
+
+    fileprivate init(memory: UnsafeRawPointer, offset: Int) {
+        (self.memory, self.offset) = (memory, offset)
+        room = ByteChains.room(1)
+    }
+
+    @inline(__always)
+    mutating func byte() -> UInt8 {
+        if room == 0 { follow() }
+        let byte = memory.load(fromByteOffset: offset, as: UInt8.self)
+        offset &+= 1
+        room &-= 1
+        return byte
+    }
+
+    @inline(__always)
+    mutating func varint() -> UInt64 {
+        var value: UInt64 = 0
+        var shift: UInt64 = 0
+        while true {
+            let byte = byte()
+            value |= UInt64(byte & 0x7F) &<< shift
+            if byte < 0x80 { return value }
+            shift &+= 7
+        }
+    }
+
+    @inline(never)
+    private mutating func follow() {
+        offset = Int(memory.load(fromByteOffset: offset, as: UInt32.self)) * ByteChains.unit
+        level = min(level + 1, ByteChains.largestLevel)
+        room = ByteChains.room(level)
+    }
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// The different terms of what changes, found by their bytes: open addressing over one array of terms. A slot has 32 bits
+// of the hash beside the term's number, so a term is looked at only if it is nearly surely the one, and growing reads no
+// term.
+//
+//   slots ──hash──▶ terms ──▶ bytes of the term in `texts`
+
+import HornbeamPages
+
+/// A term, and what changes of it.
+struct ChangedTerm {
+    /// The first eight bytes, the first one the highest, zeros behind a shorter term: in the order of the bytes.
+    let head: UInt64
+    /// Where its bytes stand among the texts.
+    let offset: Int
+    let size: UInt32
+    /// The document changed last, and by how much; not in the chain yet, since more may come.
+    var place: UInt32
+    var difference: Int32
+    /// The document of the chain's last change.
+    var before: UInt32 = .max
+    /// How many changes are in the chain.
+    var count: UInt32 = 0
+    var chain = ByteChains.End()
+}
+
+/// All terms since the last flush.
+struct TermTable: ~Copyable {
+    /// No document.
+    static let none = UInt32.max
+
+    private(set) var count = 0
+    private var capacity = 64
+    private var terms = UnsafeMutablePointer<ChangedTerm>.allocate(capacity: 64)
+    private var texts: [UInt8] = []
+    /// Hash in the upper half, number of the term + 1 in the lower; 0 is free. A power of two, at most half full.
+    private var slots = UnsafeMutablePointer<UInt64>.allocate(capacity: 256)
+    private var slotCount = 256
+    /// Different in each table, so that nobody can write a text whose words all meet in one slot.
+    private let seed = UInt64.random(in: .min ... .max)
+    private let factor = UInt64.random(in: .min ... .max) | 1
+
+    init() { slots.initialize(repeating: 0, count: slotCount) }
+
+    deinit {
+        terms.deallocate()
+        slots.deallocate()
+    }
+
+    /// Bytes in use.
+    var size: Int { texts.count + count * MemoryLayout<ChangedTerm>.stride + slotCount * 8 }
+
+    func term(_ number: Int) -> UnsafeMutablePointer<ChangedTerm> {
+        precondition(number >= 0 && number < count)
+        return terms + number
+    }
+
+    /// Forgets everything; keeps the memory.
+    mutating func removeAll() {
+        count = 0
+        texts.removeAll(keepingCapacity: true)
+        slots.update(repeating: 0, count: slotCount)
+    }
+
+    /// The token's term, which is made if it is new: then without a document. Lives until the next call.
+    /// - Parameter token: at least one byte, and memory goes on for eight bytes behind it.
+    @inline(__always)
+    mutating func find(_ token: Bytes) -> UnsafeMutablePointer<ChangedTerm> {
+        let size = token.count
+        // Never nil: a token has a byte.
+        guard let start = token.baseAddress else { preconditionFailure("a token without a byte") }
+        var head = start.loadUnaligned(as: UInt64.self).bigEndian
+        if size < 8 { head &= .max &<< UInt64(truncatingIfNeeded: 64 &- 8 &* size) }
+        var hash = mix(head ^ UInt64(truncatingIfNeeded: size))
+        if size > 8 { hash = mix(rest: start, size, hash) }
+        var slot = Int(truncatingIfNeeded: hash >> 32) & (slotCount &- 1)
+        while slots[slot] != 0 {
+            let found = slots[slot]
+            if (found ^ hash) >> 32 == 0 {
+                let term = terms + (Int(truncatingIfNeeded: found & 0xFFFF_FFFF) &- 1)
+                if term.pointee.head == head, Int(term.pointee.size) == size,
+                    size <= 8 || isText(UnsafePointer(term), token)
+                {
+                    return term
+                }
+            }
+            slot = (slot &+ 1) & (slotCount &- 1)
+        }
+        return add(token, head, hash)
+    }
+
+    /// Both halves of the whole product: one bit more or less in the word changes bits all over it.
+    @inline(__always)
+    private func mix(_ word: UInt64) -> UInt64 {
+        let product = (word ^ seed).multipliedFullWidth(by: factor)
+        return product.high ^ product.low
+    }
+
+    /// The bytes behind the first eight, eight at a time, the last ones once more if they are fewer.
+    @inline(never)
+    private func mix(rest start: UnsafeRawPointer, _ size: Int, _ hash: UInt64) -> UInt64 {
+        var hash = hash
+        var offset = 8
+        while offset < size {
+            hash = mix(hash ^ start.loadUnaligned(fromByteOffset: min(offset, size - 8), as: UInt64.self))
+            offset += 8
+        }
+        return hash
+    }
+
+    @inline(never)
+    private func isText(_ term: UnsafePointer<ChangedTerm>, _ token: Bytes) -> Bool {
+        withText(term) { $0.order(token) == 0 }
+    }
+
+    @inline(never)
+    private mutating func add(_ token: Bytes, _ head: UInt64, _ hash: UInt64) -> UnsafeMutablePointer<ChangedTerm> {
+        if count == capacity { growTerms() }
+        let term = terms + count
+        term.initialize(
+            to: ChangedTerm(
+                head: head, offset: texts.count, size: UInt32(token.count), place: Self.none, difference: 0))
+        texts.append(contentsOf: token)
+        count += 1
+        enter((hash & ~0xFFFF_FFFF) | UInt64(count))
+        if count * 2 > slotCount { growSlots() }
+        return term
+    }
+
+    private func enter(_ entry: UInt64) {
+        var slot = Int(truncatingIfNeeded: entry >> 32) & (slotCount - 1)
+        while slots[slot] != 0 { slot = (slot + 1) & (slotCount - 1) }
+        slots[slot] = entry
+    }
+
+    private mutating func growTerms() {
+        let larger = UnsafeMutablePointer<ChangedTerm>.allocate(capacity: 2 * capacity)
+        larger.moveInitialize(from: terms, count: count)
+        terms.deallocate()
+        (terms, capacity) = (larger, 2 * capacity)
+    }
+
+    private mutating func growSlots() {
+        let (former, formerCount) = (slots, slotCount)
+        slotCount *= 2
+        slots = .allocate(capacity: slotCount)
+        slots.initialize(repeating: 0, count: slotCount)
+        for slot in 0..<formerCount where former[slot] != 0 { enter(former[slot]) }
+        former.deallocate()
+    }
+}
+
+// Reading it.
+extension TermTable {
+    /// The bytes of a term, for the length of `body`.
+    @inline(__always)
+    func withText<Result, Failure: Error>(
+        _ term: UnsafePointer<ChangedTerm>, _ body: (Bytes) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let (start, end) = (term.pointee.offset, term.pointee.offset + Int(term.pointee.size))
+        return try texts.withBytes { (bytes) throws(Failure) in try body(Bytes(rebasing: bytes[start..<end])) }
+    }
+
+    /// The numbers of the terms in byte order, those longer than `plainLimit` behind all others.
+    func sorted(plainLimit: Int) -> [Int] {
+        // Most comparisons end within the first eight bytes.
+        var heads: [(head: UInt64, number: Int)] = []
+        heads.reserveCapacity(count)
+        for number in 0..<count { heads.append((terms[number].head, number)) }
+        let firstLong = heads.partition { terms[$0.number].size > plainLimit }
+        for part in [0..<firstLong, firstLong..<heads.count] {
+            heads[part].sort { left, right in
+                if left.head != right.head { return left.head < right.head }
+                return withText(terms + left.number) { text in
+                    withText(terms + right.number) { text.order($0) }
+                } < 0
+            }
+        }
+        return heads.map(\.number)
+    }
+}

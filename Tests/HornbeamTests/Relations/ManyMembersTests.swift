@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// A relation with a million members costs no more than one with a thousand: what an operation looks at and what it
+// changes are a few pages, however many members there are. Pages are counted, not time.
+
+import HornbeamPages
+import HornbeamTestSupport
+import HornbeamTree
+import Testing
+
+@testable import Hornbeam
+
+@EntityModel
+private struct Crew {
+    let id: Int
+    @Relationship(inverse: \.crew) var sailors: [Sailor]?
+}
+
+@EntityModel
+private struct Sailor {
+    let id: Int
+    @Relationship(inverse: \.sailors) var crew: Crew?
+}
+
+/// Crew 1 with sailors 0, 1, 2 and so on, and one sailor more, who has no crew.
+private struct LargeCrew {
+    let database: Database
+    let count: Int
+    private let store: TreeStore
+
+    init(_ count: Int) throws {
+        self.count = count
+        let opening = SchemaOpening(models: try ModelSet([Crew.self, Sailor.self]))
+        var options = StoreOptions()
+        options.access = .read
+        options.cacheBytes = 64 << 20
+        let store = try TreeStore.open(file: try SimulatedDisk(), options: options)
+        self.store = store
+        database = try Database(opening) { () throws(StorageError) in store }
+        try database.write { context in
+            try Crew(id: 1).save(to: &context)
+            try Self.fill(try context.session.entities(), count)
+        }
+    }
+
+    /// Saving a million entities takes minutes where nothing is optimized. Their entries are known: each tree's are
+    /// appended in the order of the keys.
+    private static func fill(_ session: EntitySession, _ count: Int) throws {
+        let transaction = session.transaction
+        let sailors = try session.store("Sailor")
+        let crew = try session.store("Crew").type.relation("sailors")
+        let source = RowID(rawValue: 1)
+        // A sailor's place in the list is the sailor's number, so both trees of the list have the same entries.
+        for tree in [crew.forward, try require(crew.lookup)] {
+            var key = source.key + RowID(rawValue: 0).key
+            for sailor in 0..<count {
+                key.withUnsafeMutableBytes { $0.storeBytes(of: sailor.bigEndian, toByteOffset: 8, as: Int.self) }
+                try transaction.append(tree, key, RowID(rawValue: UInt64(sailor)).stored)
+            }
+        }
+        let other = try sailors.type.relation("crew").forward
+        for sailor in 0..<count { try transaction.append(other, RowID(rawValue: UInt64(sailor)).key, source.stored) }
+        // Rows differ in their ids alone.
+        var row = try bytes(0, sailors)
+        let place = try require(zip(row, try bytes(0xFF, sailors)).enumerated().first { $1.0 != $1.1 }?.offset)
+        for sailor in 0...count {
+            row.withUnsafeMutableBytes { $0.storeBytes(of: sailor.littleEndian, toByteOffset: place, as: Int.self) }
+            try transaction.append(sailors.type.rows, RowID(rawValue: UInt64(sailor)).key, row)
+        }
+    }
+
+    private static func bytes(_ id: Int64, _ store: EntityStore) throws -> [UInt8] {
+        var row = store.makeRow()
+        row.set(.int(id), 0)
+        return try row.finish()
+    }
+
+    /// How many pages the file's readers have looked at since the store was opened.
+    private var looks: UInt64 {
+        let cache = store.statistics.cache
+        return cache.hits + cache.misses
+    }
+
+    /// How many pages a read looks at.
+    func pagesRead(_ body: (Context) throws -> Void) throws -> UInt64 {
+        let before = looks
+        try database.read(body)
+        return looks - before
+    }
+
+    /// How many pages a write changes.
+    func pagesWritten(_ body: (inout Context) throws -> Void) throws -> UInt64 {
+        var changed: UInt64 = 0
+        try database.write { context in
+            try body(&context)
+            try context.session.entities().flush()
+            changed = store.statistics.writerBytes / 8192
+        }
+        return changed
+    }
+}
+
+@Suite("A relation with very many members")
+struct ManyMembersTests {
+    /// Each operation's pages, having done what it should.
+    private func pages(_ crew: LargeCrew) throws -> [String: UInt64] {
+        let (count, middle) = (crew.count, crew.count / 2)
+        let all = Crew.query(1).related(\.$sailors)
+        var pages: [String: UInt64] = [:]
+        pages["page by offset"] = try crew.pagesRead { context in
+            let page = try all.limit(20, offset: middle).resolve(in: context)
+            #expect(page.map(\.id) == Array(middle..<middle + 20))
+        }
+        pages["page after a member"] = try crew.pagesRead { context in
+            let page = try all.limit(20).after(Sailor(id: middle)).resolve(in: context)
+            #expect(page.map(\.id) == Array(middle + 1...middle + 20))
+        }
+        pages["append"] = try crew.pagesWritten { context in
+            try Crew(id: 1, sailors: .appending(ids: [count])).save(to: &context)
+        }
+        pages["last page"] = try crew.pagesRead { context in
+            let page = try all.limit(20, offset: count - 3).resolve(in: context)
+            #expect(page.map(\.id) == Array(count - 3...count))
+        }
+        pages["remove some"] = try crew.pagesWritten { context in
+            try Crew(id: 1).detach(middle + 1, middle + 3, 0, relation: \.$sailors, inverse: \.$crew, in: &context)
+        }
+        pages["page with gaps"] = try crew.pagesRead { context in
+            let page = try all.limit(3).after(Sailor(id: middle)).resolve(in: context)
+            #expect(page.map(\.id) == [middle + 2, middle + 4, middle + 5])
+        }
+        pages["delete a member"] = try crew.pagesWritten { context in
+            try Sailor.delete(id: middle, from: &context)
+        }
+        pages["count"] = try crew.pagesRead { context in
+            let session = try context.session.entities()
+            let side = try session.store("Crew").type.relation("sailors")
+            #expect(try session.edges.count(side, of: RowID(rawValue: 1)) == count - 3)
+        }
+        return pages
+    }
+
+    @Test("costs what one with few costs: appending, paging by offset and from a member, counting, removing")
+    func size() throws {
+        let few = try pages(LargeCrew(1_000))
+        let many = try pages(LargeCrew(1_000_000))
+        for (operation, some) in few {
+            // A thousand times the members are a level more in each of the trees, and two make three.
+            #expect(
+                many[operation] ?? .max <= 2 * some + 2, "\(operation): \(some) pages, then \(many[operation] ?? 0)")
+        }
+    }
+}
