@@ -358,7 +358,13 @@ final class Session {
     func entities<Entity: EntityModelProtocol>(
         _ query: consuming EntityQuery, rows: inout [RowID]?
     ) throws -> [Entity] {
-        let executor = try Executor(query, try store(Entity.self))
+        let store = try store(Entity.self)
+        if let sole = try store.soleRow(query) {
+            guard case .row(let rowID, let row) = sole else { return [] }
+            rows?.append(rowID)
+            return try Entity._entities(1) { try $0(row) }
+        }
+        let executor = try Executor(query, store)
         return try Entity._entities(executor.expectedCount) { read in
             try executor.run(needsRows: true) { row, reader, _ in
                 guard let reader else { return true }

@@ -62,7 +62,14 @@ extension EntityModelProtocol {
 
     /// What will be stored: the entity merged with the stored one. Indexes follow this, never the value passed in.
     func merged(_ options: MergeStrategy<Self>, _ session: Session) throws -> Self {
-        guard !options.replaces, let old = try session.entity(id, Self.self) else { return self }
+        if options.replaces { return self }
+        return try mergedWithStored(options, session)
+    }
+
+    /// Apart: in generic code even an optional that is not made costs a look for its type.
+    @inline(never)
+    private func mergedWithStored(_ options: MergeStrategy<Self>, _ session: Session) throws -> Self {
+        guard let old = try session.entity(id, Self.self) else { return self }
         let merged = options.merge(old, new: self)
         guard merged.id == id else {
             throw HornbeamError(

@@ -266,13 +266,13 @@ package final class EntityStore {
     /// - Parameter row: the new row, if a text is to be read in it.
     private func apply(_ changes: IndexChanges, _ rowID: RowID, _ row: Bytes) throws {
         for change in changes.keys {
-            if let removed = change.removed, yielded.isEmpty || !takeBack(change.index, rowID) {
-                try change.index.withEntry(removed, rowID) { (key, _) throws(StorageError) in
+            if !change.removed.isNone, yielded.isEmpty || !takeBack(change.index, rowID) {
+                try change.index.withEntry(change.removed, rowID) { (key, _) throws(StorageError) in
                     _ = try transaction.delete(change.index.tree, key)
                 }
             }
-            if let added = change.added {
-                try change.index.withEntry(added, rowID) { (key, value) throws(StorageError) in
+            if !change.added.isNone {
+                try change.index.withEntry(change.added, rowID) { (key, value) throws(StorageError) in
                     try transaction.put(change.index.tree, key, value)
                 }
             }
@@ -320,8 +320,8 @@ package final class EntityStore {
     ) throws -> [(index: IndexDescription, rowID: RowID)] {
         var found: [(index: IndexDescription, rowID: RowID)] = []
         for change in changes.keys where change.index.isUnique {
-            guard let key = change.added, !key.hasNil else { continue }
-            if let other = try holder(of: key, new, change.index, except: rowID) {
+            guard !change.added.isNone, !change.added.hasNil else { continue }
+            if let other = try holder(of: change.added, new, change.index, except: rowID) {
                 found.append((change.index.description, other))
             }
         }

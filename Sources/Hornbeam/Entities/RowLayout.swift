@@ -76,6 +76,8 @@ package final class RowLayout: Sendable {
     let columns: [Int]
     /// `fixedSizes[n]` is the size of the fixed area of a row with n columns.
     let fixedSizes: [Int]
+    /// The beginning of a row of all columns, each null.
+    let emptyRow: [UInt8]
 
     /// - Parameter stored: the position in the row of each column, a permutation; as declared if nil.
     package init(columns: [ColumnDescription], stored: [Int]? = nil, type: String = "") {
@@ -106,6 +108,10 @@ package final class RowLayout: Sendable {
         self.places = UnsafePointer(places)
         self.columns = byPosition
         fixedSizes = sizes
+        emptyRow =
+            [UInt8(truncatingIfNeeded: count), UInt8(truncatingIfNeeded: count >> 8)]
+            + [UInt8](repeating: 0xFF, count: Self.headerSize(columns: count) - 2)
+            + [UInt8](repeating: 0, count: sizes.last ?? 0)
         precondition(self.fields.count == columns.count, "stored positions must be a permutation")
     }
 

@@ -21,19 +21,12 @@ public struct RowWriter {
 
     package init(layout: RowLayout) {
         self.layout = layout
-        let count = layout.count
-        let fixedStart = RowLayout.headerSize(columns: count)
-        let variableStart = fixedStart + layout.fixedSizes[count]
-        self.fixedStart = fixedStart
-        self.variableStart = variableStart
+        fixedStart = RowLayout.headerSize(columns: layout.count)
+        variableStart = layout.emptyRow.count
         // Room for what most rows have, so that writing them asks for memory once.
-        bytes = [UInt8](unsafeUninitializedCapacity: variableStart + 200) { memory, size in
-            memory[0] = UInt8(truncatingIfNeeded: count)
-            memory[1] = UInt8(truncatingIfNeeded: count >> 8)
-            for place in 2..<fixedStart { memory[place] = 0xFF }
-            for place in fixedStart..<variableStart { memory[place] = 0 }
-            size = variableStart
-        }
+        bytes = []
+        bytes.reserveCapacity(layout.emptyRow.count + 200)
+        bytes.append(contentsOf: layout.emptyRow)
     }
 
     /// The finished row, or the first error that writing met.

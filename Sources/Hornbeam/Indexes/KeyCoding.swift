@@ -57,18 +57,21 @@ enum KeyCoding {
         if descending { key.invert(from: start) }
     }
 
-    /// A whole component straight from a row.
+    /// A whole component straight from a row; whether the column has a value.
+    @discardableResult
     static func appendComponent(
         of row: RowReader, column: Int, descending: Bool, to key: inout KeyWriter
-    ) throws(HornbeamError) {
+    ) throws(HornbeamError) -> Bool {
         let start = key.bytes.count
-        if try row.isNull(column: column) {
+        let isNull = try row.isNull(column: column)
+        if isNull {
             key.appendNil()
         } else {
             key.appendPresent()
             try appendPresent(row, column, to: &key)
         }
         if descending { key.invert(from: start) }
+        return !isNull
     }
 
     private static func appendPresent(

@@ -12,6 +12,9 @@ struct KeyRange: Hashable {
 struct IndexPlace {
     let key: [UInt8]
     let rowID: RowID
+
+    /// The row, if the key is this one.
+    func row(of key: [UInt8]) -> RowID? { self.key == key ? rowID : nil }
 }
 
 /// What an index can do for a conjunction. A class, because candidates and plans are copied, and it has lists.

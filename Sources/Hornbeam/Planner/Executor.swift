@@ -12,16 +12,22 @@ extension EntitySession {
     package func forEach(
         _ query: EntityQuery, _ body: (RowID, RowReader, Double?) throws -> Bool
     ) throws {
+        if let sole = try store(query.type).soleRow(query) {
+            if case .row(let rowID, let row) = sole { _ = try body(rowID, row, nil) }
+            return
+        }
         try executor(query).forEach(body)
     }
 
-    /// What `forEach` runs, for whoever wants to know how much it may find.
     private func executor(_ query: EntityQuery) throws -> Executor {
         try Executor(query, try store(query.type))
     }
 
     /// The row ids of the results in order; rows are read only where the filter or the sort needs them.
     package func rowIDs(_ query: EntityQuery) throws -> [RowID] {
+        if let sole = try store(query.type).soleRow(query) {
+            return if case .row(let rowID, _) = sole { [rowID] } else { [] }
+        }
         var found: [RowID] = []
         try executor(query).run(needsRows: false) { rowID, _, _ in
             found.append(rowID)
@@ -45,6 +51,7 @@ extension EntitySession {
         var query = query
         // The order doesn't change the count, and a sort by score needs more than the count does.
         if query.after == nil { query.sort = [] }
+        if query.isWhole { query.needs = RowNeeds() }
         let executor = try executor(query)
         if let known = executor.knownCount { return known }
         var count = 0
@@ -75,10 +82,21 @@ final class Executor {
     @exclusivity(unchecked) private var needed = Int.max
     /// Candidates that the path itself passes over.
     private var skipped = 0
+    /// Makes rows of the path's entries, where these hold all that is asked for.
+    private let covered: CoveredRow?
 
-    init(_ query: consuming EntityQuery, _ store: EntityStore) throws {
-        plan = try Planner(query, store).plan()
+    convenience init(_ query: consuming EntityQuery, _ store: EntityStore) throws {
+        try self.init(try Planner(query, store).plan(), store)
+    }
+
+    init(_ made: consuming QueryPlan, _ store: EntityStore) throws {
+        plan = made
         self.store = store
+        if plan.covering != .no, case .index(let match, _) = plan.path {
+            covered = CoveredRow(match.index, store.type, plan.covering)
+        } else {
+            covered = nil
+        }
         filter = try RowFilter(plan.residual, type: store.type, session: store.session)
         isList =
             switch plan.path {
@@ -131,14 +149,15 @@ final class Executor {
     /// The candidates that pass the residual filter.
     private func matching(needsRows: Bool, _ body: (RowID, RowReader?) throws -> Bool) throws {
         guard needsRows || isList || !filter.acceptsAll || start != nil else {
-            return try candidates(plan.path) { try body($0, nil) }
+            return try candidates(plan.path) { rowID, _ in try body(rowID, nil) }
         }
+        if let covered { return try matching(covered, body) }
         // Never more rows are looked up together than must be looked at in any case.
         needed = plan.sort.isEmpty ? plan.budget ?? .max : .max
         if try candidateRows(plan.path, { try take($0, $1, body) }) { return }
         var waiting = RowLookups()
         do {
-            try candidates(plan.path) { rowID in
+            try candidates(plan.path) { rowID, _ in
                 waiting.add(rowID)
                 guard waiting.isFull || waiting.count >= needed else { return true }
                 return try waiting.finish(in: store) { try take($0, $1, body) }
@@ -149,6 +168,23 @@ final class Executor {
             throw error
         }
         _ = try waiting.finish(in: store) { try take($0, $1, body) }
+    }
+
+    /// Those that pass, as rows that are made of the index's entries.
+    private func matching(_ covered: CoveredRow, _ body: (RowID, RowReader?) throws -> Bool) throws {
+        func take(_ rowID: RowID, _ key: Bytes?) throws -> Bool {
+            if let key, let row = try covered.row(of: key) { return try self.take(rowID, row, body) }
+            return try self.take(rowID, try store.row(rowID), body)
+        }
+        guard case .index(let match, nil) = plan.path else { return try candidates(plan.path, take) }
+        // In any order, which is that of the entries.
+        var goesOn = true
+        for range in match.ranges where goesOn && range.count > 0 {
+            try IndexScan(match.index, range, store).entries { rowID, key in
+                goesOn = try take(rowID, key)
+                return goesOn
+            }
+        }
     }
 
     /// Hands on a candidate that passes the filter; false if that is enough.
@@ -193,20 +229,21 @@ final class Executor {
         return true
     }
 
-    /// The row ids alone.
-    private func candidates(_ path: AccessPath, _ body: (RowID) throws -> Bool) throws {
+    /// The row ids, and the keys of entries where these tell the row's.
+    private func candidates(_ path: AccessPath, _ body: (RowID, Bytes?) throws -> Bool) throws {
         switch path {
         case .nothing: return
-        case .rowScan, .rows: _ = try candidateRows(path) { rowID, _ in try body(rowID) }
+        case .rowScan, .rows: _ = try candidateRows(path) { rowID, _ in try body(rowID, nil) }
         case .list(let rowIDs, _):
-            for rowID in rowIDs where try !body(rowID) { return }
+            for rowID in rowIDs where try !body(rowID, nil) { return }
         case .linked(let links):
             guard let source = links.source else { return }
-            try store.session.edges.forEachTarget(
-                links.side, of: source, offset: skipped, behind: links.last, body)
+            try store.session.edges.forEachTarget(links.side, of: source, offset: skipped, behind: links.last) {
+                try body($0, nil)
+            }
         case .index(let match, let walk):
             guard let range = match.range, walk != nil || match.isInRowOrder else {
-                for rowID in try rowIDs(path) where try !body(RowID(rawValue: rowID)) { return }
+                for rowID in try rowIDs(path) where try !body(RowID(rawValue: rowID), nil) { return }
                 return
             }
             let scan = IndexScan(match.index, range, store)
@@ -219,7 +256,7 @@ final class Executor {
                 try scan.forward(skipping: skipped, body)
             }
         case .text, .union, .intersection, .join:
-            for rowID in try rowIDs(path) where try !body(RowID(rawValue: rowID)) { return }
+            for rowID in try rowIDs(path) where try !body(RowID(rawValue: rowID), nil) { return }
         }
     }
 
@@ -230,8 +267,8 @@ final class Executor {
             var found: [UInt64] = []
             found.reserveCapacity(match.count)
             for range in match.ranges where range.count > 0 {
-                try IndexScan(match.index, range, store).entries {
-                    found.append($0.rawValue)
+                try IndexScan(match.index, range, store).entries { rowID, _ in
+                    found.append(rowID.rawValue)
                     return true
                 }
             }
@@ -256,7 +293,7 @@ final class Executor {
             return Array(Set(try sources(join))).sorted()
         case .rowScan, .rows, .list, .linked, .nothing:
             var found: [UInt64] = []
-            try candidates(path) { rowID in
+            try candidates(path) { rowID, _ in
                 found.append(rowID.rawValue)
                 return true
             }

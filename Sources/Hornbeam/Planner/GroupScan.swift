@@ -18,9 +18,11 @@ struct GroupScan {
     /// Entries of a group that are walked through before the rest of it is counted.
     private static let walked = 8
 
-    /// Calls `body` with a row of each group and the number of its entries; false if a key is so long that the index
-    /// alone doesn't tell.
-    func run(_ body: (RowID, Int) throws -> Void) throws -> Bool {
+    /// Calls `body` with a row of each group, which may hold nothing but what the index does, and the number of its
+    /// entries; false if a key is so long that the index alone doesn't tell.
+    func run(_ body: (RowReader, Int) throws -> Void) throws -> Bool {
+        let columns = Set(index.columns.prefix(leading))
+        let covered = CoveredRow.covers(index, columns, store.type) ? CoveredRow(index, store.type, .exactValues) : nil
         var cursor = try store.transaction.cursor(index.tree)
         var isValid = range.from.isEmpty ? try cursor.first() : try cursor.seek(range.from)
         while isValid, let entry = try cursor.entry(), isInside(entry.key) {
@@ -29,6 +31,10 @@ struct GroupScan {
             }
             guard let size = index.leadingSize(entry.key, leading) else { return false }
             let group = Array(entry.key.prefix(size))
+            let row = try covered?.row(of: entry.key) ?? store.row(rowID)
+            guard let row else {
+                throw store.corrupt("e:\(store.type.name)", "an index names \(rowID), which has no row")
+            }
             var count = 1
             isValid = try cursor.next()
             while isValid, count < Self.walked, let next = try cursor.entry(), isInside(next.key),
@@ -38,7 +44,7 @@ struct GroupScan {
                 isValid = try cursor.next()
             }
             if count == Self.walked { (count, isValid) = try skip(group, &cursor) }
-            try body(rowID, count)
+            try body(row, count)
         }
         return true
     }
@@ -62,14 +68,22 @@ struct GroupScan {
     }
 }
 
-extension EntitySession {
-    /// How many rows of a query have each combination of values in some columns, with one of the rows; nil if no index
-    /// tells without reading the rows.
-    package func groupCounts(_ query: EntityQuery, by columns: [Int]) throws -> [(rowID: RowID, count: Int)]? {
-        let store = try store(query.type)
-        guard let scan = try Planner(query, store).groupScan(by: columns) else { return nil }
-        var groups: [(rowID: RowID, count: Int)] = []
-        let isWhole = try scan.run { groups.append(($0, $1)) }
-        return isWhole ? groups : nil
+extension EntityStore {
+    /// Calls `group` with a row of each combination of values in some columns and the number of the query's rows that
+    /// have it, if an index tells that; else `body` with each row in the query's order. The rows may hold nothing but
+    /// what the query says it needs. Planned once.
+    /// - Parameter columns: nil where rows must be seen one by one.
+    /// - Returns: whether `group` got all there is; if not, what it was called with doesn't count.
+    func forEach(
+        _ query: EntityQuery, groupedBy columns: [Int]?, _ group: (RowReader, Int) throws -> Void,
+        else body: (RowReader) throws -> Void
+    ) throws -> Bool {
+        let planner = try Planner(query, self)
+        if let columns, let scan = planner.groupScan(by: columns), try scan.run(group) { return true }
+        try Executor(try planner.plan(), self).run(needsRows: true) { _, row, _ in
+            if let row { try body(row) }
+            return true
+        }
+        return false
     }
 }

@@ -65,11 +65,6 @@ struct IndexMatcher {
         return IndexMatch(index, range, answered: ConjunctSet(), fixed: index.components.count, prefix: hash)
     }
 
-    /// The whole index, for its order alone.
-    func whole(_ index: EntityIndex) throws -> IndexMatch {
-        IndexMatch(index, try counted(index, [], []), answered: ConjunctSet(), fixed: 0)
-    }
-
     private func counted(_ index: EntityIndex, startingWith prefix: [UInt8]) throws -> KeyRange {
         try counted(index, prefix, KeyWriter.successor(ofPrefix: prefix) ?? [])
     }
@@ -176,6 +171,9 @@ struct IndexMatcher {
                 bounds.raise(bytes)
                 bounds.lower(KeyWriter.successor(ofPrefix: bytes))
                 isNarrowed = true
+            case .not(.isNull(component.column)):
+                if prefix.count < IndexKeyBytes.keptSize { answered.insert(position) }
+                isNarrowed = true
             default: continue
             }
         }
@@ -225,6 +223,7 @@ extension Filter {
         switch self {
         case .compare(column, _, _), .isNull(column), .within(column, _): true
         case .string(let test): test.columns == [column]
+        case .not(.isNull(column)): true
         default: false
         }
     }

@@ -6,6 +6,8 @@
 import HornbeamPages
 import HornbeamTree
 
+/// Calls its bodies with the row of each entry and the entry's key, which begins with that of the row; nil where the
+/// entry's doesn't tell it.
 struct IndexScan {
     let index: EntityIndex
     let range: KeyRange
@@ -24,7 +26,7 @@ struct IndexScan {
     }
 
     /// All entries as they lie in the tree: in order but for cut keys.
-    func entries(_ body: (RowID) throws -> Bool) throws {
+    func entries(_ body: (RowID, Bytes?) throws -> Bool) throws {
         let isUnique = index.isUnique
         var cursor = try transaction.cursor(index.tree)
         var isValid = range.from.isEmpty ? try cursor.first() : try cursor.seek(range.from)
@@ -34,14 +36,14 @@ struct IndexScan {
                 guard let rowID = EntityIndex.rowID(key: entry.key, value: entry.value, isUnique: isUnique) else {
                     throw damaged()
                 }
-                guard try body(rowID) else { return }
+                guard try body(rowID, entry.key) else { return }
                 isValid = try cursor.next()
             }
         }
     }
 
     /// - Parameter skipped: entries to pass over, without reading them; only where no key can be cut.
-    func forward(skipping skipped: Int = 0, _ body: (RowID) throws -> Bool) throws {
+    func forward(skipping skipped: Int = 0, _ body: (RowID, Bytes?) throws -> Bool) throws {
         var cursor = try transaction.cursor(index.tree)
         var isValid = range.from.isEmpty ? try cursor.first() : try cursor.seek(range.from)
         if skipped > 0, isValid {
@@ -65,36 +67,114 @@ struct IndexScan {
                 guard let rowID = EntityIndex.rowID(key: entry.key, value: entry.value, isUnique: isUnique) else {
                     throw damaged()
                 }
-                guard try body(rowID) else { return }
+                guard try body(rowID, entry.key) else { return }
                 isValid = try cursor.next()
             }
         }
     }
 
+    /// Entries of one key lie by ascending row ids, so they are gathered on the way back and handed on the other way
+    /// round; where they are many, they are read forwards from their beginning instead.
     /// - Parameter last: entries of its key come only if they are behind it.
-    func backward(behind last: IndexPlace? = nil, _ body: (RowID) throws -> Bool) throws {
-        var cursor = try transaction.cursor(index.tree)
-        var isValid: Bool
-        if !range.to.isEmpty, try cursor.seek(range.to) {
-            isValid = try cursor.previous()
-        } else {
-            isValid = try cursor.last()
+    func backward(behind last: IndexPlace? = nil, _ body: (RowID, Bytes?) throws -> Bool) throws {
+        try withUnsafeTemporaryAllocation(byteCount: IndexKeyBytes.keptSize, alignment: 8) { memory in
+            try range.from.withUnsafeBytes { try backward(from: $0, Run(memory), behind: last, body) }
         }
-        while isValid, let entry = try cursor.entry(), range.from.withUnsafeBytes({ entry.key.order($0) >= 0 }) {
+    }
+
+    private func backward(
+        from start: Bytes, _ run: consuming Run, behind last: IndexPlace?, _ body: (RowID, Bytes?) throws -> Bool
+    ) throws {
+        var cursor = try transaction.cursor(index.tree)
+        var isValid = try range.to.isEmpty ? cursor.last() : before(range.to, &cursor)
+        while isValid, let entry = try cursor.entry(), entry.key.order(start) >= 0 {
             guard let size = index.keySize(entry.key), let rowID = index.rowID(key: entry.key, value: entry.value)
             else { throw damaged() }
-            let isLong = isLong(entry.key)
-            let isAlone = size == entry.key.count && !isLong
-            let key = Array(entry.key.prefix(isLong ? IndexKeyBytes.keptSize : size))
-            isValid = try cursor.previous()
-            if isAlone || !isLong && !(isValid && isEntry(cursor.key, of: key)) {
-                guard try body(rowID) else { return }
+            if run.takes(entry.key) {
+                if run.others.count < Run.bound {
+                    run.others.append(rowID)
+                    isValid = try cursor.previous()
+                } else {
+                    let key = Array(run.key)
+                    run.clear()
+                    guard try group(key, behind: last?.row(of: key), body) else { return }
+                    isValid = try before(key, &cursor)
+                }
                 continue
             }
-            let start = last.flatMap { $0.key == key ? $0.rowID : nil }
-            guard try isLong ? longGroup(key, descending: true, body) : group(key, behind: start, body) else { return }
-            isValid = try cursor.seek(key) ? try cursor.previous() : try cursor.last()
+            guard try finish(&run, behind: last, body) else { return }
+            if size >= IndexKeyBytes.keptSize {
+                let kept = Array(entry.key.prefix(IndexKeyBytes.keptSize))
+                guard try longGroup(kept, descending: true, body) else { return }
+                isValid = try before(kept, &cursor)
+                continue
+            }
+            if size == entry.key.count {
+                guard try body(rowID, entry.key) else { return }
+            } else {
+                run.begin(Bytes(rebasing: entry.key[..<size]), rowID)
+            }
+            isValid = try cursor.previous()
         }
+        _ = try finish(&run, behind: last, body)
+    }
+
+    /// Entries of one key that were met on the way back.
+    private struct Run: ~Copyable {
+        /// More than this are not gathered.
+        static let bound = 64
+        private let memory: UnsafeMutableRawBufferPointer
+        /// Of the key; 0 if there is none, for a key has a byte at least.
+        private var size = 0
+        private(set) var first = RowID(rawValue: 0)
+        /// Those before the first that was met, descending. Nearly always none.
+        var others: [RowID] = []
+
+        init(_ memory: UnsafeMutableRawBufferPointer) {
+            self.memory = memory
+        }
+
+        var isEmpty: Bool { size == 0 }
+        var key: Bytes { Bytes(start: memory.baseAddress, count: size) }
+
+        /// A key that is shorter than what is kept of long ones.
+        mutating func begin(_ key: Bytes, _ rowID: RowID) {
+            memory.copyMemory(from: key)
+            size = key.count
+            first = rowID
+        }
+
+        /// Whether the entry is one of the same key.
+        func takes(_ entry: Bytes) -> Bool {
+            !isEmpty && entry.count == size + 8 && Bytes(rebasing: entry[..<size]).order(key) == 0
+        }
+
+        mutating func clear() {
+            size = 0
+            if !others.isEmpty { others.removeAll(keepingCapacity: true) }
+        }
+    }
+
+    /// Hands on the entries of one key and forgets them. False if `body` ended it.
+    private func finish(
+        _ run: inout Run, behind last: IndexPlace?, _ body: (RowID, Bytes?) throws -> Bool
+    ) throws -> Bool {
+        if run.isEmpty { return true }
+        let start = last.flatMap { $0.row(of: Array(run.key)) }
+        var place = run.others.count
+        while place >= 0 {
+            let rowID = place == 0 ? run.first : run.others[place - 1]
+            place -= 1
+            if let start, rowID <= start { continue }
+            guard try body(rowID, run.key) else { return false }
+        }
+        run.clear()
+        return true
+    }
+
+    /// To the last entry before all that begin with `key`.
+    private func before(_ key: [UInt8], _ cursor: inout Cursor) throws -> Bool {
+        try cursor.seek(key) ? try cursor.previous() : try cursor.last()
     }
 
     private func isEntry(_ entry: Bytes, of key: [UInt8]) -> Bool {
@@ -102,12 +182,12 @@ struct IndexScan {
     }
 
     /// All entries of one key, or those behind one row, in the order of the row ids. False if `body` ended it.
-    private func group(_ key: [UInt8], behind last: RowID?, _ body: (RowID) throws -> Bool) throws -> Bool {
+    private func group(_ key: [UInt8], behind last: RowID?, _ body: (RowID, Bytes?) throws -> Bool) throws -> Bool {
         var cursor = try transaction.cursor(index.tree)
         var isValid = try cursor.seek(last.flatMap(\.next).map { key + $0.key } ?? key)
         while isValid, let entry = try cursor.entry(), isEntry(entry.key, of: key) {
             guard let rowID = index.rowID(key: entry.key, value: entry.value) else { throw damaged() }
-            guard try body(rowID) else { return false }
+            guard try body(rowID, entry.key) else { return false }
             isValid = try cursor.next()
         }
         return true
@@ -123,7 +203,7 @@ struct IndexScan {
     /// All entries that begin with `kept`, in the order of their rows' keys. Ranges never end within such a group:
     /// their bounds are no longer than what is kept. False if `body` ended it.
     private func longGroup(
-        _ kept: [UInt8], descending: Bool, _ body: (RowID) throws -> Bool
+        _ kept: [UInt8], descending: Bool, _ body: (RowID, Bytes?) throws -> Bool
     ) throws -> Bool {
         var found: [(key: [UInt8], rowID: RowID)] = []
         var cursor = try transaction.cursor(index.tree)
@@ -139,7 +219,7 @@ struct IndexScan {
             if left.key == right.key { return left.rowID < right.rowID }
             return left.key.lexicographicallyPrecedes(right.key) != descending
         }
-        for entry in found where try !body(entry.rowID) { return false }
+        for entry in found where try !body(entry.rowID, nil) { return false }
         return true
     }
 }

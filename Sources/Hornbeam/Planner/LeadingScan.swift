@@ -18,7 +18,7 @@ struct LeadingScan {
         self.isReversed = isReversed
     }
 
-    func run(_ body: (RowID) throws -> Bool) throws {
+    func run(_ body: (RowID, Bytes?) throws -> Bool) throws {
         let index = scan.index
         let (from, to) = (scan.range.from, scan.range.to)
         var cursor = try scan.store.transaction.cursor(index.tree)
@@ -57,14 +57,15 @@ struct LeadingScan {
     }
 
     /// Hands on a group in its order and empties it; false if `body` ended it.
-    private func finish(_ rowIDs: inout [RowID], _ isWhole: Bool, _ body: (RowID) throws -> Bool) throws -> Bool {
+    private func finish(_ rowIDs: inout [RowID], _ isWhole: Bool, _ body: (RowID, Bytes?) throws -> Bool) throws -> Bool
+    {
         defer { rowIDs.removeAll(keepingCapacity: true) }
         if isWhole {
             rowIDs.sort()
         } else {
             try sortByRows(&rowIDs)
         }
-        for rowID in rowIDs where try !body(rowID) { return false }
+        for rowID in rowIDs where try !body(rowID, nil) { return false }
         return true
     }
 

@@ -45,6 +45,9 @@ public struct Plan: Sendable, Hashable {
     public var offset: Int
     /// Candidates that the access path gives, if all are read: exact for rows, ids, relations and index ranges.
     public var candidates: Int
+    /// Whether the index holds all that is asked for, so that no row is read but where a key doesn't tell its values:
+    /// in plans of aggregates.
+    public var isCovering: Bool
     /// Whether the number of results is known without reading an entry.
     public var isCountKnown: Bool
 }
@@ -60,6 +63,7 @@ extension Plan: CustomStringConvertible {
             lines.append(
                 (limit.map { "limit \($0)" } ?? "no limit") + (offset > 0 ? " from \(offset)" : "") + place)
         }
+        if isCovering { lines.append("covering: values are those of the index") }
         if isCountKnown { lines.append("count known without reading") }
         return lines.joined(separator: "\n  ")
     }

@@ -23,6 +23,7 @@ struct QueryPlan {
     let position: PlannedPosition?
     /// The order in which the path gives its candidates, if there is a position to compare with.
     let accessOrder: [SortTerm]
+    let covering: Covering
     /// The search whose scores the sort goes by, beside something else.
     let scores: (index: EntityTextIndex, query: String)?
 
@@ -43,6 +44,7 @@ struct Planner: ~Copyable {
         var cost: Double
         /// Whether the path begins exactly behind the position, if there is one.
         var isBehind = false
+        var covering = Covering.no
     }
 
     /// Kinds of conjuncts that something else than an index range may answer: what isn't there is not looked for.
@@ -77,7 +79,8 @@ struct Planner: ~Copyable {
         let conjuncts = query.filter.conjuncts
         let matcher = IndexMatcher(type: store.type, transaction: store.transaction, conjuncts: conjuncts)
         var matches: [IndexMatch] = []
-        for index in store.type.indexes {
+        // Of no conditions an index answers none.
+        for index in store.type.indexes where !conjuncts.isEmpty {
             guard let match = try matcher.match(index) else { continue }
             // Nearly always one: to grow a list for it takes three times as long.
             if matches.isEmpty { matches = [match] } else { matches.append(match) }
@@ -127,16 +130,14 @@ struct Planner: ~Copyable {
             filter: rest.isEmpty ? nil : Filter.conjunction(rest).text(type.description),
             order: choice.isOrdered || terms.isEmpty ? .byAccess : .inMemory(terms), limit: query.limit,
             offset: query.offset, candidates: choice.path.candidates(rows: rows),
-            isCountKnown: finish(choice).knownCount != nil)
+            isCovering: choice.covering != .no, isCountKnown: finish(choice).knownCount != nil)
     }
 
     /// The range of an index that holds exactly the query's rows, with these columns behind what is fixed in it.
-    func groupScan(by columns: [Int]) throws -> GroupScan? {
+    func groupScan(by columns: [Int]) -> GroupScan? {
         guard query.limit == nil, query.offset == 0, position == nil, !columns.isEmpty else { return nil }
-        let matcher = IndexMatcher(type: type, transaction: store.transaction, conjuncts: [])
         for index in type.indexes where !index.isHashed {
-            let match =
-                try matches.first { $0.index === index } ?? (conjuncts.isEmpty ? matcher.whole(index) : nil)
+            let match = matches.first { $0.index === index } ?? (conjuncts.isEmpty ? whole(index) : nil)
             guard let match, let range = match.range, match.answered.count == conjuncts.count else { continue }
             let leading = match.fixed + columns.count
             guard leading <= index.columns.count, index.columns[match.fixed..<leading].elementsEqual(columns) else {
@@ -163,6 +164,7 @@ struct Planner: ~Copyable {
         if hasScore { return try ranked() }
         if query.sort.isEmpty, let list = try list() { return list }
         var best = try scan()
+        if let sole = try sole() { return sole }
         func consider(_ candidate: Candidate?) {
             if let candidate, candidate.cost < best.cost { best = candidate }
         }
@@ -170,7 +172,8 @@ struct Planner: ~Copyable {
         if kinds.contains(.within) { consider(try idList()) }
         consider(try list())
         for match in matches { consider(try candidate(match)) }
-        if !query.sort.isEmpty { for candidate in try orders() { consider(candidate) } }
+        consider(wholeCovering())
+        if !query.sort.isEmpty { for index in type.indexes { consider(try order(index)) } }
         if matches.count > 1 { consider(intersection()) }
         if kinds.contains(.or) { for candidate in try unions() { consider(candidate) } }
         if kinds.contains(.text) { for candidate in try texts() { consider(candidate) } }
@@ -200,7 +203,7 @@ struct Planner: ~Copyable {
             path: choice.path, residual: Filter.conjunction(rest), sort: choice.isOrdered ? [] : query.sort,
             limit: query.limit, offset: query.offset, knownCount: known2,
             position: position.map { $0.reached(choice.isBehind) },
-            accessOrder: position == nil || !choice.isOrdered ? [] : query.sort,
+            accessOrder: position == nil || !choice.isOrdered ? [] : query.sort, covering: choice.covering,
             scores: choice.isOrdered ? nil : searched)
     }
 
@@ -266,6 +269,27 @@ struct Planner: ~Copyable {
         return Candidate(
             path: .rows(ranges), answered: answered, isOrdered: isOrdered,
             cost: cost(main.count + others.count, answered, isOrdered: isOrdered, rowCost: 1), isBehind: isOrdered)
+    }
+
+    /// What finds one row at most: nothing else is looked at then. Whole unique keys and ids are answered so without a
+    /// plan (see SoleRow.swift), which this is the description of.
+    private func sole() throws -> Candidate? {
+        for match in matches where match.count <= 1 { return try candidate(match) }
+        guard kinds.contains(.id) else { return nil }
+        for (position, conjunct) in conjuncts.enumerated() {
+            guard case .compare(0, .equal, let value) = conjunct, value != .null else { continue }
+            let id = try RowFilter.literal(value, 0, type)
+            let path: AccessPath
+            if let rowID = RowID(integerID: id) {
+                path = .rows([try counted(rowID.rawValue, rowID.rawValue + 1)])
+            } else {
+                let rowIDs = try store.rowID(ofAny: id).map { [$0] } ?? []
+                path = .list(rowIDs, name: .ids(count: rowIDs.count))
+            }
+            return Candidate(
+                path: path, answered: ConjunctSet(position), isOrdered: query.sort.isEmpty, cost: 0)
+        }
+        return nil
     }
 
     /// The rows that a list of wanted ids names, in the order of their row ids.
@@ -338,15 +362,64 @@ struct Planner: ~Copyable {
     private func candidate(_ match: IndexMatch) throws -> Candidate {
         let direction = match.range != nil ? walk(of: match.index, fixed: match.fixed) : nil
         guard let walk = direction else {
+            if isOrderFree, case let covering = covering(match.index, match.answered, inOrder: false), covering != .no {
+                return Candidate(
+                    path: .index(match, nil), answered: match.answered, isOrdered: true,
+                    cost: cost(match.count, match.answered, isOrdered: true, rowCost: Self.entryCost),
+                    covering: covering)
+            }
             let cost = cost(match.count, match.answered, isOrdered: false, rowCost: 4.5)
             return Candidate(
                 path: .index(match, nil), answered: match.answered, isOrdered: false,
                 cost: cost)
         }
         let (match, isBehind) = try narrowed(match, walk)
+        return walked(match, walk, isBehind: isBehind)
+    }
+
+    /// A range of an index in the query's order.
+    private func walked(_ match: IndexMatch, _ walk: IndexWalk, isBehind: Bool) -> Candidate {
+        let covering = walk.leading == nil ? covering(match.index, match.answered, inOrder: true) : .no
+        let rowCost = covering == .no ? Self.rowCost(walk) : Self.entryCost
         return Candidate(
             path: .index(match, walk), answered: match.answered, isOrdered: true,
-            cost: cost(match.count, match.answered, isOrdered: true, rowCost: Self.rowCost(walk)), isBehind: isBehind)
+            cost: cost(match.count, match.answered, isOrdered: true, rowCost: rowCost), isBehind: isBehind,
+            covering: covering)
+    }
+
+    // MARK: Rows made of entries
+
+    /// The price of a row that is made of its entry.
+    private static let entryCost = 0.5
+
+    /// Whether the rows may come in any order.
+    private var isOrderFree: Bool { query.sort.isEmpty && query.isWhole && query.needs?.isOrderFree ?? false }
+
+    /// Whether the index holds all that is asked for, and all that the conditions ask that it leaves.
+    private func covering(_ index: EntityIndex, _ answered: ConjunctSet, inOrder: Bool) -> Covering {
+        guard var needs = query.needs, position == nil else { return .no }
+        for place in conjuncts.indices where !answered.contains(place) {
+            guard let more = conjuncts[place].needs else { return .no }
+            needs = needs.union(more)
+        }
+        guard CoveredRow.covers(index, needs.columns, type) else { return .no }
+        if !needs.wantsExactText || !CoveredRow.hasText(index, type) { return .values }
+        // Rows of which a key doesn't tell the text are read one by one, which a scan of all rows does faster.
+        return inOrder ? .exactValues : .no
+    }
+
+    /// A whole index that holds all that is asked for, and has fewer bytes to read than the rows.
+    private func wholeCovering() -> Candidate? {
+        guard isOrderFree else { return nil }
+        for index in type.indexes {
+            let covering = covering(index, ConjunctSet(), inOrder: false)
+            if covering == .no { continue }
+            return Candidate(
+                path: .index(whole(index), nil), answered: ConjunctSet(), isOrdered: true,
+                cost: cost(rows, ConjunctSet(), isOrdered: true, rowCost: Self.entryCost),
+                covering: covering)
+        }
+        return nil
     }
 
     /// Equal entries that have to be put in order by their rows cost something.
@@ -407,17 +480,16 @@ struct Planner: ~Copyable {
         }
     }
 
-    /// Indexes that narrow nothing but give the order.
-    private func orders() throws -> [Candidate] {
-        let matcher = IndexMatcher(type: type, transaction: store.transaction, conjuncts: [])
-        return try type.indexes.compactMap { index in
-            guard let walk = walk(of: index, fixed: 0) else { return nil }
-            let (whole, isBehind) = try narrowed(try matcher.whole(index), walk)
-            return Candidate(
-                path: .index(whole, walk), answered: ConjunctSet(), isOrdered: true,
-                cost: cost(whole.count, ConjunctSet(), isOrdered: true, rowCost: Self.rowCost(walk)),
-                isBehind: isBehind)
-        }
+    /// An index that narrows nothing but gives the order.
+    private func order(_ index: EntityIndex) throws -> Candidate? {
+        guard let walk = walk(of: index, fixed: 0) else { return nil }
+        let (whole, isBehind) = try narrowed(whole(index), walk)
+        return walked(whole, walk, isBehind: isBehind)
+    }
+
+    /// All of an index, which has an entry for each row.
+    private func whole(_ index: EntityIndex) -> IndexMatch {
+        IndexMatch(index, KeyRange(from: [], to: [], count: rows), answered: ConjunctSet(), fixed: 0)
     }
 
     /// How one range of the index gives the query's order, if it does: after the fixed components come the sort's
@@ -440,7 +512,7 @@ struct Planner: ~Copyable {
         }
         if place == components.count { return IndexWalk(isReversed: reversed ?? false) }
         // Without a column of the sort it gives no order at all.
-        return reversed.map { IndexWalk(isReversed: $0, leading: place) }
+        return reversed.map { IndexWalk(isReversed: $0, leading: query.ignoresTies ? nil : place) }
     }
 
     /// Two ranges whose row ids are intersected before a row is read.

@@ -11,10 +11,19 @@ public struct Aggregate<Entity: EntityModelProtocol, Result: Sendable>: Sendable
     let begin: @Sendable () -> any Accumulator<Entity, Result>
     /// Whether the number of rows is all that it needs.
     let isCount: Bool
+    /// What it reads of rows; nil if that is whole entities.
+    let needs: RowNeeds?
+    /// Whether rows with equal values count as one.
+    let isOfDistinct: Bool
 
-    init(isCount: Bool = false, _ begin: @escaping @Sendable () -> any Accumulator<Entity, Result>) {
+    init(
+        isCount: Bool = false, _ needs: RowNeeds?, isOfDistinct: Bool = false,
+        _ begin: @escaping @Sendable () -> any Accumulator<Entity, Result>
+    ) {
         self.begin = begin
         self.isCount = isCount
+        self.needs = needs
+        self.isOfDistinct = isOfDistinct
     }
 }
 
@@ -55,6 +64,9 @@ struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Send
     let column: Int?
     let read: @Sendable (inout AggregatedRow<Entity>) throws -> Property
 
+    /// What reading it needs of a row.
+    var needs: RowNeeds? { column.map { RowNeeds(columns: [$0]) } }
+
     init(_ keyPath: any KeyPath<Entity, Property> & Sendable) {
         if let type = Property.self as? any ColumnValue.Type, let place = Entity.entityShape.column(keyPath),
             !place.descending
@@ -65,6 +77,11 @@ struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Send
             column = nil
             read = { try $0.entity()[keyPath: keyPath] }
         }
+    }
+
+    /// The same for what depends on the order of the rows and on how texts are written.
+    var textNeeds: RowNeeds? {
+        column.map { RowNeeds(columns: [$0], isOrderFree: false, wantsExactText: true) }
     }
 
     private static func reader<Column: ColumnValue>(
@@ -87,21 +104,21 @@ struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Send
 
 extension Aggregate where Result == Int {
     /// How many entities.
-    public static var count: Self { Self(isCount: true) { CountAccumulator() } }
+    public static var count: Self { Self(isCount: true, RowNeeds()) { CountAccumulator() } }
 
     /// How many different values the property has; nil is none.
     public static func countDistinct<Property: Hashable & Sendable>(
         _ keyPath: any KeyPath<Entity, Property> & Sendable
     ) -> Self {
         let property = AggregatedProperty(keyPath)
-        return Self { DistinctCount(property) }
+        return Self(property.needs, isOfDistinct: true) { DistinctCount(property) }
     }
 
     public static func countDistinct<Property: Hashable & Sendable>(
         _ keyPath: any KeyPath<Entity, Property?> & Sendable
     ) -> Self {
         let property = AggregatedProperty(keyPath)
-        return Self { DistinctOptionalCount(property) }
+        return Self(property.needs, isOfDistinct: true) { DistinctOptionalCount(property) }
     }
 }
 
@@ -145,28 +162,28 @@ extension Aggregate {
     public static func min<Property: Comparable & Sendable>(_ keyPath: any KeyPath<Entity, Property> & Sendable) -> Self
     where Result == Property? {
         let property = AggregatedProperty(keyPath)
-        return Self { Extreme(property.read) { ValueOrder.precedes($0, $1) } }
+        return Self(property.needs, isOfDistinct: true) { Extreme(property.read) { ValueOrder.precedes($0, $1) } }
     }
 
     public static func min<Property: Comparable & Sendable>(
         _ keyPath: any KeyPath<Entity, Property?> & Sendable
     ) -> Self where Result == Property? {
         let property = AggregatedProperty(keyPath)
-        return Self { Extreme(property.read) { ValueOrder.precedes($0, $1) } }
+        return Self(property.needs, isOfDistinct: true) { Extreme(property.read) { ValueOrder.precedes($0, $1) } }
     }
 
     /// The greatest value; nil if there is none. NaN counts as greater than every number.
     public static func max<Property: Comparable & Sendable>(_ keyPath: any KeyPath<Entity, Property> & Sendable) -> Self
     where Result == Property? {
         let property = AggregatedProperty(keyPath)
-        return Self { Extreme(property.read) { ValueOrder.precedes($1, $0) } }
+        return Self(property.needs, isOfDistinct: true) { Extreme(property.read) { ValueOrder.precedes($1, $0) } }
     }
 
     public static func max<Property: Comparable & Sendable>(
         _ keyPath: any KeyPath<Entity, Property?> & Sendable
     ) -> Self where Result == Property? {
         let property = AggregatedProperty(keyPath)
-        return Self { Extreme(property.read) { ValueOrder.precedes($1, $0) } }
+        return Self(property.needs, isOfDistinct: true) { Extreme(property.read) { ValueOrder.precedes($1, $0) } }
     }
 
     /// The texts one after the other, in the order of the query.
@@ -174,14 +191,14 @@ extension Aggregate {
         _ keyPath: any KeyPath<Entity, String> & Sendable, separator: String = ","
     ) -> Self where Result == String {
         let property = AggregatedProperty(keyPath)
-        return Self { Joined(property.read, separator) }
+        return Self(property.textNeeds) { Joined(property.read, separator) }
     }
 
     public static func groupConcat(
         _ keyPath: any KeyPath<Entity, String?> & Sendable, separator: String = ","
     ) -> Self where Result == String {
         let property = AggregatedProperty(keyPath)
-        return Self { Joined(property.read, separator) }
+        return Self(property.textNeeds) { Joined(property.read, separator) }
     }
 }
 

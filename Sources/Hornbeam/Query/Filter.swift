@@ -194,6 +194,13 @@ package struct EntityQuery: Sendable {
     package var offset: Int
     /// Only what comes behind this place in the query's order; the offset counts from there.
     package var after: (@Sendable (EntityStore) throws -> QueryPosition)?
+    /// What the rows are read for; nil is all of them. Not looked at where only their ids are asked for.
+    var needs: RowNeeds?
+    /// Whether any of what is equal in the sort may come first.
+    var ignoresTies = false
+
+    /// Whether the filter alone says what the results are.
+    var isWhole: Bool { limit == nil && offset == 0 && after == nil }
 
     package init(
         type: String, filter: Filter = .all, sort: [SortTerm] = [], limit: Int? = nil, offset: Int = 0

@@ -1,6 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the larger terms of a filter consist of: tests of strings, of arrays, and of related entities.
 
+extension Filter {
+    /// What the test must know of a row besides its id; nil if that may be all of it.
+    var needs: RowNeeds? {
+        switch self {
+        case .all, .none, .links, .linkCount, .ids, .related: RowNeeds()
+        case .compare(let column, _, _), .isNull(let column), .within(let column, _): RowNeeds(columns: [column])
+        case .string(let test): RowNeeds(columns: Set(test.columns), wantsExactText: true)
+        case .text(let test): RowNeeds(columns: Set(test.columns), wantsExactText: true)
+        case .matches(let columns, _): RowNeeds(columns: Set(columns), wantsExactText: true)
+        case .elements(let test): RowNeeds(columns: [test.column])
+        case .opaque: nil
+        case .not(let part): part.needs
+        case .and(let parts), .or(let parts):
+            parts.reduce(RowNeeds() as RowNeeds?) { needs, part in part.needs.flatMap { needs?.union($0) } }
+        }
+    }
+}
+
 /// A test of string columns. With several columns any of them may pass; a negated test passes if none does.
 package struct StringTest: Sendable {
     package enum Kind: String, Sendable {

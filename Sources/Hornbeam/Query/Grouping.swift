@@ -39,9 +39,11 @@ protocol GroupMaker<Entity, Values>: Sendable {
     func begin() -> GroupState<Entity, Values>
     /// Whether the number of rows is all that its aggregates need.
     var isCount: Bool { get }
+    /// What they need of rows; nil if that is whole entities.
+    var needs: RowNeeds? { get }
 }
 
-private struct AggregateMaker<Entity: EntityModelProtocol, each Result: Sendable>: GroupMaker {
+struct AggregateMaker<Entity: EntityModelProtocol, each Result: Sendable>: GroupMaker {
     private let aggregates: (repeat Aggregate<Entity, each Result>)
 
     init(_ aggregates: repeat Aggregate<Entity, each Result>) {
@@ -55,6 +57,23 @@ private struct AggregateMaker<Entity: EntityModelProtocol, each Result: Sendable
     var isCount: Bool {
         for aggregate in repeat each aggregates {
             if !aggregate.isCount { return false }
+        }
+        return true
+    }
+
+    var needs: RowNeeds? {
+        var all = RowNeeds()
+        for aggregate in repeat each aggregates {
+            guard let needs = aggregate.needs else { return nil }
+            all = all.union(needs)
+        }
+        return all
+    }
+
+    /// Whether rows with equal values count as one.
+    var isOfDistinct: Bool {
+        for aggregate in repeat each aggregates {
+            if !aggregate.isOfDistinct { return false }
         }
         return true
     }
@@ -162,7 +181,7 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
     /// Where only counts are asked for, and an index is over the properties (behind those that the filter fixes), the
     /// cost is that of the groups, not of the entities.
     public func resolve(in context: Context? = nil) throws -> [Row] {
-        var groups = try counted(in: context) ?? gathered(in: context)
+        var groups = try groups(in: context)
         groups.sort { $0.bytes.lexicographicallyPrecedes($1.bytes) }
         let rows = try groups.map { (key: $0.key, values: try $0.state.results()) }
         let found = rows.filter { row in conditions.allSatisfy { $0(row.values) } }
@@ -171,33 +190,32 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
 
     private typealias Group = (bytes: [UInt8], key: Key, state: GroupState<Entity, Values>)
 
-    /// The groups as an index counts them; nil if none does.
-    private func counted(in context: Context?) throws -> [Group]? {
-        guard maker.isCount, let columns = keys.columns, list.isSelection else { return nil }
-        return try (context ?? list.boundContext()).session.run { session in
-            let store = try session.store(Entity.self)
-            guard let counts = try store.session.groupCounts(list.coreQuery, by: columns) else { return nil }
-            var unordered = UnorderedKeys()
-            return try counts.map { rowID, count in
-                guard let reader = try store.row(rowID) else {
-                    throw store.corrupt("e:\(store.type.name)", "an index names \(rowID), which has no row")
-                }
-                var row = AggregatedRow<Entity>(reader)
-                var writer = KeyWriter(capacity: 32)
-                try keys.append(&row, to: &writer, &unordered)
-                let state = maker.begin()
-                state.add(rows: count)
-                return (writer.bytes, try keys.read(&row), state)
-            }
-        }
+    /// How the groups would be found: a plan that is covering reads an index alone.
+    public func explain(in context: Context) throws -> Plan {
+        try list.explain(needs: needs, in: context)
     }
 
-    /// The groups as the rows make them.
-    private func gathered(in context: Context?) throws -> [Group] {
+    /// What is needed of rows. The groups are put in order afterwards, so that of the rows changes nothing, but for
+    /// keys without an order.
+    private var needs: RowNeeds? {
+        guard let columns = keys.columns else { return nil }
+        return maker.needs?.union(RowNeeds(columns: Set(columns)))
+    }
+
+    /// The groups as an index counts them, or as the rows make them.
+    private func groups(in context: Context?) throws -> [Group] {
+        var counted: [Group] = []
         var places: [[UInt8]: Int] = [:]
         var groups: [Group] = []
         var unordered = UnorderedKeys()
-        try list.forEachRow(in: context) { row in
+        let columns = maker.isCount && list.isSelection ? keys.columns : nil
+        let isCounted = try list.forEachRow(in: context, needs: needs, groupedBy: columns) { row, count in
+            var writer = KeyWriter(capacity: 32)
+            try keys.append(&row, to: &writer, &unordered)
+            let state = maker.begin()
+            state.add(rows: count)
+            counted.append((writer.bytes, try keys.read(&row), state))
+        } else: { row in
             var writer = KeyWriter(capacity: 32)
             try keys.append(&row, to: &writer, &unordered)
             if let place = places[writer.bytes] { return try groups[place].state.add(&row) }
@@ -206,7 +224,7 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
             places[writer.bytes] = groups.count
             groups.append((writer.bytes, try keys.read(&row), state))
         }
-        return groups
+        return isCounted ? counted : groups
     }
 }
 
@@ -232,7 +250,8 @@ struct GroupKey<Entity: EntityModelProtocol, Key: Hashable & Sendable>: Sendable
         _ row: inout AggregatedRow<Entity>, to key: inout KeyWriter, _ unordered: inout UnorderedKeys
     ) throws {
         if let column {
-            return try KeyCoding.appendComponent(of: row.row, column: column, descending: false, to: &key)
+            try KeyCoding.appendComponent(of: row.row, column: column, descending: false, to: &key)
+            return
         }
         let value = try property.read(&row)
         if let type = Key.self as? any IndexKey.Type, let literal = (value as? any ColumnValue)?.columnValue {

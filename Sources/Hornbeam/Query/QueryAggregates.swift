@@ -1,15 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aggregates of a whole query. The least and the greatest value of a property with an index are read at its ends;
-// everything else goes over the rows that the plan gives, columns read without decoding entities.
+// Aggregates of a whole query. The least and the greatest value of a property with an index are read at its ends, and
+// different values are counted in one; everything else goes over the rows that the plan gives, columns read without
+// decoding entities. Where an index holds all that is asked for, its entries stand for the rows.
 
 extension QueryList {
     /// Several aggregates at once: `let (count, total) = try query.aggregate(.count, .sum(\.size), in: context)`.
     public func aggregate<each Result: Sendable>(
         _ aggregates: repeat Aggregate<Entity, each Result>, in context: Context? = nil
     ) throws -> (repeat each Result) {
-        let group = Accumulators(repeat each aggregates)
-        try forEachRow(in: context) { try group.add(&$0) }
-        return try group.results()
+        let maker = AggregateMaker<Entity, repeat each Result>(repeat each aggregates)
+        let state = maker.begin()
+        if maker.isCount {
+            state.add(rows: try count(in: try context ?? boundContext()))
+        } else {
+            // Each value once is all that is needed: what an index has given before it didn't know further is no harm.
+            let columns = maker.isOfDistinct && isSelection ? maker.needs.map { Array($0.columns) } : nil
+            _ = try forEachRow(in: context, needs: maker.needs, groupedBy: columns?.count == 1 ? columns : nil) {
+                row, _ in
+                try state.add(&row)
+            } else: {
+                try state.add(&$0)
+            }
+        }
+        return try state.results()
+    }
+
+    /// How these aggregates would be answered. Where the plan is covering, from an index alone.
+    public func explain<each Result: Sendable>(
+        _ aggregates: repeat Aggregate<Entity, each Result>, in context: Context
+    ) throws -> Plan {
+        let maker = AggregateMaker<Entity, repeat each Result>(repeat each aggregates)
+        return try explain(needs: maker.needs, in: context)
+    }
+
+    func explain(needs: RowNeeds?, in context: Context) throws -> Plan {
+        guard case .all = source else { return try explain(in: context) }
+        return try context.session.run { try $0.plan(query(needs: needs), of: Entity.self) }
     }
 
     /// The sum; 0 if there is nothing to add. A sum of integers that doesn't fit the property's type throws `.invalid`.
@@ -106,6 +132,7 @@ extension QueryList {
         guard case .all = source, !isWindow, case .column(let column) = term.key, !term.descending else { return nil }
         var list = self
         list.parts.add(.not(.isNull(column: column)), isRanked: false)
+        list.parts.ignoresTies = true
         return list.sorted([.column(column, descending: isGreatest)]).limit(1)
     }
 
@@ -118,26 +145,50 @@ extension QueryList {
     /// Whether the list is a part of what its filter selects.
     private var isWindow: Bool { limit != nil || offset != 0 || parts.after != nil }
 
-    /// Every row of the query, in its order.
-    func forEachRow(in context: Context?, _ body: (inout AggregatedRow<Entity>) throws -> Void) throws {
+    /// What the planner gets where rows are read for nothing but what is needed.
+    private func query(needs: RowNeeds?) -> EntityQuery {
+        var query = coreQuery
+        query.needs = needs
+        if let needs, needs.isOrderFree, isSelection, query.sort.allSatisfy(\.isColumn) { query.sort = [] }
+        return query
+    }
+
+    /// Every row of the query, in its order if that matters to what is needed of them, or each group at once: see
+    /// `EntityStore.forEach`.
+    func forEachRow(
+        in context: Context?, needs: RowNeeds?, groupedBy columns: [Int]?,
+        _ group: (inout AggregatedRow<Entity>, Int) throws -> Void,
+        else body: (inout AggregatedRow<Entity>) throws -> Void
+    ) throws -> Bool {
         try (context ?? boundContext()).session.run { session in
             let store = try session.store(Entity.self)
-            func take(_ reader: RowReader?) throws -> Bool {
-                guard let reader else { return true }
+            func take(_ reader: RowReader) throws {
                 var row = AggregatedRow<Entity>(reader)
                 try body(&row)
-                return true
             }
             if case .all = source {
-                try Executor(coreQuery, store).run(needsRows: true) { _, row, _ in try take(row) }
-                return
+                return try store.forEach(query(needs: needs), groupedBy: columns) { reader, count in
+                    var row = AggregatedRow<Entity>(reader)
+                    try group(&row, count)
+                } else: {
+                    try take($0)
+                }
+            }
+            func takeFound(_ rowID: RowID, _ reader: RowReader?) throws -> Bool {
+                if let reader { try take(reader) }
+                return true
             }
             var waiting = RowLookups()
             for rowID in try rows(session) {
                 waiting.add(rowID)
-                if waiting.isFull { _ = try waiting.finish(in: store) { try take($1) } }
+                if waiting.isFull { _ = try waiting.finish(in: store, takeFound) }
             }
-            _ = try waiting.finish(in: store) { try take($1) }
+            _ = try waiting.finish(in: store, takeFound)
+            return false
         }
     }
+}
+
+extension SortTerm {
+    fileprivate var isColumn: Bool { if case .column = key { true } else { false } }
 }

@@ -29,6 +29,8 @@ struct ListParts: Sendable {
     var after: (@Sendable (EntityStore) throws -> QueryPosition)?
     /// For the spelling with the context at the head.
     var context: Context?
+    /// Whether any of what is equal in the order may come first.
+    var ignoresTies = false
     /// Nested in a query, the list is its own, not that of the links.
     var ignoresLinks = false
 

@@ -146,12 +146,12 @@ extension Aggregate where Result: SummableNumber {
     /// The sum; 0 if there is nothing to add. A sum of integers that doesn't fit the property's type throws `.invalid`.
     public static func sum(_ keyPath: any KeyPath<Entity, Result> & Sendable) -> Self {
         let property = AggregatedProperty(keyPath)
-        return Self { Sum(property.read) }
+        return Self(property.needs) { Sum(property.read) }
     }
 
     public static func sum(_ keyPath: any KeyPath<Entity, Result?> & Sendable) -> Self {
         let property = AggregatedProperty(keyPath)
-        return Self { Sum(property.read) }
+        return Self(property.needs) { Sum(property.read) }
     }
 }
 
@@ -160,13 +160,13 @@ extension Aggregate {
     public static func average<Property: SummableNumber>(_ keyPath: any KeyPath<Entity, Property> & Sendable) -> Self
     where Result == Property.Average? {
         let property = AggregatedProperty(keyPath)
-        return Self { Mean(property.read) }
+        return Self(property.needs) { Mean(property.read) }
     }
 
     public static func average<Property: SummableNumber>(_ keyPath: any KeyPath<Entity, Property?> & Sendable) -> Self
     where Result == Property.Average? {
         let property = AggregatedProperty(keyPath)
-        return Self { Mean(property.read) }
+        return Self(property.needs) { Mean(property.read) }
     }
 }
 

@@ -33,7 +33,8 @@ private let indexes: [IndexDescription] = [
 ]
 
 private let names = [
-    "", "a", "ab", "abc", "Abc", "b", "é", "e\u{301}", "z", "ß", "\u{0}x", "long " + String(repeating: "n", count: 950),
+    "", "a", "ab", "abc", "Abc", "b", "é", "e\u{301}", "K", "\u{212A}", "z", "ß", "\u{0}x",
+    "long " + String(repeating: "n", count: 950),
 ]
 private let words = ["red", "green", "blue", "Red", "swift", "tree"]
 
@@ -209,6 +210,51 @@ private struct Generator {
     }
 }
 
+/// Asks for some columns alone, which an index may hold: the values must be those of the rows.
+private struct CoveringCheck {
+    /// Plans that were covering.
+    var inOrder = 0
+    var inAnyOrder = 0
+
+    mutating func check(
+        _ query: EntityQuery, _ expected: [Value], _ naive: Naive, _ store: CoreStore, _ random: inout SeededGenerator
+    ) throws {
+        var query = query
+        let columns = [[], [1], [3], [4], [2, 4], [5, 2, 4], [1, 3], [0]].randomElement(using: &random) ?? []
+        let needs = RowNeeds(
+            columns: Set(columns), isOrderFree: Bool.random(using: &random),
+            wantsExactText: Bool.random(using: &random))
+        query.needs = needs
+        if needs.isOrderFree, query.isWhole { query.sort = [] }
+        var found: [[Value]] = []
+        try store.session.forEach(query) { _, row, _ in
+            found.append(try columns.map { try row.value($0) })
+            return true
+        }
+        var wanted: [[Value]] = []
+        for case .int(let id) in expected { wanted.append(columns.map { naive.rows[id]?[$0] ?? .null }) }
+        let plan = try store.session.explain(query)
+        let message: Comment = "\(columns) \(needs) \(plan)"
+        if needs.isOrderFree, query.isWhole {
+            if plan.isCovering { inAnyOrder += 1 }
+            let byCount = [found, wanted].map { Dictionary($0.map { ($0, 1) }, uniquingKeysWith: +) }
+            #expect(byCount[0] == byCount[1], message)
+        } else {
+            if plan.isCovering { inOrder += 1 }
+            #expect(found == wanted, message)
+        }
+        guard needs.wantsExactText else { return }
+        let written = [found, wanted].map { rows in
+            rows.flatMap { $0 }.compactMap(utf8).sorted { $0.lexicographicallyPrecedes($1) }
+        }
+        #expect(written[0] == written[1], message)
+    }
+
+    private func utf8(_ value: Value) -> [UInt8]? {
+        if case .string(let text) = value { Array(text.utf8) } else { nil }
+    }
+}
+
 @Suite("Planner against a naive evaluation")
 struct DifferentialTests {
     @Test("the same answers with indexes, without, and by hand, while rows change", .seeded)
@@ -218,6 +264,7 @@ struct DifferentialTests {
         let plain = try CoreStore([EntityDescription(name: "Item", columns: columns)])
         var naive = Naive()
         var paths: Set<String> = []
+        var covering = CoveringCheck()
         for round in 0..<8 {
             for _ in 0..<120 {
                 let id = Int64.random(in: 0..<400, using: &generator.random)
@@ -252,11 +299,13 @@ struct DifferentialTests {
                 #expect(try indexed.ids(query) == expected, message)
                 #expect(try plain.ids(query) == expected, message)
                 #expect(try indexed.session.count(query) == expected.count, message)
+                try covering.check(query, expected, naive, indexed, &generator.random)
             }
         }
         #expect(try indexed.problems().isEmpty)
         // All kinds of paths were taken, else the test says little.
         for path in ["scan of ", "index by", "union of", "intersec", "search o"] { #expect(paths.contains(path)) }
+        #expect(covering.inOrder > 0 && covering.inAnyOrder > 0, "\(covering)")
     }
 
     @Test("a compound index answers equality, range and order in one scan, and the count without reading", .seeded)

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// An index walked backwards: equal entries come by ascending row ids all the same, whether few or many.
+
+import HornbeamTestSupport
+import Testing
+
+@testable import Hornbeam
+
+@Suite("Index walked backwards")
+struct BackwardScanTests {
+    @Test("gives groups of any size in the order of a sort, any part of them, and from any place on", .seeded)
+    func groups() throws {
+        var random = SeededGenerator()
+        let store = try CoreStore([
+            EntityDescription(
+                name: "Item",
+                columns: [
+                    ColumnDescription(name: "id", type: .int64),
+                    ColumnDescription(name: "score", type: .optional(.int64)),
+                    ColumnDescription(name: "code", type: .optional(.int64)),
+                ],
+                indexes: [
+                    IndexDescription(name: "byScore", kind: .value, components: [.init(column: "score")]),
+                    IndexDescription(name: "byCode", kind: .unique, components: [.init(column: "code")]),
+                ])
+        ])
+        // Groups of one, of some, of as many as are gathered, of one more, and of many.
+        var scores: [Value] = []
+        for (score, size) in [(1, 1), (2, 63), (3, 64), (4, 65), (5, 200), (6, 1), (7, 2)] {
+            scores += [Value](repeating: .int(Int64(score)), count: size)
+        }
+        scores += [Value](repeating: .null, count: 70)
+        scores.shuffle(using: &random)
+        var rows: [[Value]] = []
+        for (id, score) in scores.enumerated() {
+            rows.append([.int(Int64(id)), score, id.isMultiple(of: 2) ? .null : .int(Int64(id % 7 * 1000 + id))])
+            try store.save("Item", rows[id])
+        }
+        func number(_ value: Value) -> Int64 { if case .int(let number) = value { number } else { .min } }
+        for column in [1, 2] {
+            let sorted = rows.sorted {
+                (-Double(number($0[column])), number($0[0])) < (-Double(number($1[column])), number($1[0]))
+            }
+            for _ in 0..<60 {
+                let place = random.below(rows.count)
+                let limit = 1 + random.below(150)
+                var query = EntityQuery(type: "Item", sort: [.column(column, descending: true)], limit: limit)
+                #expect(try store.session.explain(query).access.description.contains("backwards"))
+                query.offset = place
+                #expect(try store.ids(query) == sorted.dropFirst(place).prefix(limit).map { $0[0] })
+                query.offset = 0
+                let row = try store.row("Item", sorted[place])
+                query.after = { _ in QueryPosition(id: sorted[place][0], row: row) }
+                #expect(try store.ids(query) == sorted.dropFirst(place + 1).prefix(limit).map { $0[0] })
+            }
+        }
+    }
+}

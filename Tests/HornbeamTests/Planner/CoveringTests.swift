@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Aggregates by an index alone: that no row is read, what `explain` says of it, and where rows must be read after all.
+
+import Foundation
+import HornbeamTree
+import Testing
+
+@testable import Hornbeam
+
+@EntityModel
+private struct Sale {
+    @Index<Self>(\.region, \.price.desc, \.weight) private var byRegion
+    @Index<Self>(\.day) private var byDay
+
+    let id: Int
+    var region: String
+    var price: Int16
+    var weight: Float?
+    var day: Date?
+    var note: String
+}
+
+@EntityModel
+private struct PlainSale {
+    let id: Int
+    var region: String
+    var price: Int16
+    var weight: Float?
+    var day: Date?
+    var note: String
+}
+
+@Suite("Aggregates by an index alone")
+struct CoveringTests {
+    private func context(_ count: Int = 120) throws -> Context {
+        var context = Context()
+        for id in 0..<count {
+            let region = ["north", "süd", "East", ""][id % 4]
+            let day = id % 5 == 0 ? nil : Date(timeIntervalSinceReferenceDate: Double(id % 9) * -1000)
+            let weight = id % 3 == 0 ? nil : Float(id) / 8 - 5
+            let (price, note) = (Int16(id * 31 % 70 - 20), "n\(id)")
+            try Sale(id: id, region: region, price: price, weight: weight, day: day, note: note).save(to: &context)
+            try PlainSale(id: id, region: region, price: price, weight: weight, day: day, note: note)
+                .save(to: &context)
+        }
+        return context
+    }
+
+    /// The same without its rows: what still answers has read none.
+    private func rowless() throws -> Context {
+        let context = try context()
+        try context.session.run { session in
+            let store = try session.store(Sale.self)
+            for id in 0..<120 { _ = try store.transaction.delete(store.type.rows, RowID(rawValue: UInt64(id)).key) }
+        }
+        return context
+    }
+
+    @Test("sums, averages, ends and numbers of values need no row where an index has the property")
+    func values() throws {
+        let full = try context()
+        let context = try rowless()
+        let (sales, plain) = (Sale.query(), PlainSale.query())
+        #expect(try sales.sum(\.price, in: context) == plain.sum(\.price, in: full))
+        #expect(try sales.sum(\.weight, in: context) == plain.sum(\.weight, in: full))
+        #expect(try sales.average(\.price, in: context) == plain.average(\.price, in: full))
+        #expect(try sales.min(\.day, in: context) == plain.min(\.day, in: full))
+        #expect(try sales.max(\.day, in: context) == plain.max(\.day, in: full))
+        #expect(try sales.max(\.region, in: context) == plain.max(\.region, in: full))
+        #expect(try sales.aggregate(.countDistinct(\.day), in: context) == 8)
+        #expect(try sales.aggregate(.countDistinct(\.region), in: context) == 4)
+        #expect(try sales.aggregate(.countDistinct(\.weight), in: context) == 80)
+        #expect(try sales.distinct(\.day, in: context) == plain.distinct(\.day, in: full))
+        let (count, total, least) = try sales.aggregate(.count, .sum(\.price), .min(\.weight), in: context)
+        let (plainCount, plainTotal, plainLeast) = try plain.aggregate(
+            .count, .sum(\.price), .min(\.weight), in: full)
+        #expect(count == plainCount && total == plainTotal && least == plainLeast)
+    }
+
+    @Test("so do those of a part that the index fixes or tells, and those of groups")
+    func parts() throws {
+        let full = try context()
+        let context = try rowless()
+        let part = Sale.filter(\.region == "north" && \.price != 4)
+        let plain = PlainSale.filter(\.region == "north" && \.price != 4)
+        #expect(try part.sum(\.price, in: context) == plain.sum(\.price, in: full))
+        #expect(try part.max(\.weight, in: context) == plain.max(\.weight, in: full))
+        let either = try Sale.filter(.value(\.region, in: ["north", "süd"])).average(\.weight, in: context)
+        #expect(try either == PlainSale.filter(.value(\.region, in: ["north", "süd"])).average(\.weight, in: full))
+        let groups = try Sale.query().grouped(by: \.region).aggregate(.count, .sum(\.price), .average(\.weight))
+            .resolve(in: context)
+        let wanted = try PlainSale.query().grouped(by: \.region).aggregate(.count, .sum(\.price), .average(\.weight))
+            .resolve(in: full)
+        #expect(groups.map(\.key) == wanted.map(\.key) && groups.map(\.key) == ["", "East", "north", "süd"])
+        for (group, other) in zip(groups, wanted) { #expect(group.values == other.values) }
+    }
+
+    @Test("texts are joined in the order of the query, as they were written")
+    func joined() throws {
+        let full = try context()
+        let sorted = Sale.query().sorted(by: \.region, \.price.desc, \.weight.asc)
+        let other = PlainSale.query().sorted(by: \.region, \.price.desc, \.weight.asc)
+        #expect(try sorted.groupConcat(\.region, in: full) == other.groupConcat(\.region, in: full))
+        #expect(try sorted.explain(.groupConcat(\.region), in: full).isCovering)
+        // By row ids, which the index doesn't go by.
+        #expect(try !Sale.query().explain(.groupConcat(\.region), in: full).isCovering)
+        #expect(try Sale.query().groupConcat(\.region, in: full) == PlainSale.query().groupConcat(\.region, in: full))
+        // “e” with an accent of its own: the key has the composed letter.
+        var context = full
+        let text = "Cafe\u{301} \u{212A}"
+        try Sale(id: 500, region: text, price: 1, weight: nil, day: nil, note: "").save(to: &context)
+        let found = Sale.filter(\.region == text).sorted(by: \.price.desc, \.weight.asc)
+        let joined = try found.groupConcat(\.region, in: context)
+        #expect(Array(joined.utf8) == Array(text.utf8))
+    }
+
+    @Test("a limit takes the rows that the query would")
+    func limited() throws {
+        let context = try context()
+        for limit in [1, 7, 50] {
+            #expect(
+                try Sale.query().limit(limit, offset: 3).sum(\.price, in: context)
+                    == PlainSale.query().limit(limit, offset: 3).sum(\.price, in: context))
+            #expect(
+                try Sale.filter(\.region == "East").limit(limit).sum(\.price, in: context)
+                    == PlainSale.filter(\.region == "East").limit(limit).sum(\.price, in: context))
+            #expect(
+                try Sale.query().sorted(by: \.day.desc).limit(limit).max(\.day, in: context)
+                    == PlainSale.query().sorted(by: \.day.desc).limit(limit).max(\.day, in: context))
+        }
+    }
+
+    @Test("explain says covering, and only then")
+    func explained() throws {
+        let context = try context()
+        let plan = try Sale.query().explain(.sum(\.price), .average(\.weight), in: context)
+        #expect(plan.isCovering && plan.access == .index(name: "byRegion", ranges: 1, entries: 120, reversed: false))
+        #expect(plan.description.contains("covering"))
+        #expect(try Sale.filter(\.region == "north" && \.price > 3).explain(.max(\.weight), in: context).isCovering)
+        #expect(try Sale.query().grouped(by: \.region).aggregate(.sum(\.price)).explain(in: context).isCovering)
+        // Another property, in what is asked for or in the filter.
+        #expect(try !Sale.query().explain(.sum(\.price), .countDistinct(\.note), in: context).isCovering)
+        #expect(try !Sale.query().explain(.sum(\.price), .max(\.day), in: context).isCovering)
+        #expect(try !Sale.filter(\.note != "x").explain(.sum(\.price), in: context).isCovering)
+        // Entities have more than an index does.
+        #expect(try !Sale.filter(\.region == "north").explain(in: context).isCovering)
+    }
+
+    @Test("the least of an optional property is read behind its nils, and of part of an index without its first group")
+    func ends() throws {
+        var context = try context()
+        for id in 200..<260 {
+            try Sale(id: id, region: "", price: 0, weight: nil, day: nil, note: "").save(to: &context)
+        }
+        let some = Sale.filter(\.day != nil)
+        let plan = try some.sorted(by: \.day).limit(1).explain(in: context)
+        #expect(plan.filter == nil && plan.isCountKnown && plan.candidates == 96)
+        #expect(try some.count(in: context) == 96)
+        #expect(try Sale.filter(\.day != nil).sorted(by: \.day.desc).ids(in: context).count == 96)
+        #expect(try Sale.query().min(\.day, in: context) == Date(timeIntervalSinceReferenceDate: -8000))
+        #expect(try Sale.query().min(\.region, in: context) == "")
+        #expect(try Sale.query().max(\.region, in: context) == "süd")
+    }
+}
