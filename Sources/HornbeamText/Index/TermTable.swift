@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The different terms of what changes, found by their bytes: open addressing over one array of terms. A slot has 32 bits
-// of the hash beside the term's number, so a term is looked at only if it is nearly surely the one, and growing reads no
-// term.
+// The different terms of what changes, found by their bytes: open addressing over one array of terms. A slot has 32
+// bits of the hash beside the term's number, so a term is looked at only if it is nearly surely the one, and growing
+// reads no term.
 //
 //   slots ──hash──▶ terms ──▶ bytes of the term in `texts`
 
