@@ -149,7 +149,7 @@ struct Planner: ~Copyable {
         if hasScore { return try ranked() }
         if query.sort.isEmpty, let list = try list() { return list }
         var best = try scan()
-        if let sole = try sole() { return sole }
+        if kinds.contains(.id) || matches.contains(where: { $0.count <= 1 }), let sole = try sole() { return sole }
         func consider(_ candidate: Candidate?) {
             if let candidate, candidate.cost < best.cost { best = candidate }
         }
@@ -157,7 +157,7 @@ struct Planner: ~Copyable {
         if kinds.contains(.within) { consider(try idList()) }
         consider(try list())
         for match in matches { consider(try candidate(match)) }
-        consider(wholeCovering())
+        if query.needs != nil { consider(wholeCovering()) }
         if !query.sort.isEmpty { for index in type.indexes { consider(try order(index)) } }
         if matches.count > 1 { consider(intersection()) }
         if kinds.contains(.or) { for candidate in try unions() { consider(candidate) } }
@@ -363,6 +363,7 @@ struct Planner: ~Copyable {
     }
 
     /// A range of an index in the query's order.
+    @inline(__always)
     private func walked(_ match: IndexMatch, _ walk: IndexWalk, isBehind: Bool) -> Candidate {
         let covering = walk.leading == nil ? covering(match.index, match.answered, inOrder: true) : .no
         let rowCost = covering == .no ? Self.rowCost(walk) : Self.entryCost
