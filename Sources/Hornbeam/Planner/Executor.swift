@@ -86,11 +86,12 @@ final class Executor {
     private let covered: CoveredRow?
 
     convenience init(_ query: consuming EntityQuery, _ store: EntityStore) throws {
-        try self.init(try Planner(query, store).plan(), store)
+        try self.init(try Planner(query, store), store)
     }
 
-    init(_ made: consuming QueryPlan, _ store: EntityStore) throws {
-        plan = made
+    /// Takes the planner, not its plan, which would be copied.
+    init(_ planner: consuming Planner, _ store: EntityStore) throws {
+        plan = try planner.plan()
         self.store = store
         if plan.covering != .no, case .index(let match, _) = plan.path {
             covered = CoveredRow(match.index, store.type, plan.covering)

@@ -80,7 +80,7 @@ extension EntityStore {
     ) throws -> Bool {
         let planner = try Planner(query, self)
         if let columns, let scan = planner.groupScan(by: columns), try scan.run(group) { return true }
-        try Executor(try planner.plan(), self).run(needsRows: true) { _, row, _ in
+        try Executor(planner, self).run(needsRows: true) { _, row, _ in
             if let row { try body(row) }
             return true
         }

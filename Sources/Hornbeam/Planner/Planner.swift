@@ -37,7 +37,7 @@ struct QueryPlan {
 
 /// Plans one query. Noncopyable, because a copy would be a retain for each of its parts.
 struct Planner: ~Copyable {
-    private struct Candidate {
+    struct Candidate {
         var path: AccessPath
         var answered: ConjunctSet
         var isOrdered: Bool
@@ -64,15 +64,15 @@ struct Planner: ~Copyable {
     /// More ids than this in a condition are not looked up one by one.
     private static let maximumIDs = 1000
 
-    private let store: EntityStore
-    private let query: EntityQuery
-    private let conjuncts: [Filter]
+    let store: EntityStore
+    let query: EntityQuery
+    let conjuncts: [Filter]
     private let kinds: Kinds
-    private let rows: Int
-    private let matches: [IndexMatch]
-    private let position: PlannedPosition?
+    let rows: Int
+    let matches: [IndexMatch]
+    let position: PlannedPosition?
 
-    private var type: EntityType { store.type }
+    var type: EntityType { store.type }
     private var session: EntitySession { store.session }
 
     init(_ query: consuming EntityQuery, _ store: EntityStore) throws {
@@ -133,21 +133,6 @@ struct Planner: ~Copyable {
             isCovering: choice.covering != .no, isCountKnown: finish(choice).knownCount != nil)
     }
 
-    /// The range of an index that holds exactly the query's rows, with these columns behind what is fixed in it.
-    func groupScan(by columns: [Int]) -> GroupScan? {
-        guard query.limit == nil, query.offset == 0, position == nil, !columns.isEmpty else { return nil }
-        for index in type.indexes where !index.isHashed {
-            let match = matches.first { $0.index === index } ?? (conjuncts.isEmpty ? whole(index) : nil)
-            guard let match, let range = match.range, match.answered.count == conjuncts.count else { continue }
-            let leading = match.fixed + columns.count
-            guard leading <= index.columns.count, index.columns[match.fixed..<leading].elementsEqual(columns) else {
-                continue
-            }
-            return GroupScan(index: index, range: range, leading: leading, store: store)
-        }
-        return nil
-    }
-
     /// What a choice leaves to be tested on rows.
     private func rest(of choice: Candidate) -> [Filter] {
         if choice.answered.count == conjuncts.count { return [] }
@@ -164,7 +149,7 @@ struct Planner: ~Copyable {
         if hasScore { return try ranked() }
         if query.sort.isEmpty, let list = try list() { return list }
         var best = try scan()
-        if let sole = try sole() { return sole }
+        if kinds.contains(.id) || matches.contains(where: { $0.count <= 1 }), let sole = try sole() { return sole }
         func consider(_ candidate: Candidate?) {
             if let candidate, candidate.cost < best.cost { best = candidate }
         }
@@ -172,7 +157,7 @@ struct Planner: ~Copyable {
         if kinds.contains(.within) { consider(try idList()) }
         consider(try list())
         for match in matches { consider(try candidate(match)) }
-        consider(wholeCovering())
+        if query.needs != nil { consider(wholeCovering()) }
         if !query.sort.isEmpty { for index in type.indexes { consider(try order(index)) } }
         if matches.count > 1 { consider(intersection()) }
         if kinds.contains(.or) { for candidate in try unions() { consider(candidate) } }
@@ -233,7 +218,7 @@ struct Planner: ~Copyable {
     }
 
     /// - Parameter rowCost: of reading one candidate's row.
-    private func cost(_ count: Int, _ answered: ConjunctSet, isOrdered: Bool, rowCost: Double) -> Double {
+    func cost(_ count: Int, _ answered: ConjunctSet, isOrdered: Bool, rowCost: Double) -> Double {
         let count = Double(count)
         let inOrder = isOrdered || query.sort.isEmpty
         let collecting = isOrdered ? 0 : count * 0.6
@@ -378,6 +363,7 @@ struct Planner: ~Copyable {
     }
 
     /// A range of an index in the query's order.
+    @inline(__always)
     private func walked(_ match: IndexMatch, _ walk: IndexWalk, isBehind: Bool) -> Candidate {
         let covering = walk.leading == nil ? covering(match.index, match.answered, inOrder: true) : .no
         let rowCost = covering == .no ? Self.rowCost(walk) : Self.entryCost
@@ -385,41 +371,6 @@ struct Planner: ~Copyable {
             path: .index(match, walk), answered: match.answered, isOrdered: true,
             cost: cost(match.count, match.answered, isOrdered: true, rowCost: rowCost), isBehind: isBehind,
             covering: covering)
-    }
-
-    // MARK: Rows made of entries
-
-    /// The price of a row that is made of its entry.
-    private static let entryCost = 0.5
-
-    /// Whether the rows may come in any order.
-    private var isOrderFree: Bool { query.sort.isEmpty && query.isWhole && query.needs?.isOrderFree ?? false }
-
-    /// Whether the index holds all that is asked for, and all that the conditions ask that it leaves.
-    private func covering(_ index: EntityIndex, _ answered: ConjunctSet, inOrder: Bool) -> Covering {
-        guard var needs = query.needs, position == nil else { return .no }
-        for place in conjuncts.indices where !answered.contains(place) {
-            guard let more = conjuncts[place].needs else { return .no }
-            needs = needs.union(more)
-        }
-        guard CoveredRow.covers(index, needs.columns, type) else { return .no }
-        if !needs.wantsExactText || !CoveredRow.hasText(index, type) { return .values }
-        // Rows of which a key doesn't tell the text are read one by one, which a scan of all rows does faster.
-        return inOrder ? .exactValues : .no
-    }
-
-    /// A whole index that holds all that is asked for, and has fewer bytes to read than the rows.
-    private func wholeCovering() -> Candidate? {
-        guard isOrderFree else { return nil }
-        for index in type.indexes {
-            let covering = covering(index, ConjunctSet(), inOrder: false)
-            if covering == .no { continue }
-            return Candidate(
-                path: .index(whole(index), nil), answered: ConjunctSet(), isOrdered: true,
-                cost: cost(rows, ConjunctSet(), isOrdered: true, rowCost: Self.entryCost),
-                covering: covering)
-        }
-        return nil
     }
 
     /// Equal entries that have to be put in order by their rows cost something.
@@ -488,7 +439,7 @@ struct Planner: ~Copyable {
     }
 
     /// All of an index, which has an entry for each row.
-    private func whole(_ index: EntityIndex) -> IndexMatch {
+    func whole(_ index: EntityIndex) -> IndexMatch {
         IndexMatch(index, KeyRange(from: [], to: [], count: rows), answered: ConjunctSet(), fixed: 0)
     }
 
