@@ -76,6 +76,7 @@ struct Planner: ~Copyable {
     private var session: EntitySession { store.session }
 
     init(_ query: consuming EntityQuery, _ store: EntityStore) throws {
+        try query.filter.requireDepth()
         let conjuncts = query.filter.conjuncts
         let matcher = IndexMatcher(type: store.type, transaction: store.transaction, conjuncts: conjuncts)
         var matches: [IndexMatch] = []

@@ -75,7 +75,11 @@ struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Send
             read = Self.reader(type, place.number)
         } else {
             column = nil
-            read = { try $0.entity()[keyPath: keyPath] }
+            let label = keyPath.label
+            read = { row in
+                let entity = try row.entity()
+                return try RelationReads.refusing(label) { entity[keyPath: keyPath] }
+            }
         }
     }
 

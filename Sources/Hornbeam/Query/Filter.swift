@@ -73,6 +73,36 @@ extension Filter {
         if case .and(let parts) = self { .and(parts + [other]) } else { .and([self, other]) }
     }
 
+    /// Any of both. Chains stay flat, however long they are.
+    func or(_ other: Filter) -> Filter {
+        var parts: [Filter] = if case .or(let parts) = self { parts } else { [self] }
+        if case .or(let more) = other { parts += more } else { parts.append(other) }
+        return .or(parts)
+    }
+
+    /// Conditions within conditions may be so deep: whoever goes through them calls itself for each level, and the
+    /// stacks of tasks are small.
+    static var maximumDepth: Int { 500 }
+
+    /// `.invalid` if it is nested deeper than that.
+    func requireDepth() throws(HornbeamError) {
+        guard isWithin(Self.maximumDepth) else {
+            throw HornbeamError(
+                .invalid,
+                "a condition has others in it that are nested more than \(Self.maximumDepth) deep: join long lists of "
+                    + "them by one operator, or use .value(_:in:)")
+        }
+    }
+
+    private func isWithin(_ levels: Int) -> Bool {
+        switch self {
+        case .and(let parts), .or(let parts): levels > 0 && parts.allSatisfy { $0.isWithin(levels - 1) }
+        case .not(let part): levels > 0 && part.isWithin(levels - 1)
+        case .links(let test): levels > 0 && test.filter.isWithin(levels - 1)
+        default: true
+        }
+    }
+
     private func addConjuncts(to parts: inout [Filter]) {
         switch self {
         case .all: break

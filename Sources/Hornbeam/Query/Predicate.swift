@@ -32,7 +32,7 @@ public func && <Entity>(left: Predicate<Entity>, right: Predicate<Entity>) -> Pr
 }
 
 public func || <Entity>(left: Predicate<Entity>, right: Predicate<Entity>) -> Predicate<Entity> {
-    Predicate(.or([left.filter, right.filter]))
+    Predicate(left.filter.or(right.filter))
 }
 
 /// Plain negation: what is false because a property is nil becomes true.
@@ -198,6 +198,10 @@ extension Predicate {
         _ keyPath: any KeyPath<Entity, Property> & Sendable, label: String,
         _ test: @escaping @Sendable (Property) -> Bool
     ) -> Self {
-        Self(.opaque(label: label) { row in test(try Entity(row: row)[keyPath: keyPath]) })
+        Self(
+            .opaque(label: label) { row in
+                let entity = try Entity(row: row)
+                return try RelationReads.refusing(label) { test(entity[keyPath: keyPath]) }
+            })
     }
 }

@@ -137,7 +137,7 @@ extension QueryList {
     public func or(_ other: Self) -> Self {
         if isPlain, other.isPlain {
             var list = self
-            list.parts.filter = .or([filter, other.filter])
+            list.parts.filter = filter.or(other.filter)
             return list
         }
         return combined { session in

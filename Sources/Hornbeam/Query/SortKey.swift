@@ -40,9 +40,14 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
             return
         }
         let order = order()
+        let label = keyPath.label
         term = SortTerm(
             .opaque(
-                label: keyPath.label, key: { row in try Entity(row: row)[keyPath: keyPath] },
+                label: label,
+                key: { row in
+                    let entity = try Entity(row: row)
+                    return try RelationReads.refusing(label) { entity[keyPath: keyPath] }
+                },
                 order: { left, right in
                     guard let left = left as? Property, let right = right as? Property else { return 0 }
                     return order(left, right)

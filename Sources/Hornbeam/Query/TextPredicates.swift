@@ -113,7 +113,9 @@ extension Predicate {
         return Self(
             .opaque(label: "\(isNegated ? "not " : "")\(label)") { row in
                 let entity = try Entity(row: row)
-                let passes = try properties.contains { try $0.read(entity).map(test) ?? false }
+                let passes = try RelationReads.refusing(label) {
+                    try properties.contains { try $0.read(entity).map(test) ?? false }
+                }
                 return passes != isNegated
             })
     }

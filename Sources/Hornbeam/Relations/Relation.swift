@@ -93,18 +93,21 @@ public struct Relation<
     public static var none: Self { Self(.none) }
 
     public var isNone: Bool {
+        RelationReads.note()
         if case .none = content { return true }
         return false
     }
 
     /// Whether it holds ids without entities.
     public var isId: Bool {
+        RelationReads.note()
         if case .ids = content { return true }
         return false
     }
 
     /// The related entities; nil if none were loaded.
     public var entities: [Entity]? {
+        RelationReads.note()
         if case .entities(let entities) = content { return entities }
         return nil
     }
@@ -115,7 +118,8 @@ public struct Relation<
 
     /// The ids, of entities too; nil if nothing is said.
     var linkedIds: [Entity.ID]? {
-        switch content {
+        RelationReads.note()
+        return switch content {
         case .none: nil
         case .null: []
         case .ids(let ids): ids

@@ -8,7 +8,8 @@
 
 /// How relations are encoded; set it on a `JSONEncoder`.
 public enum RelationEncodingStrategy: Sendable, Hashable {
-    /// As people write JSON by hand. What was said explicitly, null or a slice, can't be told afterwards.
+    /// As people write JSON by hand. What was said explicitly, null or a slice, can't be told afterwards: saving a
+    /// decoded slice unlinks all that isn't in it. An object with nothing but an id is read as an id.
     case plain
     /// A container whose key tells ids from entities, and null from nothing said.
     case keyedContainer
@@ -81,6 +82,20 @@ private struct AnyKey: CodingKey {
     }
 }
 
+/// An object that has an id and nothing else.
+private struct BareID<ID: Decodable>: Decodable {
+    let id: ID
+
+    init(from decoder: any Decoder) throws {
+        let keys = try decoder.container(keyedBy: AnyKey.self).allKeys
+        guard keys.count == 1, keys[0].stringValue == RelationKey.id.rawValue else {
+            throw DecodingError.dataCorrupted(
+                .init(codingPath: decoder.codingPath, debugDescription: "not an id alone"))
+        }
+        id = try decoder.container(keyedBy: RelationKey.self).decode(ID.self, forKey: .id)
+    }
+}
+
 // MARK: - Encoding
 
 extension Relation: Encodable where Entity: Encodable, Entity.ID: Encodable {
@@ -150,13 +165,20 @@ extension Relation: Decodable where Entity: Decodable, Entity.ID: Decodable {
         try self.init(plain: container)
     }
 
+    /// What has nothing but an id is an id, even if an entity could do with that: saved as an entity it would take the
+    /// other properties from the one that is stored. Only where there are no others it is an entity.
     private init(plain container: any SingleValueDecodingContainer) throws {
+        let hasMore = Entity.entityShape.description.columns.count > 2
         if Cardinality.isToMany {
-            if let entities = try? container.decode([Entity].self) {
+            if hasMore, let bare = try? container.decode([BareID<Entity.ID>].self) {
+                self.init(bare.isEmpty ? .entities([]) : .ids(bare.map(\.id)))
+            } else if let entities = try? container.decode([Entity].self) {
                 self.init(.entities(entities))
             } else {
                 self.init(.ids(try container.decode([CodedID<Entity.ID>].self).map(\.id)))
             }
+        } else if hasMore, let bare = try? container.decode(BareID<Entity.ID>.self) {
+            self.init(.ids([bare.id]))
         } else if let entity = try? container.decode(Entity.self) {
             self.init(.entities([entity]))
         } else {

@@ -5,6 +5,14 @@ import Foundation
 import Hornbeam
 import Testing
 
+/// All but the id may be missing.
+@EntityModel
+private struct Label: Codable {
+    let id: Int
+    var title: String?
+    var weight: Int?
+}
+
 @Suite("Relations as JSON")
 struct RelationCodingTests {
     private func json(_ value: some Encodable, _ strategy: RelationEncodingStrategy) throws -> String {
@@ -107,6 +115,22 @@ struct RelationCodingTests {
         #expect(back.$author.id == "2" && back.$replies.isSlice && !back.$attachment.isNone)
         let required: Message = try decoded(#"{"id":"1","text":"","chat":{"id":null}}"#, .keyedContainer)
         #expect(required.$chat.isNone)
+    }
+
+    @Test("in the plain form what has nothing but an id stays an id, though an entity could do with it")
+    func bareIds() throws {
+        typealias Main = ToOneRelation<Label, Relations.OneWay, Relations.Optional>
+        typealias Labels = ToManyRelation<Label, Relations.OneWay, Relations.Optional>
+        for strategy in [RelationEncodingStrategy.plain, .keyedContainer, .explicitKeyedContainer] {
+            let main: Main = try decoded(try json(Main.id(1), strategy), [.plain, .explicitKeyedContainer])
+            #expect(main.isId && main.id == 1)
+            let labels: Labels = try decoded(try json(Labels.ids([1, 2]), strategy), [.plain, .explicitKeyedContainer])
+            #expect(labels.isId && labels.ids == [1, 2])
+        }
+        let whole: Main = try decoded(#"{"id":1,"title":"important"}"#, .plain)
+        #expect(whole.entities?.first?.title == "important")
+        let some: Labels = try decoded(#"[{"id":1},{"id":2,"weight":3}]"#, .plain)
+        #expect(some.entities?.map(\.weight) == [nil, 3])
     }
 
     @Test("JSON for people is indented and in order; what can't be encoded gives nil")

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conditions, sorts and aggregates by properties that aren't stored are asked of decoded entities, whose relations
+// aren't loaded: `\.$author.id == 1` would be false for all. So it is noticed when a property asks a relation meanwhile,
+// and the query is refused instead of answered wrongly.
+
+import Glibc
+import Synchronization
+
+enum RelationReads {
+    /// How many properties are being asked, in all threads: where it is none, nobody looks further.
+    private static let asking = Atomic<Int>(0)
+    /// Set in a thread whose property has asked a relation. Nil if the system has no key left: then nothing is noticed.
+    private static let noticed: pthread_key_t? = {
+        var key: pthread_key_t = 0
+        return pthread_key_create(&key, nil) == 0 ? key : nil
+    }()
+
+    /// A relation was asked what it holds.
+    @inline(__always)
+    static func note() {
+        if asking.load(ordering: .relaxed) != 0 { notice() }
+    }
+
+    private static func notice() {
+        guard let noticed else { return }
+        pthread_setspecific(noticed, UnsafeRawPointer(bitPattern: 1))
+    }
+
+    /// What `body` gives, which asks a decoded entity. `.invalid` if a relation was asked for it.
+    static func refusing<Value>(_ label: String, _ body: () throws -> Value) throws -> Value {
+        guard let noticed else { return try body() }
+        asking.add(1, ordering: .relaxed)
+        defer { asking.subtract(1, ordering: .relaxed) }
+        // Asked within a condition of another one, as `passes:` may: what was noticed before stays so.
+        let before = pthread_getspecific(noticed)
+        pthread_setspecific(noticed, nil)
+        defer { pthread_setspecific(noticed, before) }
+        let value = try body()
+        guard pthread_getspecific(noticed) == nil else {
+            throw HornbeamError(
+                .invalid,
+                "“\(label)” reads a relation, and relations aren't loaded where conditions, sorts and aggregates are "
+                    + "worked out: use .has(\\.$relation, …), .any(\\.$relation, where: …), .none(\\.$relation), or "
+                    + "\\.$relation.count in a comparison or a sort")
+        }
+        return value
+    }
+}
