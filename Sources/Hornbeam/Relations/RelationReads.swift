@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conditions, sorts and aggregates by properties that aren't stored are asked of decoded entities, whose relations
-// aren't loaded: `\.$author.id == 1` would be false for all. So it is noticed when a property asks a relation meanwhile,
-// and the query is refused instead of answered wrongly.
+// aren't loaded: `\.$author.id == 1` would be false for all. So it is noticed when a property asks a relation, and the
+// query is refused instead of answered wrongly.
 
 import Glibc
 import Synchronization

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opening files of the file system: each thing that can be wrong is an error of its own.
 
+import Foundation
 import Glibc
 import HornbeamTestSupport
+import Synchronization
 import Testing
 
 @testable import HornbeamPages
@@ -55,7 +57,7 @@ struct LinuxFileTests {
     }
 
     @Test("is busy while another store has it, in this process too; one that waits gets it")
-    func lock() async throws {
+    func lock() throws {
         let store = try open()
         for readOnly in [true, false] {
             #expect(throws: StorageError.busy("\(path) is open in another process or another store")) {
@@ -63,14 +65,23 @@ struct LinuxFileTests {
             }
         }
         let path = path
-        let waiting = Task.detached {
-            var options = StoreOptions()
-            options.lockWaitMilliseconds = 5000
-            return try PageStore.open(path: path, options: options, structure: Toy.structure, replay: Toy.replay)
+        // A thread of its own: tasks wait for the tests that run beside this one.
+        let waiting = Mutex<Result<PageStore, any Error>?>(nil)
+        let isDone = DispatchSemaphore(value: 0)
+        Thread.detachNewThread {
+            let opened = Result {
+                var options = StoreOptions()
+                options.lockWaitMilliseconds = 5000
+                return try PageStore.open(
+                    path: path, options: options, structure: Toy.structure, replay: Toy.replay)
+            }
+            waiting.withLock { $0 = opened }
+            isDone.signal()
         }
-        try await Task.sleep(for: .milliseconds(50))
+        Thread.sleep(forTimeInterval: 0.05)
         try store.close()
-        try await waiting.value.close()
+        isDone.wait()
+        try waiting.withLock { try $0?.get().close() }
         let reader = try open { $0.readOnly = true }
         for readOnly in [true, false] {
             #expect(throws: StorageError.busy("\(path) is open in another process or another store (waited 30 ms)")) {
