@@ -64,7 +64,7 @@ struct TypeCheck {
     private static func modules(in build: URL) -> [String] {
         let manager = FileManager.default
         let suffix = manager.fileExists(atPath: "\(build.path)/Modules-tool/Hornbeam.swiftmodule") ? "-tool" : ""
-        let maps = ["CICU", "CLZ4", "CXXHash"].map { "\(package.path)/Sources/\($0)/module.modulemap" }
+        let maps = ["CICU", "CLZ4", "CStemmer", "CXXHash"].map { "\(package.path)/Sources/\($0)/module.modulemap" }
         let shims = "\(build.path)/CHornbeamShims\(suffix).build/module.modulemap"
         return ["-I", "\(build.path)/Modules\(suffix)"]
             + (maps + [shims]).flatMap { ["-Xcc", "-fmodule-map-file=\($0)"] }
