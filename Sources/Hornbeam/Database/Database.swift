@@ -50,7 +50,7 @@ public final class Database: Sendable {
         let opening = SchemaOpening(
             models: try ModelSet(models), migrations: migrations, isReadOnly: options.isReadOnly, progress: progress)
         try self.init(opening, requiresRelations: options.requiresRelations) { () throws(StorageError) in
-            try TreeStore.open(at: path, options: options.engine)
+            try TreeStore.open(at: path, options: try options.engine)
         }
     }
 

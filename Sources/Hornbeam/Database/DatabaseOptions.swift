@@ -43,15 +43,23 @@ extension Database {
 
         public init() {}
 
+        /// The engine's own; `.invalid` for a number that can't be.
         var engine: StoreOptions {
-            var options = StoreOptions()
-            options.durability = durability.engine
-            options.pageSize = pageSize
-            options.readOnly = isReadOnly
-            options.createIfMissing = createsIfMissing
-            options.lockWaitMilliseconds = lockWaitMilliseconds
-            options.checkpointBytes = checkpointBytes
-            return options
+            get throws(StorageError) {
+                for (name, value) in [
+                    ("lockWaitMilliseconds", lockWaitMilliseconds), ("checkpointBytes", checkpointBytes),
+                ] where value < 0 {
+                    throw .invalid("Options.\(name) is \(value): it can't be negative, give 0 or more")
+                }
+                var options = StoreOptions()
+                options.durability = durability.engine
+                options.pageSize = pageSize
+                options.readOnly = isReadOnly
+                options.createIfMissing = createsIfMissing
+                options.lockWaitMilliseconds = lockWaitMilliseconds
+                options.checkpointBytes = checkpointBytes
+                return options
+            }
         }
     }
 

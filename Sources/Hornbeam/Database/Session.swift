@@ -108,9 +108,30 @@ final class Session {
         }
     }
 
+    /// The same for what changes an entity: in a read the error names it.
+    @inline(__always)
+    func change<Result>(
+        _ what: String, of entity: @autoclosure () -> String, _ body: (Session) throws -> Result
+    ) throws -> Result {
+        do {
+            return try body(self)
+        } catch StorageError.readOnly where core?.transaction.isWritable == false {
+            throw readOnly("\(entity()) can't be \(what)")
+        } catch let error as StorageError {
+            throw HornbeamError(error)
+        }
+    }
+
+    private func readOnly(_ what: String) -> HornbeamError {
+        HornbeamError(
+            .readOnly,
+            "\(what) in the context of a read: do it inside database.write { context in … }, with its context")
+    }
+
     /// Runs `body`; if it throws, undoes what it did, and the transaction goes on.
     func nested<Result>(_ body: () throws -> Result) throws -> Result {
         let core = try open()
+        guard core.transaction.isWritable else { throw readOnly("there are no transactions") }
         let former = (models: models, saveDepth: saveDepth)
         do {
             return try core.nested(body)

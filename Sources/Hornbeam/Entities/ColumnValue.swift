@@ -20,6 +20,9 @@ public protocol ColumnValue: Sendable {
 }
 
 /// A column value with an order: it can be an index's key and an entity's id. The order of the values must be that of
-/// their stored forms. An enum whose own order is that of its raw values says so by `extension Level: IndexKey {}`:
-/// indexes then serve its sorts and ranges too.
+/// their stored forms.
+///
+/// A struct or enum with a raw value is none by itself: `extension UserID: IndexKey {}` makes it one, as an id or a
+/// property in an index needs. An enum whose own order is that of its raw values says so by
+/// `extension Level: IndexKey {}`: indexes then serve its sorts and ranges too.
 public protocol IndexKey: ColumnValue {}

@@ -69,7 +69,7 @@ final class Deletion<Entity: EntityModelProtocol>: DeletionStep {
         }
         if let stored { try keep(stored, context) }
         try entity.willDelete(from: &context)
-        try session.run { session in
+        try session.change("deleted", of: "\(Entity.entityName) \(entity.id)") { session in
             // A hook may have changed where it is.
             let isThere = try stored != nil && session.entities().removals == removals
             guard let row = try isThere ? stored : session.row(of: entity.id.columnValue, Entity.self) else { return }

@@ -36,7 +36,9 @@ extension Context {
     public mutating func insert<Entity: EntityModelProtocol>(
         _ entity: Entity, options: MergeStrategy<Entity> = .replace
     ) throws {
-        try session.run { session in _ = try session.save(try entity.merged(options, session)) }
+        try session.change("saved", of: "\(Entity.entityName) \(entity.id)") { session in
+            _ = try session.save(try entity.merged(options, session))
+        }
     }
 
     /// The same; nothing for nil.
@@ -57,12 +59,12 @@ extension Context {
     /// lead to an id that isn't stored, as they may before an entity is saved for the first time. Without effect if
     /// there is none.
     public mutating func remove<Entity: EntityModelProtocol>(_: Entity.Type, id: Entity.ID) throws {
-        try session.run { try $0.remove([id], Entity.self) }
+        try session.change("removed", of: "\(Entity.entityName) \(id)") { try $0.remove([id], Entity.self) }
     }
 
     /// The same for several.
     public mutating func removeAll<Entity: EntityModelProtocol>(_: Entity.Type, ids: [Entity.ID]) throws {
-        try session.run { try $0.remove(ids, Entity.self) }
+        try session.change("removed", of: Entity.entityName) { try $0.remove(ids, Entity.self) }
     }
 }
 

@@ -40,7 +40,7 @@ extension EntityModelProtocol {
     @discardableResult
     func store(in context: inout Context, options: MergeStrategy<Self>) throws -> RowID {
         let session = context.session
-        let row = try session.run { session in
+        let row = try session.change("saved", of: "\(Self.entityName) \(id)") { session in
             if options.replaces, !Self.entityShape.hasResolvers { return try session.save(self) }
             let stored = try merged(options, session)
             // Nearly always its keys are free, and the save itself finds that out: looked up before, they took half of

@@ -401,17 +401,25 @@ package final class EntityStore {
 // MARK: - Ids
 
 extension EntityStore {
-    /// Longer ids are refused.
+    /// Ids with longer keys are refused: texts of more than 899 bytes.
     package static let maximumIDSize = 900
 
     private func idKey(_ id: Value) throws -> [UInt8] {
         var key = KeyWriter(capacity: 24)
         try KeyCoding.append(id, as: type.idType, to: &key)
-        guard key.bytes.count <= Self.maximumIDSize else {
-            throw StorageError.tooLarge(
-                what: "the id of a \(type.name)", size: key.bytes.count, limit: Self.maximumIDSize)
-        }
+        guard key.bytes.count <= Self.maximumIDSize else { throw tooLarge(id, key: key.bytes.count) }
         return key.bytes
+    }
+
+    /// In the bytes of what was given: its key has an end, and a second byte for each zero.
+    private func tooLarge(_ id: Value, key: Int) -> StorageError {
+        let size =
+            switch id {
+            case .string(let text): text.utf8.count
+            case .data(let data): data.count
+            default: key
+            }
+        return .tooLarge(what: "the id of a \(type.name)", size: size, limit: Self.maximumIDSize - (key - size))
     }
 
     /// The row id of an entity, or nil for a value that is no entity's id, whatever it is.

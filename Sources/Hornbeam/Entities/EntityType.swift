@@ -68,7 +68,9 @@ package final class EntityType: Sendable {
     static func tombstoneName(of name: String) -> String { "Deleted<\(name)>" }
 
     /// Whether its rows are deleted entities of another type.
-    var isTombstone: Bool { counterpartName != Self.tombstoneName(of: name) }
+    var isTombstone: Bool { Self.isTombstone(name) }
+
+    static func isTombstone(_ name: String) -> Bool { counterpartName(of: name) != tombstoneName(of: name) }
 
     /// For a type the one that its deleted entities lie in, for that one the type itself.
     var counterpartName: String { Self.counterpartName(of: name) }

@@ -190,7 +190,7 @@ extension Aggregate {
         return Self(property.needs, isOfDistinct: true) { Extreme(property.read) { ValueOrder.precedes($1, $0) } }
     }
 
-    /// The texts one after the other, in the order of the query.
+    /// The texts one after the other, in the order of the query; "" if there are none.
     public static func groupConcat(
         _ keyPath: any KeyPath<Entity, String> & Sendable, separator: String = ","
     ) -> Self where Result == String {

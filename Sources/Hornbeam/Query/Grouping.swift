@@ -150,6 +150,7 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
     private let keys: any GroupKeys<Entity, Key>
     private let maker: any GroupMaker<Entity, Values>
     private var conditions: [@Sendable (Values) -> Bool] = []
+    private var order: (@Sendable (Row, Row) -> Bool)?
     private var limit: Int?
     private var offset = 0
 
@@ -166,26 +167,36 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
         return query
     }
 
-    /// At most so many groups, after skipping `offset`. A limit below 1 or a negative offset gives nothing.
+    /// At most so many groups, after skipping `offset`. A negative one is `.invalid` when the query is resolved.
     public func limit(_ limit: Int, offset: Int = 0) -> Self {
         var query = self
-        let isEmpty = limit < 1 || offset < 0
-        query.limit = isEmpty ? 0 : limit
-        query.offset = isEmpty ? 0 : offset
+        query.limit = limit
+        query.offset = offset
         return query
     }
 
-    /// The groups in the order of their keys: as stored values are ordered, nil first. Keys of types without such an
-    /// order come as they were met. All groups are held in memory.
+    /// In an order of one's own, by keys and aggregates: `.sorted { $0.values.1 > $1.values.1 }`. Groups that are equal
+    /// in it stay in the order of their keys. Limits count after it.
+    public func sorted(by areInIncreasingOrder: @escaping @Sendable (Row, Row) -> Bool) -> Self {
+        var query = self
+        query.order = areInIncreasingOrder
+        return query
+    }
+
+    /// The groups in the order of their keys, unless they are sorted: as stored values are ordered, nil first. Keys of
+    /// types without such an order come as they were met. All groups are held in memory.
     ///
     /// Where only counts are asked for, and an index is over the properties (behind those that the filter fixes), the
     /// cost is that of the groups, not of the entities.
     public func resolve(in context: Context? = nil) throws -> [Row] {
+        let limit = limit ?? .max
+        if limit < 0 || offset < 0 { throw HornbeamError(limit: limit, offset: offset, Entity.entityName) }
         var groups = try groups(in: context)
         groups.sort { $0.bytes.lexicographicallyPrecedes($1.bytes) }
         let rows = try groups.map { (key: $0.key, values: try $0.state.results()) }
-        let found = rows.filter { row in conditions.allSatisfy { $0(row.values) } }
-        return Array(found.dropFirst(offset).prefix(limit ?? .max))
+        var found = rows.filter { row in conditions.allSatisfy { $0(row.values) } }
+        if let order { found.sort(by: order) }
+        return Array(found.dropFirst(offset).prefix(limit))
     }
 
     private typealias Group = (bytes: [UInt8], key: Key, state: GroupState<Entity, Values>)

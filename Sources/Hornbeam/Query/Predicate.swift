@@ -3,7 +3,8 @@
 // from an index; any other (computed, nested) becomes a test of the decoded entity. Both mean the same, save for NaN:
 // columns compare as keys do, in a total order, tests as Swift does.
 
-/// A condition on entities of one type: `\.age > 18 && \.status == .active`.
+/// A condition on entities of one type: `\.age > 18 && \.status == .active`. Where Foundation is imported, which has a
+/// type of this name too, its own is written `Hornbeam.Predicate`.
 ///
 /// NaN is the one value to which stored and computed properties answer differently. A stored NaN equals NaN and is
 /// greater than every number, so that indexes can hold it; computed and nested properties compare as Swift's operators

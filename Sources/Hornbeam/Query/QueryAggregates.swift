@@ -112,7 +112,7 @@ extension QueryList {
         return try groups.resolve(in: context).map { group in group.key }
     }
 
-    /// The texts of a property one after the other, in the order of the query; nil is left out.
+    /// The texts of a property one after the other, in the order of the query; nil is left out. Of nothing it is "".
     public func groupConcat(
         _ keyPath: any KeyPath<Entity, String> & Sendable, separator: String = ",", in context: Context? = nil
     ) throws -> String { try aggregate(.groupConcat(keyPath, separator: separator), in: context) }

@@ -156,12 +156,14 @@ extension QueryList {
         }
     }
 
-    /// At most so many, after skipping `offset`. A limit below 1 or a negative offset gives nothing.
+    /// At most so many, after skipping `offset`. A negative one is `.invalid` when the query is resolved.
     public consuming func limit(_ limit: Int, offset: Int = 0) -> Self {
+        if limit < 0 || offset < 0 {
+            return combined { _ in throw HornbeamError(limit: limit, offset: offset, Entity.entityName) }
+        }
         var list = uncut()
-        let isEmpty = limit < 1 || offset < 0
-        list.parts.limit = isEmpty ? 0 : limit
-        list.parts.offset = isEmpty ? 0 : offset
+        list.parts.limit = limit
+        list.parts.offset = offset
         return list
     }
 
@@ -236,7 +238,8 @@ extension QueryList {
 
     /// Only what comes after `entity` in the order of the query, whose limit counts from there: `query.after(last)` is
     /// the page after the one that ended with `last`, whatever was inserted or deleted meanwhile. By an index over just
-    /// the order's properties, or in the order of linking, going there takes O(log n), however far it is.
+    /// the order's properties, or in the order of linking, going there takes O(log n), however far it is. A list in the
+    /// order of relevance can't be gone on with (`.invalid`): use an offset.
     ///
     /// The place is that of the values in `entity`, which need not be stored any more. If it isn't, and its id doesn't
     /// tell its row, entities equal to it in the order may come once more. `.invalid` if only the stored entity could
@@ -307,6 +310,8 @@ extension QueryList {
     /// Best first, with scores; entities are read when asked for. For queries that begin with a full-text match.
     public func ranked(in context: Context) throws -> [Ranked<Entity>] {
         guard isRanked, case .all = source else {
+            // What is wrong with its rows comes first.
+            if case .rows(let source) = source { _ = try context.session.run { try source($0) } }
             throw HornbeamError(
                 .invalid,
                 "only a query that begins with a match in a full-text index, and isn't sorted, has scores: "
@@ -324,5 +329,13 @@ extension QueryList {
             throw HornbeamError(.invalid, "this query has no context: write resolve(in: context)")
         }
         return context
+    }
+}
+
+extension HornbeamError {
+    /// For a part of a list that there can't be: one of the two is negative.
+    init(limit: Int, offset: Int, _ type: String) {
+        let (name, value) = limit < 0 ? ("limit", limit) : ("offset", offset)
+        self.init(.invalid, "a query of \(type) has the \(name) \(value): it can't be negative, give 0 or more")
     }
 }

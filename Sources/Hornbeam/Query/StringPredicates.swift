@@ -4,82 +4,47 @@
 import FoundationEssentials
 
 extension Predicate {
-    public typealias StringKeyPath = any KeyPath<Entity, String> & Sendable
-    public typealias OptionalStringKeyPath = any KeyPath<Entity, String?> & Sendable
-
     // Without regard to case: by the lower-cased texts. Without regard to diacritics: accents are taken away before, so
-    // that "e" finds "é".
+    // that "e" finds "é". Of `String` and `String?` alike, also mixed; nil contains and begins with nothing.
 
-    public static func string(
-        _ keyPaths: StringKeyPath..., contains text: String, caseSensitive: Bool = false,
-        diacriticSensitive: Bool = true
+    public static func string<each Text: TextValue>(
+        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, contains text: String,
+        caseSensitive: Bool = false, diacriticSensitive: Bool = true
     ) -> Self {
-        testing(keyPaths.map(TextProperty.init), .contains, text, caseSensitive, diacriticSensitive)
+        let properties = TextProperty<Entity>.list(repeat each keyPaths)
+        return testing(properties, .contains, text, caseSensitive, diacriticSensitive)
     }
 
-    public static func string(
-        _ keyPaths: StringKeyPath..., hasPrefix text: String, caseSensitive: Bool = false,
-        diacriticSensitive: Bool = true
+    public static func string<each Text: TextValue>(
+        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, hasPrefix text: String,
+        caseSensitive: Bool = false, diacriticSensitive: Bool = true
     ) -> Self {
-        testing(keyPaths.map(TextProperty.init), .hasPrefix, text, caseSensitive, diacriticSensitive)
+        let properties = TextProperty<Entity>.list(repeat each keyPaths)
+        return testing(properties, .hasPrefix, text, caseSensitive, diacriticSensitive)
     }
 
-    public static func string(
-        _ keyPaths: StringKeyPath..., hasSuffix text: String, caseSensitive: Bool = false,
-        diacriticSensitive: Bool = true
+    public static func string<each Text: TextValue>(
+        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, hasSuffix text: String,
+        caseSensitive: Bool = false, diacriticSensitive: Bool = true
     ) -> Self {
-        testing(keyPaths.map(TextProperty.init), .hasSuffix, text, caseSensitive, diacriticSensitive)
+        let properties = TextProperty<Entity>.list(repeat each keyPaths)
+        return testing(properties, .hasSuffix, text, caseSensitive, diacriticSensitive)
     }
 
-    public static func string(
-        _ keyPaths: StringKeyPath..., notHavingPrefix text: String, caseSensitive: Bool = false,
-        diacriticSensitive: Bool = true
+    public static func string<each Text: TextValue>(
+        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, notHavingPrefix text: String,
+        caseSensitive: Bool = false, diacriticSensitive: Bool = true
     ) -> Self {
-        testing(keyPaths.map(TextProperty.init), .hasPrefix, text, caseSensitive, diacriticSensitive, isNegated: true)
+        let properties = TextProperty<Entity>.list(repeat each keyPaths)
+        return testing(properties, .hasPrefix, text, caseSensitive, diacriticSensitive, isNegated: true)
     }
 
-    public static func string(
-        _ keyPaths: StringKeyPath..., notHavingSuffix text: String, caseSensitive: Bool = false,
-        diacriticSensitive: Bool = true
+    public static func string<each Text: TextValue>(
+        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, notHavingSuffix text: String,
+        caseSensitive: Bool = false, diacriticSensitive: Bool = true
     ) -> Self {
-        testing(keyPaths.map(TextProperty.init), .hasSuffix, text, caseSensitive, diacriticSensitive, isNegated: true)
-    }
-
-    // The same for optional properties; nil contains and begins with nothing.
-
-    public static func string(
-        _ keyPaths: OptionalStringKeyPath..., contains text: String, caseSensitive: Bool = false,
-        diacriticSensitive: Bool = true
-    ) -> Self {
-        testing(keyPaths.map(TextProperty.init), .contains, text, caseSensitive, diacriticSensitive)
-    }
-
-    public static func string(
-        _ keyPaths: OptionalStringKeyPath..., hasPrefix text: String, caseSensitive: Bool = false,
-        diacriticSensitive: Bool = true
-    ) -> Self {
-        testing(keyPaths.map(TextProperty.init), .hasPrefix, text, caseSensitive, diacriticSensitive)
-    }
-
-    public static func string(
-        _ keyPaths: OptionalStringKeyPath..., hasSuffix text: String, caseSensitive: Bool = false,
-        diacriticSensitive: Bool = true
-    ) -> Self {
-        testing(keyPaths.map(TextProperty.init), .hasSuffix, text, caseSensitive, diacriticSensitive)
-    }
-
-    public static func string(
-        _ keyPaths: OptionalStringKeyPath..., notHavingPrefix text: String, caseSensitive: Bool = false,
-        diacriticSensitive: Bool = true
-    ) -> Self {
-        testing(keyPaths.map(TextProperty.init), .hasPrefix, text, caseSensitive, diacriticSensitive, isNegated: true)
-    }
-
-    public static func string(
-        _ keyPaths: OptionalStringKeyPath..., notHavingSuffix text: String, caseSensitive: Bool = false,
-        diacriticSensitive: Bool = true
-    ) -> Self {
-        testing(keyPaths.map(TextProperty.init), .hasSuffix, text, caseSensitive, diacriticSensitive, isNegated: true)
+        let properties = TextProperty<Entity>.list(repeat each keyPaths)
+        return testing(properties, .hasSuffix, text, caseSensitive, diacriticSensitive, isNegated: true)
     }
 
     private static func testing(

@@ -4,22 +4,40 @@
 
 import FoundationEssentials
 
+/// What conditions on text are about: `String` and `String?`. Nil has no words, contains nothing and begins with
+/// nothing.
+public protocol TextValue: Sendable {
+    /// Nil where there is none.
+    var textValue: String? { get }
+}
+
+extension String: TextValue {
+    public var textValue: String? { self }
+}
+
+extension Optional: TextValue where Wrapped == String {
+    public var textValue: String? { self }
+}
+
 /// A property of text: its column if it is stored as a string, and how to read it from an entity.
 struct TextProperty<Entity: EntityModelProtocol>: Sendable {
     let column: Int?
     let label: String
     let read: @Sendable (Entity) -> String?
 
-    init(_ keyPath: any KeyPath<Entity, String> & Sendable) {
+    init<Text: TextValue>(_ keyPath: any KeyPath<Entity, Text> & Sendable) {
         column = Self.column(keyPath)
         label = keyPath.label
-        read = { $0[keyPath: keyPath] }
+        read = { $0[keyPath: keyPath].textValue }
     }
 
-    init(_ keyPath: any KeyPath<Entity, String?> & Sendable) {
-        column = Self.column(keyPath)
-        label = keyPath.label
-        read = { $0[keyPath: keyPath] }
+    /// A pack of key paths as a list.
+    static func list<each Text: TextValue>(
+        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable
+    ) -> [Self] {
+        var properties: [Self] = []
+        for keyPath in repeat each keyPaths { properties.append(Self(keyPath)) }
+        return properties
     }
 
     private static func column<Property>(_ keyPath: KeyPath<Entity, Property>) -> Int? {
@@ -34,46 +52,45 @@ extension Predicate {
     // MARK: - Words
 
     /// Any word of `text`, by the full-text index over exactly these properties, or read through without one. At the
-    /// head of a query the hits come best first.
-    public static func string(_ keyPaths: StringKeyPath..., matches text: String) -> Self {
-        matching(keyPaths.map(TextProperty.init), text)
+    /// head of a query the hits come best first. `.invalid` for a property that isn't stored.
+    public static func string<each Text: TextValue>(
+        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, matches text: String
+    ) -> Self {
+        words(of: TextProperty.list(repeat each keyPaths), text)
     }
 
-    public static func string(_ keyPaths: OptionalStringKeyPath..., matches text: String) -> Self {
-        matching(keyPaths.map(TextProperty.init), text)
-    }
-
-    private static func matching(_ properties: [TextProperty<Entity>], _ text: String) -> Self {
+    // Apart, because a key path that is written where there is a pack can't be made at run time.
+    private static func words(of properties: [TextProperty<Entity>], _ text: String) -> Self {
         let columns = properties.compactMap(\.column)
         if columns.count == properties.count { return Self(.matches(columns: columns, text: text)) }
-        return Self(
-            .opaque(label: "matches") { _ in
-                throw HornbeamError(
-                    .invalid,
-                    "matches needs stored String properties of \(Entity.entityName), and one of these is computed or "
-                        + "nested: store its text, or ask for contains")
-            })
+        let error = unsearchable(properties)
+        return Self(.opaque(label: "matches") { _ in throw error })
+    }
+
+    private static func unsearchable(_ properties: [TextProperty<Entity>]) -> HornbeamError {
+        let wrong = properties.filter { $0.column == nil }.map(\.label).joined(separator: ", ")
+        let stored = Entity.entityShape.description.columns.filter { $0.type.unwrapped == .string }.map(\.name)
+        return HornbeamError(
+            .invalid,
+            "matches needs stored String properties of \(Entity.entityName), which "
+                + (stored.isEmpty ? "has none" : "are \(stored.joined(separator: ", "))")
+                + ", and was given \(wrong): store its text, or ask for contains")
     }
 
     // MARK: - Regular expressions
 
     /// The expression matches somewhere in the text: `.string(\.title, matches: /v[0-9]+/)`. Never by an index.
-    public static func string(_ keyPaths: StringKeyPath..., matches expression: some RegexComponent) -> Self {
-        matching(keyPaths.map(TextProperty.init), expression, isNegated: false)
-    }
-
-    public static func string(_ keyPaths: StringKeyPath..., notMatching expression: some RegexComponent) -> Self {
-        matching(keyPaths.map(TextProperty.init), expression, isNegated: true)
-    }
-
-    public static func string(_ keyPaths: OptionalStringKeyPath..., matches expression: some RegexComponent) -> Self {
-        matching(keyPaths.map(TextProperty.init), expression, isNegated: false)
-    }
-
-    public static func string(
-        _ keyPaths: OptionalStringKeyPath..., notMatching expression: some RegexComponent
+    @_disfavoredOverload
+    public static func string<each Text: TextValue>(
+        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, matches expression: some RegexComponent
     ) -> Self {
-        matching(keyPaths.map(TextProperty.init), expression, isNegated: true)
+        matching(TextProperty.list(repeat each keyPaths), expression, isNegated: false)
+    }
+
+    public static func string<each Text: TextValue>(
+        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, notMatching expression: some RegexComponent
+    ) -> Self {
+        matching(TextProperty.list(repeat each keyPaths), expression, isNegated: true)
     }
 
     private static func matching(
@@ -89,16 +106,11 @@ extension Predicate {
 
     /// The text passes a test; `label` names it in `explain`. The test must not use a context: while a query runs, its
     /// rows lie in pages that a write may move.
-    public static func string(
-        _ keyPaths: StringKeyPath..., passes label: String, _ test: @escaping @Sendable (String) throws -> Bool
+    public static func string<each Text: TextValue>(
+        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, passes label: String,
+        _ test: @escaping @Sendable (String) throws -> Bool
     ) -> Self {
-        passing(keyPaths.map(TextProperty.init), label: label, isNegated: false, test)
-    }
-
-    public static func string(
-        _ keyPaths: OptionalStringKeyPath..., passes label: String, _ test: @escaping @Sendable (String) throws -> Bool
-    ) -> Self {
-        passing(keyPaths.map(TextProperty.init), label: label, isNegated: false, test)
+        passing(TextProperty.list(repeat each keyPaths), label: label, isNegated: false, test)
     }
 
     /// A test of columns, or of decoded entities where a property isn't stored as a string.

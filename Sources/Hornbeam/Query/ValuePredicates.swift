@@ -66,6 +66,24 @@ extension Predicate {
     ) -> Self { keyPath >= range.lowerBound && keyPath < range.upperBound }
 
     public static func value<Property: Comparable & Sendable>(
+        _ keyPath: any KeyPath<Entity, Property?> & Sendable, in range: PartialRangeFrom<Property>
+    ) -> Self {
+        keyPath >= range.lowerBound
+    }
+
+    public static func value<Property: Comparable & Sendable>(
+        _ keyPath: any KeyPath<Entity, Property?> & Sendable, in range: PartialRangeThrough<Property>
+    ) -> Self {
+        keyPath <= range.upperBound
+    }
+
+    public static func value<Property: Comparable & Sendable>(
+        _ keyPath: any KeyPath<Entity, Property?> & Sendable, in range: PartialRangeUpTo<Property>
+    ) -> Self {
+        keyPath < range.upperBound
+    }
+
+    public static func value<Property: Comparable & Sendable>(
         _ keyPath: any KeyPath<Entity, Property?> & Sendable, between low: Property, and high: Property
     ) -> Self { keyPath >= low && keyPath <= high }
 

@@ -62,7 +62,8 @@ public struct Migration: Sendable {
 
 extension Migration {
     /// An entity type has another name. All its data stay where they are, so this takes no time. `.schemaMismatch` if
-    /// both names are stored, unless there is no entity under the new one.
+    /// both names are stored, unless there is no entity under the new one. The name of a nested type has those of its
+    /// outer types before it, as in `"V1.Worker"`; `.schemaMismatch` if only such a one is stored.
     public static func rename<Entity: EntityModelProtocol>(_ old: String, to _: Entity.Type) -> Migration {
         Migration(.renameType(from: old, to: Entity.entityName))
     }

@@ -81,7 +81,8 @@ struct MigrationPlan {
     // MARK: Types
 
     private mutating func renameType(_ old: String, _ new: String) throws {
-        guard old != new, let type = types[old] else { return }
+        guard old != new else { return }
+        guard let type = types[old] else { return try refuseShortName(old, new) }
         let (oldDeleted, newDeleted) = (EntityType.tombstoneName(of: old), EntityType.tombstoneName(of: new))
         if types[new] != nil {
             // A model that still has the old name, too: the new one is a type of its own by now.
@@ -96,6 +97,17 @@ struct MigrationPlan {
         }
         moveType(type, to: new)
         if let deleted = types[oldDeleted], types[newDeleted] == nil { moveType(deleted, to: newDeleted) }
+    }
+
+    /// A step that finds nothing to rename is one that has been done, unless it names a nested type without the outer
+    /// ones: its entities would be left behind.
+    private func refuseShortName(_ old: String, _ new: String) throws {
+        guard types[new] == nil,
+            let meant = types.keys.sorted().first(where: { $0.hasSuffix(".\(old)") && declared[$0] == nil })
+        else { return }
+        throw mismatch(
+            "a migration renames \(old) to \(new), and the store has no \(old) but \(meant): the name of a nested type "
+                + "has those of its outer types before it, write .rename(\"\(meant)\", to: \(new).self)")
     }
 
     /// Gives a type a name that no other has.

@@ -29,10 +29,11 @@ package enum SchemaCatalogue {
     ///   - migrations: what can't be told from the models. Steps of the program's own are the caller's business.
     ///   - progress: called now and then; what it throws ends the work.
     ///   - rewrite: gives rows that are older than a property its value; without it they keep null there.
+    ///   - lacking: in a read transaction told what would have to be changed.
     package static func open(
         _ declared: [EntityDescription], in transaction: Transaction, allowsUnknownTargets: Bool = false,
         migrations: [Migration] = [], progress: MigrationProgress.Handler? = nil,
-        rewrite: RowCompletion.Rewrite? = nil
+        rewrite: RowCompletion.Rewrite? = nil, lacking: (_ what: [String]) -> Void = { _ in }
     ) throws -> Schema? {
         let stored = try read(transaction)
         let plan = try MigrationPlan(migrations.map(\.step), stored: stored, declared: declared) { type in
@@ -58,10 +59,13 @@ package enum SchemaCatalogue {
         let gaps = try RowGaps(
             merged, declared: names, stored: plan.types, canComplete: rewrite != nil, in: transaction)
         if work.isEmpty, plan.isIdle, links.isEmpty, gaps.isSettled { return try resolve(merged, transaction) }
-        guard transaction.isWritable else { return nil }
         let update = SchemaUpdate(
             plan: plan, work: work, merged: merged, links: links, gaps: gaps, transaction: transaction,
             progress: progress, rewrite: rewrite)
+        guard transaction.isWritable else {
+            lacking(update.lacks)
+            return nil
+        }
         return try update.run()
     }
 

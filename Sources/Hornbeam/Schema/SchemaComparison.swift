@@ -58,6 +58,7 @@ enum SchemaComparison {
         var narrowed: [ColumnDescription] = []
         for column in declared.columns {
             if let position = columns.firstIndex(where: { $0.name == column.name }) {
+                if position == 0 { try checkID(column, columns[0], declared.name) }
                 if columns[position].type == .optional(column.type) { narrowed.append(column) }
                 columns[position] = try merge(column, with: columns[position], declared.name)
                 positions.append(position)
@@ -109,6 +110,18 @@ enum SchemaComparison {
     /// Whether nothing has to be written: the order of indexes and relations doesn't count.
     private static func isSame(_ new: EntityDescription, _ old: EntityDescription) -> Bool {
         new.columns == old.columns && Set(new.indexes) == Set(old.indexes) && Set(new.relations) == Set(old.relations)
+    }
+
+    /// Deleted entities have the id of their type, which is the one that was declared.
+    private static func checkID(
+        _ declared: ColumnDescription, _ stored: ColumnDescription, _ type: String
+    ) throws(HornbeamError) {
+        guard declared.type != stored.type, !declared.type.isOptional else { return }
+        let name = EntityType.isTombstone(type) ? EntityType.counterpartName(of: type) : type
+        throw mismatch(
+            "\(name).\(declared.name) is declared as \(declared.type) and stored as \(stored.type), and the type of an "
+                + "id can't change: declare it as \(stored.type), or export the entities and import them under another "
+                + "type or into a new file")
     }
 
     private static func merge(

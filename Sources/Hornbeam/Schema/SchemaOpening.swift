@@ -18,17 +18,21 @@ struct SchemaOpening {
         let read = try store.beginRead()
         let fitting: Schema?
         let version: UInt64
+        var lacks: [String] = []
         do {
             defer { read.abort() }
             version = try SchemaCatalogue.version(in: read)
-            fitting = try SchemaCatalogue.open(models.descriptions, in: read, migrations: migrations)
-            if let fitting, try pending(in: read).isEmpty { return (fitting, isReadOnly ? version : nil) }
+            fitting = try SchemaCatalogue.open(
+                models.descriptions, in: read, migrations: migrations, lacking: { lacks = $0 })
+            let steps = try pending(in: read)
+            if let fitting, steps.isEmpty { return (fitting, isReadOnly ? version : nil) }
+            lacks += steps.map { "the migration step “\($0.name)”" }
         }
         guard !isReadOnly else {
             throw HornbeamError(
                 .schemaMismatch,
-                "the file lacks types, properties, indexes or migrations of the models and is open read-only: "
-                    + "open it once for writing")
+                "the file is open read-only and doesn't fit the models, it lacks \(Self.first(lacks)): open it once "
+                    + "for writing")
         }
         let write = try store.beginWrite()
         do {
@@ -39,6 +43,12 @@ struct SchemaOpening {
             write.abort()
             throw error
         }
+    }
+
+    /// The first few of a list, in words.
+    private static func first(_ lacks: [String]) -> String {
+        let shown = lacks.prefix(5).joined(separator: ", ")
+        return lacks.count > 5 ? "\(shown) and \(lacks.count - 5) more" : shown
     }
 
     private func update(in write: Transaction) throws -> Schema {

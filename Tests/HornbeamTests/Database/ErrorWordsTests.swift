@@ -24,6 +24,9 @@ private struct Right {
 private struct Alone {
     let id: Int
     var label = ""
+    var spot = Spot()
+
+    struct Spot: Codable, Sendable { var city = "" }
     var loud: String { label.uppercased() }
 
     static var renumbering: MergeStrategy<Self> { MergeStrategy { _, new in Alone(id: new.id + 1) } }
@@ -32,6 +35,11 @@ private struct Alone {
 @EntityModel
 private struct Stranger {
     let id: Int
+}
+
+@EntityModel
+private struct Word {
+    let id: String
 }
 
 @Suite("Errors say")
@@ -79,8 +87,11 @@ struct ErrorWordsTests {
     func searching() throws {
         var context = Context()
         try Alone(id: 1, label: "a").save(to: &context)
-        expect(.invalid, ["Alone", "stored String properties", "contains"]) {
+        expect(.invalid, ["Alone", "stored String properties", "are label", "computed String", "contains"]) {
             _ = try Alone.filter(.string(\.loud, matches: "a")).ids(in: context)
+        }
+        expect(.invalid, ["are label", "\\Alone.spot.city"]) {
+            _ = try Alone.filter(.string(\.spot.city, matches: "a")).ids(in: context)
         }
     }
 
@@ -102,6 +113,35 @@ struct ErrorWordsTests {
             var query = EntityQuery(type: "Alone")
             query.filter = .compare(column: 0, .equal, .string("x"))
             _ = try context.session.run { try $0.rows(query, of: Alone.self) }
+        }
+    }
+
+    @Test("which entity can't be changed in a read, and where it can")
+    func changesInReads() throws {
+        let database = try Database.inMemory(models: Alone.self, Word.self)
+        try database.write { try Alone(id: 7, label: "kept").save(to: &$0) }
+        let words = ["Alone 7", "read", "database.write"]
+        try database.read { context in
+            var copy = context
+            expect(.readOnly, words + ["saved"]) { try Alone(id: 7).save(to: &copy) }
+            expect(.readOnly, words + ["saved"]) { try copy.insert(Alone(id: 7)) }
+            expect(.readOnly, words + ["deleted"]) { try Alone.delete(id: 7, from: &copy) }
+            expect(.readOnly, words + ["removed"]) { try copy.remove(Alone.self, id: 7) }
+            expect(.readOnly, ["Word a", "saved"]) { try Word(id: "a").save(to: &copy) }
+            expect(.readOnly, ["database.write"]) { try copy.saveAll([Alone(id: 7)]) }
+        }
+        #expect(try database.read { try $0.find(7) as Alone? }?.label == "kept")
+    }
+
+    @Test("how long an id may be, in the bytes that were given")
+    func longIDs() throws {
+        var context = Context()
+        try Word(id: String(repeating: "a", count: 899)).save(to: &context)
+        expect(.tooLarge, ["id of a Word", "900", "899"]) {
+            try Word(id: String(repeating: "a", count: 900)).save(to: &context)
+        }
+        expect(.tooLarge, ["id of a Word", "1000", "899"]) {
+            try Word(id: String(repeating: "é", count: 500)).save(to: &context)
         }
     }
 }

@@ -176,6 +176,11 @@ struct AggregateTests {
         let cut = try Sale.query().grouped(by: \.price).aggregate(.count).limit(3, offset: 2).resolve(in: context)
         #expect(cut.map(\.key) == Array(Set(sales.map(\.price)).sorted()[2..<5]))
         #expect(try Sale.query().grouped(by: \.price).aggregate(.count).limit(0).resolve(in: context).isEmpty)
+        let dearest = try Sale.query().grouped(by: \.region).aggregate(.count, .sum(\.price))
+            .sorted { $0.values.1 > $1.values.1 }.limit(2).resolve(in: context)
+        let totals = Dictionary(grouping: sales, by: \.region).mapValues { $0.map(\.price).reduce(0, +) }
+        #expect(dearest.map(\.values.1) == Array(totals.values.sorted(by: >).prefix(2)))
+        #expect(dearest.allSatisfy { totals[$0.key] == $0.values.1 })
         let halves = try Sale.query().grouped(by: \.id.isEven).aggregate(.count).resolve(in: context)
         #expect(Set(halves.map(\.values)) == [45])
     }

@@ -139,6 +139,24 @@ struct PredicateTests {
         try expect(.value(\.height, in: 0.5...1), .value(\.height, in: 0.5...1), in: context) {
             $0.height.map { (0.5...1).contains($0) } ?? false
         }
+        try expect(.value(\.height, in: 1...), .value(\.height, in: 1...), in: context) {
+            $0.height.map { $0 >= 1 } ?? false
+        }
+        try expect(.value(\.height, in: ...1), .value(\.height, in: ...1), in: context) {
+            $0.height.map { $0 <= 1 } ?? false
+        }
+        try expect(.value(\.height, in: ..<1), .value(\.height, in: ..<1), in: context) {
+            $0.height.map { $0 < 1 } ?? false
+        }
+        try expect(.value(\.nick, in: "n2"...), .value(\.nick, in: "n2"...), in: context) {
+            $0.nick.map { $0 >= "n2" } ?? false
+        }
+        try expect(.value(\.nick, in: ..<"n2"), .value(\.nick, in: ..<"n2"), in: context) {
+            $0.nick.map { $0 < "n2" } ?? false
+        }
+        try expect(.value(\.address.zip, in: 9...), .value(\.address.zip, in: 9...), in: context) {
+            $0.address.zip.map { $0 >= 9 } ?? false
+        }
         try expect(.value(\.nick, in: "n1"..<"n3"), .value(\.nick, in: "n1"..<"n3"), in: context) {
             $0.nick.map { ("n1"..<"n3").contains($0) } ?? false
         }

@@ -233,12 +233,35 @@ struct QueryTests {
         #expect(try query.limit(5).limit(2, offset: 1).resolve(in: context) == Array(sorted[1..<3]))
         #expect(try query.limit(5).sorted(by: \.id).resolve(in: context) == sorted.prefix(5).sorted { $0.id < $1.id })
         #expect(try query.limit(0).resolve(in: context).isEmpty)
-        #expect(try query.limit(-1).count(in: context) == 0)
-        #expect(try query.limit(5, offset: -1).resolve(in: context).isEmpty)
         #expect(try query.limit(9, offset: 58).count(in: context) == 2)
         #expect(try query.first(in: context) == sorted.first)
         #expect(try query.last().resolve(in: context) == sorted.last)
         #expect(try Person.filter(\.age > 99).first(in: context) == nil)
+    }
+
+    @Test("negative limits and offsets are errors when the query is resolved, in whatever way")
+    func negativeLimits() throws {
+        let context = try Person.context()
+        let query = Person.query().sorted(by: \.age)
+        func expect(_ word: String, _ place: SourceLocation = #_sourceLocation, _ body: () throws -> Void) {
+            let error = #expect(throws: HornbeamError.self, sourceLocation: place) { try body() }
+            #expect(error?.code == .invalid, sourceLocation: place)
+            #expect(error?.message.contains(word) == true, "\(error?.message ?? "")", sourceLocation: place)
+            #expect(error?.message.contains("Person") == true, sourceLocation: place)
+        }
+        expect("limit -1") { _ = try query.limit(-1).resolve(in: context) }
+        expect("offset -2") { _ = try query.limit(5, offset: -2).resolve(in: context) }
+        expect("limit -1") { _ = try query.limit(-1).count(in: context) }
+        expect("limit -1") { _ = try query.limit(-1).exists(in: context) }
+        expect("limit -1") { _ = try query.limit(-1).ids(in: context) }
+        expect("limit -1") { _ = try query.limit(-1).first(in: context) }
+        expect("limit -1") { _ = try query.limit(-1).explain(in: context) }
+        expect("limit -1") { _ = try query.limit(-1).ranked(in: context) }
+        expect("limit -1") { _ = try query.limit(-1).sum(\.age, in: context) }
+        expect("limit -1") { _ = try query.limit(-1).filter(\.age > 1).limit(3).resolve(in: context) }
+        let groups = query.grouped(by: \.status).aggregate(.count)
+        expect("limit -1") { _ = try groups.limit(-1).resolve(in: context) }
+        expect("offset -2") { _ = try groups.limit(1, offset: -2).resolve(in: context) }
     }
 
     @Test("ids keep the order asked for; unknown ones are left out")

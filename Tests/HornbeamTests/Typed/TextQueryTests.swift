@@ -16,6 +16,16 @@ private struct Article {
     var shout: String { title.uppercased() }
 }
 
+/// Its index is over a text and one that may be nil.
+@EntityModel
+private struct Page {
+    @FullTextIndex<Self>(\.title, \.summary) private var search
+
+    let id: Int
+    var title: String
+    var summary: String?
+}
+
 @Suite("Queries on text")
 struct TextQueryTests {
     private func context() throws -> Context {
@@ -71,6 +81,8 @@ struct TextQueryTests {
         #expect(try query.sorted(by: \.title).resolve(in: context).map(\.id) == ["2", "3", "1"])
         #expect(throws: HornbeamError.self) { try query.sorted(by: \.title).ranked(in: context) }
         #expect(throws: HornbeamError.self) { try Article.query().ranked(in: context) }
+        let best = try #require(try query.first(in: context))
+        #expect(throws: HornbeamError.self) { try query.after(best).resolve(in: context) }
     }
 
     @Test("matches means the same with and without an index, whatever the case")
@@ -97,5 +109,28 @@ struct TextQueryTests {
         try article.save(to: &context)
         #expect(try query.resolve(in: context).isEmpty)
         #expect(try Article.filter(.string(\.title, \.content, matches: "emptied")).ids(in: context) == ["3"])
+    }
+
+    @Test("one condition takes String and String? alike; nil has no words and contains nothing")
+    func mixed() throws {
+        var context = Context()
+        try Page(id: 1, title: "Swift", summary: "a quick bird").save(to: &context)
+        try Page(id: 2, title: "Quick sort", summary: nil).save(to: &context)
+        try Page(id: 3, title: "Bird", summary: "v12, nothing else").save(to: &context)
+        func ids(_ predicate: Predicate<Page>) throws -> [Int] { try Page.filter(predicate).ids(in: context).sorted() }
+
+        let query = Page.filter(.string(\.title, \.summary, matches: "quick"))
+        #expect(try query.ids(in: context).sorted() == [1, 2])
+        #expect(try query.ranked(in: context).map(\.id).sorted() == [1, 2])
+        #expect(try query.explain(in: context).access.description.contains("search"))
+        #expect(try ids(.string(\.summary, \.title, matches: "bird")) == [1, 3])
+        #expect(try ids(.string(\.title, \.summary, contains: "IR")) == [1, 3])
+        #expect(try ids(.string(\.summary, \.title, hasPrefix: "quick")) == [2])
+        #expect(try ids(.string(\.title, \.summary, hasSuffix: "BIRD")) == [1, 3])
+        #expect(try ids(.string(\.title, \.summary, notHavingPrefix: "quick")) == [1, 3])
+        #expect(try ids(.string(\.title, \.summary, notHavingSuffix: "bird")) == [2])
+        #expect(try ids(.string(\.title, \.summary, matches: /v[0-9]+/)) == [3])
+        #expect(try ids(.string(\.title, \.summary, notMatching: /[Bb]ird/)) == [2])
+        #expect(try ids(.string(\.title, \.summary, passes: "is short") { $0.count < 6 }) == [1, 3])
     }
 }

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// The code of Docs/entities.md on what rules a save: merge strategies, hooks, resolvers, ids, relations in JSON.
+
+import Foundation
+import Hornbeam
+import Testing
+
+@EntityModel
+private struct Draft {
+    let id: Int
+    var version: Int
+    var title: String?
+    var tags: [String] = []
+
+    static var defaultMergeStrategy: MergeStrategy<Self> {
+        .lastWriteWins(.patch(\.title), .append(\.tags), comparedBy: \.version)
+    }
+}
+
+@EntityModel
+private struct Member {
+    let id: Int
+    var mail: String
+
+    mutating func willSave(to context: inout Context) throws { mail = mail.lowercased() }
+    func didSave(to context: inout Context) throws { try Visit(id: id).save(to: &context) }
+    func willDelete(from context: inout Context) throws {}
+    func didDelete(from context: inout Context) throws { try Visit.delete(id: id, from: &context) }
+    func asDeleted(in context: Context) throws -> Deleted<Self>? { nil }
+}
+
+@EntityModel
+private struct Visit {
+    let id: Int
+}
+
+private struct CustomerNumber: RawRepresentable, Hashable, Codable {
+    let rawValue: String
+}
+
+extension CustomerNumber: IndexKey {}
+
+@EntityModel
+private struct Contract {
+    let id: CustomerNumber
+    var title: String
+}
+
+@EntityModel
+private struct Seat {
+    @Unique<Self>(\.place, collisions: .moveAside) private var byPlace
+
+    let id: Int
+    var place: Int?
+}
+
+extension CollisionResolver<Seat> {
+    fileprivate static var moveAside: Self {
+        Self { existing, new, index, context in
+            guard var other = try context.find(existing) as Seat? else { return }
+            other.place = nil
+            try other.save(to: &context)
+        }
+    }
+}
+
+@EntityModel
+private struct Shelf: Codable {
+    let id: Int
+    @Relationship() var books: [Volume]?
+    @Relationship() var owner: Volume?
+}
+
+@EntityModel
+private struct Volume: Codable {
+    let id: Int
+    var title: String?
+}
+
+@Suite("The rules of a save, as their page shows them")
+struct EntityRulesTests {
+    @Test("The later version wins, and takes in what it lacks")
+    func merging() throws {
+        var context = Context()
+        try Draft(id: 1, version: 2, title: "Engines", tags: ["a"]).save(to: &context)
+        try Draft(id: 1, version: 3, tags: ["b"]).save(to: &context)
+        let merged = try #require(try context.find(1) as Draft?)
+        #expect(merged.title == "Engines" && merged.tags == ["a", "b"] && merged.version == 3)
+        try Draft(id: 1, version: 4).save(to: &context, options: .replace)
+        let replaced = try #require(try context.find(1) as Draft?)
+        #expect(replaced.title == nil && replaced.tags.isEmpty)
+    }
+
+    @Test("Hooks are called with these signatures")
+    func hooks() throws {
+        var context = Context()
+        try Member(id: 1, mail: "Ann@Example.org").save(to: &context)
+        #expect(try (context.find(1) as Member?)?.mail == "ann@example.org")
+        #expect(try context.ids(Visit.self) == [1])
+        try Member.delete(id: 1, from: &context)
+        #expect(try context.ids(Visit.self) == [])
+        #expect(try Deleted<Member>.query().count(in: context) == 0)
+    }
+
+    @Test("A struct with a raw value is an id by one line")
+    func ids() throws {
+        var context = Context()
+        try Contract(id: CustomerNumber(rawValue: "c-1"), title: "Rent").save(to: &context)
+        #expect(try (context.find(CustomerNumber(rawValue: "c-1")) as Contract?)?.title == "Rent")
+    }
+
+    @Test("A resolver of one's own moves the other entity aside")
+    func resolvers() throws {
+        var context = Context()
+        try Seat(id: 1, place: 7).save(to: &context)
+        try Seat(id: 2, place: 7).save(to: &context)
+        #expect(try Seat.query().resolve(in: context).map(\.place) == [nil, 7])
+    }
+
+    @Test("Each form of relations in JSON keeps and loses what the table says")
+    func json() throws {
+        func copied(
+            _ shelf: Shelf, _ encoding: RelationEncodingStrategy, _ decoding: RelationDecodingStrategy
+        ) throws -> Shelf {
+            let encoder = JSONEncoder()
+            encoder.relationEncodingStrategy = encoding
+            let decoder = JSONDecoder()
+            decoder.relationDecodingStrategy = decoding
+            return try decoder.decode(Shelf.self, from: try encoder.encode(shelf))
+        }
+        /// What is linked after a shelf of books 1 and 2, owned by 3, is saved over by a copy of `shelf`.
+        func links(
+            _ shelf: Shelf, _ encoding: RelationEncodingStrategy, _ decoding: RelationDecodingStrategy
+        ) throws -> (books: [Int], owner: Int?) {
+            var context = Context()
+            let books: [Volume] = [Volume(id: 1, title: "One"), Volume(id: 2), Volume(id: 3), Volume(id: 4)]
+            for book in books { try book.save(to: &context) }
+            try Shelf(id: 1, books: .ids([1, 2]), owner: .id(3)).save(to: &context)
+            try copied(shelf, encoding, decoding).save(to: &context)
+            let saved = try Shelf.query(1).id(\.$books).id(\.$owner).resolve(in: context)
+            return (saved?.$books.ids ?? [], saved?.$owner.id)
+        }
+        let changed = Shelf(id: 1, books: .appending(ids: [4]), owner: .null)
+        let plain = try links(changed, .plain, [.plain])
+        #expect(plain.books == [4] && plain.owner == 3)
+        let keyed = try links(changed, .keyedContainer, [.keyedContainer])
+        #expect(keyed.books == [4] && keyed.owner == nil)
+        let explicit = try links(changed, .explicitKeyedContainer, [.explicitKeyedContainer, .plain])
+        #expect(explicit.books == [1, 2, 4] && explicit.owner == nil)
+        let silent = try links(Shelf(id: 1), .plain, [.plain])
+        #expect(silent.books == [1, 2] && silent.owner == 3)
+    }
+}
