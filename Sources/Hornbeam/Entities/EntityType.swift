@@ -131,9 +131,16 @@ package final class EntityIndex: Sendable {
     }
 }
 
-/// A full-text index with its columns resolved.
-package struct EntityTextIndex: Sendable {
+/// A full-text index with its columns resolved. A class for the same reason: plans that don't use one make room for it
+/// too.
+package final class EntityTextIndex: Sendable {
     let description: IndexDescription
     let index: TextIndex
     let columns: [Int]
+
+    init(description: IndexDescription, index: TextIndex, columns: [Int]) {
+        self.description = description
+        self.index = index
+        self.columns = columns
+    }
 }

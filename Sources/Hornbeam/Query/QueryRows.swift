@@ -21,7 +21,9 @@ extension ListParts {
         guard case .all = source else { return try QueryList<Entity>(self).loadRows(session) }
         var rows: [RowID]? = nested == nil ? nil : []
         let entities: [Entity] = try session.entities(query(Entity.entityName), rows: &rows)
-        return try rows.map { try QueryList<Entity>(self).completed(entities, $0, session) } ?? entities
+        // Not by `map`, which in generic code looks its types up.
+        guard let rows else { return entities }
+        return try QueryList<Entity>(self).completed(entities, rows, session)
     }
 }
 
@@ -109,6 +111,7 @@ extension QueryList {
     func decode(_ rows: [RowID], _ session: Session) throws -> [Entity] {
         var stored: [RowID]? = nested == nil ? nil : []
         let entities: [Entity] = try session.entities(at: rows, stored: &stored)
-        return try stored.map { try completed(entities, $0, session) } ?? entities
+        guard let stored else { return entities }
+        return try completed(entities, stored, session)
     }
 }
