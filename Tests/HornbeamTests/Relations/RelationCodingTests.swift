@@ -124,7 +124,8 @@ struct RelationCodingTests {
         for strategy in [RelationEncodingStrategy.plain, .keyedContainer, .explicitKeyedContainer] {
             let main: Main = try decoded(try json(Main.id(1), strategy), [.plain, .explicitKeyedContainer])
             #expect(main.isId && main.id == 1)
-            let labels: Labels = try decoded(try json(Labels.ids([1, 2]), strategy), [.plain, .explicitKeyedContainer])
+            let ids = try json(Labels.ids([1, 2]), strategy)
+            let labels: Labels = try decoded(ids, [.plain, .explicitKeyedContainer])
             #expect(labels.isId && labels.ids == [1, 2])
         }
         let whole: Main = try decoded(#"{"id":1,"title":"important"}"#, .plain)
