@@ -32,7 +32,9 @@ public struct Deleted<Entity: EntityModelProtocol>: EntityModelProtocol {
     /// What this stands for, as a value of its own.
     func resolved(in context: Context) throws -> Self {
         guard isAsStored else { return self }
-        return Self(try Entity.query(id).with(.ids).resolve(in: context) ?? entity)
+        if let stored = try Entity.query(id).with(.ids).resolve(in: context) { return Self(stored) }
+        // What its deletion has left behind already has the links.
+        return try Self.query(id).resolve(in: context) ?? Self(entity)
     }
 
     /// Saves the entity with the links that it had, those to entities that aren't stored included, and removes the
@@ -118,6 +120,12 @@ extension Deleted {
     public static var patch: MergeStrategy<Self> { .replace }
 
     public func write(to row: inout RowWriter) {
+        guard !isAsStored else {
+            return row.fail(
+                .invalid,
+                "Deleted.asStored(\(id)) stands for the entity as it is stored: return it from asDeleted, or save it; "
+                    + "it can't be inserted as it is")
+        }
         id.write(to: &row, column: 0)
         do {
             row.setString(try properties(), 1)

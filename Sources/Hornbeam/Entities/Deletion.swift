@@ -31,13 +31,13 @@ class DeletionStep {
     }
 
     private func next(in context: Context) throws -> DeletionStep? {
-        while let last = targets.last {
-            guard let row = last.rows.last else {
+        while let place = targets.indices.last {
+            // In place: a second hold on the rows would have each removal copy them.
+            guard let row = targets[place].rows.popLast() else {
                 targets.removeLast()
                 continue
             }
-            targets[targets.count - 1].rows.removeLast()
-            if let step = try last.type.deletion(of: row, in: context) { return step }
+            if let step = try targets[place].type.deletion(of: row, in: context) { return step }
         }
         return nil
     }

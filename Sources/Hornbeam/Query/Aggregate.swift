@@ -78,7 +78,7 @@ struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Send
             let label = keyPath.label
             read = { row in
                 let entity = try row.entity()
-                return try RelationReads.refusing(label) { entity[keyPath: keyPath] }
+                return try RelationReads.refusing(label, Entity.self) { entity[keyPath: keyPath] }
             }
         }
     }
@@ -133,9 +133,21 @@ private final class CountAccumulator<Entity: EntityModelProtocol>: Accumulator {
     func result() -> Int { count }
 }
 
+/// Each value once, and NaN, which isn't equal to itself, once too, as an index has it.
+private struct DistinctValues<Value: Hashable> {
+    private var values: Set<Value> = []
+    private var hasUnequal = false
+
+    var count: Int { values.count + (hasUnequal ? 1 : 0) }
+
+    mutating func insert(_ value: Value) {
+        if value == value { values.insert(value) } else { hasUnequal = true }
+    }
+}
+
 private final class DistinctCount<Entity: EntityModelProtocol, Property: Hashable & Sendable>: Accumulator {
     private let property: AggregatedProperty<Entity, Property>
-    private var values: Set<Property> = []
+    private var values = DistinctValues<Property>()
 
     init(_ property: AggregatedProperty<Entity, Property>) {
         self.property = property
@@ -147,7 +159,7 @@ private final class DistinctCount<Entity: EntityModelProtocol, Property: Hashabl
 
 private final class DistinctOptionalCount<Entity: EntityModelProtocol, Property: Hashable & Sendable>: Accumulator {
     private let property: AggregatedProperty<Entity, Property?>
-    private var values: Set<Property> = []
+    private var values = DistinctValues<Property>()
 
     init(_ property: AggregatedProperty<Entity, Property?>) {
         self.property = property

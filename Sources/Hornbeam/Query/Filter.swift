@@ -70,7 +70,10 @@ extension Filter {
 
     /// Both. What is an `and` already takes the other in, so that its parts need not be gathered.
     func and(_ other: Filter) -> Filter {
-        if case .and(let parts) = self { .and(parts + [other]) } else { .and([self, other]) }
+        guard case .and(let more) = other else {
+            return if case .and(let parts) = self { .and(parts + [other]) } else { .and([self, other]) }
+        }
+        return if case .and(let parts) = self { .and(parts + more) } else { .and([self] + more) }
     }
 
     /// Any of both. Chains stay flat, however long they are.

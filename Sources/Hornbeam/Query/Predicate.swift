@@ -202,7 +202,8 @@ extension Predicate {
         Self(
             .opaque(label: label) { row in
                 let entity = try Entity(row: row)
-                return try RelationReads.refusing(label) { test(entity[keyPath: keyPath]) }
+                // With the test, which may be an operator of relations.
+                return try RelationReads.refusing(label, Entity.self) { test(entity[keyPath: keyPath]) }
             })
     }
 }

@@ -46,7 +46,7 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
                 label: label,
                 key: { row in
                     let entity = try Entity(row: row)
-                    return try RelationReads.refusing(label) { entity[keyPath: keyPath] }
+                    return try RelationReads.refusing(label, Entity.self) { entity[keyPath: keyPath] }
                 },
                 order: { left, right in
                     guard let left = left as? Property, let right = right as? Property else { return 0 }

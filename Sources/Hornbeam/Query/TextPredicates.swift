@@ -26,7 +26,8 @@ struct TextProperty<Entity: EntityModelProtocol>: Sendable {
     let read: @Sendable (Entity) -> String?
 
     init<Text: TextValue>(_ keyPath: any KeyPath<Entity, Text> & Sendable) {
-        column = Self.column(keyPath)
+        // Another type may have a text that isn't the stored one.
+        column = Text.self == String.self || Text.self == String?.self ? Self.column(keyPath) : nil
         label = keyPath.label
         read = { $0[keyPath: keyPath].textValue }
     }
@@ -125,10 +126,8 @@ extension Predicate {
         return Self(
             .opaque(label: "\(isNegated ? "not " : "")\(label)") { row in
                 let entity = try Entity(row: row)
-                let passes = try RelationReads.refusing(label) {
-                    try properties.contains { try $0.read(entity).map(test) ?? false }
-                }
-                return passes != isNegated
+                let texts = try RelationReads.refusing(label, Entity.self) { properties.map { $0.read(entity) } }
+                return try texts.contains { try $0.map(test) ?? false } != isNegated
             })
     }
 }

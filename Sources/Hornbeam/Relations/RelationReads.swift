@@ -27,8 +27,9 @@ enum RelationReads {
     }
 
     /// What `body` gives, which asks a decoded entity. `.invalid` if a relation was asked for it.
-    static func refusing<Value>(_ label: String, _ body: () throws -> Value) throws -> Value {
-        guard let noticed else { return try body() }
+    /// A deleted entity has the ids of its relations with it, and may be asked.
+    static func refusing<Value>(_ label: String, _ type: any Any.Type, _ body: () throws -> Value) throws -> Value {
+        guard let noticed, !(type is any Tombstone.Type) else { return try body() }
         asking.add(1, ordering: .relaxed)
         defer { asking.subtract(1, ordering: .relaxed) }
         // Asked within a condition of another one, as `passes:` may: what was noticed before stays so.

@@ -45,7 +45,8 @@ package enum SchemaCatalogue {
         var work: [SchemaChange] = []
         for description in declared {
             let (one, change) = try SchemaComparison.merge(
-                description, with: plan.types[description.name], outdated: outdatedTexts(description, transaction))
+                description, with: plan.types[description.name],
+                outdated: outdatedTexts(description, plan, transaction))
             merged.append(one)
             if let change { work.append(change) }
         }
@@ -156,10 +157,14 @@ package enum SchemaCatalogue {
     }
 
     /// The declared full-text indexes whose words were made by another version of their analyzer.
-    private static func outdatedTexts(_ type: EntityDescription, _ transaction: Transaction) throws -> Set<String> {
+    private static func outdatedTexts(
+        _ type: EntityDescription, _ plan: MigrationPlan, _ transaction: Transaction
+    ) throws -> Set<String> {
+        var stored = type.name
+        for case .renameType(let old, let new) in plan.moves where new == type.name { stored = old.name }
         var names: Set<String> = []
         for index in type.indexes where index.kind == .text {
-            if try textIndex(index, type.name).isOutdated(in: transaction) { names.insert(index.name) }
+            if try textIndex(index, stored).isOutdated(in: transaction) { names.insert(index.name) }
         }
         return names
     }

@@ -9,8 +9,8 @@ package struct Analyzer: Sendable {
         /// categories L* and N*), all else separates, combining marks included. No normalization, stemming, stop
         /// words, length limit.
         case words
-        /// Words by Unicode's annex 29, folded; pairs of letters in scripts without spaces. Equivalent texts give the
-        /// same tokens.
+        /// Words by Unicode's annex 29, folded; pairs of letters in scripts without spaces. Composed and decomposed
+        /// letters are the same.
         case unicode(keepsAccents: Bool, stemming: StemmingLanguage?)
         /// Every three scalars that follow each other in the folded text.
         case trigrams(keepsAccents: Bool)

@@ -4,7 +4,8 @@
 // CJKBigramFilter): 東京都 gives 東京, 京都 and, as the run ends there, 都.
 //
 // A word goes through three forms: folded and composed in `word`; stemmed, as stemmers know composed letters alone;
-// then without accents in `base`. Canonically equivalent texts give the same tokens.
+// then without accents in `base`. A letter and its marks are the same as that letter in one, if the marks come in their
+// canonical order.
 
 import HornbeamPages
 

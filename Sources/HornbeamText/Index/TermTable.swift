@@ -59,8 +59,16 @@ struct TermTable: ~Copyable {
     mutating func removeAll() {
         count = 0
         texts.removeAll(keepingCapacity: true)
-        slots.update(repeating: 0, count: slotCount)
+        guard slotCount > Self.keptSlots else { return slots.update(repeating: 0, count: slotCount) }
+        // After a text of very many words: clearing all this for each of the next ones, and counting it as changes,
+        // would have every one of them written by itself.
+        slots.deallocate()
+        slotCount = Self.keptSlots
+        slots = .allocate(capacity: slotCount)
+        slots.initialize(repeating: 0, count: slotCount)
     }
+
+    private static var keptSlots: Int { 1 << 18 }
 
     /// The token's term, which is made if it is new: then without a document. Lives until the next call.
     /// - Parameter token: at least one byte, and memory goes on for eight bytes behind it.

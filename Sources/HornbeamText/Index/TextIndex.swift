@@ -57,6 +57,8 @@ package struct TextIndex: Sendable {
     /// Whether its words were made by another analyzer or another version of it, so that it must be built anew. False
     /// if nothing was ever written to it, or if it is damaged, which `open` tells.
     package func isOutdated(in transaction: Transaction) throws(StorageError) -> Bool {
+        // Whoever doesn't know the analyzer can't tell, nor build it anew.
+        if case .unknown = analyzer.rules { return false }
         guard let tree = try transaction.tree(statisticsName),
             let bytes = try transaction.get(tree, TextStatistics.key), let statistics = TextStatistics(bytes)
         else { return false }

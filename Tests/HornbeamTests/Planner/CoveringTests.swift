@@ -30,6 +30,14 @@ private struct PlainSale {
     var note: String
 }
 
+@EntityModel
+private struct Measure {
+    @Index<Self>(\.value) private var byValue
+    let id: Int
+    var value: Double
+    var other: Double?
+}
+
 @Suite("Aggregates by an index alone")
 struct CoveringTests {
     private func context(_ count: Int = 120) throws -> Context {
@@ -161,5 +169,17 @@ struct CoveringTests {
         #expect(try Sale.query().min(\.day, in: context) == Date(timeIntervalSinceReferenceDate: -8000))
         #expect(try Sale.query().min(\.region, in: context) == "")
         #expect(try Sale.query().max(\.region, in: context) == "süd")
+    }
+
+    @Test("NaN counts as one value, with an index and without")
+    func distinctNaN() throws {
+        var context = Context()
+        for (id, value) in [Double.nan, .nan, -.nan, 1, 1, 0, -0.0].enumerated() {
+            try Measure(id: id, value: value, other: value).save(to: &context)
+        }
+        #expect(try Measure.query().aggregate(.countDistinct(\.value), in: context) == 3)
+        #expect(try Measure.query().aggregate(.countDistinct(\.other), in: context) == 3)
+        let (count, _) = try Measure.query().aggregate(.countDistinct(\.value), .sum(\.id), in: context)
+        #expect(count == 3)
     }
 }

@@ -76,6 +76,15 @@ struct RelationReadsTests {
         #expect(try Pair.query(2).id(\.$one).resolve(in: context)?.$one.id == 1)
     }
 
+    @Test("A deleted entity has the ids of its relations with it, and may be asked for them")
+    func deleted() throws {
+        var context = context
+        try Pair.delete(id: 3, from: &context)
+        try Pair.delete(id: 6, from: &context)
+        let found = try Deleted<Pair>.filter(\.entity.$one.id == 1).resolve(in: context)
+        #expect(found.map(\.id) == [3])
+    }
+
     @Test("Chains of conditions may be long, and what is nested too deep is refused")
     func depth() async throws {
         let context = context
@@ -87,6 +96,10 @@ struct RelationReadsTests {
                 any = any || \.double == number
                 if number <= 4_000 { list = list.or(\.double == number) }
             }
+            // Grown at the other end.
+            var all: Hornbeam.Predicate<Pair> = \.a == 2
+            for number in 10..<2_000 { all = \.a != number && all }
+            guard try Pair.filter(all).count(in: context) == 2 else { throw CancellationError() }
             var nested: Hornbeam.Predicate<Pair> = \.a == 0
             for number in 0..<5_000 { nested = number % 2 == 0 ? nested || \.a == number : nested && \.a == number }
             let refused = #expect(throws: HornbeamError.self) { try Pair.filter(nested).count(in: context) }

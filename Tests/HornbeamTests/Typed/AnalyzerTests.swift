@@ -36,12 +36,12 @@ private struct Tag {
     @FullTextIndex<Self>(\.words, analyzer: .custom(CommaWords())) private var search
 
     /// The type as another program declared it, with one entity.
-    static func file(analyzer: String?) throws -> MigratedFile {
+    static func file(analyzer: String?, name: String = "Tag") throws -> MigratedFile {
         let index = IndexDescription(
             name: "search", kind: .text, components: [.init(column: "words")], analyzer: analyzer)
         let type = EntityDescription(
-            name: "Tag", columns: [column("id", .int64), column("words", .string)], indexes: [index])
-        return try MigratedFile([type]) { try $0.save("Tag", [.int(1), .string("New York,Paris")]) }
+            name: name, columns: [column("id", .int64), column("words", .string)], indexes: [index])
+        return try MigratedFile([type]) { try $0.save(name, [.int(1), .string("New York,Paris")]) }
     }
 }
 
@@ -114,6 +114,19 @@ struct AnalyzerTests {
         #expect(try search("paris", file) == [1])
         let number = try file.open([Tag.self], []) { $0.statistics.transaction }
         #expect(try file.open([Tag.self], []) { $0.statistics.transaction } == number)
+    }
+
+    @Test("Also if the type gets another name in the same opening")
+    func renamed() throws {
+        _ = TextAnalyzer.custom(CommaWords(version: 1))
+        let file = try Tag.file(analyzer: "custom:test.comma-words", name: "Mark")
+        _ = TextAnalyzer.custom(CommaWords())
+        try file.open([Tag.self], [.rename("Mark", to: Tag.self)]) { database throws in
+            let found = try database.read {
+                try Tag.filter(.string(\.words, matches: "paris")).resolve(in: $0).map(\.id)
+            }
+            #expect(found == [1])
+        }
     }
 
     @Test("Who doesn't know a program's own rules reads its entities, and is told why not by the index")

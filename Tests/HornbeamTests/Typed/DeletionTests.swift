@@ -195,6 +195,20 @@ struct DeletionTests {
         #expect(kept.entity.name == "stored" && kept.entity.$friend.id == 2)
     }
 
+    @Test("a mark isn't inserted in the place of what is stored; saved after the deletion it keeps the links")
+    func markOfTheDeleted() throws {
+        var context = Context()
+        try Keeper(id: 1, name: "stored", friend: .id(2)).save(to: &context)
+        let mark = Deleted.asStored(Keeper(id: 1, name: "unread"))
+        let error = #expect(throws: HornbeamError.self) { try context.insert(mark) }
+        #expect(error?.message.contains("asStored(1)") == true)
+        #expect(try Keeper.query(1).resolve(in: context)?.name == "stored")
+        try Keeper.delete(id: 1, from: &context)
+        try mark.save(to: &context)
+        let kept = try #require(try context.find(1) as Deleted<Keeper>?)
+        #expect(kept.entity.name == "stored" && kept.entity.$friend.id == 2)
+    }
+
     @Test("an entity that a hook saves again while it is deleted is stored, and not deleted too")
     func savedAgain() throws {
         var context = Context()
