@@ -4,6 +4,7 @@
 import HornbeamPages
 import HornbeamTestSupport
 import HornbeamTree
+import Testing
 
 @testable import Hornbeam
 
@@ -79,6 +80,45 @@ final class MigratedFile {
         defer { read.abort() }
         let schema = try SchemaCatalogue.load(read)
         return schema.typeNames.compactMap { schema.types[$0]?.description }
+    }
+
+    /// Opens the file with a crash at each of its calls in turn. Power loss and a kill must leave a file of which
+    /// `isMigrated` says whether it is the old or the new one; what opening acknowledged must be new.
+    func crashEverywhere(
+        _ migrate: (SimulatedDisk) -> Bool, _ isMigrated: (_ image: [UInt8]?, _ place: Comment) throws -> Bool
+    ) throws {
+        var outcomes: [Bool] = []
+        var call = 1
+        while true {
+            let disk = try SimulatedDisk(image: image)
+            disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
+            let isOpened = migrate(disk)
+            for image in [disk.powerLossImage(seed: UInt64(call) &+ SeededGenerator.seed), disk.killedImage()] {
+                let isNew = try isMigrated(image, "call \(call)")
+                if isOpened { #expect(isNew, "call \(call)") }
+                outcomes.append(isNew)
+            }
+            if !disk.hasCrashed { break }
+            call += 1
+        }
+        #expect(outcomes.contains(true) && outcomes.contains(false) && call > 3)
+    }
+
+    /// The same with each call failing with `code`, the process going on.
+    func failEverywhere(
+        _ code: Int32, _ migrate: (SimulatedDisk) -> Bool,
+        _ isMigrated: (_ image: [UInt8]?, _ place: Comment) throws -> Bool
+    ) throws {
+        var call = 1
+        while true {
+            let disk = try SimulatedDisk(image: image)
+            disk.plan = SimulatedDisk.Plan(call: call, fault: .error(code))
+            let isOpened = migrate(disk)
+            let isNew = try isMigrated(disk.killedImage(), "call \(call), errno \(code)")
+            if isOpened { #expect(isNew) }
+            if disk.calls < call { break }
+            call += 1
+        }
     }
 
     struct Changed: Error { let reason: String }

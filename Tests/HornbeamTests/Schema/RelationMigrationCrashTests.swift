@@ -152,36 +152,11 @@ struct RelationMigrationCrashTests {
 
     @Test("a crash at any call leaves all links as they were or all migrated, and what was acknowledged stays", .seeded)
     func crashes() throws {
-        let image = try file().image
-        var outcomes: [Bool] = []
-        var call = 1
-        while true {
-            let disk = try SimulatedDisk(image: image)
-            disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
-            let isOpened = migrate(disk)
-            for image in [disk.powerLossImage(seed: UInt64(call) &+ SeededGenerator.seed), disk.killedImage()] {
-                let isNew = try isMigrated(image, "call \(call)")
-                if isOpened { #expect(isNew, "call \(call)") }
-                outcomes.append(isNew)
-            }
-            if !disk.hasCrashed { break }
-            call += 1
-        }
-        #expect(outcomes.contains(true) && outcomes.contains(false) && call > 3)
+        try file().crashEverywhere(migrate, isMigrated)
     }
 
     @Test("a disk that fails or is full leaves a file whose links are whole", arguments: [EIO, ENOSPC])
     func faults(code: Int32) throws {
-        let image = try file().image
-        var call = 1
-        while true {
-            let disk = try SimulatedDisk(image: image)
-            disk.plan = SimulatedDisk.Plan(call: call, fault: .error(code))
-            let isOpened = migrate(disk)
-            let isNew = try isMigrated(disk.killedImage(), "call \(call), errno \(code)")
-            if isOpened { #expect(isNew) }
-            if disk.calls < call { break }
-            call += 1
-        }
+        try file().failEverywhere(code, migrate, isMigrated)
     }
 }
