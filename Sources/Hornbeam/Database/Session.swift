@@ -180,6 +180,11 @@ final class Session {
         try store(Entity.self).type.relation(relation.description.name)
     }
 
+    /// The side of a relation by its number. Without a `DeclaredRelation`, which generic code looks the type up for.
+    func side<Entity: EntityModelProtocol>(_ number: Int, of _: Entity.Type) throws -> EdgeSide {
+        try store(Entity.self).side(number) { Entity.entityShape.description.relations[number].name }
+    }
+
     // MARK: - Rows
 
     func row<Entity: EntityModelProtocol>(of id: Value, _: Entity.Type) throws -> RowID? {
@@ -354,11 +359,14 @@ final class Session {
     }
 
     func setLinks<Entity>(_ rows: [RowID], of row: RowID, _ relation: DeclaredRelation<Entity>) throws {
-        try open().edges.set(try side(relation), row, rows)
+        try setLinks(rows, of: row, try side(relation))
     }
 
-    func appendLinks<Entity>(_ rows: [RowID], of row: RowID, _ relation: DeclaredRelation<Entity>) throws {
-        let side = try side(relation)
+    func setLinks(_ rows: [RowID], of row: RowID, _ side: EdgeSide) throws {
+        try open().edges.set(side, row, rows)
+    }
+
+    func appendLinks(_ rows: [RowID], of row: RowID, _ side: EdgeSide) throws {
         for target in rows { try open().edges.append(side, row, target) }
     }
 

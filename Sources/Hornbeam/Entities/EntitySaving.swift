@@ -212,13 +212,13 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
             return
         }
         let saved = try saveEntities(of: relation, options)
-        let declared = Entity.entityShape.relations[number]
         try context.session.run { session in
             let targets = try saved ?? session.rowsToLink(relation.linkedIds ?? [], Target.self)
+            let side = try session.side(number, of: Entity.self)
             if relation.isSlice {
-                try session.appendLinks(targets, of: row, declared)
+                try session.appendLinks(targets, of: row, side)
             } else {
-                try session.setLinks(targets, of: row, declared)
+                try session.setLinks(targets, of: row, side)
             }
         }
     }

@@ -14,9 +14,11 @@ package final class EntitySession {
     @exclusivity(unchecked) private var stores: [EntityStore] = []
     /// Grows whenever stores that were handed out count no more.
     @exclusivity(unchecked) private(set) var generation = 0
-    /// Whether a store has ever gathered something, or the links keep a cursor, which in a read only a save that was
-    /// refused does: the session can't begin again then.
+    /// Whether a store has ever gathered something, or the links keep a cursor or what they know of a side, which in a
+    /// read only a save that was refused does: the session can't begin again then.
     @exclusivity(unchecked) var hasGathered = false
+    /// Whether links wait to be put into their trees.
+    @exclusivity(unchecked) var hasWaitingLinks = false
     /// How often a row was removed, or may have been: a row that was saved is still there while this stays as it is.
     @exclusivity(unchecked) var removals = 0
     /// How often a row was saved, or may have been, but for what deletions leave behind.
@@ -54,12 +56,21 @@ package final class EntitySession {
     private func dropStores() {
         stores = []
         generation += 1
+        hasWaitingLinks = false
         edges = EdgeTrees(session: self)
     }
 
     /// Brings the trees up to what the session gathered.
     package func flush() throws {
+        try settleLinks()
         for store in stores { try store.flush() }
+    }
+
+    /// Puts links that wait into their trees. Slices of entries that were handed out end here, so that whoever reads
+    /// links while it holds some asks for this before.
+    @inline(__always)
+    func settleLinks() throws {
+        if hasWaitingLinks { try edges.settle() }
     }
 
     /// Runs `body`; if it throws, undoes what it did, and the transaction goes on.
@@ -82,6 +93,7 @@ package final class EntitySession {
                 schema = former.schema
                 dropStores()
             }
+            edges.forget()
             for store in stores { store.forget(keeping: pending[store.type.name] ?? EntityStore.Pending()) }
             required?.forget(downTo: touched)
             throw error

@@ -19,11 +19,25 @@ package final class EntityStore {
     /// Row ids handed out for saves that have not happened yet, by the key of the id. Not in the trees: a refused save
     /// leaves nothing behind.
     private var reserved: [[UInt8]: RowID] = [:]
+    /// What saves in this transaction know of the rows without looking.
+    @exclusivity(unchecked) private var known = KnownRows()
     /// Entries of unique indexes that their rows have let go of for others in the same batch. None outside of one.
     private var yielded: [Yielded] = []
     private var textWriters: [TextIndexWriter?]
+    /// By their numbers, those that were asked for.
+    @exclusivity(unchecked) private var sides: [EdgeSide?] = []
     /// The session's: gathers what changes, if somebody observes.
     private let capture: RowCapture?
+
+    /// The side of a relation by the number that its model gives it.
+    /// - Parameter name: of that relation.
+    func side(_ number: Int, name: () -> String) throws(HornbeamError) -> EdgeSide {
+        if number < sides.count, let side = sides[number] { return side }
+        let side = try type.relation(name())
+        while sides.count <= number { sides.append(nil) }
+        sides[number] = side
+        return side
+    }
 
     /// A row that an index lacks.
     struct Yielded {
@@ -148,7 +162,7 @@ package final class EntityStore {
         let (changes, newID, merged): (IndexChanges, Value?, [UInt8]?)
         (held, changes, newID, merged) = try row.withUnsafeBytes { bytes in
             let new = try RowReader(bytes, of: type)
-            let old = try self.row(rowID)
+            let old = try known.isMissing(rowID, in: self) ? nil : self.row(rowID)
             let changes = try IndexChanges(of: type, from: old, to: new)
             if let held = try conflicts(of: new, rowID, changes).first { return (held, changes, nil, nil) }
             capture?.note(rowID, in: type.rows, old: old)
@@ -161,6 +175,7 @@ package final class EntityStore {
         try (merged ?? row).withBytes { (row) throws(StorageError) in
             try transaction.put(type.rows, RowKey(rowID), row)
         }
+        known.note(rowID, removals: session.removals)
         if let newID { try settle(newID, rowID) }
         try row.withUnsafeBytes { try apply(changes, rowID, $0) }
         if type.hasRequired { session.required?.touch(type.name, rowID) }
@@ -388,6 +403,7 @@ package final class EntityStore {
         nextRowID = nil
         nextRowIDChanged = false
         textWriters = type.textIndexes.map { _ in nil }
+        known = KnownRows()
     }
 
     func flush() throws {
@@ -456,7 +472,10 @@ extension EntityStore {
     package func ensureRowID(of id: Value, saving: Bool = false) throws -> RowID {
         let id = try converted(id)
         if let rowID = RowID(integerID: id) {
-            if !saving, try !isSaved(rowID) {
+            if saving || known.isStored(rowID, removals: session.removals) { return rowID }
+            if try isSaved(rowID) {
+                known.note(rowID, removals: session.removals)
+            } else {
                 try transaction.put(type.unsaved, RowKey(rowID), Bytes(start: nil, count: 0))
             }
             return rowID

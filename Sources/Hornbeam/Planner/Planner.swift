@@ -77,6 +77,7 @@ struct Planner: ~Copyable {
 
     init(_ query: consuming EntityQuery, _ store: EntityStore) throws {
         try query.filter.requireDepth()
+        try store.session.settleLinks()
         let conjuncts = query.filter.conjuncts
         let matcher = IndexMatcher(type: store.type, transaction: store.transaction, conjuncts: conjuncts)
         var matches: [IndexMatch] = []

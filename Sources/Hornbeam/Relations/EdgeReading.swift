@@ -7,6 +7,7 @@ import HornbeamTree
 extension EdgeTrees {
     /// The targets of several sources. Where a source follows the one before, its links do too.
     package func links(_ side: EdgeSide, ofEach sources: [RowID]) throws -> LinkLists {
+        try settle()
         guard side.isToMany else { return try singleLinks(side, ofEach: sources) }
         var links = LinkLists(sources: sources.count)
         var entries = try RowEntries(side.forward, in: transaction)

@@ -37,7 +37,7 @@ package final class EdgeSide: Sendable {
     package var isToMany: Bool { description.toMany }
 }
 
-/// The links of all entities in one transaction.
+/// The links of all entities in one transaction. New ones wait before they are put: see WaitingLinks.swift.
 package final class EdgeTrees {
     // The session owns this and outlives every use of it.
     private unowned let session: EntitySession
@@ -48,6 +48,12 @@ package final class EdgeTrees {
     private var ends: [LinkEnds] = []
     private var oldestEnds = 0
     private static var endsKept: Int { 8 }
+    /// Of the sides that were linked.
+    @exclusivity(unchecked) private var links: [SideLinks] = []
+    /// Entries that wait in them.
+    @exclusivity(unchecked) private var waiting = 0
+    /// Beyond so many they are put: they take three megabytes.
+    private static var mostWaiting: Int { 1 << 17 }
 
     init(session: EntitySession) {
         self.session = session
@@ -64,6 +70,89 @@ package final class EdgeTrees {
 
     func damaged(_ tree: String, _ side: EdgeSide, _ reason: String) -> StorageError {
         .corrupt(Corruption(tree: "\(tree):\(side.type):\(side.name)", reason: reason))
+    }
+
+    // MARK: Links that wait
+
+    /// Puts the links that wait into the trees, which all that reads or removes links does first. It changes trees: a
+    /// query does it before it begins.
+    @inline(__always)
+    func settle() throws {
+        if waiting > 0 { try putWaiting() }
+    }
+
+    private func putWaiting() throws {
+        // Again from the start if one can't be put: what is put twice is there once.
+        for side in links { try side.put(in: transaction) }
+        for side in links { side.removeWaiting() }
+        waiting = 0
+        session.hasWaitingLinks = false
+    }
+
+    private func wait(_ count: Int) throws {
+        if waiting == 0 {
+            guard transaction.isWritable else {
+                throw StorageError.readOnly("linking entities needs a write transaction")
+            }
+            session.hasWaitingLinks = true
+        }
+        waiting += count
+        if waiting > Self.mostWaiting { try putWaiting() }
+    }
+
+    /// The transaction went back to where none waited.
+    func forget() {
+        waiting = 0
+        session.hasWaitingLinks = false
+        links = []
+    }
+
+    private func links(of side: EdgeSide) throws -> SideLinks {
+        for known in links where known.side === side { return known }
+        session.hasGathered = true
+        let made = try SideLinks(side, in: transaction)
+        links.append(made)
+        return made
+    }
+
+    /// The position behind a source's last link.
+    private func nextPosition(_ links: SideLinks, _ source: RowID) throws -> UInt64 {
+        if let known = links.nextPosition(source) { return known }
+        // None of its links waits, or it would be known.
+        var position: UInt64 = 0
+        if let last = try ends(of: links.side).last(source) {
+            // So large that none can be counted up to it.
+            guard last.rawValue < 1 << 62 else {
+                throw damaged("f", links.side, "a link has no position")
+            }
+            position = last.rawValue + 1
+        }
+        if links.remembersMany { try putWaiting() }
+        links.remember(position, of: source)
+        return position
+    }
+
+    /// Links two entities of different types if it is known that they aren't linked, nor held by another; else false,
+    /// with nothing done.
+    private func linkNew(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws -> Bool {
+        if side.type == side.target { return false }
+        let own = try links(of: side)
+        guard let inverse = try inverse(of: side) else {
+            let position = side.isToMany ? try nextPosition(own, source) : 0
+            guard side.isToMany ? position == 0 : own.isBeyond(source) else { return false }
+            try wait(own.add(source, target, at: position) + own.addReverse(target, source))
+            return true
+        }
+        let other = try links(of: inverse)
+        if !side.isToMany, !own.isBeyond(source) { return false }
+        if !inverse.isToMany, !other.isBeyond(target) { return false }
+        let position = side.isToMany ? try nextPosition(own, source) : 0
+        let otherPosition = inverse.isToMany ? try nextPosition(other, target) : 0
+        // Both sides say the same: where one end has no links, the other has none with it.
+        let isNew = !side.isToMany || !inverse.isToMany || position == 0 || otherPosition == 0
+        guard isNew else { return false }
+        try wait(own.add(source, target, at: position) + other.add(target, source, at: otherPosition))
+        return true
     }
 
     // MARK: Reading
@@ -91,6 +180,7 @@ package final class EdgeTrees {
             _ = try body(target)
             return
         }
+        try settle()
         var start = source.key
         if let last, let position = try position(side, source, last) { start += RowID(rawValue: position + 1).key }
         var cursor = try transaction.cursor(side.forward)
@@ -123,7 +213,10 @@ package final class EdgeTrees {
         guard side.isToMany else {
             return try target(side, of: source).map { $0 == last ? 0 : 1 } ?? 0
         }
-        guard let position = try position(side, source, last) else { return try count(side, of: source) }
+        try settle()
+        guard let position = try position(side, source, last) else {
+            return try count(side, of: source)
+        }
         let end = source.rawValue == .max ? [] : RowID(rawValue: source.rawValue + 1).key
         let start = source.key + RowID(rawValue: position + 1).key
         return Int(entries: try transaction.count(side.forward, from: start, to: end))
@@ -149,6 +242,7 @@ package final class EdgeTrees {
     /// The target of a to-one side, the first target of a to-many side.
     package func target(_ side: EdgeSide, of source: RowID) throws -> RowID? {
         if side.isToMany { return try targets(side, of: source, limit: 1).first }
+        try settle()
         guard let value = try transaction.get(side.forward, RowKey(source)) else { return nil }
         guard let target = RowID(stored: value) else { throw damaged("f", side, "a link has no target") }
         return target
@@ -156,12 +250,16 @@ package final class EdgeTrees {
 
     package func contains(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws -> Bool {
         guard let lookup = side.lookup else { return try self.target(side, of: source) == target }
+        try settle()
         return try transaction.get(lookup, RowKey(source, target)) != nil
     }
 
     /// How many targets a source has, in O(log n).
     package func count(_ side: EdgeSide, of source: RowID) throws -> Int {
-        guard side.isToMany else { return try transaction.get(side.forward, RowKey(source)) == nil ? 0 : 1 }
+        try settle()
+        guard side.isToMany else {
+            return try transaction.get(side.forward, RowKey(source)) == nil ? 0 : 1
+        }
         let end = source.rawValue == .max ? [] : RowID(rawValue: source.rawValue + 1).key
         return Int(entries: try transaction.count(side.forward, from: source.key, to: end))
     }
@@ -171,18 +269,22 @@ package final class EdgeTrees {
     /// Links two entities on both sides, at the end of the order. A to-one end that was linked elsewhere is released
     /// there first, so the entity that held it no longer lists it.
     package func append(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
+        if try linkNew(side, source, target) { return }
+        try settle()
         guard try addHalf(side, source, target) else { return }
         try addOtherHalf(side, source, target)
     }
 
     /// Unlinks two entities on both sides; without effect if they aren't linked.
     package func remove(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
+        try settle()
         try removeHalf(side, source, target)
         try removeOtherHalf(side, source, target)
     }
 
     /// Unlinks all targets of a source.
     package func clear(_ side: EdgeSide, _ source: RowID) throws {
+        try settle()
         guard let lookup = side.lookup else {
             guard let target = try target(side, of: source) else { return }
             touch(side, source)
@@ -206,15 +308,12 @@ package final class EdgeTrees {
     /// Makes the targets of a source exactly these, in this order; repeated ones count once. A to-one side takes the
     /// last of them.
     package func set(_ side: EdgeSide, _ source: RowID, _ wanted: [RowID]) throws {
-        guard let lookup = side.lookup else {
+        guard side.isToMany else {
             guard let target = wanted.last else { return try clear(side, source) }
             return try append(side, source, target)
         }
         let wanted = Self.distinct(wanted)
-        // Entities of one type may be linked to themselves, or to each other twice.
-        if side.type != side.target, try ends(of: side).last(source) == nil {
-            return try linkFirst(side, lookup, source, wanted)
-        }
+        if try linkFirst(side, source, wanted) { return }
         let current = try targets(side, of: source)
         if current == wanted { return }
         let seen = Set(wanted)
@@ -242,20 +341,32 @@ package final class EdgeTrees {
         return true
     }
 
-    /// Links a source of another type that has no links to distinct targets: nothing has to be looked for there. Tree
-    /// by tree and in the order of keys, because a tree finds the place behind the entry that it has put last without a
-    /// search.
-    private func linkFirst(_ side: EdgeSide, _ lookup: TreeID, _ source: RowID, _ targets: [RowID]) throws {
+    /// Links a source that has no links to distinct targets of another type; false, with nothing done, for others.
+    /// Entities of one type may be linked to themselves, or to each other twice.
+    private func linkFirst(_ side: EdgeSide, _ source: RowID, _ targets: [RowID]) throws -> Bool {
+        if side.type == side.target { return false }
+        let own = try links(of: side)
+        guard try nextPosition(own, source) == 0 else { return false }
+        let inverse = try inverse(of: side)
+        let other = try inverse.map { try links(of: $0) }
         for (place, target) in targets.enumerated() {
-            try transaction.put(side.forward, RowKey(source, RowID(rawValue: UInt64(place))), target)
+            try wait(own.add(source, target, at: UInt64(place)))
         }
-        let places =
-            Self.isAscending(targets)
-            ? Array(targets.indices) : targets.indices.sorted { targets[$0] < targets[$1] }
-        for place in places {
-            try transaction.put(lookup, RowKey(source, targets[place]), RowID(rawValue: UInt64(place)))
+        guard let inverse, let other else {
+            for target in targets { try wait(own.addReverse(target, source)) }
+            return true
         }
-        for target in targets { try addOtherHalf(side, source, target) }
+        // In the order of the rows those that may be held by another come first, and one look settles all.
+        for target in Self.isAscending(targets) ? targets : targets.sorted() {
+            if inverse.isToMany || other.isBeyond(target) {
+                let position = inverse.isToMany ? try nextPosition(other, target) : 0
+                try wait(other.add(target, source, at: position))
+            } else {
+                try settle()
+                _ = try addHalf(inverse, target, source)
+            }
+        }
+        return true
     }
 
     /// Removes every link from and to an entity.
@@ -292,6 +403,7 @@ package final class EdgeTrees {
     /// The sources of a one-way relation that link to `target`.
     package func sources(_ side: EdgeSide, of target: RowID) throws -> [RowID] {
         guard let reverse = side.reverse else { return [] }
+        try settle()
         var found: [RowID] = []
         var cursor = try transaction.cursor(reverse)
         var isValid = try cursor.seek(target.key)
@@ -310,13 +422,19 @@ package final class EdgeTrees {
     /// Adds one side's half of a link, at the end of the order; false if it is there. A to-one side that leads
     /// elsewhere is released first, on both sides. Looks nothing up that the tree tells while it puts.
     private func addHalf(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws -> Bool {
+        let links = try links(of: side)
         if let lookup = side.lookup {
-            let position = try nextPosition(side, source)
-            guard try transaction.insert(lookup, RowKey(source, target), position) else { return false }
-            try transaction.put(side.forward, RowKey(source, position), target)
+            let position = try nextPosition(links, source)
+            let place = RowID(rawValue: position)
+            guard try transaction.insert(lookup, RowKey(source, target), place) else { return false }
+            try transaction.put(side.forward, RowKey(source, place), target)
+            links.note(source, at: position)
             return true
         }
-        if try transaction.insert(side.forward, RowKey(source), target) { return true }
+        if try transaction.insert(side.forward, RowKey(source), target) {
+            links.note(source, at: 0)
+            return true
+        }
         if let old = try self.target(side, of: source) {
             if old == target { return false }
             try remove(side, source, old)
@@ -341,13 +459,6 @@ package final class EdgeTrees {
         } else if let reverse = side.reverse {
             _ = try transaction.delete(reverse, RowKey(target, source))
         }
-    }
-
-    /// A position is a number as a row id is, and lies in the same bytes.
-    private func nextPosition(_ side: EdgeSide, _ source: RowID) throws -> RowID {
-        guard let last = try ends(of: side).last(source) else { return RowID(rawValue: 0) }
-        guard last.rawValue < .max else { throw damaged("f", side, "a link has no position") }
-        return RowID(rawValue: last.rawValue + 1)
     }
 
     private func ends(of side: EdgeSide) throws -> LinkEnds {
@@ -382,7 +493,10 @@ package final class EdgeTrees {
         _ = try transaction.delete(lookup, key)
     }
 
-    private func renumber(_ side: EdgeSide, _ source: RowID, _ linked: [RowID], to wanted: [RowID]) throws {
+    private func renumber(_ side: EdgeSide, _ source: RowID, _ linked: [RowID], to wanted: [RowID])
+        throws
+    {
+        try settle()
         for target in linked { try removeHalf(side, source, target) }
         for target in wanted { _ = try addHalf(side, source, target) }
     }

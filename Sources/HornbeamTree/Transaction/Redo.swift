@@ -16,6 +16,10 @@ enum RedoKind: UInt8 {
     case delete = 4
     /// a, b: bounds, empty ones open.
     case deleteRange = 5
+
+    /// Many puts. a: the size of each key u8, of each value u8; b: keys and values, one entry behind the other. Read
+    /// as the puts that it stands for.
+    static var putRun: UInt8 { 6 }
 }
 
 /// Collects operations while a transaction works. Part of a store's writer memory.
@@ -64,7 +68,14 @@ final class RedoLog {
         if isComplete { size = mark }
     }
 
-    func add(_ kind: RedoKind, tree: UInt32, _ a: Bytes = Bytes(start: nil, count: 0), _ b: Bytes? = nil) {
+    func add(
+        _ kind: RedoKind, tree: UInt32, _ a: Bytes = Bytes(start: nil, count: 0), _ b: Bytes? = nil
+    ) {
+        add(kind.rawValue, tree: tree, a, b)
+    }
+
+    @inline(__always)
+    private func add(_ kind: UInt8, tree: UInt32, _ a: Bytes, _ b: Bytes?) {
         let second = b ?? Bytes(start: nil, count: 0)
         guard isComplete else {
             if lostSize > 0 { lostSize &+= Self.headerSize &+ a.count &+ second.count }
@@ -79,13 +90,19 @@ final class RedoLog {
         if needed > capacity { grow(to: needed) }
         guard let memory else { return }
         let start = memory + size
-        start.storeBytes(of: kind.rawValue, as: UInt8.self)
+        start.storeBytes(of: kind, as: UInt8.self)
         start.write32(tree, 1)
         start.write32(UInt32(truncatingIfNeeded: a.count), 5)
         start.write32(UInt32(truncatingIfNeeded: second.count), 9)
         (start + Self.headerSize).copy(a)
         (start + (Self.headerSize + a.count)).copy(second)
         size = needed
+    }
+
+    /// Puts of many entries as one operation.
+    func add(_ run: EntryRun, tree: UInt32) {
+        let sizes = (UInt8(truncatingIfNeeded: run.keySize), UInt8(truncatingIfNeeded: run.valueSize))
+        withUnsafeBytes(of: sizes) { add(RedoKind.putRun, tree: tree, $0, run.bytes) }
     }
 
     private func grow(to needed: Int) {
@@ -118,18 +135,21 @@ struct RedoOperation {
 /// Reads a log back.
 struct RedoReader {
     private var rest: Bytes
+    /// Puts of a run that are still to come.
+    private var run: (entries: Bytes, tree: UInt32, keySize: Int, valueSize: Int)?
 
     init(_ bytes: Bytes) { rest = bytes }
 
     /// The next operation; nil at the end.
     mutating func next() throws(StorageError) -> RedoOperation? {
+        if let operation = nextOfRun() { return operation }
         guard !rest.isEmpty else { return nil }
         guard rest.count >= RedoLog.headerSize, let start = rest.baseAddress else {
             throw damaged("ends within an operation")
         }
-        guard let kind = RedoKind(rawValue: start.load(as: UInt8.self)) else {
-            throw damaged("has an operation of unknown kind \(start.load(as: UInt8.self))")
-        }
+        let number = start.load(as: UInt8.self)
+        let kind = number == RedoKind.putRun ? RedoKind.put : RedoKind(rawValue: number)
+        guard let kind else { throw damaged("has an operation of unknown kind \(number)") }
         let sizeA = Int(start.read32(5))
         let sizeB = Int(start.read32(9))
         let end = RedoLog.headerSize + sizeA + sizeB
@@ -139,6 +159,33 @@ struct RedoReader {
             a: Bytes(start: start + RedoLog.headerSize, count: sizeA),
             b: Bytes(start: start + (RedoLog.headerSize + sizeA), count: sizeB))
         rest = Bytes(rebasing: rest[end...])
+        guard number == RedoKind.putRun else { return operation }
+        try begin(operation)
+        return nextOfRun()
+    }
+
+    private mutating func begin(_ operation: RedoOperation) throws(StorageError) {
+        guard operation.a.count == 2, operation.a[0] > 0 else {
+            throw damaged("has a run of entries without keys")
+        }
+        let (keySize, valueSize) = (Int(operation.a[0]), Int(operation.a[1]))
+        guard operation.b.count > 0, operation.b.count % (keySize + valueSize) == 0 else {
+            throw damaged("has a run that ends within an entry")
+        }
+        run = (operation.b, operation.tree, keySize, valueSize)
+    }
+
+    private mutating func nextOfRun() -> RedoOperation? {
+        guard let run else { return nil }
+        let size = run.keySize + run.valueSize
+        let operation = RedoOperation(
+            kind: .put, tree: run.tree, a: Bytes(rebasing: run.entries[..<run.keySize]),
+            b: Bytes(rebasing: run.entries[run.keySize..<size]))
+        if run.entries.count > size {
+            self.run?.entries = Bytes(rebasing: run.entries[size...])
+        } else {
+            self.run = nil
+        }
         return operation
     }
 

@@ -25,6 +25,34 @@ extension Transaction {
         }
     }
 
+    /// Inserts or replaces many entries. Where they ascend and come behind all others, it takes a fraction of what as
+    /// many puts take.
+    package func put(_ tree: TreeID, _ run: EntryRun) throws(StorageError) {
+        guard run.count > 0 else { return }
+        try checkKey(run.key(0))
+        guard run.keySize <= EntryRun.maximumSize, run.valueSize <= EntryRun.maximumSize else {
+            throw .tooLarge(
+                what: "key or value of a run", size: max(run.keySize, run.valueSize),
+                limit: EntryRun.maximumSize)
+        }
+        try changing { (writer) throws(StorageError) in
+            var open = try prepare(tree, writer)
+            writer.redo.add(run, tree: tree.rawValue)
+            var place = 0
+            do throws(StorageError) {
+                while place < run.count {
+                    if place > 0 { open = try prepare(tree, writer) }
+                    try writer.put(open, run.key(place), run.value(place))
+                    place += 1
+                    place += writer.fillLast(open, run, from: place)
+                    try finishChange(writer)
+                }
+            } catch {
+                throw broken(error, open)
+            }
+        }
+    }
+
     /// Puts an entry unless the key has one; then it gives false, and nothing is changed. One way down the tree where
     /// looking before putting takes two.
     package func insert(_ tree: TreeID, _ key: Bytes, _ value: Bytes) throws(StorageError) -> Bool {

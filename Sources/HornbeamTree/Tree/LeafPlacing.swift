@@ -7,7 +7,7 @@ import HornbeamPages
 extension TreeWriter {
     /// Gives every leaf of the tree that has no place its place.
     func placeLeaves(_ tree: OpenTreePointer) throws(StorageError) {
-        edge = nil
+        kept = nil
         let root = tree.pointee.root
         if root.level > 0 {
             try placeLeaves(below: root.page, birth: root.birth, level: root.level)

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading sorted entries: nodes are filled to the brim from left to right, and the path to the last leaf is kept from
-// one entry to the next, so that most need neither a descent nor a search.
+// Loading sorted entries: nodes are filled to the brim from left to right, and the path to the leaf is kept from one
+// entry to the next, so that most need no descent, and those behind all others no search either.
 
 import HornbeamPages
 
-/// For which tree the writer's path leads to the last leaf. Any descent takes the path for itself, and any other change
-/// of the tree makes its counter go on.
-struct TreeEdge {
+/// For which tree the writer's path leads to the leaf that was put into last. Any descent takes the path for itself,
+/// and any other change of the tree makes its counter go on.
+struct KeptPath {
     var tree: OpenTreePointer
     /// The tree's change counter when the path was last right.
     var changes: UInt64
+    /// Whether the leaf is the tree's last.
+    var isLast: Bool
 }
 
 extension TreeWriter {
@@ -20,7 +22,7 @@ extension TreeWriter {
             try plant(tree, key, value)
             return true
         }
-        if isAtEdge(tree) {
+        if keepsPath(tree, toLast: true) {
             guard editor(0).view.isBehindAll(key) else { return false }
         } else {
             let (index, found) = try descend(tree, key)
@@ -31,11 +33,29 @@ extension TreeWriter {
         return true
     }
 
-    /// Whether the path still leads to the tree's last leaf. The transaction has counted one change of the tree since.
+    /// Whether the path still leads to the leaf of the tree that was put into last, or even to its last leaf. The
+    /// transaction has counted one change of the tree since.
     @inline(__always)
-    func isAtEdge(_ tree: OpenTreePointer) -> Bool {
-        guard let edge else { return false }
-        return edge.tree == tree && edge.changes &+ 1 == tree.pointee.changes
+    func keepsPath(_ tree: OpenTreePointer, toLast: Bool) -> Bool {
+        guard let kept else { return false }
+        return kept.tree == tree && kept.changes &+ 1 == tree.pointee.changes && (kept.isLast || !toLast)
+    }
+
+    /// Where a key belongs in the kept path's leaf; nil if it isn't certain that it belongs there: between two of its
+    /// entries it does.
+    @inline(__always)
+    func keptPlace(_ tree: OpenTreePointer, _ key: Bytes) -> (index: Int, found: Bool)? {
+        guard keepsPath(tree, toLast: false), editor(0).sharesPrefix(key) else { return nil }
+        return placeWithin(editor(0).view, key)
+    }
+
+    private func placeWithin(_ leaf: NodeView, _ key: Bytes) -> (index: Int, found: Bool)? {
+        // Without a search for those that lie elsewhere.
+        let rest = Bytes(rebasing: key[leaf.prefixSize...])
+        guard leaf.cell(0).suffix.order(rest) < 0, leaf.cell(leaf.count &- 1).suffix.order(rest) > 0 else { return nil }
+        let (index, found) = leaf.find(key)
+        path[0].index = index
+        return (index, found)
     }
 
     /// Inserts behind all entries; the path leads to the last leaf, all of it this transaction's.
@@ -43,7 +63,7 @@ extension TreeWriter {
         if tree.pointee.reductionSize > 0 { markStale(tree) }
         let stored = try store(tree, value, keySize: key.count)
         addToCounts(tree, 1)
-        edge = TreeEdge(tree: tree, changes: tree.pointee.changes)
+        kept = KeptPath(tree: tree, changes: tree.pointee.changes, isLast: true)
         try push(tree, key, stored)
     }
 

@@ -10,15 +10,15 @@ extension TreeWriter {
     func put(_ tree: OpenTreePointer, _ key: Bytes, _ value: Bytes) throws(StorageError) {
         guard !tree.pointee.root.isEmpty else { return try plant(tree, key, value) }
         // Keys that come in order need no descent, whoever doesn't know that they do.
-        if isAtEdge(tree), editor(0).view.isBehindAll(key) { return try putLast(tree, key, value) }
+        if keepsPath(tree, toLast: true), editor(0).view.isBehindAll(key) { return try putLast(tree, key, value) }
+        // Nor do those that lie close together.
+        if let (index, found) = keptPlace(tree, key) { return try put(tree, at: index, found, key, value) }
         let (index, found) = try descend(tree, key)
         if !found, isRightEdge(tree, level: 0, index: index) {
             try ownPath(tree)
             return try putLast(tree, key, value)
         }
-        let stored = try store(tree, value, keySize: key.count)
-        appendedBytes = 0
-        try put(tree, at: index, found, key, stored)
+        try put(tree, at: index, found, key, value)
     }
 
     /// Inserts unless the key is there; false, and nothing is copied, if it is.
@@ -27,7 +27,7 @@ extension TreeWriter {
             try plant(tree, key, value)
             return true
         }
-        if isAtEdge(tree), editor(0).view.isBehindAll(key) {
+        if keepsPath(tree, toLast: true), editor(0).view.isBehindAll(key) {
             try putLast(tree, key, value)
             return true
         }
@@ -38,9 +38,7 @@ extension TreeWriter {
             try putLast(tree, key, value)
             return true
         }
-        let stored = try store(tree, value, keySize: key.count)
-        appendedBytes = 0
-        try put(tree, at: index, false, key, stored)
+        try put(tree, at: index, false, key, value)
         return true
     }
 
@@ -50,6 +48,18 @@ extension TreeWriter {
         let (index, found) = try descend(tree, key)
         appendedBytes = 0
         try put(tree, at: index, found, key, refer(tree, to: long))
+    }
+
+    /// At the place that `descend` has found, to which the path is kept.
+    @inline(__always)
+    private func put(
+        _ tree: OpenTreePointer, at index: Int, _ found: Bool, _ key: Bytes, _ value: Bytes
+    ) throws(StorageError) {
+        let stored = try store(tree, value, keySize: key.count)
+        appendedBytes = 0
+        try ownPath(tree)
+        kept = KeptPath(tree: tree, changes: tree.pointee.changes, isLast: false)
+        try put(tree, at: index, found, key, stored)
     }
 
     /// At the place that `descend` has found.
@@ -170,7 +180,7 @@ extension TreeWriter {
     func split(
         _ tree: OpenTreePointer, level: Int, _ list: EntryList, at cut: Int, keepsLeft: Bool = false
     ) throws(StorageError) {
-        edge = nil
+        kept = nil
         let right = try newNode(tree, level: level)
         guard list.nodeSize(cut..<list.count) <= right.editor.capacity else {
             throw .corrupt(Corruption(page: path[level].page, reason: "the entries of a node do not fit in two"))

@@ -67,8 +67,8 @@ final class TreeWriter {
     /// Of the pages it makes. A page of this birth may be changed where it is.
     @exclusivity(unchecked) private(set) var birth: UInt64
     let pageSize: Int
-    /// The tree to whose last leaf the path leads, all of it this transaction's; see `append`.
-    @exclusivity(unchecked) var edge: TreeEdge?
+    /// The tree to one of whose leaves the path leads, all of it this transaction's.
+    @exclusivity(unchecked) var kept: KeptPath?
     /// Bytes of leaves that were filled one after the other, since anything else was put or pages were written.
     @exclusivity(unchecked) var appendedBytes = 0
     /// How many of them are written at once. Leaves that were filled in order are done with: they go to the medium
@@ -138,14 +138,14 @@ final class TreeWriter {
     /// savepoint now.
     func forgetPath() {
         birth = pages.birth
-        edge = nil
+        kept = nil
     }
 
     /// Fills the path from the root to the leaf of `key`: nodes of its own birth in their frames, the others wherever
     /// they can be read. Not of an empty tree. Copies nothing.
     @inline(__always)
     func descend(_ tree: OpenTreePointer, _ key: Bytes) throws(StorageError) -> (index: Int, found: Bool) {
-        edge = nil
+        kept = nil
         let root = tree.pointee.root
         var page = root.page
         var birth = root.birth

@@ -122,11 +122,60 @@ struct EdgeModelTests {
         }
     }
 
-    private func compare(_ sides: [EdgeSide], _ lists: Lists, _ store: CoreStore) throws {
+    /// Links of new entities wait until somebody asks for links, so here many changes go by unasked.
+    @Test("links of ever more entities, some of them undone, agree with lists in memory", .seeded)
+    func growing() throws {
+        struct Undo: Error {}
+        var random = SeededGenerator()
+        let store = try CoreStore(models)
+        let sides = try ["A", "B"].flatMap { type in
+            try store[type].type.relations.map { ($0, try store.session.edges.inverse(of: $0)) }
+        }
+        var lists = Lists()
+        var last: UInt64 = 3
+        func row(new: Bool) -> RowID {
+            if new { last += 1 }
+            return RowID(rawValue: new ? last : UInt64.random(in: 1...last, using: &random))
+        }
+        for step in 1...400 {
+            let (side, inverse) = sides[Int.random(in: 0..<sides.count, using: &random)]
+            let former = lists
+            let links = { () throws in
+                let source = row(new: Bool.random(using: &random))
+                let targets = (0...Int.random(in: 0...4, using: &random)).map { _ in
+                    row(new: Int.random(in: 0..<3, using: &random) > 0)
+                }
+                if Bool.random(using: &random) {
+                    lists.set(side, inverse, source, targets)
+                    try store.session.edges.set(side, source, targets)
+                } else {
+                    lists.link(side, inverse, source, targets[0])
+                    try store.session.edges.append(side, source, targets[0])
+                }
+            }
+            if step % 7 == 0 {
+                #expect(throws: Undo.self) {
+                    try store.session.nested {
+                        try links()
+                        throw Undo()
+                    }
+                }
+                lists = former
+            } else {
+                try links()
+            }
+            guard step % 100 == 0 else { continue }
+            // All rows, whoever has links, so that the check finds them.
+            for type in ["A", "B"] { for row in 1...last { try store.save(type, [.int(Int64(row))]) } }
+            try compare(sides.map(\.0), lists, store, rows: last)
+        }
+    }
+
+    private func compare(_ sides: [EdgeSide], _ lists: Lists, _ store: CoreStore, rows: UInt64 = 9) throws {
         let edges = store.session.edges
         for side in sides {
-            for number in 1...9 {
-                let source = RowID(rawValue: UInt64(number))
+            for number in 1...rows {
+                let source = RowID(rawValue: number)
                 let expected = lists.targets(side, source)
                 #expect(try edges.targets(side, of: source) == expected, "\(side.type).\(side.name) of \(number)")
                 #expect(try edges.count(side, of: source) == expected.count)

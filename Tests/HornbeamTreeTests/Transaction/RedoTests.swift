@@ -41,7 +41,46 @@ struct RedoTests {
                 #expect(Array(operation.a) == (operation.kind == .drop ? [] : [1, 2, 3]))
                 #expect(operation.b.count == (operation.kind == .put ? 300 : operation.kind == .deleteRange ? 3 : 0))
             }
-            #expect(kinds == [.create] + [RedoKind](repeating: .put, count: 30) + [.delete, .deleteRange, .drop])
+            #expect(
+                kinds == [.create] + [RedoKind](repeating: .put, count: 30) + [
+                    .delete, .deleteRange, .drop,
+                ])
+        }
+    }
+
+    @Test(
+        "A run of entries comes back as the puts that it stands for, and one that is damaged not at all"
+    )
+    func runs() throws {
+        let log = RedoLog()
+        log.begin(limit: 1 << 10)
+        let entries: [UInt8] = [1, 2, 10, 3, 4, 20, 5, 6, 30]
+        entries.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress else { return }
+            log.add(EntryRun(start, count: 3, keySize: 2, valueSize: 1), tree: 9)
+            log.add(EntryRun(start, count: 1, keySize: 9, valueSize: 0), tree: 8)
+        }
+        log.add(.drop, tree: 9)
+        var bytes = log.bytes.map { Array($0) } ?? []
+        func read() throws -> [[UInt8]] {
+            try bytes.withUnsafeBytes { bytes in
+                var reader = RedoReader(bytes)
+                var found: [[UInt8]] = []
+                while let operation = try reader.next() {
+                    found.append(
+                        [operation.kind.rawValue, UInt8(operation.tree)] + operation.a + [0xFF] + operation.b)
+                }
+                return found
+            }
+        }
+        let puts: [[UInt8]] = [
+            [3, 9, 1, 2, 0xFF, 10], [3, 9, 3, 4, 0xFF, 20], [3, 9, 5, 6, 0xFF, 30],
+        ]
+        #expect(try read() == puts + [[3, 8] + entries + [0xFF], [2, 9, 0xFF]])
+        // Behind the first header: no key, or an entry that the run ends within.
+        for sizes: [UInt8] in [[0, 1], [2, 2], [0, 0], [9, 1]] {
+            bytes.replaceSubrange(RedoLog.headerSize..<RedoLog.headerSize + 2, with: sizes)
+            #expect(throws: StorageError.self) { try read() }
         }
     }
 

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Putting keys that lie close together: each is put from the path to the one before, where that still leads to the
+// right leaf, and whatever else happens in between it leaves what the model says.
+
+import HornbeamPages
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamTree
+
+/// One that can be added up.
+private func value(_ size: Int, _ random: inout SeededGenerator) -> [UInt8] {
+    [UInt8(random.below(200)), 0, 0, 0, 0, 0, 0, 0] + random.bytes(size)
+}
+
+@Suite("Putting neighbours")
+struct NeighbourTests {
+    enum Kind: CaseIterable {
+        case plain, reduced, compressed
+    }
+
+    /// Two trees and what should be in them.
+    private struct Trees {
+        let transaction: Transaction
+        let trees: [TreeID]
+        var models: [ModelTree]
+
+        mutating func put(_ place: Int, _ key: [UInt8], _ value: [UInt8]) throws {
+            try transaction.put(trees[place], key, value)
+            models[place].put(key, value)
+        }
+
+        /// What may come between two of a run.
+        mutating func disturb(_ place: Int, _ random: inout SeededGenerator) throws {
+            let tree = trees[place]
+            let keys = models[place].keys
+            switch random.below(30) {
+            case 0 where !keys.isEmpty:
+                let key = keys[random.below(keys.count)]
+                #expect(try transaction.delete(tree, key) == models[place].delete(key))
+            case 1 where !keys.isEmpty:
+                let from = random.below(keys.count)
+                let to = min(keys.count - 1, from + random.below(80))
+                let gone = models[place].deleteRange(keys[from], keys[to])
+                #expect(try transaction.deleteRange(tree, from: keys[from], to: keys[to]) == UInt64(gone))
+            case 2:
+                try put(1 - place, random.bytes(1 + random.below(20)), value(random.below(40), &random))
+            case 3:
+                let former = models
+                let savepoint = try transaction.savepoint()
+                for _ in 0..<random.below(40) {
+                    try put(place, random.bytes(4), value(random.below(300), &random))
+                }
+                if random.oneIn(2) {
+                    try transaction.rollback(to: savepoint)
+                    models = former
+                }
+                try transaction.release(savepoint)
+            default: break
+            }
+        }
+    }
+
+    @Test("runs among other changes leave what the model says", .seeded, arguments: Kind.allCases)
+    func runs(kind: Kind) throws {
+        var random = SeededGenerator()
+        let sum = Reduction.sum(of: Int64.self)
+        var options = StoreOptions()
+        options.pageSize = 4096
+        let store = try TreeStore.inMemory(options: options, reductions: [sum])
+        let treeOptions = TreeOptions(
+            reduction: kind == .reduced ? sum : nil, isCompressed: kind == .compressed)
+        var models = [ModelTree(), ModelTree()]
+        for _ in 0..<30 {
+            let transaction = try store.beginWrite()
+            let opened = try ["a", "b"].map {
+                try #require(try transaction.tree($0, create: true, options: treeOptions))
+            }
+            var trees = Trees(transaction: transaction, trees: opened, models: models)
+            for _ in 0..<random.below(12) { try run(&trees, random.below(2), &random) }
+            models = trees.models
+            for place in 0..<2 { #expect(try transaction.contents(opened[place]) == models[place]) }
+            try transaction.commit()
+        }
+        #expect(try store.check { Issue.record("\($0)") })
+    }
+
+    @Test(
+        "Many entries put at once are there as if put one by one, now and after recovery", .seeded,
+        arguments: Kind.allCases)
+    func many(kind: Kind) throws {
+        var random = SeededGenerator()
+        let sum = Reduction.sum(of: Int64.self)
+        var disk = try SimulatedDisk()
+        var options = StoreOptions()
+        options.pageSize = 4096
+        let treeOptions = TreeOptions(
+            reduction: kind == .reduced ? sum : nil, isCompressed: kind == .compressed)
+        var model = ModelTree()
+        for _ in 0..<12 {
+            // The store was killed: what no checkpoint had written comes back from the journal.
+            disk = try SimulatedDisk(disk.imageAfterKill())
+            let store = try TreeStore.open(file: disk, options: options, reductions: [sum])
+            let read = try store.beginRead()
+            if let tree = try read.tree("t") { #expect(try read.contents(tree) == model) }
+            read.abort()
+            let transaction = try store.beginWrite()
+            let tree = try #require(try transaction.tree("t", create: true, options: treeOptions))
+            for _ in 0..<random.below(8) {
+                let (keySize, valueSize) = (
+                    8 + random.below(9), random.oneIn(9) ? 255 : 8 + random.below(20)
+                )
+                var number = random.oneIn(3) ? random.below(1_000_000) : 1_000_000 * (model.count + 1)
+                var bytes: [UInt8] = []
+                let count = random.below(random.oneIn(3) ? 900 : 20)
+                for _ in 0..<count {
+                    number = random.oneIn(40) ? random.below(number + 1) : number + random.below(3)
+                    let key = withUnsafeBytes(of: UInt64(number).bigEndian) { Array($0) }
+                    let whole = key + [UInt8](repeating: 7, count: keySize - 8)
+                    let content = value(valueSize - 8, &random)
+                    model.put(whole, content)
+                    bytes += whole + content
+                }
+                try bytes.withUnsafeBytes { bytes in
+                    guard let start = bytes.baseAddress else { return }
+                    let run = EntryRun(start, count: count, keySize: keySize, valueSize: valueSize)
+                    try transaction.put(tree, run)
+                }
+                if random.oneIn(3), model.count > 0 {
+                    let key = model.keys[random.below(model.count)]
+                    #expect(try transaction.delete(tree, key) == model.delete(key))
+                }
+            }
+            #expect(try transaction.contents(tree) == model)
+            #expect(try transaction.count(tree) == UInt64(model.count))
+            try transaction.commit()
+            #expect(try store.check { Issue.record("\($0)") })
+        }
+    }
+
+    /// Keys within some thousand numbers of each other: mostly ascending, some of them there already, or prefixes.
+    private func run(_ trees: inout Trees, _ place: Int, _ random: inout SeededGenerator) throws {
+        var number = random.below(100_000)
+        for _ in 0..<random.below(150) {
+            number = random.oneIn(12) ? max(0, number - random.below(300)) : number + random.below(30)
+            let key =
+                withUnsafeBytes(of: UInt64(number).bigEndian) { Array($0) } + (random.oneIn(9) ? [0] : [])
+            let size = random.oneIn(60) ? 5_000 : random.below(random.oneIn(4) ? 700 : 30)
+            try trees.put(place, key, value(size, &random))
+            try trees.disturb(place, &random)
+        }
+    }
+}
