@@ -12,15 +12,8 @@ package final class MemoryFile: StoreFile {
     package var maximumBytes: Int { memory.capacity }
     private let byteCount = Atomic<UInt64>(0)
 
-    /// What lies behind so many bytes comes in the system's large pages (2 MiB), where it has them: one fault for
-    /// each, and lookups all over the store find more of their addresses in the processor's tables. A smaller store
-    /// takes no more memory than it needs.
-    private static var smallBytes: Int { 16 << 20 }
-
     package init() throws(StorageError) {
         memory = try Mapping(descriptor: -1, wanted: FileFormat.maximumFileBytes, minimum: 1 << 26, path: "memory")
-        // A hint: without large pages there are small ones.
-        madvise(memory.base + Self.smallBytes, memory.capacity - Self.smallBytes, MADV_HUGEPAGE)
     }
 
     package func size() -> UInt64 { byteCount.load(ordering: .relaxed) }
