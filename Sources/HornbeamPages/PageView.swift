@@ -38,6 +38,8 @@ package final class PageView {
     /// The store's; unmanaged because each look at an optional reference counts it, three times a page.
     private let unwritten: Unmanaged<UnwrittenPages>?
     let frames: FrameTable?
+    /// The same, for `ownNode`.
+    private let unmanagedFrames: Unmanaged<FrameTable>?
     let unplaced: UnplacedLeaves?
     /// Keeps the mapping and the bits alive.
     let store: PageStore
@@ -64,6 +66,7 @@ package final class PageView {
         frameBirth = .max
         unwritten = store.verification.unwritten.map { .passUnretained($0) }
         frames = nil
+        unmanagedFrames = nil
         unplaced = nil
         self.state = .passRetained(state)
         isPinned = true
@@ -87,6 +90,7 @@ package final class PageView {
         frameBirth = number
         unwritten = store.verification.unwritten.map { .passUnretained($0) }
         self.frames = frames
+        unmanagedFrames = .passUnretained(frames)
         self.unplaced = unplaced
         self.state = nil
         isPinned = false
@@ -185,6 +189,7 @@ package final class PageView {
     package func unverifiedPage(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
     ) throws(StorageError) -> UnsafeRawPointer {
+        if birth >= frameBirth, let page = ownNode(number, birth, kind, level) { return page }
         if birth < frameBirth, let page = unwrittenPage(number, birth, kind, level) { return page }
         if birth < frameBirth, let page = knownPage(number, birth: birth, kind: kind, level: level) { return page }
         // A forked child may find the locks below taken by a thread that it hasn't got.
@@ -194,6 +199,21 @@ package final class PageView {
         let expected = Verification.Expectation(
             number: number, birth: birth, kind: kind, level: level, sectors: sectors)
         return UnsafeRawPointer(try start(of: bytes(expected), expected))
+    }
+
+    /// A node page of the open transaction, if it lies in a frame.
+    @inline(__always)
+    private func ownNode(
+        _ number: UInt64, _ birth: UInt64, _ kind: PageKind, _ level: UInt8
+    ) -> UnsafeRawPointer? {
+        unmanagedFrames?._withUnsafeGuaranteedRef { (frames) -> UnsafeRawPointer? in
+            guard let frame = frames.find(number), frame.run.byteCount == pageSize else { return nil }
+            let page = UnsafeRawPointer(frame.bytes)
+            guard page.u64(PageLayout.birth) == birth, page.u8(PageLayout.kind) == kind.code,
+                page.u8(PageLayout.level) == level
+            else { return nil }
+            return page
+        }
     }
 
     /// A page that was committed and that the file hasn't got yet.

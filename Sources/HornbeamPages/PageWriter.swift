@@ -56,6 +56,9 @@ package final class PageWriter {
     /// Bytes of its pages in memory.
     package var dirtyBytes: Int { frames.liveBytes + side.unplaced.liveBytes }
 
+    /// Whether its pages are made where they stay, so that there is nothing to gain by writing them early.
+    package var arePagesPlaced: Bool { frames.arePlaced }
+
     /// Whether its pages take more memory than they may, half of what readers don't keep: time to `spill`, as soon as
     /// nobody has an address of one.
     package var isOverBudget: Bool {
@@ -111,7 +114,7 @@ package final class PageWriter {
 
     /// After it has taken memory for a page.
     func noteMemory() {
-        side.noteFrames(memoryBytes)
+        side.noteFrames(memoryBytes + frames.placedBytes)
         if memoryBytes > side.lentBytes + Self.unlentBytes { lend(memoryBytes) }
     }
 

@@ -61,7 +61,8 @@ final class WriterSide {
         usedNumber = state.transaction
         // Memory that stays for the next transaction, out of a small budget too.
         frames = FrameTable(
-            keptBytes: Swift.min(Swift.max(0, cacheBytes) / 4, 8 << 20), unwritten: verification.unwritten)
+            keptBytes: Swift.min(Swift.max(0, cacheBytes) / 4, 8 << 20), unwritten: verification.unwritten,
+            places: verification.isMemory ? verification.mapping?.base : nil)
         unplaced = UnplacedLeaves(keptBound: Swift.min(Swift.max(0, cacheBytes) / 2, 2 << 20))
     }
 }
@@ -116,6 +117,13 @@ extension WriterSide {
     func release(_ run: SectorRun) {
         space.release(run)
         verification.clear(run)
+        #if HORNBEAM_CHECKS
+            // Whoever still reads a page that has gone shall notice.
+            if verification.isMemory, let places = verification.mapping?.base {
+                let page = UnsafeMutableRawBufferPointer(start: places + Int(run.byteOffset), count: run.byteCount)
+                page.initializeMemory(as: UInt8.self, repeating: 0xDB)
+            }
+        #endif
     }
 }
 
@@ -158,6 +166,8 @@ extension WriterSide {
     /// A page of a tree may be there from now on. A page that a failed commit wrote there was verified: the next one, a
     /// compressed leaf, say, must not pass for it.
     private func noteTaken(_ run: SectorRun) {
+        // In memory no place is the store's own, and no commit fails that has written.
+        if verification.isMemory { return }
         verification.foreign.remove(run)
         verification.unmark(run)
     }

@@ -382,18 +382,12 @@ final class Session {
         return try open().rowIDs(query)
     }
 
-    /// The entities, read while the query runs.
+    /// The entities of a query that isn't one for a `SoleRow`, read while it runs.
     /// - Parameter rows: gets their rows, if it isn't nil.
     func entities<Entity: EntityModelProtocol>(
         _ query: consuming EntityQuery, rows: inout [RowID]?
     ) throws -> [Entity] {
-        let store = try store(Entity.self)
-        if let sole = try store.soleRow(query) {
-            guard case .row(let rowID, let row) = sole else { return [] }
-            rows?.append(rowID)
-            return try Entity._entities(1) { try $0(row) }
-        }
-        let executor = try Executor(query, store)
+        let executor = try Executor(query, try store(Entity.self))
         return try Entity._entities(executor.expectedCount) { read in
             try executor.run(needsRows: true) { row, reader, _ in
                 guard let reader else { return true }

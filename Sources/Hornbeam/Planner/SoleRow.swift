@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries for one whole unique key, or for one id, which find one entity at most: the look-up that any plan would come
-// to, without making one. What `explain` says of them is what the planner would do: the range of the same index.
+// Queries for one whole unique key, or for one id, which find one entity at most, and those for a whole key of an index
+// by hashes that one entity has: the look-up that any plan would come to, without making one. What `explain` says of
+// them is what the planner would do: the range of the same index.
 
 import HornbeamKeys
 import HornbeamPages
@@ -19,14 +20,19 @@ extension EntityStore {
         guard query.sort.isEmpty, query.offset == 0, query.after == nil, query.limit.map({ $0 > 0 }) ?? true else {
             return nil
         }
-        switch query.filter {
+        return try soleRow(query.filter)
+    }
+
+    /// The same of a query that has this condition and no more: no order, nothing to skip.
+    func soleRow(_ filter: Filter) throws -> SoleRow? {
+        switch filter {
         case .compare(0, .equal, let value): return try sole(id: value)
         case .compare(let column, .equal, let value):
-            for index in type.indexes where index.isUnique && index.columns.count == 1 && index.columns[0] == column {
+            for index in type.indexes where index.findsFew && index.columns.count == 1 && index.columns[0] == column {
                 return try sole(index) { _ in value }
             }
         case .and(let parts):
-            for index in type.indexes where index.isUnique && index.columns.count == parts.count {
+            for index in type.indexes where index.findsFew && index.columns.count == parts.count {
                 guard parts.equalEach(of: index.columns) else { continue }
                 return try sole(index) { parts.equal($0) }
             }
@@ -41,7 +47,7 @@ extension EntityStore {
         return .row(rowID, row)
     }
 
-    /// Nil if several entries may have the key: one with a nil, or one that is too long for the tree.
+    /// Nil if several entries have the key, or may have it: one with a nil, or one that is too long for the tree.
     private func sole(_ index: EntityIndex, _ value: (Int) -> Value?) throws -> SoleRow? {
         var key = KeyWriter(capacity: 40)
         for component in index.components {
@@ -50,16 +56,40 @@ extension EntityStore {
             if case .null = literal { return nil }
             try KeyCoding.appendComponent(literal, as: component.type, descending: component.descending, to: &key)
         }
+        if index.isHashed { return try sole(hashed: index, key.bytes) }
         guard key.bytes.count < IndexKeyBytes.cutSize else { return nil }
         guard let entry = try transaction.get(index.tree, key.bytes) else { return SoleRow.none }
-        guard let rowID = RowID(stored: entry) else {
-            throw corrupt("index \(index.description.name)", "an entry names no row")
-        }
-        guard let row = try row(rowID) else {
-            throw corrupt("e:\(type.name)", "an index names \(rowID), which has no row")
-        }
+        let (rowID, row) = try row(RowID(stored: entry), of: index)
         return .row(rowID, row)
     }
+
+    /// Nil if several entries have the key's hash.
+    private func sole(hashed index: EntityIndex, _ key: [UInt8]) throws -> SoleRow? {
+        let hash = IndexKeyBytes.hashed(key)
+        var cursor = try transaction.cursor(index.tree)
+        guard try cursor.seek(hash), let entry = try cursor.entry(), entry.key.starts(with: hash) else {
+            return SoleRow.none
+        }
+        let named = index.rowID(key: entry.key, value: entry.value)
+        if try cursor.next(), let next = try cursor.entry(), next.key.starts(with: hash) { return nil }
+        let (rowID, row) = try row(named, of: index)
+        // Another key may have the same hash.
+        return try index.fullKey(of: row).key == key ? .row(rowID, row) : SoleRow.none
+    }
+
+    /// The row that an entry names.
+    private func row(_ named: RowID?, of index: EntityIndex) throws -> (RowID, RowReader) {
+        guard let named else { throw corrupt("index \(index.description.name)", "an entry names no row") }
+        guard let row = try row(named) else {
+            throw corrupt("e:\(type.name)", "an index names \(named), which has no row")
+        }
+        return (named, row)
+    }
+}
+
+extension EntityIndex {
+    /// Whether a whole key may lead to one entity.
+    fileprivate var findsFew: Bool { isUnique || isHashed }
 }
 
 extension [Filter] {

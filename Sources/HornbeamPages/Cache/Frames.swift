@@ -2,7 +2,8 @@
 // The write transaction's own pages: those in memory, seen by the writer alone until commit writes them to their place,
 // and which ones were spilled, that is written to their place before, to make room. A page is in a frame or spilled,
 // never both. Frames are cut from memory in the order of allocation, so pages that are neighbours in the file go out in
-// one write.
+// one write. In a store that is memory they lie at their places from the start: nobody reads a free place, and nothing
+// has to be copied there.
 
 /// One page born in the open transaction.
 struct Frame {
@@ -30,6 +31,8 @@ final class FrameTable {
     @exclusivity(unchecked) private var slotCount = FrameTable.initialSlots
     private let memory: FrameMemory
     private let unwritten: UnwrittenPages?
+    /// Where the store begins if it is memory: pages are made at their places.
+    private let places: UnsafeMutableRawPointer?
     @exclusivity(unchecked) private(set) var liveBytes = 0
     /// Pages by the savepoint they were born after: those of the transaction's start first.
     @exclusivity(unchecked) private var levels = [Level()]
@@ -54,10 +57,13 @@ final class FrameTable {
     private static var smallTransaction: Int { 16 }
 
     /// `keptBytes`: memory that stays for the next transaction, at most. `unwritten`: where the pages of a small
-    /// transaction may stay.
-    init(keptBytes: Int = 8 << 20, unwritten: UnwrittenPages? = nil) {
+    /// transaction may stay. `places`: see there.
+    init(
+        keptBytes: Int = 8 << 20, unwritten: UnwrittenPages? = nil, places: UnsafeMutableRawPointer? = nil
+    ) {
         memory = FrameMemory(keptBound: keptBytes)
         self.unwritten = unwritten
+        self.places = places
         slots = Self.emptySlots(Self.initialSlots)
     }
 
@@ -69,9 +75,13 @@ final class FrameTable {
         return slots
     }
 
-    /// Bytes of memory in use, freed pages' too.
+    /// Bytes of memory in use, freed pages' too, beside the store's own.
     var memoryBytes: Int { memory.takenBytes + keepableBytes }
     @exclusivity(unchecked) private var keepableBytes = 0
+    /// Bytes of frames that lie at their places.
+    @exclusivity(unchecked) private(set) var placedBytes = 0
+    /// Whether all frames do.
+    var arePlaced: Bool { places != nil }
 
     /// The live frame of a page.
     func find(_ number: UInt64) -> Frame? {
@@ -85,11 +95,18 @@ final class FrameTable {
     /// A frame for a new page at `run`, its bytes undefined. `isNode`: of the store's page size, raw, and at a multiple
     /// of it. A long value or a leaf of a compressed tree may be as large, but is read in its own way.
     func add(_ run: SectorRun, isNode: Bool) -> UnsafeMutableRawPointer {
-        let buffer = isNode ? keepableBuffer(run) : nil
-        let bytes = buffer ?? memory.take(run.byteCount)
-        liveBytes += run.byteCount
-        if buffer != nil { keepableBytes += run.byteCount }
-        let frame = Frame(run: run, bytes: bytes, isLive: true, isKeepable: buffer != nil)
+        let size = run.byteCount
+        liveBytes &+= size
+        let frame: Frame
+        if let places {
+            frame = Frame(run: run, bytes: places + Int(truncatingIfNeeded: run.byteOffset), isLive: true)
+            placedBytes &+= size
+        } else if isNode, let buffer = keepableBuffer(run) {
+            frame = Frame(run: run, bytes: buffer, isLive: true, isKeepable: true)
+            keepableBytes &+= size
+        } else {
+            frame = Frame(run: run, bytes: memory.take(size), isLive: true)
+        }
         if let index = index(of: run.start) {
             giveBack(frames[index])
             // The place of a long value that this transaction freed.
@@ -99,7 +116,7 @@ final class FrameTable {
             frames.append(frame)
             insert(frames.count - 1)
         }
-        return bytes
+        return frame.bytes
     }
 
     /// What a small transaction's pages lie in: those of a large one are written.
@@ -159,6 +176,12 @@ final class FrameTable {
         return reusable.map { frames[$0].run }
     }
 
+    /// Live frames, in any order.
+    @inline(__always)
+    func forEachLive(_ body: (Frame) -> Void) {
+        for index in frames.indices where frames[index].isLive { body(frames[index]) }
+    }
+
     /// Live frames in the order of their places in the file.
     func inFileOrder() -> [Frame] {
         var live: [Frame] = []
@@ -177,6 +200,7 @@ final class FrameTable {
         clearSlots()
         for index in 0..<min(frames.count, Self.smallTransaction) { giveBack(frames[index]) }
         keepableBytes = 0
+        placedBytes = 0
         frames.removeAll(keepingCapacity: keepsMemory || frames.count < 4096)
         reusable.removeAll(keepingCapacity: true)
         for level in levels.indices where levels[level].firstFrame != 0 || !levels[level].reused.isEmpty {

@@ -196,7 +196,7 @@ struct LowestRoom {
     /// Sectors of the extent are free. A run that ends in it may begin in the one before.
     mutating func noteFreed(inExtent extent: Int) {
         ofNodes = min(ofNodes, extent)
-        guard highestOfRuns >= extent else { return }
+        guard highestOfRuns > 0, highestOfRuns >= extent else { return }
         highestOfRuns = max(0, extent - 1)
         for length in runs.indices { runs[length] = min(runs[length], highestOfRuns) }
     }

@@ -27,6 +27,9 @@ struct RetiredPages {
     private var spare: [Page] = []
     private static var spareBound: Int { 1024 }
 
+    /// Whether nothing is pinned, and so nothing retired.
+    var isEmpty: Bool { pins.isEmpty }
+
     /// Sectors of the pages that no pin newer than this one holds.
     func sectors(heldBy number: UInt64) -> UInt64 {
         let place = index(of: number)

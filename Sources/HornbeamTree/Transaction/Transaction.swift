@@ -220,12 +220,15 @@ package final class Transaction {
 
     private func openByNumber(_ tree: TreeID, _ name: [UInt8]) throws(StorageError) -> OpenTreePointer? {
         guard let record = try catalogueRecord(name), record.number == tree.rawValue else { return nil }
-        return try open(record, name)
+        return try open(record, name, isNoted: true)
     }
 
     /// Opens the tree of a catalogue record, unless it is open.
-    func open(_ record: CatalogueRecord, _ name: [UInt8]) throws(StorageError) -> OpenTreePointer {
-        guard record.number < nextTree, names.note(record.number, name) else {
+    /// - Parameter isNoted: whether `names` is where the name comes from.
+    func open(
+        _ record: CatalogueRecord, _ name: [UInt8], isNoted: Bool = false
+    ) throws(StorageError) -> OpenTreePointer {
+        guard record.number < nextTree, isNoted || names.note(record.number, name) else {
             throw .corrupt(
                 Corruption(tree: "catalogue", reason: "two trees have number \(record.number), or it is out of range"))
         }
@@ -269,7 +272,7 @@ package final class Transaction {
     func changedTrees() -> [OpenTreePointer] {
         var changed: [OpenTreePointer] = []
         trees.forEach { (tree) in
-            if tree.pointee.place >= 0, tree.pointee.record != tree.pointee.stored { changed.append(tree) }
+            if tree.pointee.place >= 0, tree.pointee.isChanged { changed.append(tree) }
         }
         return changed.sorted { $0.pointee.name.lexicographicallyPrecedes($1.pointee.name) }
     }

@@ -66,6 +66,9 @@ struct OpenTree {
         changes &+= 1
     }
 
+    /// Whether the catalogue says something else of it. (Its options stay as they were created.)
+    var isChanged: Bool { root != stored.root || longValues != stored.longValues }
+
     var record: CatalogueRecord {
         CatalogueRecord(number: number, options: stored.options, root: root, longValues: longValues)
     }

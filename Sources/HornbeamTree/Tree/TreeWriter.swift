@@ -75,7 +75,8 @@ final class TreeWriter {
     /// while the next ones are filled, and these find their memory in the processor's caches. (A sorted load takes a
     /// fifth less; a transaction of a megabyte, which waits for all of it at its end, a third.) Each piece costs a call
     /// that begins its way, so that the pieces of a larger transaction are larger.
-    @exclusivity(unchecked) private(set) var appendedBound = 512 << 10
+    /// (In memory there is nothing to write.)
+    @exclusivity(unchecked) private(set) var appendedBound: Int
 
     init(pages: PageWriter, memory: WriterMemory) {
         self.pages = pages
@@ -85,6 +86,7 @@ final class TreeWriter {
         path = memory.path
         birth = pages.birth
         pageSize = pages.view.pageSize
+        appendedBound = pages.arePagesPlaced ? .max : 512 << 10
     }
 
     /// What was appended is written.

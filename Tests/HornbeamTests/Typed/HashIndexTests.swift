@@ -52,6 +52,34 @@ struct HashIndexTests {
         }
     }
 
+    @Test("find the one entity that has a key, and none, without a plan, and tell more in its own words")
+    func single() throws {
+        let database = try database()
+        try database.write { context in
+            try Page(id: 500, url: "\(long)/only", host: "own", port: 9).save(to: &context)
+            try Page(id: 501, url: "last", host: nil, port: 9).save(to: &context)
+        }
+        func ids(_ query: QueryList<Page>) throws -> [Int] {
+            try database.read { context in try query.resolve(in: context).map(\.id) }
+        }
+        let only = Page.filter(\.url == "\(long)/only")
+        #expect(try ids(only) == [500])
+        #expect(try ids(only.limit(1, offset: 1)) == [])
+        #expect(try ids(only.sorted(by: \.port)) == [500])
+        #expect(try ids(Page.filter(\.url == "\(long)/nobody's")) == [])
+        #expect(try ids(Page.filter(\.host == "own" && \.port == 9)) == [500])
+        #expect(try ids(Page.filter(\.port == 9 && \.host == "own")) == [500])
+        #expect(try ids(Page.filter(\.host == "own" && \.port == 8)) == [])
+        #expect(try ids(Page.filter(\.host == "own" && \.port == 9 && \.id == 3)) == [])
+        // Nil is a value like any other here, of which there may be many.
+        #expect(try ids(Page.filter(\.host == nil && \.port == 9)) == [501])
+        #expect(try ids(Page.filter(\.url == "\(long)/7").limit(2)) == [7, 57])
+        let (count, access) = try database.read { context in
+            (try only.count(in: context), try only.explain(in: context).access.description)
+        }
+        #expect(count == 1 && access.contains("byURL"))
+    }
+
     @Test("are left alone by ranges, parts of a key and sorts")
     func others() throws {
         try database().read { context in
