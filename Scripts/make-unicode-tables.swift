@@ -26,8 +26,11 @@ func add(_ value: UInt32, to ranges: inout [(first: UInt32, last: UInt32)]) {
     }
 }
 
-/// What all forms of a letter have in common: İ, whose lower case has a mark, and ẞ need the first step.
+/// What all forms of a letter have in common: İ, whose lower case has a mark, and ẞ need the first step. The iota below
+/// a Greek letter stays a mark, which may come before others, and becomes a letter behind all of them.
 func folded(_ scalar: Unicode.Scalar) -> [UInt32] {
+    let parts = Array(String(scalar).decomposedStringWithCanonicalMapping.unicodeScalars)
+    if parts.last?.value == 0x345 { return parts.dropLast().flatMap(folded) + [0x345] }
     let lower = scalar.properties.lowercaseMapping.unicodeScalars
     let upper = lower.flatMap { $0.properties.uppercaseMapping.unicodeScalars }
     return upper.flatMap { $0.properties.lowercaseMapping.unicodeScalars }.map(\.value)
@@ -59,6 +62,7 @@ var marks: [(first: UInt32, last: UInt32)] = []
 var formats: [(first: UInt32, last: UInt32)] = []
 var foldings: [[UInt32]] = []
 var decompositions: [[UInt32]] = []
+var classes: [(first: UInt32, last: UInt32, value: UInt8)] = []
 for value in UInt32(0)...0x10FFFF {
     guard let scalar = Unicode.Scalar(value) else { continue }
     if let added = scalar.properties.age, added > age { age = (added.major, added.minor) }
@@ -67,9 +71,17 @@ for value in UInt32(0)...0x10FFFF {
     if isMark(scalar) { add(value, to: &marks) }
     if scalar.properties.generalCategory == .format { add(value, to: &formats) }
     let parts = String(scalar).decomposedStringWithCanonicalMapping.unicodeScalars.map(\.value)
-    // Marks of their own, and what has an upper case, come in another form when they are asked for.
-    if parts != [value], isWord(scalar), folded(scalar) == [value], !staysWhole(value) {
+    // What has an upper case comes in another form when it is asked for.
+    if parts != [value], !isWord(scalar) || folded(scalar) == [value], !staysWhole(value) {
         decompositions.append([value] + parts)
+    }
+    let order = scalar.properties.canonicalCombiningClass.rawValue
+    if order > 0 {
+        if let last = classes.last, last.last + 1 == value, last.value == order {
+            classes[classes.count - 1].last = value
+        } else {
+            classes.append((value, value, order))
+        }
     }
     if scalar.properties.isCased { add(value, to: &cased) }
     if scalar.properties.isCaseIgnorable { add(value, to: &caseIgnorable) }
@@ -142,10 +154,16 @@ if CommandLine.arguments.dropFirst().first == "folding" {
         \(counted(foldings))
             ]
 
-            /// Folded letters with a canonical decomposition, without kana and Hangul: how many scalars it has, the
-            /// letter, its decomposition.
+            /// Folded letters, marks and symbols with a canonical decomposition, without kana and Hangul: how many
+            /// scalars it has, the letter, its decomposition.
             static let decompositions: [UInt32] = [
         \(counted(decompositions))
+            ]
+
+            /// Marks with a canonical combining class, by which those of one letter are ordered: first and last of
+            /// each range, and the class.
+            static let classes: [UInt32] = [
+        \(lines(classes.flatMap { [hex($0.first), hex($0.last), String($0.value)] }))
             ]
         }
         """)

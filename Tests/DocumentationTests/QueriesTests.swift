@@ -111,9 +111,24 @@ struct QueriesTests {
         #expect(try ids(.string(\.name, passes: "is long") { $0.count > 40 }).isEmpty)
         #expect(try ids(.any(\.$reviews, where: \.stars > 3)) == [3])
         #expect(try ids(.any(\.$reviews)) == [3, 4])
+        #expect(try ids(.value(\.price, notIn: [4, 8])).count == 54)
+        #expect(try ids(\.$maker.id == 1) == [3] && ids(.value(\.$maker.id, in: [7, 8])).isEmpty)
         #expect(try ids(.has(\.$maker, \.country == "JP")) == [3])
         #expect(try ids(\.$reviews.count > 1) == [3])
         #expect(try Product.query().sorted(by: \.$reviews.count.desc).limit(2).ids(in: context) == [3, 4])
+    }
+
+    @Test("What a query finds is changed and deleted")
+    func bulk() throws {
+        let database = try Database.inMemory(models: Product.self)
+        let products: [Product] = try shop().all()
+        let (cheaper, gone) = try database.write { context in
+            try products.save(to: &context)
+            let cheaper = try Product.filter(\.category == "tea").update(in: &context) { $0.price -= 1 }
+            let gone = try Product.filter(\.price <= 0).delete(from: &context)
+            return (cheaper, gone)
+        }
+        #expect(cheaper == 41 && gone == 6)
     }
 
     @Test("Pages that go on after an entity; aggregates and groups")

@@ -382,6 +382,19 @@ final class Session {
         return try open().rowIDs(query)
     }
 
+    /// The first of them, so many at the most.
+    func rows<Entity: EntityModelProtocol>(
+        _ query: EntityQuery, of _: Entity.Type, atMost maximum: Int
+    ) throws -> [RowID] {
+        if maximum == 0 { return [] }
+        var found: [RowID] = []
+        try Executor(query, try store(Entity.self)).run(needsRows: false) { row, _, _ in
+            found.append(row)
+            return found.count < maximum
+        }
+        return found
+    }
+
     /// The entities of a query that isn't one for a `SoleRow`, read while it runs.
     /// - Parameter rows: gets their rows, if it isn't nil.
     func entities<Entity: EntityModelProtocol>(
@@ -415,9 +428,11 @@ final class Session {
         try Executor(query, try store(Entity.self)).knownCount
     }
 
-    func plan<Entity: EntityModelProtocol>(_ query: EntityQuery, of _: Entity.Type) throws -> Plan {
-        _ = try store(Entity.self)
-        return try open().explain(query)
+    /// - Parameter columns: those whose groups are counted, where nothing else is asked for.
+    func plan<Entity: EntityModelProtocol>(
+        _ query: EntityQuery, of _: Entity.Type, groupedBy columns: [Int]? = nil
+    ) throws -> Plan {
+        try Planner(query, try store(Entity.self)).explanation(groupedBy: columns)
     }
 
     func check(report: (String) -> Void) throws -> Bool {

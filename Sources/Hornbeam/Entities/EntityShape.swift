@@ -76,10 +76,10 @@ public struct DeclaredIndex<Entity: EntityModelProtocol> {
     public static func text(
         _ name: String, _ components: [IndexDescription.Component], analyzer: TextAnalyzer = .words
     ) -> Self {
-        Self(
-            description: IndexDescription(
-                name: name, kind: .text, components: components, analyzer: analyzer.declaration),
-            collisions: nil)
+        var description = IndexDescription(
+            name: name, kind: .text, components: components, analyzer: analyzer.declaration)
+        description.declared.analyzer = analyzer.analyzer
+        return Self(description: description, collisions: nil)
     }
 }
 
@@ -125,6 +125,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     private let places: [(offset: Int, type: Any.Type, place: ColumnPlace)]
     private let relationNumbers: [AnyKeyPath: Int]
     private let linkCounts: [AnyKeyPath: LinkCountPlace]
+    private let linkIds: [AnyKeyPath: Int]
 
     public init(
         columns: [DeclaredColumn<Entity>], indexes: [DeclaredIndex<Entity>], relations: [DeclaredRelation<Entity>]
@@ -152,14 +153,17 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         }
         var numbers: [AnyKeyPath: Int] = [:]
         var counts: [AnyKeyPath: LinkCountPlace] = [:]
+        var ids: [AnyKeyPath: Int] = [:]
         for (number, relation) in relations.enumerated() {
             numbers[relation.keyPath] = number
+            if let id = relation.id { ids[id] = number }
             let name = relation.description.name
             counts[relation.count.ascending] = LinkCountPlace(relation: name, descending: false)
             counts[relation.count.descending] = LinkCountPlace(relation: name, descending: true)
         }
         relationNumbers = numbers
         linkCounts = counts
+        linkIds = ids
     }
 
     /// The hidden column of the time of the last save: behind the declared ones.
@@ -178,6 +182,11 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     func linkCount<Property>(_ keyPath: KeyPath<Entity, Property>) -> LinkCountPlace? {
         guard Property.self == Int.self || Property.self == Descending<Int>.self else { return nil }
         return linkCounts[keyPath]
+    }
+
+    /// The relation of whose one entity `\.$property.id` names the id.
+    func linkID<Property>(_ keyPath: KeyPath<Entity, Property>) -> DeclaredRelation<Entity>? {
+        linkIds.isEmpty ? nil : linkIds[keyPath].map { relations[$0] }
     }
 
     /// The relation that `\.$property` names.

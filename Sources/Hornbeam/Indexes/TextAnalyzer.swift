@@ -41,7 +41,7 @@ public struct TextAnalyzer: Sendable {
         TextAnalyzer(analyzer: Analyzer(.trigrams(keepsAccents: keepsAccents)))
     }
 
-    /// Rules of the program's own.
+    /// Rules of the program's own. Each index keeps the version it was declared with, also where a program has several.
     public static func custom(_ tokenizer: any TextTokenizer) -> TextAnalyzer {
         let custom = CustomTokenizer(name: tokenizer.name, version: tokenizer.version) { text, emit in
             tokenizer.forEachToken(in: text, emit)
@@ -71,7 +71,8 @@ extension TextAnalyzer: CustomStringConvertible {
 /// A program's own rules for what counts as a word. They must give the same tokens for the same text, always.
 public protocol TextTokenizer: Sendable {
     /// Stored with the index, and how another process that opens the file knows the rules: unlike any other's, such as
-    /// the reverse domain of the program.
+    /// the reverse domain of the program. 200 bytes of UTF-8 at most: a longer one is `.invalid` when a database is
+    /// opened with it.
     var name: String { get }
     /// Another one has the indexes of these rules built anew: raise it when the rules change.
     var version: Int { get }

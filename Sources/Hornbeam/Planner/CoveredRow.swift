@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows made of index entries: what an index holds of an entity, in the form of a row whose other columns are null, so
 // that whoever reads columns (aggregates, groups, filters) reads these, and no row is looked up. A key tells the values
-// themselves, but for two: −0.0 is 0.0 in it, and a text is in its composed form, which Swift holds equal.
+// themselves, but for three: −0.0 is 0.0 in it, a text is in its composed form, and a decimal has no zeros at its end,
+// which Swift holds equal.
 
 import HornbeamKeys
 import HornbeamPages
@@ -31,8 +32,27 @@ enum Covering {
 
 /// Makes rows of the entries of one index, one at a time. A class, because closures keep it.
 final class CoveredRow {
+    /// How a value lies in a key.
+    private enum Form {
+        case number, uuid, text, data, decimal
+
+        /// Nil for types that no key is made of.
+        init?(_ type: ColumnType) {
+            switch type.unwrapped {
+            case .bool, .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32, .uint64, .float, .double, .date:
+                self = .number
+            case .uuid: self = .uuid
+            case .string, .url: self = .text
+            case .data: self = .data
+            case .decimal: self = .decimal
+            case .json, .array, .optional: return nil
+            }
+        }
+    }
+
     /// A component of the key, and where its column lies in a row.
     private struct Part {
+        let form: Form
         let place: RowLayout.Place
         let width: Int
         /// Combined with each byte of the component.
@@ -47,17 +67,26 @@ final class CoveredRow {
     private let wantsExactText: Bool
     /// The row that was made last. Of the columns that the index has not it never holds a value.
     private let memory: UnsafeMutableRawBufferPointer
-    /// Where the text of each part lies in the key.
-    private var texts: [Range<Int>]
+    /// What each part has in the variable area: where it lies in the key, escaped or not; of a decimal its text.
+    private var contents: [Content]
+
+    private enum Content {
+        case plain(Range<Int>)
+        case escaped(Range<Int>)
+        case text([UInt8])
+    }
+
+    /// More than the text of any decimal that a row holds.
+    private static let decimalSize = 256
 
     /// Whether the index holds all these columns, and nothing that a row can't be made of.
     static func covers(_ index: EntityIndex, _ columns: Set<Int>, _ type: EntityType) -> Bool {
         !index.isHashed && columns.allSatisfy { index.columns.contains($0) }
-            && index.columns.allSatisfy { type.layout.places[$0].kind != .other }
+            && index.columns.allSatisfy { Form(type.layout.fields[$0].type) != nil }
     }
 
     static func hasText(_ index: EntityIndex, _ type: EntityType) -> Bool {
-        index.columns.contains { type.layout.places[$0].kind == .text }
+        index.columns.contains { if case .text = Form(type.layout.fields[$0].type) { true } else { false } }
     }
 
     /// An index that covers what is asked for.
@@ -66,8 +95,9 @@ final class CoveredRow {
         self.layout = layout
         wantsExactText = covering == .exactValues
         parts = index.components.map { component in
-            Part(
-                place: layout.places[component.column], width: layout.fields[component.column].width,
+            let field = layout.fields[component.column]
+            return Part(
+                form: Form(field.type) ?? .number, place: layout.places[component.column], width: field.width,
                 mask: component.descending ? 0xFF : 0)
         }
         fixedStart = RowLayout.headerSize(columns: layout.count)
@@ -75,8 +105,10 @@ final class CoveredRow {
             let place = layout.places[column]
             return place.isVariable ? (fixedStart + place.offset, index.columns.firstIndex(of: column)) : nil
         }
-        texts = parts.map { _ in 0..<0 }
-        memory = .allocate(byteCount: layout.emptyRow.count + IndexKeyBytes.cutSize, alignment: 8)
+        contents = parts.map { _ in .plain(0..<0) }
+        let decimals = parts.count { if case .decimal = $0.form { true } else { false } }
+        memory = .allocate(
+            byteCount: layout.emptyRow.count + IndexKeyBytes.cutSize + decimals * Self.decimalSize, alignment: 8)
         memory.copyBytes(from: layout.emptyRow)
     }
 
@@ -93,13 +125,19 @@ final class CoveredRow {
             at += 1
             if marker == 0 {
                 memory[part.place.nullByte] |= part.place.nullBit
-                texts[component] = 0..<0
+                contents[component] = .plain(0..<0)
                 continue
             }
             memory[part.place.nullByte] &= ~part.place.nullBit
-            guard marker == 1, let end = part.place.isVariable ? text(component, key, at) : number(part, key, at) else {
-                return nil
-            }
+            guard marker == 1 else { return nil }
+            let end =
+                switch part.form {
+                case .number: number(part, key, at)
+                case .uuid: uuid(part, key, at)
+                case .text, .data: terminated(component, key, at)
+                case .decimal: decimal(component, key, at)
+                }
+            guard let end else { return nil }
             at = end
         }
         let size = variables.isEmpty ? layout.emptyRow.count : assembled(key)
@@ -123,34 +161,94 @@ final class CoveredRow {
         return end
     }
 
-    /// Notes where a text lies; where it ends in the key, its terminator included, nil if it must be read in the row.
-    private func text(_ component: Int, _ key: Bytes, _ start: Int) -> Int? {
+    /// Copies a UUID, whose bytes are in the same order in both.
+    private func uuid(_ part: Part, _ key: Bytes, _ start: Int) -> Int? {
+        let end = start + part.width
+        guard end <= key.count else { return nil }
+        let offset = fixedStart + part.place.offset
+        for place in start..<end { memory[offset + place - start] = key[place] ^ part.mask }
+        return end
+    }
+
+    /// Notes where a text or data lie; where they end in the key, the terminator included, nil if they must be read in
+    /// the row.
+    private func terminated(_ component: Int, _ key: Bytes, _ start: Int) -> Int? {
         let mask = parts[component].mask
+        let isText = if case .text = parts[component].form { true } else { false }
+        let needsOrigin = isText && wantsExactText
+        var isEscaped = false
         var end = start
         while end < key.count, key[end] != mask {
             let byte = key[end] ^ mask
-            // Escaped; or not the only text that has this key: all but ASCII may be composed of others, and three
-            // characters are what others, such as the kelvin sign, are composed to.
-            if byte == 1 || wantsExactText && (byte >= 0x80 || byte == 0x4B || byte == 0x3B || byte == 0x60) {
-                return nil
+            // Not the only text that has this key: all but ASCII may be composed of others, and three characters are
+            // what others, such as the kelvin sign, are composed to.
+            if needsOrigin && (byte >= 0x80 || byte == 0x4B || byte == 0x3B || byte == 0x60) { return nil }
+            if byte == 1 {
+                isEscaped = true
+                end += 1
+                guard end < key.count, case 1...2 = key[end] ^ mask else { return nil }
             }
             end += 1
         }
         guard end < key.count else { return nil }
-        texts[component] = start..<end
+        contents[component] = isEscaped ? .escaped(start..<end) : .plain(start..<end)
         return end + 1
     }
 
-    /// Copies the texts behind each other; the size of the row.
+    /// Makes the text of a decimal; where its bytes end in the key, nil for what must be read in the row.
+    private func decimal(_ component: Int, _ key: Bytes, _ start: Int) -> Int? {
+        var reader = KeyReader(Bytes(rebasing: key[start...]))
+        let number =
+            parts[component].mask == 0
+            ? try? reader.readDecimal()
+            : try? reader.descending { (reader) throws(KeyError) in try reader.readDecimal() }
+        guard let number, let text = Self.text(of: number) else { return nil }
+        contents[component] = .text(text)
+        return start + reader.offset
+    }
+
+    /// As rows hold it; nil if it is no number, or beyond those that they hold.
+    private static func text(of number: KeyDecimal) -> [UInt8]? {
+        guard !number.isNaN, abs(number.exponent) <= 200 else { return nil }
+        var digits = Array(String(number.mantissa).utf8)
+        if number.exponent >= 0 {
+            digits += repeatElement(UInt8(ascii: "0"), count: number.exponent)
+        } else {
+            let missing = max(0, 1 - number.exponent - digits.count)
+            digits.insert(contentsOf: repeatElement(UInt8(ascii: "0"), count: missing), at: 0)
+            digits.insert(UInt8(ascii: "."), at: digits.count + number.exponent)
+        }
+        return number.isNegative ? [UInt8(ascii: "-")] + digits : digits
+    }
+
+    /// Copies what the variable area holds; the size of the row.
     private func assembled(_ key: Bytes) -> Int {
         let start = layout.emptyRow.count
         var size = 0
         for (end, part) in variables {
             if let part {
                 let mask = parts[part].mask
-                for place in texts[part] {
-                    memory[start + size] = key[place] ^ mask
-                    size += 1
+                switch contents[part] {
+                case .plain(let range):
+                    for place in range {
+                        memory[start + size] = key[place] ^ mask
+                        size += 1
+                    }
+                case .escaped(let range):
+                    var place = range.lowerBound
+                    while place < range.upperBound {
+                        let byte = key[place] ^ mask
+                        // What follows a one is 0 or 1, increased.
+                        if byte == 1 { place += 1 }
+                        memory[start + size] = byte == 1 ? (key[place] ^ mask) &- 1 : byte
+                        place += 1
+                        size += 1
+                    }
+                case .text(let text):
+                    for byte in text {
+                        memory[start + size] = byte
+                        size += 1
+                    }
                 }
             }
             memory.storeBytes(of: UInt32(size).littleEndian, toByteOffset: end, as: UInt32.self)

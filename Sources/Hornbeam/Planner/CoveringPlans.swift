@@ -49,4 +49,12 @@ extension Planner {
         }
         return nil
     }
+
+    /// A scan of groups as the plan that it stands for.
+    func counted(_ scan: GroupScan) -> Candidate {
+        let answered = ConjunctSet(below: conjuncts.count)
+        return Candidate(
+            path: .index(IndexMatch(scan.index, scan.range, answered: answered, fixed: 0), nil), answered: answered,
+            isOrdered: true, cost: 0, covering: .values)
+    }
 }

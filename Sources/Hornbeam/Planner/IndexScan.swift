@@ -88,7 +88,9 @@ struct IndexScan {
         var cursor = try transaction.cursor(index.tree)
         var isValid = try range.to.isEmpty ? cursor.last() : before(range.to, &cursor)
         while isValid, let entry = try cursor.entry(), entry.key.order(start) >= 0 {
-            guard let size = index.keySize(entry.key), let rowID = index.rowID(key: entry.key, value: entry.value)
+            // A key has a byte at least, without which a run of it could not be told from none.
+            guard let size = index.keySize(entry.key), size > 0,
+                let rowID = index.rowID(key: entry.key, value: entry.value)
             else { throw damaged() }
             if run.takes(entry.key) {
                 if run.others.count < Run.bound {

@@ -123,8 +123,10 @@ struct Planner: ~Copyable {
     }
 
     /// The plan as a value to look at. Not made with each plan: its texts take longer than a short query.
-    func explanation() throws -> Plan {
-        let choice = try choice()
+    /// - Parameter columns: those whose groups are counted, where nothing else is asked for.
+    func explanation(groupedBy columns: [Int]? = nil) throws -> Plan {
+        var choice = try choice()
+        if let columns, let scan = groupScan(by: columns) { choice = counted(scan) }
         let rest = rest(of: choice)
         let terms = query.sort.map { $0.text(type.description) }
         return Plan(

@@ -4,7 +4,7 @@
 //     filter     = and { "||" and }
 //     and        = unary { "&&" unary }
 //     unary      = "!" unary | "(" filter ")" | test
-//     test       = names compare literal | name "in" "[" literal { "," literal } "]"
+//     test       = names compare literal | name [ "not" ] "in" "[" literal { "," literal } "]"
 //                | names [ "not" ] ( "contains" | "hasPrefix" | "hasSuffix" ) string [ "caseSensitive" ]
 //                | names "matches" string
 //     names      = name { "," name }
@@ -208,6 +208,7 @@ package struct FilterText {
             try requireText(columns, names)
             return .matches(columns: columns, text: try string())
         case .name("not"):
+            if take(.name("in")) { return .not(try within(columns, token)) }
             guard case .name(let word) = next(), let kind = StringTest.Kind(rawValue: word) else { break }
             return try string(kind, columns, names, negated: true)
         case .name(let word):

@@ -203,7 +203,7 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
 
     /// How the groups would be found: a plan that is covering reads an index alone.
     public func explain(in context: Context) throws -> Plan {
-        try list.explain(needs: needs, in: context)
+        try list.explain(needs: needs, groupedBy: countedColumns, in: context)
     }
 
     /// What is needed of rows. The groups are put in order afterwards, so that of the rows changes nothing, but for
@@ -213,14 +213,16 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
         return maker.needs?.union(RowNeeds(columns: Set(columns)))
     }
 
+    /// The columns of the keys, where an index may count the groups.
+    private var countedColumns: [Int]? { maker.isCount && list.isSelection ? keys.columns : nil }
+
     /// The groups as an index counts them, or as the rows make them.
     private func groups(in context: Context?) throws -> [Group] {
         var counted: [Group] = []
         var places: [[UInt8]: Int] = [:]
         var groups: [Group] = []
         var unordered = UnorderedKeys()
-        let columns = maker.isCount && list.isSelection ? keys.columns : nil
-        let isCounted = try list.forEachRow(in: context, needs: needs, groupedBy: columns) { row, count in
+        let isCounted = try list.forEachRow(in: context, needs: needs, groupedBy: countedColumns) { row, count in
             var writer = KeyWriter(capacity: 32)
             try keys.append(&row, to: &writer, &unordered)
             let state = maker.begin()

@@ -190,8 +190,22 @@ extension Predicate {
             }
             if let literal = literal(value) { return Self(.compare(column: column, comparison, literal)) }
         }
+        if let relation = Entity.entityShape.linkID(keyPath) {
+            return comparing(idOf: relation, comparison, value.map { Hornbeam.literal($0) ?? .null })
+        }
         let text = value.map { "\($0)" } ?? "nil"
         return testing(keyPath, label: "\(keyPath.label) \(comparison.rawValue) \(text)", test())
+    }
+
+    /// What `\.$one.id` says is said of the one entity's id, where a link to what isn't stored counts as none.
+    private static func comparing(
+        idOf relation: DeclaredRelation<Entity>, _ comparison: Comparison, _ value: Value?
+    ) -> Self {
+        switch (comparison, value) {
+        case (.notEqual, _): !comparing(idOf: relation, .equal, value)
+        case (_, nil): Self(relation.linkTest(.none, .all))
+        case (_, let value?): Self(relation.linkTest(.any, .compare(column: 0, comparison, value)))
+        }
     }
 
     /// A test of the decoded entity. The property must not use a context: the rows of the query are borrowed.

@@ -13,9 +13,8 @@ extension QueryList {
         if maker.isCount {
             state.add(rows: try count(in: try context ?? boundContext()))
         } else {
-            // Each value once is all that is needed: what an index has given before it didn't know further is no harm.
-            let columns = maker.isOfDistinct && isSelection ? maker.needs.map { Array($0.columns) } : nil
-            _ = try forEachRow(in: context, needs: maker.needs, groupedBy: columns?.count == 1 ? columns : nil) {
+            // What an index has given before it didn't know further is no harm.
+            _ = try forEachRow(in: context, needs: maker.needs, groupedBy: distinctColumn(maker)) {
                 row, _ in
                 try state.add(&row)
             } else: {
@@ -30,12 +29,20 @@ extension QueryList {
         _ aggregates: repeat Aggregate<Entity, each Result>, in context: Context
     ) throws -> Plan {
         let maker = AggregateMaker<Entity, repeat each Result>(repeat each aggregates)
-        return try explain(needs: maker.needs, in: context)
+        return try explain(needs: maker.needs, groupedBy: distinctColumn(maker), in: context)
     }
 
-    func explain(needs: RowNeeds?, in context: Context) throws -> Plan {
+    func explain(needs: RowNeeds?, groupedBy columns: [Int]?, in context: Context) throws -> Plan {
         guard case .all = source else { return try explain(in: context) }
-        return try context.session.run { try $0.plan(query(needs: needs), of: Entity.self) }
+        return try context.session.run { try $0.plan(query(needs: needs), of: Entity.self, groupedBy: columns) }
+    }
+
+    /// The column of which each value once is all that is needed.
+    private func distinctColumn<each Result>(_ maker: AggregateMaker<Entity, repeat each Result>) -> [Int]? {
+        guard maker.isOfDistinct, isSelection, let columns = maker.needs?.columns, columns.count == 1 else {
+            return nil
+        }
+        return Array(columns)
     }
 
     /// The sum; 0 if there is nothing to add. A sum of integers that doesn't fit the property's type throws `.invalid`.

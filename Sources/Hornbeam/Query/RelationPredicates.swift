@@ -38,11 +38,16 @@ extension Predicate {
         _ predicate: Predicate<Target>
     ) -> Self {
         do {
-            let relation = try Entity.entityShape.relation(keyPath)
-            let name = relation.description.name
-            return Self(.links(LinkTest(quantifier, name, of: Target.entityShape.description, predicate.filter)))
+            return Self(try Entity.entityShape.relation(keyPath).linkTest(quantifier, predicate.filter))
         } catch {
             return Self(.opaque(label: "\(keyPath)") { _ in throw error })
         }
+    }
+}
+
+extension DeclaredRelation {
+    /// A test of the stored entities that it leads to.
+    func linkTest(_ quantifier: LinkTest.Quantifier, _ filter: Filter) -> Filter {
+        .links(LinkTest(quantifier, description.name, of: access.target(), filter))
     }
 }

@@ -32,6 +32,14 @@ extension Predicate {
     }
 
     public static func string<each Text: TextValue>(
+        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, notContaining text: String,
+        caseSensitive: Bool = false, diacriticSensitive: Bool = true
+    ) -> Self {
+        let properties = TextProperty<Entity>.list(repeat each keyPaths)
+        return testing(properties, .contains, text, caseSensitive, diacriticSensitive, isNegated: true)
+    }
+
+    public static func string<each Text: TextValue>(
         _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, notHavingPrefix text: String,
         caseSensitive: Bool = false, diacriticSensitive: Bool = true
     ) -> Self {

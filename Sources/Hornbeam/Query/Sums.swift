@@ -42,30 +42,82 @@ public struct IntegerSummation<Number: FixedWidthInteger & Sendable>: NumberSumm
     var value: Double { Double(sum) }
 }
 
-/// A sum of doubles without error, rounded once.
+/// A sum of doubles without error, rounded once: infinite only if the sum itself is beyond the greatest double, however
+/// far beyond it the sums on the way are.
+///
+/// Great numbers are added apart, as 2^-128 of what they are, which takes none of their bits. So neither sum
+/// overflows: 2^60 numbers below 2^960 are less than 2^1020.
 public struct FloatingSummation: NumberSummation {
-    /// Numbers whose exact sum is that of all added, none overlapping another, ascending in magnitude.
-    private var parts: [Double] = []
-    /// The sum of what is infinite or NaN, or too great to go on exactly.
+    private var small = ExactSum()
+    private var great = ExactSum()
+    /// The sum of what is infinite or NaN.
     private var special: Double?
+
+    private static let limit = 0x1p960
+    private static let shrinking = 0x1p-128
+    private static let growing = 0x1p128
 
     public init() {}
 
     public mutating func add(_ number: Double) {
-        guard number.isFinite else {
+        if abs(number) < Self.limit {
+            small.add(number)
+        } else if number.isFinite {
+            great.add(number * Self.shrinking)
+        } else {
             special = (special ?? 0) + number
-            return
         }
+    }
+
+    public func total() -> Double {
+        let (value, scale) = rounded
+        return value * scale
+    }
+
+    /// The sum divided by a number: finite also where only the sum isn't.
+    func mean(of count: Int) -> Double {
+        let (value, scale) = rounded
+        return value / Double(count) * scale
+    }
+
+    /// The sum as a product of two, the second of which is a power of two.
+    private var rounded: (value: Double, scale: Double) {
+        if let special { return (special, 1) }
+        if great.parts.isEmpty { return (small.total, 1) }
+        // Great numbers that cancel each other out leave small ones.
+        var (small, great) = (small, ExactSum())
+        for part in self.great.parts {
+            if abs(part) < 0x1p893 { small.add(part * Self.growing) } else { great.add(part) }
+        }
+        if great.parts.isEmpty { return (small.total, 1) }
+        // The rest is far greater than what loses bits now, of which no more than the sign counts, for the side to
+        // which half-way cases go: that of the greatest, for no two parts have a bit in common.
+        var lost = 0.0
+        for part in small.parts {
+            let shrunk = part * Self.shrinking
+            if shrunk * Self.growing == part {
+                great.add(shrunk)
+            } else {
+                lost = Double(signOf: part, magnitudeOf: .leastNonzeroMagnitude)
+            }
+        }
+        if lost != 0 { great.add(lost) }
+        return (great.total, Self.growing)
+    }
+}
+
+/// Numbers whose exact sum is that of all added, no two of which have a bit in common, ascending in magnitude. Whoever
+/// adds sees to it that no sum overflows.
+private struct ExactSum {
+    private(set) var parts: [Double] = []
+
+    mutating func add(_ number: Double) {
         var number = number
         var kept = 0
         for place in parts.indices {
             var part = parts[place]
             if abs(number) < abs(part) { swap(&number, &part) }
             let high = number + part
-            guard high.isFinite else {
-                special = (special ?? 0) + high
-                return
-            }
             let low = part - (high - number)
             if low != 0 {
                 parts[kept] = low
@@ -74,11 +126,11 @@ public struct FloatingSummation: NumberSummation {
             number = high
         }
         parts.removeLast(parts.count - kept)
-        parts.append(number)
+        if number != 0 || parts.isEmpty { parts.append(number) }
     }
 
-    public func total() -> Double {
-        if let special { return special }
+    /// Rounded once.
+    var total: Double {
         guard var sum = parts.last else { return 0 }
         var rest = 0.0
         var place = parts.count - 1
@@ -131,11 +183,11 @@ extension UInt32: SummableNumber { public typealias Summation = IntegerSummation
 extension UInt64: SummableNumber { public typealias Summation = IntegerSummation<UInt64> }
 
 extension Double: SummableNumber {
-    public static func average(_ sum: FloatingSummation, count: Int) -> Double { sum.total() / Double(count) }
+    public static func average(_ sum: FloatingSummation, count: Int) -> Double { sum.mean(of: count) }
 }
 
 extension Float: SummableNumber {
-    public static func average(_ sum: FloatSummation, count: Int) -> Double { sum.sum.total() / Double(count) }
+    public static func average(_ sum: FloatSummation, count: Int) -> Double { sum.sum.mean(of: count) }
 }
 
 extension Decimal: SummableNumber {

@@ -24,8 +24,23 @@ extension Predicate {
         if let column = column(keyPath, .equal, Property.self), literals.count == values.count {
             return Self(.within(column: column, literals))
         }
+        if let relation = Entity.entityShape.linkID(keyPath), literals.count == values.count {
+            let ids = literals.filter { $0 != .null }
+            let isOne = Self(relation.linkTest(.any, .within(column: 0, ids)))
+            return ids.count == literals.count ? isOne : isOne || Self(relation.linkTest(.none, .all))
+        }
         return testing(keyPath, label: "\(keyPath.label) in \(values)") { values.contains($0) }
     }
+
+    /// The property is none of `values`: `.value(\.age, notIn: [18, 21])`.
+    public static func value<Property: Equatable & Sendable>(
+        _ keyPath: any KeyPath<Entity, Property> & Sendable, notIn values: [Property]
+    ) -> Self { !value(keyPath, in: values) }
+
+    /// The same for an optional property, as `!=` is: nil is none of the values, unless nil is among them.
+    public static func value<Property: Equatable & Sendable>(
+        _ keyPath: any KeyPath<Entity, Property?> & Sendable, notIn values: [Property?]
+    ) -> Self { !value(keyPath, in: values) }
 
     // MARK: - Ranges
 
@@ -124,6 +139,11 @@ extension Predicate {
         }
     }
 
+    /// The array has none of these elements.
+    public static func array<Element: Equatable & Sendable>(
+        _ keyPath: any KeyPath<Entity, [Element]> & Sendable, containsNone elements: [Element]
+    ) -> Self { !array(keyPath, containsAny: elements) }
+
     // The same for optional arrays; nil has no elements.
 
     public static func array<Element: Equatable & Sendable>(
@@ -147,6 +167,10 @@ extension Predicate {
             elements.allSatisfy { array?.contains($0) ?? false }
         }
     }
+
+    public static func array<Element: Equatable & Sendable>(
+        _ keyPath: any KeyPath<Entity, [Element]?> & Sendable, containsNone elements: [Element]
+    ) -> Self { !array(keyPath, containsAny: elements) }
 
     /// Nil if the property is no column that is stored as an array.
     private static func elementTest<Property, Element>(

@@ -10,6 +10,8 @@ public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable
     let keyPath: PartialKeyPath<Entity>
     /// The key paths that mean its number of entities.
     let count: (ascending: AnyKeyPath, descending: AnyKeyPath)
+    /// The key path that means the id of the one entity it leads to; nil if it leads to many.
+    let id: AnyKeyPath?
     let target: any EntityModelProtocol.Type
     /// What can be done with it without knowing the related type.
     let access: RelationAccess<Entity>
@@ -60,6 +62,9 @@ public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable
         self.keyPath = keyPath
         let count = keyPath.appending(path: \Relation<Target, D, C, K>.count)
         self.count = (count, count.appending(path: \Int.desc))
+        // By way of a type that says nothing: the compiler doesn't see that the two may be one.
+        let toOne = (keyPath as AnyKeyPath) as? WritableKeyPath<Entity, ToOneRelation<Target, D, K>>
+        id = toOne?.appending(path: \ToOneRelation<Target, D, K>.id)
         target = Target.self
         access = RelationAccess(RelationPath(keyPath))
     }

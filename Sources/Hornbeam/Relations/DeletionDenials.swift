@@ -78,13 +78,17 @@ extension Session {
     /// `deleting`, until the caller sets it back: deletions within the deletion needn't ask again.
     func refuseDenied<Entity: EntityModelProtocol>(_ ids: [Value], _: Entity.Type) throws {
         let store = try store(Entity.self)
+        if store.session.schema.denying.isEmpty { return }
+        try refuseDenied(try ids.compactMap { try store.rowID(of: $0) }, Entity.self)
+    }
+
+    /// The same of rows.
+    func refuseDenied<Entity: EntityModelProtocol>(_ rows: [RowID], _: Entity.Type) throws {
+        let store = try store(Entity.self)
         let core = store.session
         if core.schema.denying.isEmpty { return }
         var denials = DeletionDenials(core, taken: deleting)
-        for id in ids {
-            guard let rowID = try store.rowID(of: id) else { continue }
-            try denials.take(EntityRow(type: store.type.name, rowID: rowID))
-        }
+        for rowID in rows { try denials.take(EntityRow(type: store.type.name, rowID: rowID)) }
         try denials.refuse()
         deleting.formUnion(denials.taken)
     }

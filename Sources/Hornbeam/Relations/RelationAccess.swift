@@ -11,6 +11,8 @@ final class RelationAccess<Entity: EntityModelProtocol>: Sendable {
     let ids: @Sendable (Entity) -> [Value]?
     /// Puts ids into the value's relation.
     let link: @Sendable (_ entity: inout Entity, _ ids: [Value]) -> Void
+    /// The related type. A closure, because types may be related in circles.
+    let target: @Sendable () -> EntityDescription
     /// How ids of the related type are stored.
     let idType: ColumnType
     /// Makes ids in a to-many relation ones that are linked besides those that are linked already.
@@ -26,6 +28,7 @@ final class RelationAccess<Entity: EntityModelProtocol>: Sendable {
             let ids = C.isToMany ? ids : Array(ids.prefix(1))
             entity[keyPath: path.keyPath] = Relation(.ids(ids.compactMap { Target.ID(columnValue: $0) }))
         }
+        target = { Target.entityShape.description }
         idType = Target.ID.columnType
         keepOthers = { entity in
             guard C.isToMany, case .ids(let ids) = entity[keyPath: path.keyPath].content else { return }

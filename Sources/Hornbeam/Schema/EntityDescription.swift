@@ -2,6 +2,8 @@
 // What the catalogue knows of an entity type: columns, indexes, relations. It is all that the untyped core needs to
 // store rows, keep indexes and answer queries, so the command works on any store without its Swift types.
 
+import HornbeamText
+
 /// An entity type as it is stored. Column 0 is the id.
 public struct EntityDescription: Codable, Hashable, Sendable {
     public var name: String
@@ -67,12 +69,32 @@ public struct IndexDescription: Codable, Hashable, Sendable {
     public var components: [Component]
     /// Of full-text indexes: what words are, as `TextAnalyzer` describes itself; nil for `words`.
     public var analyzer: String?
+    /// What this program has declared it with: one of several versions, perhaps, of a tokenizer of its own.
+    var declared = DeclaredAnalyzer()
+
+    private enum CodingKeys: String, CodingKey { case name, kind, components, analyzer }
 
     public init(name: String, kind: Kind, components: [Component], analyzer: String? = nil) {
         self.name = name
         self.kind = kind
         self.components = components
         self.analyzer = analyzer
+    }
+}
+
+/// An analyzer that isn't stored, nor compared: its description is.
+struct DeclaredAnalyzer: Hashable, Sendable {
+    var analyzer: Analyzer?
+    static func == (left: Self, right: Self) -> Bool { true }
+    func hash(into hasher: inout Hasher) {}
+}
+
+extension IndexDescription {
+    /// Of a full-text index; nil if it is one that nobody has named.
+    var knownAnalyzer: Analyzer? {
+        guard let analyzer else { return .words }
+        if let declared = declared.analyzer, declared.specification == analyzer { return declared }
+        return Analyzer(specification: analyzer)
     }
 }
 

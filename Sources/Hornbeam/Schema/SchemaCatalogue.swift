@@ -153,7 +153,7 @@ package enum SchemaCatalogue {
     static func textIndex(_ index: IndexDescription, _ type: String) -> TextIndex {
         TextIndex(
             prefix: "t:\(type):\(index.name):",
-            analyzer: index.analyzer.map { Analyzer(specification: $0) ?? Analyzer(.unknown($0)) } ?? .words)
+            analyzer: index.knownAnalyzer ?? Analyzer(.unknown(index.analyzer ?? "")))
     }
 
     /// The declared full-text indexes whose words were made by another version of their analyzer.

@@ -222,7 +222,15 @@ enum SchemaComparison {
                 throw mismatch("index “\(index.name)” of \(type.name) is over nothing")
             }
             if let analyzer = index.analyzer {
-                let isKnown = analyzer.hasPrefix("custom:") || Analyzer(specification: analyzer) != nil
+                let isCustom = analyzer.hasPrefix("custom:")
+                let size = analyzer.utf8.count - "custom:".utf8.count
+                guard !isCustom || size <= CustomTokenizer.maximumName else {
+                    throw HornbeamError(
+                        .invalid,
+                        "the tokenizer of index “\(index.name)” of \(type.name) has a name of \(size) bytes, "
+                            + "“\(analyzer.prefix(40))…”: give it one of \(CustomTokenizer.maximumName) at most")
+                }
+                let isKnown = isCustom || Analyzer(specification: analyzer) != nil
                 guard index.kind == .text, isKnown else {
                     throw mismatch(
                         "index “\(index.name)” of \(type.name) has the analyzer “\(analyzer)”: full-text indexes have "

@@ -6,8 +6,11 @@ import Synchronization
 
 /// Rules of a program's own.
 package struct CustomTokenizer: Sendable {
+    /// Of 200 bytes at most, which whoever declares an index sees to: with the version it must find room in the entry
+    /// that the index keeps of itself.
     package let name: String
     package let version: Int
+    package static let maximumName = 200
     /// Calls the function with each token of a text, in order.
     package let tokenize: @Sendable (_ text: String, _ emit: (String) -> Void) -> Void
 
@@ -21,7 +24,8 @@ package struct CustomTokenizer: Sendable {
 
     private static let registered = Mutex<[String: CustomTokenizer]>([:])
 
-    /// Makes it known by its name to all that this process opens from now on. The last one of a name counts.
+    /// Makes it known by its name to what this process opens from now on without a declaration that has the tokenizer
+    /// itself. The last one of a name counts.
     package func register() {
         Self.registered.withLock { $0[name] = self }
     }

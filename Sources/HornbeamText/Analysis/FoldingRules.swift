@@ -32,6 +32,8 @@ struct FoldingRules: @unchecked Sendable {
         fileprivate var hasDecomposition: Bool { bits & 0x20 != 0 }
         /// A mark that falls away with accents.
         fileprivate var isAccent: Bool { bits & 0x40 != 0 }
+        /// A mark whose place among others of a letter is not that in the text, or that is made of such.
+        var isOrdered: Bool { bits & 0x80 != 0 }
     }
 
     /// For each page of 256 scalars the place of its facts in `facts`; equal pages share one.
@@ -40,6 +42,7 @@ struct FoldingRules: @unchecked Sendable {
     private let foldings: [UInt32: [UInt32]]
     private let decompositions: [UInt32: [UInt32]]
     private let compositions: [UInt64: UInt32]
+    private let classes: [UInt32: UInt8]
 
     private static let scalarLimit = 0x11_0000
 
@@ -58,6 +61,11 @@ struct FoldingRules: @unchecked Sendable {
         for scalar in foldings.keys { facts[Int(scalar)] |= 0x10 }
         for scalar in decompositions.keys { facts[Int(scalar)] |= 0x20 }
         for range in Self.accents { for scalar in range { facts[scalar] |= 0x40 } }
+        classes = Self.combiningClasses()
+        for scalar in classes.keys { facts[Int(scalar)] |= 0x80 }
+        for (scalar, parts) in decompositions where parts.count > 1 && classes[parts[0]] != nil {
+            facts[Int(scalar)] |= 0x80
+        }
         (pages, self.facts) = Self.paged(facts)
     }
 
@@ -96,6 +104,21 @@ struct FoldingRules: @unchecked Sendable {
             ?? Self.voiced(letter, mark)
     }
 
+    /// By which the marks of a letter are ordered, those of one class as they stand; 0 for all else.
+    func combiningClass(_ scalar: UInt32) -> UInt8 {
+        facts(scalar).isOrdered ? classes[scalar] ?? 0 : 0
+    }
+
+    /// What a folded letter or mark is made of by Unicode; nil if it is of one piece.
+    func parts(of scalar: UInt32) -> [UInt32]? {
+        if scalar < 0xC0 { return nil }
+        if let sounded = Self.sounded[scalar] { return sounded }
+        guard facts(scalar).hasDecomposition, Self.strokes[scalar] == nil, let parts = decompositions[scalar],
+            parts.count > 1
+        else { return nil }
+        return parts
+    }
+
     /// Calls `body` with what is left of a folded letter without its accents and strokes.
     @inline(__always)
     func forEachBase(_ scalar: UInt32, _ body: (UInt32) -> Void) {
@@ -111,12 +134,22 @@ struct FoldingRules: @unchecked Sendable {
     }
 
     /// Marks that fall away with accents: those of Latin, Greek, Cyrillic, Hebrew and Arabic, and marks for symbols.
-    /// The vowel signs of other scripts are a part of the word.
+    /// The vowel signs of other scripts are a part of the word, and so is the iota below Greek letters.
     private static let accents: [ClosedRange<Int>] = [
-        0x300...0x36F, 0x483...0x487, 0x591...0x5BD, 0x5BF...0x5BF, 0x5C1...0x5C2, 0x5C4...0x5C5, 0x5C7...0x5C7,
+        0x300...0x344, 0x346...0x36F, 0x483...0x487, 0x591...0x5BD, 0x5BF...0x5BF, 0x5C1...0x5C2, 0x5C4...0x5C5,
+        0x5C7...0x5C7,
         0x610...0x61A, 0x64B...0x65F, 0x670...0x670, 0x6D6...0x6DC, 0x6DF...0x6E4, 0x6E7...0x6E8, 0x6EA...0x6ED,
         0x1AB0...0x1AFF, 0x1DC0...0x1DFF, 0x20D0...0x20FF, 0xFE20...0xFE2F,
     ]
+
+    /// Kana with sound marks, which have no row in the tables.
+    private static let sounded: [UInt32: [UInt32]] = {
+        var parts: [UInt32: [UInt32]] = [:]
+        for kana in UInt32(0x3041)...0x30FF {
+            for mark in [UInt32(0x3099), 0x309A] { if let whole = voiced(kana, mark) { parts[whole] = [kana, mark] } }
+        }
+        return parts
+    }()
 
     /// Letters of Latin that Unicode doesn't decompose and readers do.
     private static let strokes: [UInt32: [UInt32]] = [
@@ -197,6 +230,15 @@ extension FoldingRules {
         let facts = UnsafeMutablePointer<UInt8>.allocate(capacity: stored.count)
         facts.initialize(from: stored, count: stored.count)
         return (UnsafePointer(pages), UnsafePointer(facts))
+    }
+
+    private static func combiningClasses() -> [UInt32: UInt8] {
+        var classes: [UInt32: UInt8] = [:]
+        let table = FoldingTables.classes
+        for row in stride(from: 0, to: table.count, by: 3) {
+            for scalar in table[row]...table[row + 1] { classes[scalar] = UInt8(truncatingIfNeeded: table[row + 2]) }
+        }
+        return classes
     }
 
     /// Lists that stand behind their lengths, each by its first scalar.

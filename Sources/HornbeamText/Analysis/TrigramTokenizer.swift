@@ -8,9 +8,7 @@ import HornbeamPages
 final class TrigramTokenizer {
     private let keepsAccents: Bool
     private let rules = FoldingRules.shared
-    private var text = ByteBuffer()
-    /// The scalar at the end of `text`, and where it begins there.
-    private var last: (scalar: UInt32, start: Int) = (0, 0)
+    private var text = ComposedText()
 
     init(keepsAccents: Bool) {
         self.keepsAccents = keepsAccents
@@ -19,7 +17,7 @@ final class TrigramTokenizer {
     /// Calls `body` with each token, in order. The bytes live until `body` returns.
     func forEachToken(in source: UnsafeBufferPointer<UInt8>, _ body: (Bytes) -> Void) {
         fold(source)
-        let bytes = text.bytes
+        let bytes = text.finish()
         // Where the last three scalars begin.
         var starts = (0, 0, 0)
         var count = 0
@@ -31,28 +29,16 @@ final class TrigramTokenizer {
         if count >= 3 { body(Bytes(rebasing: bytes[starts.0...])) }
     }
 
-    /// The whole text folded, and composed or without accents.
+    /// The whole text folded, with or without accents.
     private func fold(_ source: UnsafeBufferPointer<UInt8>) {
         text.removeAll()
-        last = (0, 0)
         var index = 0
         while index < source.count {
             let scalar = UTF8Scalars.decode(source, at: &index)
             guard scalar != UTF8Scalars.malformed else { continue }
             rules.forEachFolded(scalar) { folded in
-                if keepsAccents { append(folded) } else { rules.forEachBase(folded) { append($0) } }
+                if keepsAccents { text.append(folded) } else { rules.forEachBase(folded) { text.append($0) } }
             }
-        }
-    }
-
-    private func append(_ scalar: UInt32) {
-        if !text.isEmpty, scalar >= 0x300, let whole = rules.composed(last.scalar, scalar) {
-            text.shorten(to: last.start)
-            last.scalar = whole
-            text.append(whole)
-        } else {
-            last = (scalar, text.count)
-            text.append(scalar)
         }
     }
 }

@@ -4,8 +4,7 @@
 // CJKBigramFilter): 東京都 gives 東京, 京都 and, as the run ends there, 都.
 //
 // A word goes through three forms: folded and composed in `word`; stemmed, as stemmers know composed letters alone;
-// then without accents in `base`. A letter and its marks are the same as that letter in one, if the marks come in their
-// canonical order.
+// then without accents in `base`. What Unicode holds equal, however it is written, is the same word.
 
 import HornbeamPages
 
@@ -14,12 +13,10 @@ final class UnicodeTokenizer {
     private let keepsAccents: Bool
     private let stemmer: Stemmer?
     private let rules = FoldingRules.shared
-    private var word = ByteBuffer()
+    private var word = ComposedText()
     private var base = ByteBuffer()
     /// The unit before `word` in a run without spaces.
     private var unit = ByteBuffer()
-    /// The scalar at the end of `word`, and where it begins there: a mark may make another one of it.
-    private var last: (scalar: UInt32, start: Int) = (0, 0)
     private var isASCII = true
 
     init(keepsAccents: Bool, stemmer: Stemmer?) {
@@ -92,7 +89,7 @@ final class UnicodeTokenizer {
     }
 
     private func emit(_ body: (Bytes) -> Void) {
-        var token = word.bytes
+        var token = word.finish()
         if let stemmer { token = stemmer.stem(token) }
         if !isASCII && !keepsAccents {
             base.removeAll()
@@ -118,7 +115,7 @@ final class UnicodeTokenizer {
             let scalar = UTF8Scalars.decode(source, at: &next)
             switch rules.facts(scalar).part {
             case .unspaced:
-                if !word.isEmpty && !isSyllable(last.scalar, scalar) { endUnit(body) }
+                if !word.isEmpty && !isSyllable(word.letter, scalar) { endUnit(body) }
                 append(scalar)
             case .mark: append(scalar)
             case .format: break
@@ -136,14 +133,15 @@ final class UnicodeTokenizer {
 
     /// Gives the pair that the unit in `word` is the second of.
     private func endUnit(_ body: (Bytes) -> Void) {
+        let letter = word.finish()
         if !unit.isEmpty {
             let size = unit.count
-            unit.append(word.bytes)
+            unit.append(letter)
             body(unit.bytes)
             unit.shorten(to: size)
         }
         unit.removeAll()
-        unit.append(word.bytes)
+        unit.append(letter)
         clear()
     }
 
@@ -151,7 +149,6 @@ final class UnicodeTokenizer {
 
     private func clear() {
         word.removeAll()
-        last = (0, 0)
         isASCII = true
     }
 
@@ -159,24 +156,11 @@ final class UnicodeTokenizer {
     private func append(_ scalar: UInt32) {
         if scalar < 0x80 {
             let upper = UInt8(truncatingIfNeeded: scalar)
-            last = (scalar, word.count)
             let isUpper = upper >= UInt8(ascii: "A") && upper <= UInt8(ascii: "Z")
-            word.append(byte: isUpper ? upper | 0x20 : upper)
-            if isUpper { last.scalar |= 0x20 }
+            word.append(ascii: isUpper ? upper | 0x20 : upper)
         } else {
             isASCII = false
-            rules.forEachFolded(scalar) { appendFolded($0) }
-        }
-    }
-
-    private func appendFolded(_ scalar: UInt32) {
-        if !word.isEmpty, let whole = rules.composed(last.scalar, scalar) {
-            word.shorten(to: last.start)
-            last.scalar = whole
-            word.append(whole)
-        } else {
-            last = (scalar, word.count)
-            word.append(scalar)
+            rules.forEachFolded(scalar) { word.append($0) }
         }
     }
 }

@@ -58,19 +58,8 @@ extension Transaction {
     package func insert(_ tree: TreeID, _ key: Bytes, _ value: Bytes) throws(StorageError) -> Bool {
         try checkKey(key)
         try checkValue(value)
-        return try changing { (writer) throws(StorageError) in
-            let open = try prepare(tree, writer)
-            let mark = writer.redo.mark
-            writer.redo.add(.put, tree: tree.rawValue, key, value)
-            let isInserted: Bool
-            do throws(StorageError) {
-                isInserted = try writer.insert(open, key, value)
-                if isInserted { try finishChange(writer) }
-            } catch {
-                throw broken(error, open)
-            }
-            if !isInserted { writer.redo.takeBack(to: mark) }
-            return isInserted
+        return try attempt(.put, tree, key, value) { (writer, open) throws(StorageError) in
+            try writer.insert(open, key, value)
         }
     }
 
@@ -78,22 +67,10 @@ extension Transaction {
     package func append(_ tree: TreeID, _ key: Bytes, _ value: Bytes) throws(StorageError) {
         try checkKey(key)
         try checkValue(value)
-        try changing { (writer) throws(StorageError) in
-            let open = try prepare(tree, writer)
-            let mark = writer.redo.mark
-            writer.redo.add(.put, tree: tree.rawValue, key, value)
-            let isAppended: Bool
-            do throws(StorageError) {
-                isAppended = try writer.append(open, key, value)
-                if isAppended { try finishChange(writer) }
-            } catch {
-                throw broken(error, open)
-            }
-            guard isAppended else {
-                writer.redo.takeBack(to: mark)
-                throw .invalid("append needs a key greater than all keys of the tree: use put")
-            }
+        let isAppended = try attempt(.put, tree, key, value) { (writer, open) throws(StorageError) in
+            try writer.append(open, key, value)
         }
+        guard isAppended else { throw .invalid("append needs a key greater than all keys of the tree: use put") }
     }
 
     /// Fills a tree from entries in ascending order of their keys, all beyond those it has.
@@ -105,20 +82,7 @@ extension Transaction {
 
     /// Removes the entry; false if there was none.
     package func delete(_ tree: TreeID, _ key: Bytes) throws(StorageError) -> Bool {
-        try changing { (writer) throws(StorageError) in
-            let open = try prepare(tree, writer)
-            let mark = writer.redo.mark
-            writer.redo.add(.delete, tree: tree.rawValue, key)
-            let isDeleted: Bool
-            do throws(StorageError) {
-                isDeleted = try writer.delete(open, key)
-                if isDeleted { try finishChange(writer) }
-            } catch {
-                throw broken(error, open)
-            }
-            if !isDeleted { writer.redo.takeBack(to: mark) }
-            return isDeleted
-        }
+        try attempt(.delete, tree, key, nil) { (writer, open) throws(StorageError) in try writer.delete(open, key) }
     }
 
     /// Removes all entries of [from, to); an empty bound is an open end. How many went.
@@ -277,6 +241,28 @@ extension Transaction {
             do throws(StorageError) { return .success(try body(writer)) } catch { return .failure(error) }
         }
         return try result.get()
+    }
+
+    /// Makes a change of one entry that may turn out to be none, as it tells: then what was noted of it is taken back.
+    @inline(__always)
+    private func attempt(
+        _ kind: RedoKind, _ tree: TreeID, _ key: Bytes, _ value: Bytes?,
+        _ change: (TreeWriter, OpenTreePointer) throws(StorageError) -> Bool
+    ) throws(StorageError) -> Bool {
+        try changing { (writer) throws(StorageError) in
+            let open = try prepare(tree, writer)
+            let mark = writer.redo.mark
+            writer.redo.add(kind, tree: tree.rawValue, key, value)
+            let isChanged: Bool
+            do throws(StorageError) {
+                isChanged = try change(writer, open)
+                if isChanged { try finishChange(writer) }
+            } catch {
+                throw broken(error, open)
+            }
+            if !isChanged { writer.redo.takeBack(to: mark) }
+            return isChanged
+        }
     }
 
     /// The writer and the tree to change, whose cursors look their places up again after this.

@@ -38,6 +38,20 @@ private struct Measure {
     var other: Double?
 }
 
+@EntityModel
+private struct Parcel {
+    @Index<Self>(\.cost, \.owner.desc) private var byCost
+    @Index<Self>(\.digest, \.tax.desc) private var byDigest
+    @Index<Self>(\.owner) private var byOwner
+    let id: Int
+    var owner: UUID?
+    var cost: Decimal
+    var tax: Decimal?
+    var digest: Data
+    var other: UUID?
+    var price: Decimal
+}
+
 @Suite("Aggregates by an index alone")
 struct CoveringTests {
     private func context(_ count: Int = 120) throws -> Context {
@@ -181,5 +195,81 @@ struct CoveringTests {
         #expect(try Measure.query().aggregate(.countDistinct(\.other), in: context) == 3)
         let (count, _) = try Measure.query().aggregate(.countDistinct(\.value), .sum(\.id), in: context)
         #expect(count == 3)
+    }
+    /// Of each kind of value those that keys treat apart: zeros at the end, either sign, escaped bytes, nil.
+    private func parcels() throws -> Context {
+        var context = Context()
+        let costs = [
+            "0", "1", "-1", "1.50", "-0.003", "12345678901234567890.123", "-98765432109876543210", "1e15", "1e-6",
+            "100",
+            "0.1",
+        ]
+        let digests: [[UInt8]] = [[], [0], [1], [0, 0, 1], [2, 1, 0xFF], [0xFE, 0], [7, 8, 9]]
+        for id in 0..<154 {
+            let owner =
+                id % 4 == 0 ? nil : UUID(uuid: (0, 1, 255, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, UInt8(id % 9)))
+            let cost = try #require(Decimal(string: costs[id % costs.count]))
+            let tax = id % 5 == 0 ? nil : Decimal(string: costs[(id + 3) % costs.count])
+            try Parcel(
+                id: id, owner: owner, cost: cost, tax: tax, digest: Data(digests[id % digests.count]), other: owner,
+                price: cost
+            ).save(to: &context)
+        }
+        return context
+    }
+
+    @Test("decimals, UUIDs and data are told by their keys, in either direction")
+    func otherTypes() throws {
+        let full = try parcels()
+        let parcels: [Parcel] = try full.all()
+        let context = full
+        try context.session.run { session in
+            let store = try session.store(Parcel.self)
+            for id in 0..<154 { try store.transaction.put(store.type.rows, RowID(rawValue: UInt64(id)).key, [0]) }
+        }
+        let all = Parcel.query()
+        #expect(try all.sum(\.cost, in: context) == parcels.map(\.cost).reduce(0, +))
+        #expect(try all.sum(\.tax, in: context) == parcels.compactMap(\.tax).reduce(0, +))
+        #expect(try all.aggregate(.max(\.tax), in: context) == parcels.compactMap(\.tax).max())
+        #expect(try all.aggregate(.countDistinct(\.digest), in: context) == 7)
+        #expect(try all.distinct(\.owner, in: context).count == 9)
+        #expect(try Set(all.distinct(\.digest, in: context)) == Set(parcels.map(\.digest)))
+        #expect(try Set(all.distinct(\.cost, in: context)) == Set(parcels.map(\.cost)))
+        let groups = try all.grouped(by: \.digest).aggregate(.count, .sum(\.tax)).resolve(in: context)
+        let wanted = Dictionary(grouping: parcels, by: \.digest)
+        #expect(groups.count == wanted.count)
+        for (digest, (count, tax)) in groups {
+            #expect(count == wanted[digest]?.count && tax == wanted[digest]?.compactMap(\.tax).reduce(0, +))
+        }
+        let pairs = try all.grouped(by: \.cost, \.owner).aggregate(.count).resolve(in: context)
+        struct Pair: Hashable {
+            let cost: Decimal
+            let owner: UUID?
+        }
+        let counts = Dictionary(grouping: parcels) { Pair(cost: $0.cost, owner: $0.owner) }.mapValues(\.count)
+        #expect(pairs.count == counts.count)
+        for (key, count) in pairs { #expect(counts[Pair(cost: key.0, owner: key.1)] == count) }
+    }
+
+    @Test("explain of groups and of different values names the index that counts them")
+    func explainedGroups() throws {
+        let context = try parcels()
+        let all = Parcel.query()
+        let byOwner = try all.grouped(by: \.owner).aggregate(.count).explain(in: context)
+        #expect(byOwner.access == .index(name: "byOwner", ranges: 1, entries: 154, reversed: false))
+        #expect(byOwner.isCovering)
+        let byCost = try all.grouped(by: \.cost).aggregate(.count).explain(in: context)
+        #expect(byCost.access.description.contains("byCost") && byCost.isCovering)
+        let fixed = Parcel.filter(\.cost == 1).grouped(by: \.owner).aggregate(.count)
+        let plan = try fixed.explain(in: context)
+        #expect(plan.access == .index(name: "byCost", ranges: 1, entries: 14, reversed: false) && plan.isCovering)
+        #expect(try fixed.resolve(in: context).map(\.values).reduce(0, +) == 14)
+        #expect(try all.explain(.countDistinct(\.owner), in: context).access.description.contains("byOwner"))
+        // No index has it, or begins with it.
+        let plain = try all.grouped(by: \.other).aggregate(.count).explain(in: context)
+        #expect(plain.access == .rowScan(rows: 154) && !plain.isCovering)
+        #expect(try !all.explain(.sum(\.price), in: context).isCovering)
+        let tax = try all.grouped(by: \.tax).aggregate(.count).explain(in: context)
+        #expect(tax.access.description.contains("byDigest") && tax.isCovering)
     }
 }

@@ -81,6 +81,15 @@ struct SoleRowTests {
         #expect(try store.ids(behind) == [])
     }
 
+    @Test("an index that admits a key more than once, and an id that is known and not stored, are no such keys")
+    func neither() throws {
+        let store = try filled()
+        #expect(try ids(equal(2, .int(3)), store).count == 4)
+        _ = try store["Item"].ensureRowID(of: .string("linked"))
+        #expect(try ids(equal(0, .string("linked")), store) == [])
+        #expect(try store.session.count(EntityQuery(type: "Item", filter: equal(0, .string("linked")))) == 0)
+    }
+
     @Test("keys too long for a tree, of which several entities may have what is kept, are planned")
     func longKeys() throws {
         let store = try filled()

@@ -50,7 +50,9 @@ struct FilterTextTests {
         arguments: [
             ("", [1, 2, 3]), ("section == \"net\" && size > 1000 || name hasPrefix \"lib\"", [1, 2, 3]),
             ("name hasPrefix 'lib' caseSensitive", [1]), ("section == nil", [3]), ("section != \"net\"", [1, 3]),
-            ("!(size < 100)", [1, 2]), ("size in [5, 100]", [1, 3]), ("name, section contains \"lib\"", [1, 3]),
+            ("!(size < 100)", [1, 2]), ("size in [5, 100]", [1, 3]),
+            ("size not in [5, 100]", [2]), ("section not in [\"net\"]", [1, 3]), ("section not in [nil]", [1, 2]),
+            ("name, section contains \"lib\"", [1, 3]),
             ("name not contains \"lib\"", [2]), ("at >= \"2001-01-02\"", [2, 3]), ("maintainer == \"ann\"", [2]),
             ("maintainer != \"ann\"", [1, 3]), ("name matches \"CURL libc\"", [1, 2]), ("size == -5", []),
             ("(size > 1 && (size < 6))", [3]),

@@ -125,6 +125,53 @@ struct AggregateTests {
         #expect(special.total().isNaN)
     }
 
+    @Test("it is infinite only if the sum itself is, whatever the sums on the way, and a mean only if it is", .seeded)
+    func greatSums() throws {
+        var random = SeededGenerator()
+        let greatest = Double.greatestFiniteMagnitude
+        let half = greatest.ulp / 2
+        func expect(_ numbers: [Double], _ total: Double, mean: Double) {
+            var numbers = numbers
+            for _ in 0..<24 {
+                numbers.shuffle(using: &random)
+                var sum = FloatingSummation()
+                for number in numbers { sum.add(number) }
+                #expect(sum.total() == total, "\(numbers)")
+                let found = Double.average(sum, count: numbers.count)
+                #expect(abs(found - mean) <= mean.ulp, "\(numbers)")
+            }
+        }
+        let (least, lowest) = (Double.leastNonzeroMagnitude, -Double.greatestFiniteMagnitude)
+        expect([greatest, greatest, lowest, lowest], 0, mean: 0)
+        expect([greatest, greatest, lowest, lowest, 1, 0.5], 1.5, mean: 0.25)
+        expect([greatest, greatest, lowest], greatest, mean: greatest / 3)
+        expect([greatest, greatest], .infinity, mean: greatest)
+        expect([lowest, lowest], -.infinity, mean: lowest)
+        // Just below the half of a step beyond, just there, and just above.
+        expect([greatest, half, -least, 0], greatest, mean: greatest / 4)
+        expect([greatest, half], .infinity, mean: 0x1p1023)
+        expect([greatest, half, least, 0], .infinity, mean: 0x1p1022)
+        expect([lowest, -half, least, 0], lowest, mean: lowest / 4)
+        expect([0x1p1023, 0x1p1023, -0x1p971], greatest, mean: greatest / 3)
+        // What is left of great numbers is small.
+        expect([0x1p1023, 0x1p1023, -0x1p1023, -0x1p1023, 1e-300, least], 1e-300, mean: 1e-300 / 6)
+        expect([0x1p960, -0x1p959, -0x1p959, 3], 3, mean: 0.75)
+        expect([1e308, 1e308, 1e308, -1e308, -1e308, -1e308, 0.1, 0.2, -0.3], 0x1p-55, mean: 0x1p-55 / 9)
+    }
+
+    @Test("one aggregate of each group is a plain value")
+    func single() throws {
+        let context = try context()
+        let totals: [(key: String, values: Int)] = try Sale.query().grouped(by: \.region).aggregate(.sum(\.price))
+            .having { $0 > 0 }.sorted { $0.values < $1.values }.resolve(in: context)
+        let wanted = Dictionary(grouping: sales, by: \.region).mapValues { $0.map(\.price).reduce(0, +) }
+        #expect(totals.count == wanted.count && totals.map(\.values) == wanted.values.sorted())
+        let means = try Sale.query().grouped(by: \.kind).aggregate(.average(\.weight)).resolve(in: context)
+        #expect(means.allSatisfy { ($0.values ?? 0) > 4 })
+        let most = try Sale.query().grouped(by: \.kind).aggregate(.max(\.price)).resolve(in: context)
+        #expect(most.compactMap(\.values).max() == sales.map(\.price).max())
+    }
+
     @Test("the least and the greatest value are read at an index's end")
     func ends() throws {
         let context = try context()

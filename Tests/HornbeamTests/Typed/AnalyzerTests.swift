@@ -45,6 +45,40 @@ private struct Tag {
     }
 }
 
+/// Words between separators.
+private struct Cutter: TextTokenizer {
+    var name = "test.cutter"
+    let version: Int
+    let separator: Character
+
+    func forEachToken(in text: String, _ emit: (String) -> Void) {
+        for word in text.split(separator: separator) { emit(String(word)) }
+    }
+}
+
+@EntityModel
+private struct OldTag {
+    let id: Int
+    var words: String
+    @FullTextIndex<Self>(\.words, analyzer: .custom(Cutter(version: 1, separator: ","))) private var search
+}
+
+@EntityModel
+private struct NewTag {
+    let id: Int
+    var words: String
+    @FullTextIndex<Self>(\.words, analyzer: .custom(Cutter(version: 2, separator: ";"))) private var search
+}
+
+@EntityModel
+private struct LongTag {
+    let id: Int
+    var words: String
+    @FullTextIndex<Self>(
+        \.words, analyzer: .custom(Cutter(name: String(repeating: "ä", count: 100) + "x", version: 1, separator: " ")))
+    private var search
+}
+
 @Suite("Full-text indexes with analyzers", .serialized)
 struct AnalyzerTests {
     private let pages = [
@@ -127,6 +161,32 @@ struct AnalyzerTests {
             }
             #expect(found == [1])
         }
+    }
+
+    @Test("An index keeps the version of a tokenizer that it was declared with, whatever was named since")
+    func versions() throws {
+        let (first, second) = (try Database.inMemory(models: OldTag.self), try Database.inMemory(models: NewTag.self))
+        for (database, separator) in [(first, ","), (second, ";")] {
+            _ = TextAnalyzer.custom(Cutter(version: 9, separator: "-"))
+            try database.write { context in
+                try? OldTag(id: 1, words: "a,b;c").save(to: &context)
+                try? NewTag(id: 1, words: "a,b;c").save(to: &context)
+            }
+            let found = try database.read { context in
+                let old = try? OldTag.filter(.string(\.words, matches: "b;c")).count(in: context)
+                let new = try? NewTag.filter(.string(\.words, matches: "a,b")).count(in: context)
+                return (old, new)
+            }
+            #expect(separator == "," ? found.0 == 1 : found.1 == 1)
+            #expect(try database.check())
+        }
+    }
+
+    @Test("A tokenizer's name that is too long for a file is refused when the database is opened, and named")
+    func longNames() throws {
+        let error = #expect(throws: HornbeamError.self) { try Database.inMemory(models: LongTag.self) }
+        #expect(error?.code == .invalid)
+        #expect(error?.message.contains("“search” of LongTag") == true && error?.message.contains("201 bytes") == true)
     }
 
     @Test("Who doesn't know a program's own rules reads its entities, and is told why not by the index")

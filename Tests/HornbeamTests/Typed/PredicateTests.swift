@@ -127,6 +127,32 @@ struct PredicateTests {
         #expect(plan.access.description.hasPrefix("index bySize, 2 ranges"))
     }
 
+    @Test("none of several values: the opposite of one of them, also for nil")
+    func otherThanListed() throws {
+        let context = try Place.context()
+        try expect(.value(\.size, notIn: [3, 7, 99]), .value(\.size, notIn: [3, 7, 99]), in: context) {
+            ![3, 7].contains($0.size)
+        }
+        try expect(.value(\.size, notIn: []), .value(\.size, notIn: []), in: context) { _ in true }
+        try expect(.value(\.nick, notIn: ["n1"]), .value(\.nick, notIn: ["n1"]), in: context) { $0.nick != "n1" }
+        try expect(.value(\.nick, notIn: ["n1", nil]), .value(\.nick, notIn: ["n1", nil]), in: context) {
+            !["n1", nil].contains($0.nick)
+        }
+        try expect(.value(\.kind, notIn: [.home]), .value(\.kind, notIn: [.home]), in: context) { $0.kind != .home }
+        try expect(.value(\.shout, notIn: ["INN"]), .value(\.shout, notIn: ["INN"]), in: context) { $0.name != "Inn" }
+        try expect(.array(\.tags, containsNone: ["a", "c"]), .array(\.tags, containsNone: ["a", "c"]), in: context) {
+            Set($0.tags).isDisjoint(with: ["a", "c"])
+        }
+        try expect(.array(\.extra, containsNone: [1]), .array(\.extra, containsNone: [1]), in: context) {
+            !($0.extra ?? []).contains(1)
+        }
+        try expect(
+            .string(\.name, \.nick, notContaining: "N"), .string(\.name, \.nick, notContaining: "N"), in: context
+        ) {
+            !$0.name.lowercased().contains("n") && !($0.nick ?? "").lowercased().contains("n")
+        }
+    }
+
     @Test("ranges, with both bounds, one, or none of them included")
     func ranges() throws {
         let context = try Place.context()

@@ -120,6 +120,43 @@ struct RelationPredicateTests {
                 })
     }
 
+    @Test(
+        "the id of the one related entity, compared as any property, with an index along the relation and without",
+        .seeded)
+    func ids() throws {
+        var context = Context()
+        let model = try random(&context)
+        func leader(_ club: Int) -> Int? { model.leader[club].flatMap { model.ages[$0] == nil ? nil : $0 } }
+        func expect(
+            _ predicate: Predicate<Club>, _ location: SourceLocation = #_sourceLocation, _ test: (Int?) -> Bool
+        ) throws {
+            let wanted = (0..<60).filter { test(leader($0)) }
+            #expect(try Club.filter(predicate).ids(in: context) == wanted, sourceLocation: location)
+            #expect(try Club.filter(!predicate).count(in: context) == 60 - wanted.count, sourceLocation: location)
+        }
+        for id in 0..<40 {
+            try expect(\.$leader.id == id) { $0 == id }
+            try expect(\.$leader.id != id) { $0 != id }
+        }
+        try expect(\.$leader.id == nil) { $0 == nil }
+        try expect(\.$leader.id != nil) { $0 != nil }
+        try expect(.isNil(\.$leader.id)) { $0 == nil }
+        try expect(\.$leader.id < 20) { $0.map { $0 < 20 } ?? false }
+        try expect(.value(\.$leader.id, in: 5...12)) { $0.map { (5...12).contains($0) } ?? false }
+        try expect(.value(\.$leader.id, in: [1, 2, 3, 9])) { [1, 2, 3].contains($0) }
+        try expect(.value(\.$leader.id, in: [4, nil])) { [4, nil].contains($0) }
+        try expect(.value(\.$leader.id, notIn: [4, 5])) { ![4, 5].contains($0) }
+        try expect(.value(\.$leader.id, notIn: [4, nil])) { ![4, nil].contains($0) }
+        // Sought the other way round, and within a condition on another relation.
+        let led = Set((0..<60).compactMap(leader))
+        let leads = try Member.filter(.any(\.$leads, where: \.$leader.id != nil)).ids(in: context)
+        #expect(leads == led.sorted())
+        for id in 100..<500 { try Club(id: id, name: "without").save(to: &context) }
+        let one = try #require(led.min())
+        let plan = try Club.filter(\.$leader.id == one).explain(in: context)
+        #expect(plan.access == .join(relation: "leader", targets: 1) && plan.filter == nil)
+    }
+
     @Test("few that pass are joined along the other side, and explain says so")
     func joins() throws {
         var context = Context()

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Deleting and changing all that a query finds. What it finds is settled before anything is changed, so that a
+// condition on relations, which each deletion may change, isn't asked of what the deletions before have left.
+
+extension QueryList {
+    /// Deletes the entities that the query finds, in its order, and by their delete rules those related to them: hooks,
+    /// observers and what is left behind (`Deleted`) as for single deletions. All of it or, if something throws,
+    /// nothing; the write can go on either way. Needs memory for one entity at a time and eight bytes for each that
+    /// was found; of a query without an order and conditions on relations, of a million at the most.
+    ///
+    /// It is one deletion: a relation with the rule `deny` (`.deleteDenied`) denies nothing where it leads to what is
+    /// deleted with it. Where there are such relations, all that goes is looked through, and held by its row, first.
+    ///
+    /// - Returns: how many entities the query found, each counted once; those deleted by rules are not among them.
+    @discardableResult
+    public func delete(from context: inout Context) throws -> Int {
+        try context.transaction { context in
+            let session = context.session
+            let former = session.deleting
+            defer { session.deleting = former }
+            guard canBeginAgain, try session.entities().schema.denying.isEmpty else {
+                return try Entity.delete(rows: try session.run { unique(try self.rows($0)) }, from: &context)
+            }
+            let maximum = Entity.rowsAtOnce
+            var rows = try session.run { try $0.rows(coreQuery, of: Entity.self, atMost: maximum) }
+            guard rows.count == maximum else { return try Entity.delete(rows: rows, from: &context) }
+            // More of them. A hook may save again what was deleted: never more than there were.
+            let count = try count(in: context)
+            var done = 0
+            while !rows.isEmpty {
+                done += try Entity.delete(rows: rows, from: &context)
+                rows = try session.run {
+                    try $0.rows(coreQuery, of: Entity.self, atMost: Swift.min(maximum, Swift.max(0, count - done)))
+                }
+            }
+            return count
+        }
+    }
+
+    /// Changes the entities that the query finds, in its order, and saves them in place of what was stored: hooks,
+    /// indexes and observers as for single saves. All of them or, if something throws, none; the write can go on
+    /// either way. Relations are as after reading: what isn't set in them stays as it is.
+    ///
+    /// Reads and saves a thousand at a time; of an entity type with unique indexes all at once, because keys may change
+    /// hands: what counts is which they have in the end. `.invalid` if `change` gives an entity another id.
+    ///
+    /// - Returns: how many entities the query found, each counted once.
+    @discardableResult
+    public func update(in context: inout Context, _ change: (inout Entity) throws -> Void) throws -> Int {
+        try context.transaction { context in
+            let rows = try context.session.run { unique(try self.rows($0)) }
+            let size = Entity.entityShape.hasResolvers ? Swift.max(1, rows.count) : 1_000
+            var count = 0
+            for start in stride(from: 0, to: rows.count, by: size) {
+                let part = Array(rows[start..<Swift.min(start + size, rows.count)])
+                var none: [RowID]?
+                var entities: [Entity] = try context.session.run { try $0.entities(at: part, stored: &none) }
+                for place in entities.indices {
+                    let id = entities[place].id
+                    try change(&entities[place])
+                    guard entities[place].id == id else {
+                        throw HornbeamError(
+                            .invalid,
+                            "\(Entity.entityName) \(id) can't be updated: its id was changed to \(entities[place].id); "
+                                + "save what shall have another id as an entity of its own")
+                    }
+                }
+                try context.saveAll(entities, options: .replace)
+                count += entities.count
+            }
+            return count
+        }
+    }
+
+    /// Whether the query, asked again when some of what it found is gone, finds just the rest.
+    private var canBeginAgain: Bool {
+        isSelection && order.isEmpty && !isRanked && OwnColumns(parts, ignoresOrder: true) != nil
+    }
+
+    private func unique(_ rows: [RowID]) -> [RowID] {
+        guard case .rows = source else { return rows }
+        var seen: Set<RowID> = []
+        return rows.filter { seen.insert($0).inserted }
+    }
+}
+
+extension Query {
+    /// Deletes the entity that the query finds, as its own `delete` does; whether there was one.
+    @discardableResult
+    public func delete(from context: inout Context) throws -> Bool { try list.delete(from: &context) > 0 }
+
+    /// Changes and saves the entity that the query finds; whether there was one. See `QueryList.update`.
+    @discardableResult
+    public func update(in context: inout Context, _ change: (inout Entity) throws -> Void) throws -> Bool {
+        try list.update(in: &context, change) > 0
+    }
+}
+
+extension EntityModelProtocol {
+    /// Rows that a bulk deletion finds at a time.
+    fileprivate static var rowsAtOnce: Int { 1 << 20 }
+
+    /// Deletes the entities of these rows as one deletion.
+    fileprivate static func delete(rows: [RowID], from context: inout Context) throws -> Int {
+        try context.session.run { try $0.refuseDenied(rows, Self.self) }
+        for row in rows {
+            // It may have gone with one before it.
+            if let deletion = try deletion(of: row, in: context) { try deletion.run(in: &context) }
+        }
+        return rows.count
+    }
+}
