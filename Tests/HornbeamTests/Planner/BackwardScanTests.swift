@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // An index walked backwards: equal entries come by ascending row ids all the same, whether few or many.
 
+import HornbeamPages
 import HornbeamTestSupport
+import HornbeamTree
 import Testing
 
 @testable import Hornbeam
@@ -54,5 +56,30 @@ struct BackwardScanTests {
                 #expect(try store.ids(query) == sorted.dropFirst(place + 1).prefix(limit).map { $0[0] })
             }
         }
+    }
+
+    @Test("an entry of a damaged file that has no key but a row is an error, not passed over")
+    func damaged() throws {
+        let store = try CoreStore([
+            EntityDescription(
+                name: "Item",
+                columns: [
+                    ColumnDescription(name: "id", type: .int64), ColumnDescription(name: "score", type: .int64),
+                ],
+                indexes: [IndexDescription(name: "byScore", kind: .value, components: [.init(column: "score")])])
+        ])
+        for id in 0..<100 { try store.save("Item", [.int(Int64(id)), .int(Int64(id))]) }
+        let items = try store["Item"]
+        let tree = items.type.indexes[0].tree
+        let query = EntityQuery(type: "Item", sort: [.column(1, descending: true)], limit: 20)
+        // Behind all keys, which begin with a marker of 1.
+        let place = RowID(rawValue: 1 << 60).key
+        try items.transaction.put(tree, place, [])
+        #expect(try store.session.explain(query).access.description.contains("backwards"))
+        #expect { try store.ids(query) } throws: { error in
+            if case .corrupt = error as? StorageError { true } else { false }
+        }
+        _ = try items.transaction.delete(tree, place)
+        #expect(try store.ids(query).count == 20)
     }
 }

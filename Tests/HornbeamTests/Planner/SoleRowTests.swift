@@ -126,6 +126,12 @@ struct SoleRowTests {
         #expect {
             try ids(equal(1, .string("c5")), store)
         } throws: { "\($0)".contains("names \(rowID), which has no row") }
+        let index = try #require(type.indexes.first { $0.description.name == "byCode" })
+        // A marker, the text, its end.
+        try store.session.transaction.put(index.tree, [1] + Array("c1".utf8) + [0], [1, 2, 3])
+        #expect {
+            try ids(equal(1, .string("c1")), store)
+        } throws: { "\($0)".contains("an entry names no row") }
         #expect { try ids(equal(1, .int(5)), store) } throws: { ($0 as? HornbeamError)?.code == .invalid }
         #expect { try ids(equal(0, .int(5)), store) } throws: { ($0 as? HornbeamError)?.code == .invalid }
     }
