@@ -25,6 +25,7 @@ package struct TextIndex: Sendable {
     package var termsName: String { prefix + "terms" }
     package var postingsName: String { prefix + "postings" }
     package var lengthsName: String { prefix + "lengths" }
+    package var pendingName: String { prefix + "pending" }
     package var statisticsName: String { prefix + "statistics" }
 
     /// Removes the index and all in it. Without effect if it isn't there.
