@@ -4,12 +4,14 @@
 //
 //   key     sequence u64, big-endian: one more than the record before
 //   value   offset  size  content
-//              0     1    bit 0: the document was there before; bit 1: it is there now; bit 2: lengths of its fields
+//              0     1    bit 0: the document was there before; bit 1: it is there now; bit 2: it has sections;
+//                         bit 3: without positions
 //              1     8    identity u64, little-endian: checksum of what follows, seeded with the identity of the record
 //                         before. So two records of one identity have the same history.
 //              9   1-…    varints: row, document; then of the whole index, after this change: documents, tokens, next
 //                         document number
-//              …   1-…    varints, as far as the bits say so: tokens before; tokens now; fields, tokens of each
+//              …   1-…    varints, as far as the bits say so: tokens before; tokens now; size of the sections in bytes
+//              …     …    the sections now, as the index keeps them
 //              …   1-…    varint: terms
 //              …     …    the terms, ascending by their bytes, those of before and now
 //
@@ -17,7 +19,7 @@
 //                         (low half; 15: a varint follows)
 //              …     …    its own bytes
 //              …   1-…    varints, as far as the bits say so: occurrences before, occurrences now (0: not in it)
-//              …     …    varints, one an occurrence now: position − position before − 1, the first one whole
+//              …     …    unless bit 3 says otherwise: varints, one an occurrence now: position − position before − 1, the first one whole
 
 import HornbeamPages
 
@@ -35,8 +37,10 @@ struct PendingHeader: Equatable, Sendable {
     /// Tokens before and now; −1 is no document. They aren't both −1.
     var oldLength: Int64
     var newLength: Int64
-    /// Tokens of each field now, if the index keeps them. Their sum is `newLength`.
-    var fieldLengths: [UInt32] = []
+    /// How the tokens now are divided, as `DocumentSections` encodes it; empty if there is one section.
+    var sections: [UInt8] = []
+    /// Whether the record has the positions of each term.
+    var hasPositions = true
     var totals = Totals()
 
     /// Larger lengths than any text has are refused.
@@ -56,6 +60,7 @@ struct PendingRecordWriter {
     private var bytes: [UInt8]
     private let hasOld: Bool
     private let hasNew: Bool
+    private let hasPositions: Bool
     private var last: [UInt8] = []
     private var missingTerms: Int
 
@@ -65,10 +70,12 @@ struct PendingRecordWriter {
     init(_ header: PendingHeader, termCount: Int) {
         hasOld = header.oldLength >= 0
         hasNew = header.newLength >= 0
+        hasPositions = header.hasPositions
         missingTerms = termCount
         bytes = []
         bytes.reserveCapacity(64 + 12 * termCount)
-        bytes.append((hasOld ? 1 : 0) | (hasNew ? 2 : 0) | (header.fieldLengths.isEmpty ? 0 : 4))
+        bytes.append((hasOld ? 1 : 0) | (hasNew ? 2 : 0) | (header.sections.isEmpty ? 0 : 4)
+                | (header.hasPositions ? 0 : 8))
         bytes.append(contentsOf: repeatElement(0, count: 8))
         bytes.appendVarint(header.row)
         bytes.appendVarint(UInt64(header.docno))
@@ -77,16 +84,18 @@ struct PendingRecordWriter {
         bytes.appendVarint(UInt64(header.totals.nextDocno))
         if hasOld { bytes.appendVarint(UInt64(header.oldLength)) }
         if hasNew { bytes.appendVarint(UInt64(header.newLength)) }
-        if !header.fieldLengths.isEmpty {
-            bytes.appendVarint(UInt64(header.fieldLengths.count))
-            for length in header.fieldLengths { bytes.appendVarint(UInt64(length)) }
+        if !header.sections.isEmpty {
+            bytes.appendVarint(UInt64(header.sections.count))
+            bytes += header.sections
         }
         bytes.appendVarint(UInt64(termCount))
     }
 
     /// Adds a term, which comes after those added before.
-    /// - Parameter positions: ascending, as many as it occurs now.
-    mutating func add(_ term: Bytes, oldFrequency: UInt32, positions: UnsafeBufferPointer<UInt32>) {
+    /// - Parameter positions: ascending, as many as it occurs now; not looked at in a record without them.
+    mutating func add(
+        _ term: Bytes, oldFrequency: UInt32, newFrequency: UInt32, positions: UnsafeBufferPointer<UInt32>
+    ) {
         missingTerms -= 1
         var shared = 0
         let limit = min(last.count, term.count)
@@ -99,7 +108,8 @@ struct PendingRecordWriter {
         last.replaceSubrange(shared..., with: term[shared...])
         if hasOld { bytes.appendVarint(UInt64(oldFrequency)) }
         guard hasNew else { return }
-        bytes.appendVarint(UInt64(positions.count))
+        bytes.appendVarint(UInt64(newFrequency))
+        guard hasPositions else { return }
         var next: UInt32 = 0
         for position in positions {
             bytes.appendVarint(UInt64(position &- next))
@@ -136,7 +146,7 @@ struct PendingRecord {
         guard bytes.count > PendingRecordWriter.contentOffset else { return nil }
         let flags = bytes[0]
         let (hasOld, hasNew) = (flags & 1 != 0, flags & 2 != 0)
-        guard flags < 8, hasOld || hasNew, hasNew || flags & 4 == 0 else { return nil }
+        guard flags < 16, hasOld || hasNew, hasNew || flags & 4 == 0 else { return nil }
         identity = UInt64(
             littleEndian: bytes.loadUnaligned(fromByteOffset: PendingRecordWriter.identityOffset, as: UInt64.self))
         var reader = ByteReader(Bytes(rebasing: bytes[PendingRecordWriter.contentOffset...]))
@@ -145,6 +155,7 @@ struct PendingRecord {
         else { return nil }
         var header = PendingHeader(row: row, docno: docno, oldLength: -1, newLength: -1)
         header.totals = PendingHeader.Totals(documentCount: documents, totalLength: tokens, nextDocno: next)
+        header.hasPositions = flags & 8 == 0
         if hasOld {
             guard let length = Self.length(&reader) else { return nil }
             header.oldLength = length
@@ -154,8 +165,8 @@ struct PendingRecord {
             header.newLength = length
         }
         if flags & 4 != 0 {
-            guard let fields = Self.fields(&reader, length: header.newLength) else { return nil }
-            header.fieldLengths = fields
+            guard let size = reader.varint(), size > 0, let sections = reader.slice(size) else { return nil }
+            header.sections = [UInt8](sections)
         }
         // A term takes three bytes at least.
         guard let terms = reader.varint(), terms <= UInt64(reader.rest.count / 3) else { return nil }
@@ -167,18 +178,6 @@ struct PendingRecord {
     private static func length(_ reader: inout ByteReader) -> Int64? {
         guard let length = reader.varint(), length < UInt64(PendingHeader.lengthLimit) else { return nil }
         return Int64(length)
-    }
-
-    private static func fields(_ reader: inout ByteReader, length: Int64) -> [UInt32]? {
-        guard let count = reader.varint(), count > 0, count <= UInt64(reader.rest.count) else { return nil }
-        var lengths: [UInt32] = []
-        var sum: Int64 = 0
-        for _ in 0..<count {
-            guard let field = reader.varint32() else { return nil }
-            sum += Int64(field)
-            lengths.append(field)
-        }
-        return sum == length ? lengths : nil
     }
 
     /// Whether it is the record that follows one of identity `previous`, byte by byte.
@@ -205,7 +204,9 @@ struct PendingRecord {
             oldTokens &+= Int64(frequency)
         }
         if hasNew {
-            guard let frequency = reader.varint32(), let positions = readPositions(frequency) else { return nil }
+            guard let frequency = reader.varint32(),
+                let positions = header.hasPositions ? readPositions(frequency) : change.positions
+            else { return nil }
             change.newFrequency = frequency
             change.positions = positions
             newTokens &+= Int64(frequency)

@@ -13,8 +13,8 @@ struct PendingDocument: Equatable, Sendable {
     var oldLength: Int64
     /// Tokens now; −1 if it is gone.
     var newLength: Int64
-    /// Tokens of each field now, if the index keeps them.
-    var fieldLengths: [UInt32] = []
+    /// How the tokens now are divided, as `DocumentSections` encodes it; empty if there is one section.
+    var sections: [UInt8] = []
 
     /// Whether stored postings of it count no more.
     var isSuperseded: Bool { oldLength >= 0 }
@@ -88,7 +88,8 @@ struct PendingLists: Sendable {
     var addedFrequencies: [UInt32] = []
     /// Tokens of each posting's document.
     var addedLengths: [UInt32] = []
-    /// Where each posting's positions begin, as varints: as many as its frequency, each − the one before − 1.
+    /// Where each posting's positions begin, as varints: as many as its frequency, each − the one before − 1; none
+    /// of an index without positions.
     var positionStarts: [UInt32] = []
     var positions: [UInt8] = []
     /// Of each term, where its postings before end.

@@ -66,12 +66,12 @@ struct PendingSegmentBuilder: ~Copyable {
                 // One history: the row stays, and what was there after one record is there before the next.
                 guard last.row == record.row, last.newLength == record.oldLength else { return nil }
                 documents[documents.count - 1].newLength = record.newLength
-                documents[documents.count - 1].fieldLengths = record.fieldLengths
+                documents[documents.count - 1].sections = record.sections
             } else {
                 documents.append(
                     PendingDocument(
                         docno: record.docno, row: record.row, oldLength: record.oldLength,
-                        newLength: record.newLength, fieldLengths: record.fieldLengths))
+                        newLength: record.newLength, sections: record.sections))
             }
             ranks[place] = UInt32(documents.count - 1)
         }

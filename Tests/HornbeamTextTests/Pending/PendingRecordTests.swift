@@ -22,7 +22,7 @@ struct PendingRecordTests {
     @Test("Every part of a record is read as it was written")
     func roundTrip() throws {
         var header = PendingHeader(row: .max, docno: 4_000_000_000, oldLength: 3, newLength: 300)
-        header.fieldLengths = [1, 0, 299]
+        header.sections = [1, 0, 255]
         header.totals = .init(documentCount: 1 << 40, totalLength: 1 << 50, nextDocno: .max)
         let terms = ["a", "ab", String(repeating: "x", count: 300), String(repeating: "x", count: 300) + "y", "z"]
         let positions: [[UInt32]] = [[0, 1, 4_294_967_294], [], [7], Array(8..<303), [1000]]
@@ -31,7 +31,8 @@ struct PendingRecordTests {
         for place in terms.indices {
             withBytes(Array(terms[place].utf8)) { term in
                 positions[place].withUnsafeBufferPointer {
-                    writer.add(term, oldFrequency: old[place], positions: $0)
+                    writer.add(
+                        term, oldFrequency: old[place], newFrequency: UInt32(positions[place].count), positions: $0)
                 }
             }
         }

@@ -73,7 +73,8 @@ struct PendingHistory {
             let count = Self.positions(of: term, in: old?.words ?? []).count
             withBytes(term) { term in
                 positions.withUnsafeBufferPointer {
-                    writer.add(term, oldFrequency: UInt32(count), positions: $0)
+                    writer.add(
+                        term, oldFrequency: UInt32(count), newFrequency: UInt32(positions.count), positions: $0)
                 }
             }
         }
