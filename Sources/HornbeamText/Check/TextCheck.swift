@@ -36,15 +36,23 @@ package struct TextCheck {
             }
             return problems.texts
         }
-        var walk = TextWalk(index, opened.trees, in: transaction)
+        var parts: (pending: PendingWalk, snapshot: TextSnapshot)?
+        try problems.collect { () throws(StorageError) in
+            let state = try PendingState(index, opened.trees, opened.statistics, in: transaction)
+            let pending = try PendingWalk(state, opened.statistics, in: transaction)
+            parts = (pending, try TextSnapshot(index, opened.trees, opened.statistics, in: transaction))
+        }
+        guard let (pending, snapshot) = parts else { return problems.texts }
+        try pending.run(&problems)
+        var walk = TextWalk(index, opened.trees, pending, in: transaction)
         try walk.run(opened.statistics, &problems)
-        var comparison = TextComparison(index, opened.trees, opened.statistics, in: transaction)
+        var comparison = TextComparison(snapshot)
         try documents { (row, text) throws(StorageError) in
             try comparison.add(row, text, &problems)
             if comparison.size > batchSize { try comparison.compare(&problems) }
         }
         try comparison.compare(&problems)
-        comparison.compareTotals(walk, &problems)
+        try comparison.compareTotals(&problems)
         return problems.texts
     }
 }

@@ -7,12 +7,7 @@ import HornbeamTree
 
 /// Compares batches of texts with an index.
 struct TextComparison: ~Copyable {
-    private let index: TextIndex
-    private let trees: TextTrees
-    private let transaction: Transaction
-    private let map: DocumentMap
-    private let lengths: DocumentLengths
-    private let sections: SectionTable
+    private let snapshot: TextSnapshot
     private var buffer = ChangeBuffer()
     private var changes = TermChanges()
     private var tokenizer: Tokenizer
@@ -22,15 +17,12 @@ struct TextComparison: ~Copyable {
     private var documentCount: UInt64 = 0
     private var postingCount: UInt64 = 0
 
-    init(_ index: TextIndex, _ trees: TextTrees, _ statistics: TextStatistics, in transaction: Transaction) {
-        self.index = index
-        self.trees = trees
-        self.transaction = transaction
-        map = DocumentMap(index, trees, statistics, in: transaction)
-        lengths = DocumentLengths(transaction: transaction, tree: trees.documents, index: index)
-        sections = SectionTable(transaction: transaction, tree: trees.documents, index: index)
-        tokenizer = Tokenizer(index.analyzer)
+    init(_ snapshot: TextSnapshot) {
+        self.snapshot = snapshot
+        tokenizer = Tokenizer(snapshot.index.analyzer)
     }
+
+    private var index: TextIndex { snapshot.index }
 
     /// Bytes that texts not yet compared take.
     var size: Int { buffer.size }
@@ -38,18 +30,18 @@ struct TextComparison: ~Copyable {
     mutating func add(_ row: UInt64, _ text: DocumentText, _ problems: inout TextProblems) throws(StorageError) {
         documentCount += 1
         var found: UInt32?
-        try problems.collect { () throws(StorageError) in found = try map.docno(of: row) }
+        try problems.collect { () throws(StorageError) in found = try snapshot.docno(of: row) }
         guard let docno = found else { return problems.add("document \(row) is missing") }
         guard note(docno) else { return problems.add("document \(row) was given twice to the check") }
         let place = buffer.addDocument(row, docno)
         let made = text.add(to: &buffer, at: place, index.analyzer, &tokenizer)
         try problems.collect { () throws(StorageError) in
-            let stored = try lengths.length(of: docno)
+            let stored = try snapshot.length(of: docno)
             guard stored == UInt32(truncatingIfNeeded: made.length) else {
                 throw corrupt(
                     "document \(row) has \(stored.map { "\($0)" } ?? "no") tokens, its text has \(made.length)")
             }
-            guard try sections.sections(of: docno, length: stored ?? 0) == made else {
+            guard try snapshot.sections(of: docno, length: stored ?? 0) == made else {
                 throw corrupt("the tokens of document \(row) are divided otherwise than its texts")
             }
         }
@@ -66,19 +58,18 @@ struct TextComparison: ~Copyable {
 
     /// Compares what was added since the last time.
     mutating func compare(_ problems: inout TextProblems) throws(StorageError) {
-        let dictionary = TermDictionary(transaction: transaction, tree: trees.terms, index: index)
         for term in buffer.sortedTerms(plainLimit: TermDictionary.plainLimit) {
             _ = buffer.collect(term, to: &changes)
             postingCount += UInt64(changes.count)
             if problems.isFull { continue }
             let bytes = buffer.withTerm(term) { [UInt8]($0) }
             do throws(StorageError) {
-                let entry = try bytes.withBytes { (bytes) throws(StorageError) in try dictionary.find(bytes) }
-                guard let entry else {
-                    let row = try map.row(of: changes.postings.docnos[0])
+                let postings = try bytes.withBytes { (bytes) throws(StorageError) in try snapshot.postings(of: bytes) }
+                guard let postings else {
+                    let row = try snapshot.row(of: changes.postings.docnos[0])
                     throw corrupt("\(TextWalk.name(bytes)) of document \(row) is missing")
                 }
-                try compare(TextWalk.name(bytes), entry)
+                try compare(TextWalk.name(bytes), try PostingIterator(postings))
             } catch {
                 try problems.collect { () throws(StorageError) in throw error }
             }
@@ -86,8 +77,7 @@ struct TextComparison: ~Copyable {
         buffer.removeAll()
     }
 
-    private mutating func compare(_ name: String, _ entry: TermEntry) throws(StorageError) {
-        let postings = try PostingIterator(entry, index: index, trees: trees, in: transaction)
+    private mutating func compare(_ name: String, _ postings: PostingIterator) throws(StorageError) {
         var position = 0
         for place in 0..<changes.count {
             let (docno, frequency) = (changes.postings.docnos[place], changes.postings.frequencies[place])
@@ -108,12 +98,19 @@ struct TextComparison: ~Copyable {
         }
     }
 
-    func compareTotals(_ walk: TextWalk, _ problems: inout TextProblems) {
-        if walk.documentCount != documentCount {
-            problems.add("the index has \(walk.documentCount) documents, there are \(documentCount)")
+    func compareTotals(_ problems: inout TextProblems) throws(StorageError) {
+        if snapshot.statistics.documentCount != documentCount {
+            problems.add("the index has \(snapshot.statistics.documentCount) documents, there are \(documentCount)")
         }
-        if walk.postingCount != postingCount {
-            problems.add("the index has \(walk.postingCount) postings, the texts make \(postingCount)")
+        var stored: UInt64 = 0
+        try problems.collect { () throws(StorageError) in
+            try snapshot.forEachTerm { (_, documents, _) throws(StorageError) in
+                stored += documents
+                return true
+            }
+        }
+        if stored != postingCount {
+            problems.add("the index has \(stored) postings, the texts make \(postingCount)")
         }
     }
 

@@ -45,32 +45,34 @@ package struct DocumentText: Equatable, Sendable {
         for var text in fields.joined() { text.withUTF8 { body(Bytes($0)) } }
     }
 
+    /// Calls `body` with texts that have, one behind the other, the tokens of the document, and with the position of
+    /// each one's first token; it gives how many tokens the text has. How they are divided.
+    func divide(of analyzer: Analyzer, _ body: (Bytes, UInt32) -> UInt32) -> DocumentSections {
+        var length: UInt32 = 0
+        if isPlain || !analyzer.separatesAtLineFeeds {
+            forEachPiece(of: analyzer) { length += body($0, length) }
+            return isPlain ? DocumentSections(length: length) : sections(of: analyzer, length: length)
+        }
+        var fields: [[UInt32]] = []
+        for field in self.fields {
+            var sections: [UInt32] = []
+            for var text in field {
+                let count = text.withUTF8 { body(Bytes($0), length) }
+                sections.append(count)
+                length += count
+            }
+            fields.append(sections)
+        }
+        return DocumentSections(fields: fields)
+    }
+
     /// Puts all tokens into `buffer` as those of the document at `place`; how they are divided.
     func add(
         to buffer: inout ChangeBuffer, at place: UInt32, _ analyzer: Analyzer, _ tokenizer: inout Tokenizer
     ) -> DocumentSections {
-        var length: UInt32 = 0
-        let made: DocumentSections
-        if isPlain || !analyzer.separatesAtLineFeeds {
-            forEachPiece(of: analyzer) { text in
-                length += buffer.add(text, document: place, from: length, &tokenizer)
-            }
-            made = isPlain ? DocumentSections(length: length) : sections(of: analyzer, length: length)
-        } else {
-            var fields: [[UInt32]] = []
-            for field in self.fields {
-                var sections: [UInt32] = []
-                for var text in field {
-                    let count = text.withUTF8 { buffer.add(Bytes($0), document: place, from: length, &tokenizer) }
-                    sections.append(count)
-                    length += count
-                }
-                fields.append(sections)
-            }
-            made = DocumentSections(fields: fields)
-        }
+        let made = divide(of: analyzer) { buffer.add($0, document: place, from: $1, &tokenizer) }
         buffer.setSections(made, at: place)
-        buffer.setNewLength(Int64(length), at: place)
+        buffer.setNewLength(Int64(made.length), at: place)
         return made
     }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where an index lives: five named trees, all in the transaction of the entities they index. Nothing is kept outside.
+// Where an index lives: six named trees, all in the transaction of the entities they index. Nothing is kept outside.
 //
 //   terms       term bytes → TermEntry (frequencies, bounds; the postings themselves while they are few)
 //   postings    number of the list u32, first document u32, both big-endian → PostingRun
 //   positions   the same key → PositionRun
 //   documents   DocumentLengths, DocumentSections, DocumentMap: each with a first byte of its own in the key
+//   pending     sequence u64, big-endian → PendingRecord: changed documents that aren't in the others yet
 //   statistics  empty but for one entry: TextStatistics
 //
 // Callers name a document by a number of theirs, its row: in practice the row id of its entity, which may be any. The
@@ -37,7 +38,7 @@ package struct TextIndex: Sendable {
 
     /// All its trees, those of former layouts included.
     package var treeNames: [String] {
-        [termsName, postingsName, positionsName, documentsName, prefix + "lengths", statisticsName]
+        [termsName, postingsName, positionsName, documentsName, pendingName, prefix + "lengths", statisticsName]
     }
 
     /// Removes the index and all in it. Without effect if it isn't there.
@@ -64,7 +65,8 @@ package struct TextIndex: Sendable {
             let positions = try transaction.tree(positionsName), let documents = try transaction.tree(documentsName)
         else { throw corrupt(statisticsName, "the index lacks one of its trees") }
         let trees = TextTrees(
-            terms: terms, postings: postings, positions: positions, documents: documents, statistics: statisticsTree)
+            terms: terms, postings: postings, positions: positions, documents: documents,
+            pending: try transaction.tree(pendingName), statistics: statisticsTree)
         return (trees, statistics)
     }
 
@@ -86,7 +88,9 @@ package struct TextIndex: Sendable {
         guard let bytes = try transaction.get(tree, TextStatistics.key), let statistics = TextStatistics(bytes) else {
             throw corrupt(statisticsName, "the statistics of the index are missing or not readable")
         }
-        return statistics.documentCount
+        guard let pending = try transaction.tree(pendingName) else { return statistics.documentCount }
+        let last = try PendingTreeReader(tree: pending, index: self, transaction: transaction).last()
+        return last?.header.totals.documentCount ?? statistics.documentCount
     }
 
     /// Makes the trees of a new index.
@@ -95,10 +99,12 @@ package struct TextIndex: Sendable {
             let postings = try transaction.tree(postingsName, create: true),
             let positions = try transaction.tree(positionsName, create: true),
             let documents = try transaction.tree(documentsName, create: true),
+            let pending = try transaction.tree(pendingName, create: true),
             let statistics = try transaction.tree(statisticsName, create: true)
         else { throw .invalid("the trees of index “\(prefix)” could not be created") }
         return TextTrees(
-            terms: terms, postings: postings, positions: positions, documents: documents, statistics: statistics)
+            terms: terms, postings: postings, positions: positions, documents: documents, pending: pending,
+            statistics: statistics)
     }
 
     /// The error for bytes that no writer of this index can have left in the tree `name`.
@@ -113,5 +119,7 @@ struct TextTrees {
     let postings: TreeID
     let positions: TreeID
     let documents: TreeID
+    /// Nil if nothing was ever pending.
+    let pending: TreeID?
     let statistics: TreeID
 }

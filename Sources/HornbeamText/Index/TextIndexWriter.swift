@@ -10,18 +10,27 @@ package import HornbeamTree
 /// The one writer of an index in its write transaction. One thread at a time, as the transaction.
 package final class TextIndexWriter {
     package let index: TextIndex
-    private let transaction: Transaction
+    let transaction: Transaction
     private let budget: Int
-    private var trees: TextTrees?
-    private var statistics: TextStatistics
+    let limits: PendingLimits
+    private(set) var trees: TextTrees?
+    /// As they are stored: while records are pending, what these say of the whole index counts instead.
+    var statistics: TextStatistics
     // Without checks of exclusive access: one thread, and nothing that is called here comes back.
     @exclusivity(unchecked) private var buffer = ChangeBuffer()
-    @exclusivity(unchecked) private var changes = TermChanges()
+    @exclusivity(unchecked) var changes = TermChanges()
+    /// Changes while they are few.
+    var gathered = PendingChanges()
+    /// Whether they may still be few: false once they have gone to the buffer.
+    var gathers = false
+    @exclusivity(unchecked) var records = PendingRecordMaker()
+    /// The index before what is gathered, once somebody asked.
+    var snapshot: TextSnapshot?
     /// The number that the next document gets, those not yet written counted.
-    private var nextDocno: UInt32 = 0
+    var nextDocno: UInt32 = 0
     /// The largest row that was ever added, or none.
-    private var largest: UInt64?
-    @exclusivity(unchecked) private var tokenizer: Tokenizer
+    var largest: UInt64?
+    @exclusivity(unchecked) var tokenizer: Tokenizer
     @exclusivity(unchecked) private var failure: StorageError?
 
     /// No text may be larger; keeps every count of tokens in bounds.
@@ -29,22 +38,30 @@ package final class TextIndexWriter {
 
     /// Opens the index, which need not exist yet. `budget` is the size in bytes of unwritten changes that leads to a
     /// flush. Throws `.invalid` if the index was made by another analyzer or Unicode version.
-    package init(_ index: TextIndex, in transaction: Transaction, budget: Int = 64 << 20) throws(StorageError) {
+    package init(
+        _ index: TextIndex, in transaction: Transaction, budget: Int = 64 << 20, limits: PendingLimits = .standard
+    ) throws(StorageError) {
         guard transaction.isWritable else { throw .readOnly("a writer of the text index “\(index.prefix)”") }
         self.index = index
         self.transaction = transaction
         self.budget = budget
+        self.limits = limits
         tokenizer = Tokenizer(index.analyzer)
         statistics = TextStatistics(index)
         if let opened = try index.open(in: transaction) {
             trees = opened.trees
             statistics = opened.statistics
-            (nextDocno, largest) = (statistics.nextDocno, statistics.largestRow)
+            let state = try PendingState(index, opened.trees, statistics, in: transaction)
+            (nextDocno, largest) = (state.statistics.nextDocno, state.largestRow)
+            // An index that has nothing yet is mostly about to be filled.
+            let isFilled = opened.trees.pending != nil && state.statistics.documentCount > 0
+            gathers = limits.pending > 0 && budget >= PendingChanges.sizeLimit && isFilled
+            if !gathers { try foldAll() }
         }
     }
 
     /// Whether there is something for `flush` to write.
-    package var hasChanges: Bool { !buffer.isEmpty }
+    package var hasChanges: Bool { !buffer.isEmpty || !gathered.isEmpty }
 
     /// Adds a document. Throws `.invalid` if the index has one of this row already.
     package func insert(_ row: UInt64, text: String) throws(StorageError) {
@@ -54,6 +71,7 @@ package final class TextIndexWriter {
     /// The same with a text in UTF-8, which is not copied.
     package func insert(_ row: UInt64, utf8 text: Bytes) throws(StorageError) {
         try check(size: text.count)
+        if gathers, try gatherNew(row, .plain([UInt8](text))) { return }
         let place = try addNew(row)
         let length = buffer.add(text, document: place, from: 0, &tokenizer)
         buffer.setNewLength(Int64(length), at: place)
@@ -63,6 +81,7 @@ package final class TextIndexWriter {
     /// The same of several texts.
     package func insert(_ row: UInt64, _ text: DocumentText) throws(StorageError) {
         try check(text)
+        if try gatherNew(row, .texts(text)) { return }
         let place = try addNew(row)
         _ = text.add(to: &buffer, at: place, index.analyzer, &tokenizer)
         try flushIfLarge()
@@ -97,29 +116,30 @@ package final class TextIndexWriter {
             // Larger rows than all that came before need no look.
             throw isThereAlready(row)
         }
-        guard nextDocno < UInt32.max - 1 else {
-            throw .invalid("the text index “\(index.prefix)” has used up its document numbers: rebuild it")
-        }
+        guard nextDocno < UInt32.max - 1 else { throw docnosUsedUp() }
         let place = buffer.addDocument(row, nextDocno)
         nextDocno += 1
         largest = max(largest ?? row, row)
         return place
     }
 
-    private func isThereAlready(_ row: UInt64) -> StorageError {
+    func docnosUsedUp() -> StorageError {
+        .invalid("the text index “\(index.prefix)” has used up its document numbers: rebuild it")
+    }
+
+    func isThereAlready(_ row: UInt64) -> StorageError {
         .invalid("document \(row) is in the text index “\(index.prefix)” already")
     }
 
-    private func storedDocno(of row: UInt64) throws(StorageError) -> UInt32? {
-        guard let trees else { return nil }
-        return try DocumentMap(index, trees, statistics, in: transaction).docno(of: row)
-    }
+    /// The document of a row in the index before what is gathered.
+    func storedDocno(of row: UInt64) throws(StorageError) -> UInt32? { try openedSnapshot()?.docno(of: row) }
 
     private func change(
         _ row: UInt64, from oldText: DocumentText, to newText: DocumentText?
     ) throws(StorageError) {
         try check(oldText)
         if let newText { try check(newText) }
+        if try gatherChange(row, from: oldText, to: newText) { return }
         let known = buffer.place(of: row)
         let place: UInt32
         if let known {
@@ -145,12 +165,12 @@ package final class TextIndexWriter {
         try flushIfLarge()
     }
 
-    private func isMissing(_ row: UInt64) -> StorageError {
+    func isMissing(_ row: UInt64) -> StorageError {
         index.corrupt(
             index.documentsName, "document \(row) has no entry in the index, but should have one by its text")
     }
 
-    private func oldTextDisagrees(_ row: UInt64) -> StorageError {
+    func oldTextDisagrees(_ row: UInt64) -> StorageError {
         .invalid(
             "the old text given for document \(row) is not the one that the text index “\(index.prefix)” holds")
     }
@@ -159,7 +179,13 @@ package final class TextIndexWriter {
     package func flush() throws(StorageError) {
         if let failure { throw failure }
         guard hasChanges else { return }
-        do { try write() } catch { throw fail(error) }
+        do {
+            if gathers { try writeRecords() } else { try write() }
+        } catch {
+            throw fail(error)
+        }
+        snapshot = nil
+        gathered.removeAll()
         buffer.removeAll()
     }
 
@@ -167,7 +193,7 @@ package final class TextIndexWriter {
         if buffer.size > budget || buffer.isFull { try flush() }
     }
 
-    private func fail(_ error: StorageError) -> StorageError {
+    func fail(_ error: StorageError) -> StorageError {
         failure = error
         return error
     }
@@ -197,7 +223,7 @@ extension TextIndexWriter {
         let trees = try openedTrees()
         let documents = buffer.documents.sorted()
         try count(documents)
-        try write(documents, trees)
+        try write(documents, trees, nextDocno: nextDocno) { buffer.sections(of: $0) }
         let dictionary = TermDictionary(transaction: transaction, tree: trees.terms, index: index)
         let averageLength = Double(statistics.totalLength) / Double(max(statistics.documentCount, 1))
         var editor = try PostingListEditor(
@@ -212,7 +238,10 @@ extension TextIndexWriter {
     }
 
     /// Writes what is known of documents beside their postings: rows first, since documents may have left already.
-    private func write(_ documents: [DocumentChange], _ trees: TextTrees) throws(StorageError) {
+    func write(
+        _ documents: [DocumentChange], _ trees: TextTrees, nextDocno: UInt32,
+        sections: (DocumentChange) -> ArraySlice<UInt8>
+    ) throws(StorageError) {
         let map = DocumentMap(index, trees, statistics, in: transaction)
         let firstNew = statistics.nextDocno
         var (rows, isThere): ([UInt64], [Bool]) = ([], [])
@@ -226,9 +255,8 @@ extension TextIndexWriter {
         }
         try map.append(from: firstNew, rows: rows, isThere: isThere, &statistics)
         statistics.nextDocno = nextDocno
-        try SectionTable(transaction: transaction, tree: trees.documents, index: index).apply(documents) {
-            buffer.sections(of: $0)
-        }
+        try SectionTable(transaction: transaction, tree: trees.documents, index: index)
+            .apply(documents, bytes: sections)
         try DocumentLengths(transaction: transaction, tree: trees.documents, index: index).apply(documents) {
             (chunk) throws(StorageError) in try map.removeChunk(chunk)
         }
@@ -253,7 +281,7 @@ extension TextIndexWriter {
         (statistics.documentCount, statistics.totalLength) = (UInt64(count), UInt64(length))
     }
 
-    private func statisticsDisagree() -> StorageError {
+    func statisticsDisagree() -> StorageError {
         index.corrupt(index.statisticsName, "the statistics don't agree with the documents of the index")
     }
 }

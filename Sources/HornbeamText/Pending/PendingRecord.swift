@@ -9,7 +9,7 @@
 //              1     8    identity u64, little-endian: checksum of what follows, seeded with the identity of the record
 //                         before. So two records of one identity have the same history.
 //              9   1-…    varints: row, document; then of the whole index, after this change: documents, tokens, next
-//                         document number
+//                         document number, largest row ever, weight of all records ever
 //              …   1-…    varints, as far as the bits say so: tokens before; tokens now; size of the sections in bytes
 //              …     …    the sections now, as the index keeps them
 //              …   1-…    varint: terms
@@ -30,7 +30,14 @@ struct PendingHeader: Equatable, Sendable {
         var documentCount: UInt64 = 0
         var totalLength: UInt64 = 0
         var nextDocno: UInt32 = 0
+        /// The largest row that was ever added.
+        var largestRow: UInt64 = 0
+        /// How much there is to fold, counted from the index's beginning: each record adds its `weight`.
+        var weight: UInt64 = 0
     }
+
+    /// What a record of so many terms costs to fold, roughly: a document is as much as some terms.
+    static func weight(terms: Int) -> UInt64 { UInt64(terms) + 8 }
 
     var row: UInt64
     var docno: UInt32
@@ -74,7 +81,8 @@ struct PendingRecordWriter {
         missingTerms = termCount
         bytes = []
         bytes.reserveCapacity(64 + 12 * termCount)
-        bytes.append((hasOld ? 1 : 0) | (hasNew ? 2 : 0) | (header.sections.isEmpty ? 0 : 4)
+        bytes.append(
+            (hasOld ? 1 : 0) | (hasNew ? 2 : 0) | (header.sections.isEmpty ? 0 : 4)
                 | (header.hasPositions ? 0 : 8))
         bytes.append(contentsOf: repeatElement(0, count: 8))
         bytes.appendVarint(header.row)
@@ -82,6 +90,8 @@ struct PendingRecordWriter {
         bytes.appendVarint(header.totals.documentCount)
         bytes.appendVarint(header.totals.totalLength)
         bytes.appendVarint(UInt64(header.totals.nextDocno))
+        bytes.appendVarint(header.totals.largestRow)
+        bytes.appendVarint(header.totals.weight)
         if hasOld { bytes.appendVarint(UInt64(header.oldLength)) }
         if hasNew { bytes.appendVarint(UInt64(header.newLength)) }
         if !header.sections.isEmpty {
@@ -151,10 +161,12 @@ struct PendingRecord {
             littleEndian: bytes.loadUnaligned(fromByteOffset: PendingRecordWriter.identityOffset, as: UInt64.self))
         var reader = ByteReader(Bytes(rebasing: bytes[PendingRecordWriter.contentOffset...]))
         guard let row = reader.varint(), let docno = reader.varint32(), let documents = reader.varint(),
-            let tokens = reader.varint(), let next = reader.varint32(), docno < next
+            let tokens = reader.varint(), let next = reader.varint32(), docno < next,
+            let largest = reader.varint(), let weight = reader.varint()
         else { return nil }
         var header = PendingHeader(row: row, docno: docno, oldLength: -1, newLength: -1)
-        header.totals = PendingHeader.Totals(documentCount: documents, totalLength: tokens, nextDocno: next)
+        header.totals = PendingHeader.Totals(
+            documentCount: documents, totalLength: tokens, nextDocno: next, largestRow: largest, weight: weight)
         header.hasPositions = flags & 8 == 0
         if hasOld {
             guard let length = Self.length(&reader) else { return nil }

@@ -49,14 +49,20 @@ final class PendingSegment: Sendable {
     /// Bytes of memory, roughly.
     var size: Int { documents.count * (MemoryLayout<PendingDocument>.stride + 4) + lists.size }
 
-    /// The state of a document; nil if no record here is about it.
-    func document(_ docno: UInt32) -> PendingDocument? {
+    /// The place of the first document that isn't before `docno`.
+    func place(of docno: UInt32) -> Int {
         var (low, high) = (0, documents.count)
         while low < high {
             let middle = (low + high) / 2
             if documents[middle].docno < docno { low = middle + 1 } else { high = middle }
         }
-        return low < documents.count && documents[low].docno == docno ? documents[low] : nil
+        return low
+    }
+
+    /// The state of a document; nil if no record here is about it.
+    func document(_ docno: UInt32) -> PendingDocument? {
+        let place = place(of: docno)
+        return place < documents.count && documents[place].docno == docno ? documents[place] : nil
     }
 
     /// The state of a row's document: the one that is there, else one that is gone; nil if no record here is about it.

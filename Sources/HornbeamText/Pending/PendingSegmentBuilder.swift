@@ -179,6 +179,19 @@ struct PendingTermTable: ~Copyable {
     var count: Int { heads.count }
     var textSize: Int { texts.count }
 
+    mutating func removeAll() {
+        guard count > 0 else { return }
+        heads.removeAll(keepingCapacity: true)
+        ends.removeAll(keepingCapacity: true)
+        texts.removeAll(keepingCapacity: true)
+        // After a text of very many words a table for few again.
+        guard slots.count > 4096 else {
+            for slot in slots.indices { slots[slot] = 0 }
+            return
+        }
+        slots = [UInt64](repeating: 0, count: 4096)
+    }
+
     /// The number of a term, a new one if it is new. Nil if there is no room for it.
     mutating func number(of term: Bytes) -> UInt32? {
         let head = PendingTerms.head(term)

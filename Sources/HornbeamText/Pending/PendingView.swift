@@ -29,15 +29,19 @@ final class PendingView: Sendable {
     let whole: PendingPart
     /// Those behind the batch that is being folded; all if none is.
     let later: PendingPart
+    /// Those of the batch; none if none is being folded.
+    let batch: PendingPart
 
     /// - Parameter segments: of the bounds' records, none of them on both sides of the batch's end.
     init(_ bounds: PendingBounds, _ segments: [PendingSegment]) {
         self.bounds = bounds
         whole = PendingPart(segments)
         if let end = bounds.foldEnd {
-            later = PendingPart(segments.filter { $0.start >= end })
+            let first = segments.firstIndex { $0.start >= end } ?? segments.count
+            later = PendingPart(Array(segments[first...]))
+            batch = first == segments.count ? whole : PendingPart(Array(segments[..<first]))
         } else {
-            later = whole
+            (later, batch) = (whole, PendingPart.none)
         }
     }
 
@@ -53,6 +57,7 @@ final class PendingPart: Sendable {
     /// Terms that were asked for.
     private let known = Mutex<[[UInt8]: PendingPostings]>([:])
     private static let knownLimit = 4096
+    static let none = PendingPart([])
 
     init(_ segments: [PendingSegment]) {
         self.segments = segments
@@ -109,11 +114,15 @@ final class PendingPart: Sendable {
     }
 
     /// The same of a term that a cursor over `segments` stands on.
-    func gather(_ places: [(segment: Int, term: Int)]) -> PendingPostings {
+    private func gather(_ places: [(segment: Int, term: Int)]) -> PendingPostings {
+        PendingPostings(gathered(places), segments)
+    }
+
+    func gathered(_ places: [(segment: Int, term: Int)]) -> GatheredPostings {
         var gathered = GatheredPostings()
         for (place, term) in places { gathered.add(segments[place], at: place, term: term, overlap) }
         gathered.sort()
-        return PendingPostings(gathered, segments)
+        return gathered
     }
 
     /// The terms that the records speak of, ascending.

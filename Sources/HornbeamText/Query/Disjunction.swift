@@ -14,8 +14,7 @@ struct Disjunction: ~Copyable {
     private let lists: [PostingIterator]
     /// For each token of the query, in order, the index of its list.
     private let tokens: [Int]
-    private let lengthsReader: DocumentLengths
-    private let map: DocumentMap
+    private let snapshot: TextSnapshot
     private let weights: [Double]
     private let averageLength: Double
     private let filter: TextFilter
@@ -34,23 +33,21 @@ struct Disjunction: ~Copyable {
     private var filtered = 0
 
     init(
-        _ lists: [PostingIterator], tokens: [Int], map: DocumentMap, lengths lengthsReader: DocumentLengths,
-        filter: TextFilter
+        _ lists: [PostingIterator], tokens: [Int], _ snapshot: TextSnapshot, filter: TextFilter
     ) throws(StorageError) {
-        let statistics = map.statistics
-        let index = lengthsReader.index
+        let statistics = snapshot.statistics
+        let index = snapshot.index
         guard lists.allSatisfy({ $0.documentFrequency <= statistics.documentCount }) else {
             throw index.corrupt(index.statisticsName, "a term is in more documents than the index has")
         }
         guard statistics.totalLength > 0 else {
             throw index.corrupt(index.statisticsName, "the index has terms but no tokens")
         }
-        let allowed = try Self.documents(of: filter, map)
+        let allowed = try Self.documents(of: filter, snapshot)
         self.allowed = allowed
-        self.map = map
+        self.snapshot = snapshot
         self.lists = lists
         self.tokens = tokens
-        self.lengthsReader = lengthsReader
         self.filter = filter
         averageLength = Double(statistics.totalLength) / Double(statistics.documentCount)
         weights = lists.map {
@@ -67,10 +64,10 @@ struct Disjunction: ~Copyable {
         counts = [Int](repeating: 0, count: lists.count)
     }
 
-    private static func documents(of filter: TextFilter, _ map: DocumentMap) throws(StorageError) -> [UInt32]? {
+    private static func documents(of filter: TextFilter, _ snapshot: TextSnapshot) throws(StorageError) -> [UInt32]? {
         guard case .documents(let rows) = filter else { return nil }
         var docnos: [UInt32] = []
-        for row in rows { if let docno = try map.docno(of: row) { docnos.append(docno) } }
+        for row in rows { if let docno = try snapshot.docno(of: row) { docnos.append(docno) } }
         return docnos.sorted()
     }
 
@@ -99,7 +96,7 @@ struct Disjunction: ~Copyable {
                 var bits = matched[word]
                 matched[word] = 0
                 while bits != 0 {
-                    let row = try map.row(of: base + UInt32(word << 6 + bits.trailingZeroBitCount))
+                    let row = try snapshot.row(of: base + UInt32(word << 6 + bits.trailingZeroBitCount))
                     bits &= bits - 1
                     if case .matching(let allows) = filter, try !allows(row) { continue }
                     try body(row)
@@ -191,7 +188,7 @@ extension Disjunction {
         while chunks != 0 {
             let chunk = chunks.trailingZeroBitCount
             chunks &= chunks - 1
-            try lengthsReader.load(
+            try snapshot.loadLengths(
                 chunk: base >> DocumentLengths.chunkShift + UInt32(chunk), to: lengths + chunk * capacity)
         }
         var shortest = UInt32.max
@@ -207,7 +204,7 @@ extension Disjunction {
     }
 
     private func requireLengths(_ base: UInt32, _ missing: Int) throws(StorageError) {
-        let index = lengthsReader.index
+        let index = snapshot.index
         throw index.corrupt(
             index.postingsName, "document \(base + UInt32(missing)) has postings but is not in the index")
     }
@@ -232,7 +229,7 @@ extension Disjunction {
                 let offset = word << 6 + bits.trailingZeroBitCount
                 bits &= bits - 1
                 guard scores[offset] >= best.threshold else { continue }
-                let hit = TextHit(docno: try map.row(of: base + UInt32(offset)), score: scores[offset])
+                let hit = TextHit(docno: try snapshot.row(of: base + UInt32(offset)), score: scores[offset])
                 guard try best.admits(hit) else { continue }
                 if case .matching(let allows) = filter, try !allows(hit.docno) { continue }
                 try best.insert(hit)

@@ -8,14 +8,14 @@ import HornbeamTree
 
 /// Walks one posting list. Belongs to one search.
 final class PostingIterator {
-    let postings: StoredPostings
+    let postings: TermPostings
     private var position = 0
 
     var documentFrequency: UInt64 { UInt64(postings.documentFrequency) }
 
-    /// Stands on the first posting. `entry` must come from the dictionary in the same state of the transaction.
-    init(_ entry: TermEntry, index: TextIndex, trees: TextTrees, in transaction: Transaction) throws(StorageError) {
-        postings = try StoredPostings(entry, index: index, trees: trees, in: transaction)
+    /// Stands on the first posting.
+    init(_ postings: TermPostings) throws(StorageError) {
+        self.postings = postings
         try postings.decode()
     }
 

@@ -22,17 +22,14 @@ package struct TextSearcher {
     package let index: TextIndex
     /// Of the whole index: what all scores depend on.
     package let statistics: TextStatistics
-    private let transaction: Transaction
     /// Nil if nothing was ever indexed.
-    private let trees: TextTrees?
+    private let snapshot: TextSnapshot?
 
     /// Throws `.invalid` if the index was made by another analyzer or Unicode version.
     package init(_ index: TextIndex, in transaction: Transaction) throws(StorageError) {
         self.index = index
-        self.transaction = transaction
-        let opened = try index.open(in: transaction)
-        trees = opened?.trees
-        statistics = opened?.statistics ?? TextStatistics(index)
+        snapshot = try TextSnapshot(index, in: transaction)
+        statistics = snapshot?.statistics ?? TextStatistics(index)
     }
 
     /// The best `limit` documents that hold any token of `text`, best first; those of equal score in the order that
@@ -63,7 +60,7 @@ package struct TextSearcher {
         let tokens = Set(index.analyzer.tokens(of: text))
         if case .all = filter, tokens.count == 1, let token = tokens.first {
             return try token.withBytes { (bytes) throws(StorageError) in
-                UInt64(try entry(bytes)?.documentFrequency ?? 0)
+                try documentFrequency(bytes)
             }
         }
         guard var documents = try disjunction(text, filter: filter) else { return 0 }
@@ -75,7 +72,7 @@ package struct TextSearcher {
     /// How many documents hold `term`, a token as the analyzer makes it.
     package func documentFrequency(of term: String) throws(StorageError) -> UInt64 {
         try Array(term.utf8).withBytes { (bytes) throws(StorageError) in
-            UInt64(try entry(bytes)?.documentFrequency ?? 0)
+            try documentFrequency(bytes)
         }
     }
 
@@ -85,30 +82,23 @@ package struct TextSearcher {
         _ body: (_ term: String, _ documentFrequency: UInt64, _ collectionFrequency: UInt64) throws(StorageError) ->
             Bool
     ) throws(StorageError) {
-        guard let trees else { return }
-        let dictionary = TermDictionary(transaction: transaction, tree: trees.terms, index: index)
-        var cursor = try transaction.cursor(trees.terms)
-        while try cursor.next() {
-            let (term, entry) = try dictionary.read(cursor)
-            let text = String(decoding: term, as: UTF8.self)
-            guard try body(text, UInt64(entry.documentFrequency), entry.collectionFrequency) else { return }
+        try snapshot?.forEachTerm { (term, documents, occurrences) throws(StorageError) in
+            try body(String(decoding: term, as: UTF8.self), documents, occurrences)
         }
     }
 
     /// How many terms the index has.
     package func termCount() throws(StorageError) -> UInt64 {
-        guard let trees else { return 0 }
-        return try transaction.count(trees.terms)
+        try snapshot?.termCount() ?? 0
     }
 
-    private func entry(_ term: Bytes) throws(StorageError) -> TermEntry? {
-        guard let trees, !term.isEmpty else { return nil }
-        return try TermDictionary(transaction: transaction, tree: trees.terms, index: index).find(term)
+    private func documentFrequency(_ term: Bytes) throws(StorageError) -> UInt64 {
+        try snapshot?.frequencies(of: term).documents ?? 0
     }
 
     /// The union of the posting lists of the text's tokens, as far as the index knows them; nil if it knows none.
     private func disjunction(_ text: String, filter: TextFilter) throws(StorageError) -> Disjunction? {
-        guard let trees else { return nil }
+        guard let snapshot else { return nil }
         var lists: [PostingIterator] = []
         var places: [[UInt8]: Int?] = [:]
         var tokens: [Int] = []
@@ -117,15 +107,13 @@ package struct TextSearcher {
                 if let known { tokens.append(known) }
                 continue
             }
-            let entry = try token.withBytes { (bytes) throws(StorageError) -> TermEntry? in try self.entry(bytes) }
-            places[token] = .some(entry == nil ? nil : lists.count)
-            guard let entry else { continue }
+            let postings = try token.withBytes { (bytes) throws(StorageError) in try snapshot.postings(of: bytes) }
+            places[token] = .some(postings == nil ? nil : lists.count)
+            guard let postings else { continue }
             tokens.append(lists.count)
-            lists.append(try PostingIterator(entry, index: index, trees: trees, in: transaction))
+            lists.append(try PostingIterator(postings))
         }
         guard !lists.isEmpty else { return nil }
-        let lengths = DocumentLengths(transaction: transaction, tree: trees.documents, index: index)
-        let map = DocumentMap(index, trees, statistics, in: transaction)
-        return try Disjunction(lists, tokens: tokens, map: map, lengths: lengths, filter: filter)
+        return try Disjunction(lists, tokens: tokens, snapshot, filter: filter)
     }
 }
