@@ -19,8 +19,10 @@ public func fuzzText(_ input: UnsafeRawBufferPointer) {
             try writer.insert(document, text: "common word\(document % 7) rare\(document) \(document * 31 % 11)")
         }
         try writer.flush()
+        try leavePending(index, transaction)
         let names = [
             index.termsName, index.postingsName, index.positionsName, index.documentsName, index.statisticsName,
+            index.pendingName,
         ]
         guard let tree = try transaction.tree(names[Int(input[0]) % names.count]) else { return }
         var cursor = try transaction.cursor(tree)
@@ -29,6 +31,18 @@ public func fuzzText(_ input: UnsafeRawBufferPointer) {
         try transaction.put(tree, key, Array(input.dropFirst(2)))
         use(index, transaction)
     } catch {}
+}
+
+/// A few documents that are added, changed and gone, as records, and a batch of them that is being folded.
+private func leavePending(_ index: TextIndex, _ transaction: Transaction) throws(StorageError) {
+    for document in UInt64(50)..<60 {
+        let limits = PendingLimits(pending: 80, slice: 60)
+        let writer = try TextIndexWriter(index, in: transaction, limits: limits)
+        try writer.insert(document, text: "common word\(document % 7) pending\(document)")
+        let old = document - 40
+        try writer.update(old, from: "common word\(old % 7) rare\(old) \(old * 31 % 11)", to: "common changed")
+        try writer.flush()
+    }
 }
 
 /// The entry, a run or its positions of a list of several blocks become `input` behind its first byte, which chooses.

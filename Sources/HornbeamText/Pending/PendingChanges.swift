@@ -148,6 +148,13 @@ struct PendingRecordMaker: ~Copyable {
         return Int(number)
     }
 
+    /// Calls `body` with each term of the old text and how often it stood there.
+    func forEachOld(_ body: (Bytes, UInt32) throws(StorageError) -> Void) throws(StorageError) {
+        for number in oldCounts.indices where oldCounts[number] > 0 {
+            try table.withText(number) { (term) throws(StorageError) in try body(term, oldCounts[number]) }
+        }
+    }
+
     /// The whole record, behind one of identity `previous`; its own identity.
     mutating func write(_ header: PendingHeader, after previous: UInt64) -> (bytes: [UInt8], identity: UInt64) {
         var writer = PendingRecordWriter(header, termCount: table.count)

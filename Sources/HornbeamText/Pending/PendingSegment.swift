@@ -121,6 +121,17 @@ struct PendingLists: Sendable {
         (term == 0 ? 0 : Int(ends[term - 1]))..<Int(ends[term])
     }
 
+    /// How often a document holds a term now.
+    func frequency(_ term: Int, _ docno: UInt32) -> UInt32 {
+        let range = added(term)
+        var (low, high) = (range.lowerBound, range.upperBound)
+        while low < high {
+            let middle = (low + high) / 2
+            if addedDocnos[middle] < docno { low = middle + 1 } else { high = middle }
+        }
+        return low < range.upperBound && addedDocnos[low] == docno ? addedFrequencies[low] : 0
+    }
+
     /// The positions of a posting, as varints.
     @inline(__always)
     func positionRange(_ posting: Int) -> Range<Int> {

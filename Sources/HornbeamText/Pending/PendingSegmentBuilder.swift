@@ -222,10 +222,12 @@ struct PendingTermTable: ~Copyable {
     }
 
     @inline(__always)
-    func withText<Result>(_ number: Int, _ body: (Bytes) -> Result) -> Result {
+    func withText<Result, Failure: Error>(
+        _ number: Int, _ body: (Bytes) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
         let start = number == 0 ? 0 : Int(ends[number - 1])
         let end = Int(ends[number])
-        return texts.withBytes { body(Bytes(rebasing: $0[start..<end])) }
+        return try texts.withBytes { (bytes) throws(Failure) in try body(Bytes(rebasing: bytes[start..<end])) }
     }
 
     /// The numbers in the order of the terms' bytes.

@@ -95,6 +95,15 @@ final class PendingPart: Sendable {
         return nil
     }
 
+    /// How often a document that records are about holds a term; nil if none is.
+    func frequency(of term: Bytes, in docno: UInt32) -> UInt32? {
+        for segment in segments.reversed() where segment.document(docno) != nil {
+            let (place, isThere) = segment.lists.terms.find(term)
+            return isThere ? segment.lists.frequency(place, docno) : 0
+        }
+        return nil
+    }
+
     /// What the records say of a term.
     func postings(of term: Bytes) -> PendingPostings {
         if segments.isEmpty { return .none }

@@ -96,7 +96,7 @@ extension TextIndexWriter {
                 throw .tooLarge(what: "text to index", size: document.new?.size ?? 0, limit: Self.textSizeLimit)
             }
             var header = read
-            if document.old != nil { try requireLength(header) }
+            if document.old != nil { try requireOld(header) }
             if document.docno == nil { nextDocno += 1 }
             header.totals = try totals(header, state, terms: terms)
             let record = records.write(header, after: state.next.identity)
@@ -128,13 +128,19 @@ extension TextIndexWriter {
     }
 
     /// The index must have what the old text makes.
-    private func requireLength(_ header: PendingHeader) throws(StorageError) {
-        let length = try openedSnapshot()?.length(of: header.docno)
+    private func requireOld(_ header: PendingHeader) throws(StorageError) {
+        guard let snapshot = try openedSnapshot() else { throw isMissing(header.row) }
+        let length = try snapshot.length(of: header.docno)
         guard length.map({ Int64($0) }) == header.oldLength else {
             throw index.corrupt(
                 index.documentsName,
                 "document \(header.row) has \(length.map { "\($0)" } ?? "no") tokens in the index, but should have "
                     + "\(header.oldLength) by its text")
+        }
+        try records.forEachOld { (term, frequency) throws(StorageError) in
+            guard try snapshot.frequency(of: term, in: header.docno) == frequency else {
+                throw oldTextDisagrees(header.row)
+            }
         }
     }
 

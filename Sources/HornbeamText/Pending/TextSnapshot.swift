@@ -71,6 +71,15 @@ struct TextSnapshot {
         )
     }
 
+    /// How often a document holds the term.
+    func frequency(of term: Bytes, in docno: UInt32) throws(StorageError) -> UInt32 {
+        if let found = part(term).frequency(of: term, in: docno) { return found }
+        guard let postings = try storedPostings(of: term), try postings.seekBlock(docno) else { return 0 }
+        try postings.decode()
+        for place in 0..<postings.count where postings.docnos[place] == docno { return postings.frequencies[place] }
+        return 0
+    }
+
     /// The term's postings, nil if no document holds it.
     func postings(of term: Bytes) throws(StorageError) -> TermPostings? {
         let stored = try storedPostings(of: term)

@@ -127,7 +127,7 @@ struct PendingWritingTests {
     func oneRecord() throws {
         let store = try TreeStore.index(of: "one", "two")
         let before = try store.beginRead()
-        try store.write { try $0.insert(3, text: "one three three") }
+        try store.write(limits: .standard) { try $0.insert(3, text: "one three three") }
         let after = try store.beginRead()
         for name in testIndex.treeNames where name != testIndex.pendingName {
             guard let tree = try before.tree(name) else { continue }
@@ -166,13 +166,13 @@ struct PendingWritingTests {
     @Test("An index that is dropped in the middle and made anew has nothing of the old one")
     func dropped() throws {
         let store = try TreeStore.index(of: "one", "two")
-        try store.write { try $0.insert(3, text: "three") }
+        try store.write(limits: .standard) { try $0.insert(3, text: "three") }
         #expect(try store.searcher().count("three") == 1)
         let transaction = try store.beginWrite()
         try testIndex.drop(in: transaction)
         try transaction.commit()
-        try store.write { try $0.insert(1, text: "one") }
-        try store.write { try $0.insert(2, text: "other") }
+        try store.write(limits: .standard) { try $0.insert(1, text: "one") }
+        try store.write(limits: .standard) { try $0.insert(2, text: "other") }
         #expect(try store.searcher().count("three") == 0)
         #expect(try store.problems(NaiveIndex(texts: [1: "one", 2: "other"])) == [])
     }
@@ -180,14 +180,16 @@ struct PendingWritingTests {
     @Test("What the index doesn't have can't be changed, what it has can't be added, pending or not")
     func refusals() throws {
         let store = try TreeStore.index(of: "one", "two")
-        try store.write { try $0.insert(3, text: "three") }
-        #expect(throws: StorageError.self) { try store.write { try $0.insert(3, text: "again") } }
-        #expect(throws: StorageError.self) { try store.write { try $0.insert(1, text: "again") } }
-        #expect(throws: StorageError.self) { try store.write { try $0.remove(9, text: "nothing") } }
-        #expect(throws: StorageError.self) { try store.write { try $0.update(3, from: "of other length", to: "x") } }
-        try store.write { try $0.remove(3, text: "three") }
-        #expect(throws: StorageError.self) { try store.write { try $0.remove(3, text: "three") } }
-        try store.write { try $0.insert(3, text: "back") }
+        try store.write(limits: .standard) { try $0.insert(3, text: "three") }
+        #expect(throws: StorageError.self) { try store.write(limits: .standard) { try $0.insert(3, text: "again") } }
+        #expect(throws: StorageError.self) { try store.write(limits: .standard) { try $0.insert(1, text: "again") } }
+        #expect(throws: StorageError.self) { try store.write(limits: .standard) { try $0.remove(9, text: "nothing") } }
+        #expect(throws: StorageError.self) {
+            try store.write(limits: .standard) { try $0.update(3, from: "of other length", to: "x") }
+        }
+        try store.write(limits: .standard) { try $0.remove(3, text: "three") }
+        #expect(throws: StorageError.self) { try store.write(limits: .standard) { try $0.remove(3, text: "three") } }
+        try store.write(limits: .standard) { try $0.insert(3, text: "back") }
         #expect(try store.problems(NaiveIndex(texts: [1: "one", 2: "two", 3: "back"])) == [])
     }
 
@@ -195,7 +197,7 @@ struct PendingWritingTests {
     func sections() throws {
         let text = DocumentText(fields: [["a b", "c"], [], ["d e f"]])
         let store = try TreeStore.index(of: "one")
-        try store.write { try $0.insert(5, text) }
+        try store.write(limits: .standard) { try $0.insert(5, text) }
         func sections() throws -> DocumentSections {
             let snapshot = try #require(try TextSnapshot(testIndex, in: store.beginRead()))
             let docno = try #require(try snapshot.docno(of: 5))

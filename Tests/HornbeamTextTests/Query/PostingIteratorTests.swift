@@ -22,12 +22,11 @@ struct PostingIteratorTests {
             }
         }
         let transaction = try store.beginRead()
-        let opened = try #require(try testIndex.open(in: transaction))
-        let dictionary = TermDictionary(transaction: transaction, tree: opened.trees.terms, index: testIndex)
+        let snapshot = try #require(try TextSnapshot(testIndex, in: transaction))
         var random = SeededGenerator()
         for _ in 0..<40 {
-            let entry = try #require(try withBytes(Array("x".utf8)) { try dictionary.find($0) })
-            let postings = try PostingIterator(entry, index: testIndex, trees: opened.trees, in: transaction)
+            let found = try withBytes(Array("x".utf8)) { try snapshot.postings(of: $0) }
+            let postings = try PostingIterator(try #require(found))
             var target: UInt32 = 0
             while let current = postings.current {
                 #expect(current == docnos.first { $0 >= target })

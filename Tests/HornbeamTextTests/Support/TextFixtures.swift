@@ -31,9 +31,9 @@ struct TextGenerator {
 let testIndex = TextIndex(prefix: "t:Article:search:")
 
 extension TreeStore {
-    /// Changes the index in a transaction of its own.
+    /// Changes the index in a transaction of its own; without limits, the postings at once.
     func write(
-        budget: Int = 64 << 20, limits: PendingLimits = .standard, _ body: (TextIndexWriter) throws -> Void
+        budget: Int = 64 << 20, limits: PendingLimits = .none, _ body: (TextIndexWriter) throws -> Void
     ) throws {
         let transaction = try beginWrite()
         let writer = try TextIndexWriter(testIndex, in: transaction, budget: budget, limits: limits)
