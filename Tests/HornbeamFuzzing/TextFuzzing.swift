@@ -19,7 +19,9 @@ public func fuzzText(_ input: UnsafeRawBufferPointer) {
             try writer.insert(document, text: "common word\(document % 7) rare\(document) \(document * 31 % 11)")
         }
         try writer.flush()
-        let names = [index.termsName, index.postingsName, index.lengthsName, index.statisticsName]
+        let names = [
+            index.termsName, index.postingsName, index.positionsName, index.documentsName, index.statisticsName,
+        ]
         guard let tree = try transaction.tree(names[Int(input[0]) % names.count]) else { return }
         var cursor = try transaction.cursor(tree)
         guard try cursor.seek(index: UInt64(input[1]) % max(1, transaction.count(tree))) else { return }

@@ -7,17 +7,20 @@ import HornbeamPages
 
 /// A union of posting lists, walked window by window.
 struct Disjunction: ~Copyable {
-    static let windowSize: UInt64 = 4096
+    static let windowSize: UInt32 = 4096
     private static let words = Int(windowSize) / 64
 
     /// The distinct terms.
     private let lists: [PostingIterator]
     /// For each token of the query, in order, the index of its list.
     private let tokens: [Int]
-    private let lengthsReader: FieldLengths
+    private let lengthsReader: DocumentLengths
+    private let map: DocumentMap
     private let weights: [Double]
     private let averageLength: Double
     private let filter: TextFilter
+    /// The documents that a filter by rows lets through, ascending.
+    private let allowed: [UInt32]?
 
     private let scores: UnsafeMutablePointer<Double>
     private let lengths: UnsafeMutablePointer<UInt32>
@@ -31,13 +34,10 @@ struct Disjunction: ~Copyable {
     private var filtered = 0
 
     init(
-        _ lists: [PostingIterator], tokens: [Int], statistics: TextStatistics, lengths lengthsReader: FieldLengths,
+        _ lists: [PostingIterator], tokens: [Int], map: DocumentMap, lengths lengthsReader: DocumentLengths,
         filter: TextFilter
     ) throws(StorageError) {
-        self.lists = lists
-        self.tokens = tokens
-        self.lengthsReader = lengthsReader
-        self.filter = filter
+        let statistics = map.statistics
         let index = lengthsReader.index
         guard lists.allSatisfy({ $0.documentFrequency <= statistics.documentCount }) else {
             throw index.corrupt(index.statisticsName, "a term is in more documents than the index has")
@@ -45,6 +45,13 @@ struct Disjunction: ~Copyable {
         guard statistics.totalLength > 0 else {
             throw index.corrupt(index.statisticsName, "the index has terms but no tokens")
         }
+        let allowed = try Self.documents(of: filter, map)
+        self.allowed = allowed
+        self.map = map
+        self.lists = lists
+        self.tokens = tokens
+        self.lengthsReader = lengthsReader
+        self.filter = filter
         averageLength = Double(statistics.totalLength) / Double(statistics.documentCount)
         weights = lists.map {
             BM25.weight(documentCount: statistics.documentCount, documentFrequency: $0.documentFrequency)
@@ -58,6 +65,13 @@ struct Disjunction: ~Copyable {
         offsets = .allocate(capacity: size * lists.count)
         frequencies = .allocate(capacity: size * lists.count)
         counts = [Int](repeating: 0, count: lists.count)
+    }
+
+    private static func documents(of filter: TextFilter, _ map: DocumentMap) throws(StorageError) -> [UInt32]? {
+        guard case .documents(let rows) = filter else { return nil }
+        var docnos: [UInt32] = []
+        for row in rows { if let docno = try map.docno(of: row) { docnos.append(docno) } }
+        return docnos.sorted()
     }
 
     deinit {
@@ -78,17 +92,17 @@ struct Disjunction: ~Copyable {
         }
     }
 
-    /// Calls `body` with every document in ascending order; no scores.
+    /// Calls `body` with the row of every document; no scores.
     mutating func forEach(_ body: (UInt64) throws(StorageError) -> Void) throws(StorageError) {
         while let base = try takeWindow() {
             for word in 0..<Self.words where matched[word] != 0 {
                 var bits = matched[word]
                 matched[word] = 0
                 while bits != 0 {
-                    let docno = base + UInt64(word << 6 + bits.trailingZeroBitCount)
+                    let row = try map.row(of: base + UInt32(word << 6 + bits.trailingZeroBitCount))
                     bits &= bits - 1
-                    if case .matching(let allows) = filter, try !allows(docno) { continue }
-                    try body(docno)
+                    if case .matching(let allows) = filter, try !allows(row) { continue }
+                    try body(row)
                 }
             }
         }
@@ -99,7 +113,7 @@ struct Disjunction: ~Copyable {
 extension Disjunction {
     /// Takes the next window's postings from the lists and marks their documents. Its first document number, nil at
     /// the end.
-    private mutating func takeWindow() throws(StorageError) -> UInt64? {
+    private mutating func takeWindow() throws(StorageError) -> UInt32? {
         guard let base = try findWindow() else { return nil }
         let last = base | (Self.windowSize - 1)
         for list in lists.indices {
@@ -117,14 +131,14 @@ extension Disjunction {
     }
 
     /// The window of the next document that a list has, and that the filter may let through.
-    private mutating func findWindow() throws(StorageError) -> UInt64? {
+    private mutating func findWindow() throws(StorageError) -> UInt32? {
         while true {
-            var next: UInt64?
+            var next: UInt32?
             for list in lists {
                 if let current = list.current { next = min(next ?? current, current) }
             }
             guard let next else { return nil }
-            guard case .documents(let allowed) = filter else { return next & ~(Self.windowSize - 1) }
+            guard let allowed else { return next & ~(Self.windowSize - 1) }
             filtered = Self.firstIndex(in: allowed, from: filtered, notBelow: next)
             guard filtered < allowed.count else { return nil }
             let base = allowed[filtered] & ~(Self.windowSize - 1)
@@ -134,7 +148,7 @@ extension Disjunction {
     }
 
     /// Galloping search: the first index from `start` on whose value is not below `bound`.
-    private static func firstIndex(in values: [UInt64], from start: Int, notBelow bound: UInt64) -> Int {
+    private static func firstIndex(in values: [UInt32], from start: Int, notBelow bound: UInt32) -> Int {
         var low = start
         var step = 1
         while low + step < values.count, values[low + step] < bound {
@@ -149,14 +163,13 @@ extension Disjunction {
         return low
     }
 
-    private func maskByFilter(_ base: UInt64) {
-        guard case .documents(let allowed) = filter else { return }
+    private func maskByFilter(_ base: UInt32) {
+        guard let allowed else { return }
         let last = base | (Self.windowSize - 1)
         withUnsafeTemporaryAllocation(of: UInt64.self, capacity: Self.words) { mask in
             mask.initialize(repeating: 0)
             var place = filtered
             while place < allowed.count, allowed[place] <= last {
-                // A set that doesn't ascend can only lose documents.
                 if allowed[place] >= base {
                     let offset = Int(allowed[place] - base)
                     mask[offset >> 6] |= 1 &<< UInt64(offset & 63)
@@ -168,17 +181,18 @@ extension Disjunction {
     }
 
     /// Loads the lengths of the window's chunks that have postings. The offset of a posting without a document, if any.
-    private func loadLengths(_ base: UInt64) throws(StorageError) -> Int? {
+    private func loadLengths(_ base: UInt32) throws(StorageError) -> Int? {
         var chunks: UInt64 = 0
         for list in lists.indices {
             let offsets = self.offsets + list * Int(Self.windowSize)
-            for place in 0..<counts[list] { chunks |= 1 &<< UInt64(offsets[place] >> 8) }
+            for place in 0..<counts[list] { chunks |= 1 &<< UInt64(offsets[place] >> 10) }
         }
-        let capacity = Int(FieldLengths.chunkCapacity)
+        let capacity = DocumentLengths.chunkCapacity
         while chunks != 0 {
             let chunk = chunks.trailingZeroBitCount
             chunks &= chunks - 1
-            try lengthsReader.load(chunk: base >> 8 + UInt64(chunk), to: lengths + chunk * capacity)
+            try lengthsReader.load(
+                chunk: base >> DocumentLengths.chunkShift + UInt32(chunk), to: lengths + chunk * capacity)
         }
         var shortest = UInt32.max
         var missing = 0
@@ -192,10 +206,10 @@ extension Disjunction {
         return shortest == 0 ? missing : nil
     }
 
-    private func requireLengths(_ base: UInt64, _ missing: Int) throws(StorageError) {
+    private func requireLengths(_ base: UInt32, _ missing: Int) throws(StorageError) {
         let index = lengthsReader.index
         throw index.corrupt(
-            index.postingsName, "document \(base + UInt64(missing)) has postings but is not in the index")
+            index.postingsName, "document \(base + UInt32(missing)) has postings but is not in the index")
     }
 
     private func addScores(of list: Int) {
@@ -211,14 +225,14 @@ extension Disjunction {
     }
 
     /// Offers the window's documents and clears it for the next.
-    private mutating func offerWindow(_ base: UInt64, _ best: inout TopK) throws(StorageError) {
+    private mutating func offerWindow(_ base: UInt32, _ best: inout TopK) throws(StorageError) {
         for word in 0..<Self.words where matched[word] != 0 {
             var bits = matched[word]
             while bits != 0 {
                 let offset = word << 6 + bits.trailingZeroBitCount
                 bits &= bits - 1
                 guard scores[offset] >= best.threshold else { continue }
-                let hit = TextHit(docno: base + UInt64(offset), score: scores[offset])
+                let hit = TextHit(docno: try map.row(of: base + UInt32(offset)), score: scores[offset])
                 guard try best.admits(hit) else { continue }
                 if case .matching(let allows) = filter, try !allows(hit.docno) { continue }
                 try best.insert(hit)

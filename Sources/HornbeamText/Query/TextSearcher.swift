@@ -32,7 +32,7 @@ package struct TextSearcher {
         self.transaction = transaction
         let opened = try index.open(in: transaction)
         trees = opened?.trees
-        statistics = opened?.statistics ?? TextStatistics(index.analyzer)
+        statistics = opened?.statistics ?? TextStatistics(index)
     }
 
     /// The best `limit` documents that hold any token of `text`, best first; those of equal score in the order that
@@ -47,19 +47,24 @@ package struct TextSearcher {
         return try best.sorted()
     }
 
-    /// All documents that hold any token of `text`, ascending.
+    /// The rows of all documents that hold any token of `text`, ascending.
     package func matches(_ text: String, filter: TextFilter = .all) throws(StorageError) -> [UInt64] {
         guard var documents = try disjunction(text, filter: filter) else { return [] }
-        var docnos: [UInt64] = []
-        try documents.forEach { (docno) throws(StorageError) in docnos.append(docno) }
-        return docnos
+        var (rows, ascends): ([UInt64], Bool) = ([], true)
+        try documents.forEach { (row) throws(StorageError) in
+            if let last = rows.last, last >= row { ascends = false }
+            rows.append(row)
+        }
+        return ascends ? rows : rows.sorted()
     }
 
     /// How many documents hold any token of `text`.
     package func count(_ text: String, filter: TextFilter = .all) throws(StorageError) -> UInt64 {
         let tokens = Set(index.analyzer.tokens(of: text))
         if case .all = filter, tokens.count == 1, let token = tokens.first {
-            return try token.withBytes { (bytes) throws(StorageError) in try entry(bytes)?.documentFrequency ?? 0 }
+            return try token.withBytes { (bytes) throws(StorageError) in
+                UInt64(try entry(bytes)?.documentFrequency ?? 0)
+            }
         }
         guard var documents = try disjunction(text, filter: filter) else { return 0 }
         var count: UInt64 = 0
@@ -69,7 +74,9 @@ package struct TextSearcher {
 
     /// How many documents hold `term`, a token as the analyzer makes it.
     package func documentFrequency(of term: String) throws(StorageError) -> UInt64 {
-        try Array(term.utf8).withBytes { (bytes) throws(StorageError) in try entry(bytes)?.documentFrequency ?? 0 }
+        try Array(term.utf8).withBytes { (bytes) throws(StorageError) in
+            UInt64(try entry(bytes)?.documentFrequency ?? 0)
+        }
     }
 
     /// Calls `body` with each term, the number of documents that hold it, and how often it occurs in all of them; until
@@ -84,7 +91,7 @@ package struct TextSearcher {
         while try cursor.next() {
             let (term, entry) = try dictionary.read(cursor)
             let text = String(decoding: term, as: UTF8.self)
-            guard try body(text, entry.documentFrequency, entry.collectionFrequency) else { return }
+            guard try body(text, UInt64(entry.documentFrequency), entry.collectionFrequency) else { return }
         }
     }
 
@@ -117,7 +124,8 @@ package struct TextSearcher {
             lists.append(try PostingIterator(entry, index: index, trees: trees, in: transaction))
         }
         guard !lists.isEmpty else { return nil }
-        let lengths = FieldLengths(transaction: transaction, tree: trees.lengths, index: index)
-        return try Disjunction(lists, tokens: tokens, statistics: statistics, lengths: lengths, filter: filter)
+        let lengths = DocumentLengths(transaction: transaction, tree: trees.documents, index: index)
+        let map = DocumentMap(index, trees, statistics, in: transaction)
+        return try Disjunction(lists, tokens: tokens, map: map, lengths: lengths, filter: filter)
     }
 }
