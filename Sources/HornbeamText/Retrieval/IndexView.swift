@@ -39,8 +39,15 @@ class IndexView {
         from start: [UInt8], _ body: (_ term: [UInt8]) throws(StorageError) -> Step
     ) throws(StorageError) {}
 
-    /// Writes the length + 1 of each document of a window to `target`, 0 where there is none.
-    func loadLengths(_ base: UInt32, _ target: UnsafeMutablePointer<UInt32>) throws(StorageError) {}
+    /// Lengths are loaded for so many documents at a time.
+    static let lengthsShift: UInt32 = DocumentLengths.chunkShift
+
+    /// Writes the length + 1 of each document of a chunk to `target`, 0 where there is none, 65,535 if it is at least
+    /// 65,534.
+    func loadLengths(chunk: UInt32, _ target: UnsafeMutablePointer<UInt16>) throws(StorageError) {}
+
+    /// The length of a document, however large.
+    func length(of docno: UInt32) throws(StorageError) -> UInt32 { 0 }
 
     func row(of docno: UInt32) throws(StorageError) -> UInt64 { UInt64(docno) }
     func docno(of row: UInt64) throws(StorageError) -> UInt32? { nil }

@@ -13,8 +13,10 @@ final class ScoreContext {
     let averageLength: Double
     /// Whether leaves keep their postings.
     let scores: Bool
-    private let memory: UnsafeMutablePointer<UInt32>
-    private var loaded: UInt32?
+    private let memory: UnsafeMutablePointer<UInt16>
+    /// The window that lengths were last loaded of, and which of its chunks are.
+    private var window: UInt32 = 0
+    private var chunks: UInt32 = 0
 
     /// - Parameter weights: one a field, finite, not negative.
     init(_ view: IndexView, weights: [Double]?, scores: Bool) throws(StorageError) {
@@ -24,7 +26,9 @@ final class ScoreContext {
         var total = Double(view.totalLength)
         if let weights {
             total = 0
-            for (weight, tokens) in zip(weights, try view.fieldTotals()) { total += weight * Double(tokens) }
+            for (field, tokens) in try view.fieldTotals().enumerated() {
+                total += (field < weights.count ? weights[field] : 1) * Double(tokens)
+            }
         }
         let average = total / Double(view.documentCount)
         // Then no token counts, and nothing scores.
@@ -34,13 +38,37 @@ final class ScoreContext {
 
     deinit { memory.deallocate() }
 
-    /// The length + 1 of each document of the window, 0 where there is none.
-    func lengths(_ base: UInt32) throws(StorageError) -> UnsafePointer<UInt32> {
-        if loaded != base {
-            try view.loadLengths(base, memory)
-            loaded = base
-        }
+    /// The length + 1 of each document of a window from one offset through another, 0 where there is none; 65,535 is any
+    /// length from 65,534 on, whose scores are less than those of that length.
+    @inline(__always)
+    func lengths(
+        _ base: UInt32, from first: Int = 0, through last: Int = DocumentWindow.size - 1
+    ) throws(StorageError) -> UnsafePointer<UInt16> {
+        let shift = Int(IndexView.lengthsShift)
+        let wanted: UInt32 = (2 &<< UInt32(last &>> shift)) &- (1 &<< UInt32(first &>> shift))
+        if window != base || chunks & wanted != wanted { try load(base, wanted) }
         return UnsafePointer(memory)
+    }
+
+    @inline(never)
+    private func load(_ base: UInt32, _ wanted: UInt32) throws(StorageError) {
+        if window != base { (window, chunks) = (base, 0) }
+        var missing = wanted & ~chunks
+        while missing != 0 {
+            let chunk = missing.trailingZeroBitCount
+            missing &= missing - 1
+            let target = memory + chunk << Int(IndexView.lengthsShift)
+            try view.loadLengths(chunk: base >> IndexView.lengthsShift &+ UInt32(chunk), target)
+            chunks |= 1 << UInt32(chunk)
+        }
+    }
+
+    /// The exact length of a document of the window whose lengths were loaded.
+    @inline(__always)
+    func length(_ offset: Int) throws(StorageError) -> Double {
+        let stored = memory[offset]
+        guard stored == DocumentLengths.escape else { return Double(stored) - 1 }
+        return Double(try view.length(of: window &+ UInt32(offset)))
     }
 
     func weight(documentFrequency: UInt32) -> Double {
@@ -50,18 +78,21 @@ final class ScoreContext {
     /// The length that the score of a document goes by.
     func weightedLength(_ starts: [UInt32]) -> Double {
         var length = 0.0
-        for (field, weight) in (fieldWeights ?? []).enumerated() where field + 1 < starts.count {
-            length += weight * Double(starts[field + 1] &- starts[field])
+        guard let fieldWeights else { return 0 }
+        for field in 0..<max(starts.count - 1, 0) {
+            let tokens = starts[field + 1] &- starts[field]
+            length += (field < fieldWeights.count ? fieldWeights[field] : 1) * Double(tokens)
         }
         return length
     }
 
     /// No posting under the bound contributes more, but for rounding.
-    func contributionBound(_ bound: PostingBound, weight: Double) -> Double {
+    func contributionBound(_ bound: Bound, weight: Double) -> Double {
         var (frequency, length) = (Double(bound.frequency), Double(bound.length))
         if let fieldWeights {
-            frequency *= fieldWeights.max() ?? 1
-            length *= fieldWeights.min() ?? 1
+            // Fields without one have the weight 1.
+            frequency *= max(fieldWeights.max() ?? 1, 1)
+            length *= min(fieldWeights.min() ?? 1, 1)
         }
         guard frequency > 0 else { return 0 }
         return BM25.score(weight: weight, frequency: frequency, length: length, averageLength: averageLength)
@@ -90,7 +121,7 @@ class Leaf: QueryNode {
     /// Where the last document was found.
     private final var place = 0
 
-    init(_ context: ScoreContext, weight: Double, cost: Int, bound: PostingBound, title: String) {
+    init(_ context: ScoreContext, weight: Double, cost: Int, bounds: [Bound], title: String) {
         self.context = context
         self.weight = weight
         self.title = title
@@ -99,7 +130,8 @@ class Leaf: QueryNode {
         offsets = .allocate(capacity: capacity + 1)
         frequencies = .allocate(capacity: capacity + 1)
         lengths = context.fieldWeights == nil ? nil : .allocate(capacity: capacity + 1)
-        super.init(cost: cost, bound: context.contributionBound(bound, weight: weight))
+        super.init(
+            cost: cost, bound: bounds.reduce(0) { max($0, context.contributionBound($1, weight: weight)) })
     }
 
     deinit {
@@ -123,11 +155,11 @@ class Leaf: QueryNode {
     /// The approximate contribution of each posting is added to `sums`.
     final func addContributions(_ base: UInt32, to sums: UnsafeMutablePointer<Double>) throws(StorageError) {
         guard count > 0 else { return }
-        let documentLengths = try context.lengths(base)
+        let documentLengths = try context.lengths(base, from: Int(offsets[0]), through: Int(offsets[count - 1]))
         let weight = self.weight * Double(multiplicity)
         let (constant, slope) = (BM25.k1 * (1 - BM25.b), BM25.k1 * BM25.b / context.averageLength)
         let (offsets, frequencies, count, active) = (self.offsets, self.frequencies, self.count, self.active.words)
-        var shortest = UInt32.max
+        var shortest = UInt16.max
         if let lengths {
             for place in 0..<count where !isRestricted || active.bits.contains(Int(offsets[place])) {
                 let frequency = frequencies[place]
@@ -140,7 +172,7 @@ class Leaf: QueryNode {
                 guard active.bits.contains(offset) else { continue }
                 let frequency = frequencies[place]
                 shortest = min(shortest, documentLengths[offset])
-                let length = Double(documentLengths[offset] &- 1)
+                let length = Double(documentLengths[offset]) - 1
                 sums[offset] += weight * frequency / (frequency + (constant + slope * length))
             }
         } else {
@@ -148,7 +180,7 @@ class Leaf: QueryNode {
                 let offset = Int(offsets[place])
                 let frequency = frequencies[place]
                 shortest = min(shortest, documentLengths[offset])
-                let length = Double(documentLengths[offset] &- 1)
+                let length = Double(documentLengths[offset]) - 1
                 sums[offset] += weight * frequency / (frequency + (constant + slope * length))
             }
         }
@@ -175,16 +207,17 @@ class Leaf: QueryNode {
     }
 
     /// Exactly what the posting at a place adds to its document's score.
-    final func contribution(_ place: Int, _ documentLengths: UnsafePointer<UInt32>) -> Double {
+    final func contribution(_ place: Int) throws(StorageError) -> Double {
         guard frequencies[place] > 0 else { return 0 }
         return BM25.score(
-            weight: weight, frequency: frequencies[place], length: length(place, documentLengths),
+            weight: weight, frequency: frequencies[place], length: try length(place),
             averageLength: context.averageLength)
     }
 
     /// The length that the posting's score goes by.
-    final func length(_ place: Int, _ documentLengths: UnsafePointer<UInt32>) -> Double {
-        lengths?[place] ?? Double(documentLengths[Int(offsets[place])] &- 1)
+    final func length(_ place: Int) throws(StorageError) -> Double {
+        if let lengths { return lengths[place] }
+        return try context.length(Int(offsets[place]))
     }
 }
 
@@ -197,7 +230,7 @@ final class TermLeaf: Leaf {
     init(_ context: ScoreContext, _ source: PostingSource, weight: Double, title: String) {
         self.source = source
         super.init(
-            context, weight: weight, cost: Int(source.documentFrequency), bound: source.bound, title: title)
+            context, weight: weight, cost: Int(source.documentFrequency), bounds: source.bounds, title: title)
     }
 
     override func lowerBound(from target: UInt32) throws(StorageError) -> UInt32 {
@@ -212,7 +245,10 @@ final class TermLeaf: Leaf {
     }
 
     private var blockBound: Double {
-        context.contributionBound(source.blockBound, weight: weight) * Double(multiplicity)
+        // Before it is decoded nothing of the block is known but this.
+        let first = context.contributionBound(source.blockBound, weight: weight)
+        guard source.secondBlockBound != source.blockBound else { return first * Double(multiplicity) }
+        return max(first, context.contributionBound(source.secondBlockBound, weight: weight)) * Double(multiplicity)
     }
 
     override func match(_ base: UInt32, _ within: WindowBits?, _ minimum: Double) throws(StorageError) {
@@ -321,22 +357,28 @@ final class TermLeaf: Leaf {
         _ base: UInt32, _ minimum: Double, _ sums: UnsafeMutablePointer<Double>
     ) throws(StorageError) {
         var place = try source.decode(from: base)
-        let lengths = try context.lengths(base)
-        let (docnos, sourceFrequencies, end) = (source.docnos, source.frequencies, source.count)
+        let (docnos, sourceFrequencies) = (source.docnos, source.frequencies)
+        let last = DocumentWindow.last(base)
+        let end =
+            source.blockLast <= last
+            ? source.count : PostingSource.gallop(docnos, from: place, count: source.count, to: last &+ 1)
+        // `gallop` wants to begin below its target.
+        guard place < end, docnos[place] <= last else { return }
+        let lengths = try context.lengths(
+            base, from: Int(docnos[place] &- base), through: Int(docnos[end &- 1] &- base))
         let (bits, offsets, frequencies) = (self.bits, self.offsets, self.frequencies)
         let weight = self.weight * Double(multiplicity)
         let (constant, slope) = (BM25.k1 * (1 - BM25.b), BM25.k1 * BM25.b / context.averageLength)
-        let last = DocumentWindow.last(base)
-        var shortest = UInt32.max
+        var shortest = UInt16.max
         var taken = count
         let limit = capacity
-        while place < end, docnos[place] <= last {
+        while place < end {
             let offset = Int(docnos[place] &- base)
             let frequency = Double(sourceFrequencies[place])
             let length = lengths[offset]
             shortest = min(shortest, length)
             let share = weight * frequency
-            let divisor = frequency + (constant + slope * Double(length &- 1))
+            let divisor = frequency + (constant + slope * (Double(length) - 1))
             // Both are positive: no need to divide what doesn't count.
             if share >= minimum * divisor {
                 guard taken < limit else {

@@ -6,23 +6,19 @@
 
 import HornbeamPages
 
-/// An upper bound of what postings can score: none has a larger frequency, none a shorter document.
-struct PostingBound: Equatable {
-    var frequency: UInt32
-    var length: UInt32
-}
-
 /// One term's postings. Abstract: a subclass moves from block to block. Belongs to one search.
 class PostingSource {
     /// Documents that hold the term, exactly.
     final let documentFrequency: UInt32
-    /// Of all postings.
-    final let bound: PostingBound
+    /// Of all postings: each has a pair here that is as frequent or more and as short or shorter.
+    final let bounds: [Bound]
 
     final var isAtEnd = false
     final var blockFirst: UInt32 = 0
     final var blockLast: UInt32 = 0
-    final var blockBound: PostingBound
+    /// Of the current block's postings: each has one of the two.
+    final var blockBound: Bound
+    final var secondBlockBound: Bound
     /// Whether the current block's postings are there.
     final var isDecoded = false
     /// The current block's postings; of meaning once it is decoded, and until the source moves on.
@@ -32,10 +28,12 @@ class PostingSource {
     /// Where the search stands in the decoded block: all before it are below every document that is asked for.
     private final var place = 0
 
-    init(documentFrequency: UInt32, bound: PostingBound, _ nothing: UnsafePointer<UInt32>) {
+    /// - Parameter bounds: one or more.
+    init(documentFrequency: UInt32, bounds: [Bound], _ nothing: UnsafePointer<UInt32>) {
         self.documentFrequency = documentFrequency
-        self.bound = bound
-        blockBound = bound
+        self.bounds = bounds
+        blockBound = bounds.first ?? Bound(frequency: .max, length: 0)
+        secondBlockBound = blockBound
         (docnos, frequencies) = (nothing, nothing)
     }
 
@@ -48,6 +46,13 @@ class PostingSource {
     /// Sets `positions` to the places of the term in the document of posting `place` of the decoded block, ascending; a
     /// subclass's task.
     func readPositions(_ place: Int, _ positions: inout [UInt32]) throws(StorageError) { positions.removeAll() }
+
+    /// One pair that stands for all postings.
+    final var bound: Bound {
+        bounds.dropFirst().reduce(bounds.first ?? Bound(frequency: .max, length: 0)) {
+            Bound(frequency: max($0.frequency, $1.frequency), length: min($0.length, $1.length))
+        }
+    }
 
     /// Moves to the block that holds `target` or, if none does, the next document behind it. Stays if it is there.
     @inline(__always)
@@ -127,7 +132,7 @@ final class ArrayPostings: PostingSource {
     static let blockSize = 128
     private let allDocnos: UnsafeMutablePointer<UInt32>
     private let allFrequencies: UnsafeMutablePointer<UInt32>
-    private let bounds: [PostingBound]
+    private let blockBounds: [Bound]
     /// `positions[starts[n]..<starts[n + 1]]` are those of posting n; empty without positions.
     private let positions: [UInt32]
     private let starts: [Int]
@@ -146,21 +151,22 @@ final class ArrayPostings: PostingSource {
         allFrequencies = .allocate(capacity: max(size, 1))
         allDocnos.initialize(from: docnos, count: size)
         allFrequencies.initialize(from: frequencies, count: size)
-        var bounds: [PostingBound] = []
-        var whole = PostingBound(frequency: 0, length: lengths.isEmpty ? 0 : .max)
+        var bounds: [Bound] = []
+        bounds.reserveCapacity(size / Self.blockSize + 1)
+        var whole = Bound(frequency: 0, length: lengths.isEmpty ? 0 : .max)
         for start in stride(from: 0, to: size, by: Self.blockSize) {
-            var bound = PostingBound(frequency: 0, length: lengths.isEmpty ? 0 : .max)
+            var bound = Bound(frequency: 0, length: lengths.isEmpty ? 0 : .max)
             for place in start..<min(start + Self.blockSize, size) {
                 bound.frequency = max(bound.frequency, frequencies[place])
                 if !lengths.isEmpty { bound.length = min(bound.length, lengths[place]) }
             }
-            whole = PostingBound(
+            whole = Bound(
                 frequency: max(whole.frequency, bound.frequency), length: min(whole.length, bound.length))
             bounds.append(bound)
         }
-        self.bounds = bounds
+        blockBounds = bounds
         (self.positions, self.starts) = (positions, starts)
-        super.init(documentFrequency: UInt32(clamping: size), bound: whole, allDocnos)
+        super.init(documentFrequency: UInt32(clamping: size), bounds: [whole], allDocnos)
         stand()
     }
 
@@ -177,7 +183,8 @@ final class ArrayPostings: PostingSource {
         }
         count = min(Self.blockSize, size - start)
         (docnos, frequencies) = (UnsafePointer(allDocnos + start), UnsafePointer(allFrequencies + start))
-        (blockFirst, blockLast, blockBound) = (docnos[0], docnos[count - 1], bounds[block])
+        (blockFirst, blockLast) = (docnos[0], docnos[count - 1])
+        (blockBound, secondBlockBound) = (blockBounds[block], blockBounds[block])
     }
 
     override func moveToBlock(_ target: UInt32) throws(StorageError) {
@@ -186,7 +193,7 @@ final class ArrayPostings: PostingSource {
         // By the blocks' last documents, in steps that double.
         func last(_ block: Int) -> UInt32 { allDocnos[min((block + 1) * Self.blockSize, size) - 1] }
         var step = 1
-        let end = bounds.count
+        let end = blockBounds.count
         while block + step < end, last(block + step) < target {
             block += step
             step *= 2

@@ -259,7 +259,6 @@ extension Retrieval {
     /// Sums the candidates' scores exactly and offers them.
     private func offer(_ base: UInt32, _ best: inout TopK) throws(StorageError) {
         guard !candidates.words.bits.isEmpty else { return }
-        let lengths = try context.lengths(base)
         var need = Self.need(best)
         for word in 0..<DocumentWindow.words {
             var rest = candidates.words[word]
@@ -269,7 +268,7 @@ extension Retrieval {
                 guard sums[offset] >= need else { continue }
                 var score = 0.0
                 for leaf in order {
-                    if let place = leaf.find(offset) { score += leaf.contribution(place, lengths) }
+                    if let place = leaf.find(offset) { score += try leaf.contribution(place) }
                 }
                 guard best.mayAdmit(score, laterRow: view.rowsAscend) else { continue }
                 let hit = TextHit(docno: try view.row(of: base &+ UInt32(offset)), score: score)
@@ -278,5 +277,34 @@ extension Retrieval {
                 need = Self.need(best)
             }
         }
+    }
+}
+
+// Explaining.
+extension Retrieval {
+    /// How the score of a row's document comes about; nil if it doesn't match. The filter must let through that row alone.
+    func explain(_ row: UInt64) throws(StorageError) -> TextScoreExplanation? {
+        guard let docno = try view.docno(of: row) else { return nil }
+        let base = DocumentWindow.base(of: docno)
+        let offset = Int(docno &- base)
+        required.words.clear()
+        required.words.insert(offset)
+        for leaf in leaves { leaf.reset() }
+        var matches = false
+        for clause in clauses {
+            try clause.match(base, required.words, -.infinity)
+            matches = matches || clause.bits.bits.contains(offset)
+            if !(clause is Leaf) { clause.activate(clause.bits) }
+        }
+        guard matches else { return nil }
+        _ = try context.lengths(base)
+        var parts: [TextScoreExplanation] = []
+        var score = 0.0
+        for leaf in order {
+            guard let part = try leaf.explain(offset) else { continue }
+            score += part.value
+            parts.append(part)
+        }
+        return TextScoreExplanation(score, "score: the sum of these, in this order", parts)
     }
 }

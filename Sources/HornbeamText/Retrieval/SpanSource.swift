@@ -9,13 +9,13 @@ class SpanSource {
     /// No more documents than this have it.
     final let documentBound: Int
     /// Of all documents.
-    final let bound: PostingBound
+    final let bound: Bound
     /// The first and the last position of each occurrence in the document that `read` was called for, ascending by the
     /// first, no two with the same first.
     final var starts: [UInt32] = []
     final var ends: [UInt32] = []
 
-    init(documentBound: Int, bound: PostingBound) {
+    init(documentBound: Int, bound: Bound) {
         self.documentBound = documentBound
         self.bound = bound
     }
@@ -91,10 +91,10 @@ final class AnySpans: SpanSource {
     init(_ parts: [SpanSource]) {
         self.parts = parts
         found = [UInt32](repeating: 0, count: parts.count)
-        var bound = PostingBound(frequency: 0, length: .max)
+        var bound = Bound(frequency: 0, length: .max)
         for part in parts {
             let (sum, overflows) = bound.frequency.addingReportingOverflow(part.bound.frequency)
-            bound = PostingBound(frequency: overflows ? .max : sum, length: min(bound.length, part.bound.length))
+            bound = Bound(frequency: overflows ? .max : sum, length: min(bound.length, part.bound.length))
         }
         super.init(documentBound: parts.reduce(0) { $0 + $1.documentBound }, bound: bound)
     }
@@ -140,7 +140,7 @@ class JoinedSpans: SpanSource {
         byCost = parts.sorted { $0.documentBound < $1.documentBound }
         super.init(
             documentBound: byCost.first?.documentBound ?? 0,
-            bound: PostingBound(frequency: frequency, length: parts.reduce(0) { max($0, $1.bound.length) }))
+            bound: Bound(frequency: frequency, length: parts.reduce(0) { max($0, $1.bound.length) }))
     }
 
     /// The document that all parts are at.
@@ -260,7 +260,7 @@ final class SpanLeaf: Leaf {
     init(_ context: ScoreContext, _ source: SpanSource, weight: Double, fields: Set<Int>?, title: String) {
         self.source = source
         self.fields = fields
-        super.init(context, weight: weight, cost: source.documentBound, bound: source.bound, title: title)
+        super.init(context, weight: weight, cost: source.documentBound, bounds: [source.bound], title: title)
     }
 
     override func lowerBound(from target: UInt32) throws(StorageError) -> UInt32 { try source.advance(to: target) }
@@ -286,8 +286,8 @@ final class SpanLeaf: Leaf {
 
     private func canReach(_ minimum: Double, _ base: UInt32, _ offset: Int) throws(StorageError) -> Bool {
         guard minimum > 0, context.fieldWeights == nil else { return true }
-        let length = try context.lengths(base)[offset]
-        let bound = PostingBound(frequency: source.frequencyBound, length: length == 0 ? 0 : length - 1)
+        let length = UInt32(try context.lengths(base, from: offset, through: offset)[offset])
+        let bound = Bound(frequency: source.frequencyBound, length: length == 0 ? 0 : length - 1)
         return context.contributionBound(bound, weight: weight) * Double(multiplicity) >= minimum
     }
 

@@ -54,7 +54,7 @@ final class MemoryView: IndexView {
             docnoLimit: UInt32(documents.count), fieldCount: fieldCount)
     }
 
-    private func length(_ docno: UInt32) -> UInt32 { UInt32(documents[Int(docno)]?.tokens.count ?? 0) }
+    override func length(of docno: UInt32) -> UInt32 { UInt32(documents[Int(docno)]?.tokens.count ?? 0) }
 
     override func postings(of term: [UInt8]) throws(StorageError) -> PostingSource? {
         guard let place = places[term] else { return nil }
@@ -62,7 +62,7 @@ final class MemoryView: IndexView {
         var starts = [0]
         for positions in found.positions { starts.append(starts[starts.count - 1] + positions.count) }
         return ArrayPostings(
-            found.docnos, found.positions.map { UInt32($0.count) }, lengths: found.docnos.map(length),
+            found.docnos, found.positions.map { UInt32($0.count) }, lengths: found.docnos.map { length(of: $0) },
             positions: found.positions.flatMap { $0 }, starts: starts)
     }
 
@@ -82,10 +82,11 @@ final class MemoryView: IndexView {
         }
     }
 
-    override func loadLengths(_ base: UInt32, _ target: UnsafeMutablePointer<UInt32>) throws(StorageError) {
-        for offset in 0..<DocumentWindow.size {
-            let docno = Int(base) + offset
-            target[offset] = docno < documents.count && documents[docno] != nil ? length(UInt32(docno)) + 1 : 0
+    override func loadLengths(chunk: UInt32, _ target: UnsafeMutablePointer<UInt16>) throws(StorageError) {
+        for place in 0..<1 << Int(IndexView.lengthsShift) {
+            let docno = Int(chunk) << Int(IndexView.lengthsShift) + place
+            let isThere = docno < documents.count && documents[docno] != nil
+            target[place] = isThere ? UInt16(clamping: length(of: UInt32(docno)) + 1) : 0
         }
     }
 
