@@ -31,6 +31,29 @@ public func fuzzText(_ input: UnsafeRawBufferPointer) {
     } catch {}
 }
 
+/// The entry, a run or its positions of a list of several blocks become `input` behind its first byte, which chooses.
+public func fuzzPostings(_ input: UnsafeRawBufferPointer) {
+    guard let choice = input.first else { return }
+    do throws(StorageError) {
+        let store = try TreeStore.inMemory()
+        let transaction = try store.beginWrite()
+        defer { transaction.abort() }
+        let index = TextIndex(prefix: "t:")
+        let writer = try TextIndexWriter(index, in: transaction)
+        for row in 0..<UInt64(300) {
+            try writer.insert(row * 3, text: row % 5 == 0 ? "common word3 common" : "other common rare\(row)")
+        }
+        try writer.flush()
+        let name = [index.postingsName, index.positionsName, index.termsName][Int(choice % 3)]
+        guard let tree = try transaction.tree(name) else { return }
+        var cursor = try transaction.cursor(tree)
+        let key = choice % 3 == 2 ? Array("common".utf8) : []
+        guard try key.isEmpty ? cursor.first() : cursor.seek(key) else { return }
+        try transaction.put(tree, Array(cursor.key), Array(input.dropFirst()))
+        use(index, transaction)
+    } catch {}
+}
+
 /// Any bytes are cut into tokens by every analyzer of the library, which must be UTF-8 and never longer than the text
 /// allows. The first byte chooses the analyzer.
 public func fuzzTokens(_ input: UnsafeRawBufferPointer) {
@@ -59,6 +82,10 @@ private func use(_ index: TextIndex, _ transaction: Transaction) {
         let searcher = try TextSearcher(index, in: transaction)
         _ = try searcher.search("common rare3 word5", limit: 5)
         _ = try searcher.matches("word1")
+        // Reads all there is, positions too.
+        _ = try TextCheck(index, in: transaction).run { (body) throws(StorageError) in
+            try body(3, DocumentText("common word3 rare3 5"))
+        }
     } catch {}
     do throws(StorageError) {
         let writer = try TextIndexWriter(index, in: transaction)

@@ -36,11 +36,11 @@ struct TextComparison: ~Copyable {
     var size: Int { buffer.size }
 
     mutating func add(_ row: UInt64, _ text: DocumentText, _ problems: inout TextProblems) throws(StorageError) {
-        documentCount += 1
         var found: UInt32?
         try problems.collect { () throws(StorageError) in found = try map.docno(of: row) }
         guard let docno = found else { return problems.add("document \(row) is missing") }
         guard note(docno) else { return problems.add("document \(row) was given twice to the check") }
+        documentCount += 1
         let place = buffer.addDocument(row, docno)
         let made = text.add(to: &buffer, at: place, index.analyzer, &tokenizer)
         try problems.collect { () throws(StorageError) in

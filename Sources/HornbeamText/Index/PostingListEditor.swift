@@ -30,8 +30,9 @@ struct PostingListEditor: ~Copyable {
 
     private var addedDocuments: Int64 = 0
     private var addedOccurrences: Int64 = 0
-    /// Postings in runs that were written for the term: all of its list, or some.
+    /// Postings in runs that were written for the term, each counted once: all of its list, or some.
     private var written = 0
+    private var lastWritten: UInt32?
 
     private var index: TextIndex { dictionary.index }
     private var transaction: Transaction { dictionary.transaction }
@@ -60,7 +61,7 @@ struct PostingListEditor: ~Copyable {
 
     /// Applies `changes` to a term, which may be new.
     mutating func apply(_ changes: borrowing TermChanges, to term: Bytes) throws(StorageError) {
-        (addedDocuments, addedOccurrences, written) = (0, 0, 0)
+        (addedDocuments, addedOccurrences, written, lastWritten) = (0, 0, 0, nil)
         merged.removeAll()
         frontier.removeAll()
         value.removeAll()
@@ -370,9 +371,16 @@ extension PostingListEditor {
                 position = positionRuns.encode(merged, start..<end, positionsFrom: position, to: &run)
                 try put(trees.positions, key, isNew)
             }
-            written += end - start
+            countWritten(start..<end)
             start = end
         }
+    }
+
+    /// Runs are written in ascending order, but one may be written again with what joins it.
+    private mutating func countWritten(_ range: Range<Int>) {
+        let first = lastWritten.map { last in range.first { merged.docnos[$0] > last } ?? range.upperBound }
+        written += range.upperBound - (first ?? range.lowerBound)
+        lastWritten = max(lastWritten ?? 0, merged.docnos[range.upperBound - 1])
     }
 
     /// Where a run that begins with the posting at `start` ends.

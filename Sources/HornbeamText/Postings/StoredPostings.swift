@@ -67,7 +67,10 @@ final class StoredPostings {
         guard list == 0 else {
             bounds = entry.bounds
             inlinePositions = []
-            guard try seekRun(0) else { throw unreadable("posting list \(list) has no runs") }
+            let isThere = try PostingKey(list: list, first: 0).withBytes { (key) throws(StorageError) in
+                try cursor.seek(key)
+            }
+            guard try load(isThere, behind: nil) else { throw unreadable("posting list \(list) has no runs") }
             return
         }
         var postings = PostingsBuffer()
@@ -183,29 +186,26 @@ final class StoredPostings {
 
     /// To the first run whose last document isn't before `target`, which is behind the current run.
     private func seekRun(_ target: UInt32) throws(StorageError) -> Bool {
-        let passed = directory.count > 0 ? directory.last(directory.count - 1) : nil
-        if let passed {
-            // The next run is next in the leaf, too: worth a look if the target isn't far behind this one's end.
-            let span = max(passed - directory.first, 128)
-            if target - passed <= span {
-                guard try load(cursor.next(), behind: passed) else { return false }
-                if directory.last(directory.count - 1) >= target { return true }
-            }
+        var passed = directory.last(directory.count - 1)
+        // The next run is next in the leaf, too: worth a look if the target isn't far behind this one's end.
+        if target - passed <= max(passed - directory.first, 128) {
+            guard try load(cursor.next(), behind: passed) else { return false }
+            passed = directory.last(directory.count - 1)
+            if passed >= target { return true }
         }
-        let passedNow = directory.count > 0 ? directory.last(directory.count - 1) : nil
         let isThere = try PostingKey(list: list, first: target).withBytes { (key) throws(StorageError) in
             try cursor.seekLast(key)
         }
-        if isThere, let key = PostingKey(cursor.key, list: list), passedNow.map({ key.first > $0 }) ?? true {
-            guard try load(true, behind: passedNow) else { return false }
+        if isThere, let key = PostingKey(cursor.key, list: list), key.first > passed {
+            guard try load(true, behind: passed) else { return false }
             if directory.last(directory.count - 1) >= target { return true }
             return try load(cursor.next(), behind: directory.last(directory.count - 1))
         }
-        // The target lies before the first run, or between the current run and the next.
+        // The target lies between the current run and the next.
         let isBehind = try PostingKey(list: list, first: target).withBytes { (key) throws(StorageError) in
             try cursor.seek(key)
         }
-        return try load(isBehind, behind: passedNow)
+        return try load(isBehind, behind: passed)
     }
 
     /// Reads the directory of the run under the cursor, or ends if `isThere` is false or it is another list's.
