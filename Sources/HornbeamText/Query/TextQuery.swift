@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be asked of an index, as a tree. Texts in it are analyzed by the index's own analyzer when the query runs, so
-// a query means the same words whatever the index makes of them; how each form is scored is in Docs/full-text.md.
+// What can be asked of an index, as a tree. Texts in it are analyzed by the index's own analyzer when the query runs,
+// so a query means the same words whatever the index makes of them; how each form is scored is in Docs/full-text.md.
 
 /// A question to a text index.
 package indirect enum TextQuery: Hashable, Sendable {
@@ -22,8 +22,8 @@ package indirect enum TextQuery: Hashable, Sendable {
     case near([TextQuery], within: Int)
     /// The tokens of the text, the last one being a prefix and those before it standing before it as in a phrase.
     case prefix(String)
-    /// Terms that match a pattern in which `*` stands for any characters and `?` for one scalar. What is between them is
-    /// folded as the index's terms are, without stemming.
+    /// Terms that match a pattern in which `*` stands for any characters and `?` for one scalar. What is between them
+    /// is folded as the index's terms are, without stemming.
     case wildcard(String)
     /// Terms within an edit distance of any of the text's tokens; exchanging neighbours is one edit, and a letter that
     /// was part of one isn't changed again. Nil: 0 for up to 2 scalars, 1 for up to 5, 2 from 6 on. The first

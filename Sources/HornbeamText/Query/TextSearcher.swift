@@ -36,8 +36,8 @@ package struct TextSearcher {
     }
 
     /// The best `limit` documents that match, best first; those of equal score in the order that `tieBreak` gives, else
-    /// by row. The filter is part of the search: the result is the best of what it lets through, and statistics are those
-    /// of the whole index all the same. Throws `.invalid` for what can't be asked.
+    /// by row. The filter is part of the search: the result is the best of what it lets through, and statistics are
+    /// those of the whole index all the same. Throws `.invalid` for what can't be asked.
     /// - Parameters:
     ///   - after: only what comes after it; its score must be one that this search gave.
     ///   - weights: of the fields, in their order, none negative; tokens of the others count 1. Nil: all count alike.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches go through the documents in windows of 4,096 numbers, so that sets of documents are 64 words, scores an array,
-// and the inner loops run over plain memory.
+// Searches go through the documents in windows of 4,096 numbers, so that sets of documents are 64 words, scores an
+// array, and the inner loops run over plain memory.
 
 import HornbeamPages
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What retrieval needs to know of an index, in one state of it: terms with their postings, lengths, which row a document
-// is. Documents have dense numbers here, given when they were first added; rows are what callers name them by.
+// What retrieval needs to know of an index, in one state of it: terms with their postings, lengths, which row a
+// document is. Documents have dense numbers here, given when they were first added; rows are what callers name them by.
 
 import HornbeamPages
 

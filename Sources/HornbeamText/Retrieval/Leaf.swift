@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What scores: one term, or what counts like one. A leaf keeps its postings of a window, so that a document's score can be
-// summed in the query's order once it is known that the document may be among the best.
+// What scores: one term, or what counts like one. A leaf keeps its postings of a window, so that a document's score can
+// be summed in the query's order once it is known that the document may be among the best.
 
 import HornbeamPages
 
@@ -15,8 +15,8 @@ final class ScoreContext {
     let scores: Bool
     private let memory: UnsafeMutablePointer<UInt16>
     /// The window that lengths were last loaded of, and which of its chunks are.
-    private var window: UInt32 = 0
-    private var chunks: UInt32 = 0
+    @exclusivity(unchecked) private var window: UInt32 = 0
+    @exclusivity(unchecked) private var chunks: UInt32 = 0
 
     /// - Parameter weights: one a field, finite, not negative.
     init(_ view: IndexView, weights: [Double]?, scores: Bool) throws(StorageError) {
@@ -38,8 +38,8 @@ final class ScoreContext {
 
     deinit { memory.deallocate() }
 
-    /// The length + 1 of each document of a window from one offset through another, 0 where there is none; 65,535 is any
-    /// length from 65,534 on, whose scores are less than those of that length.
+    /// The length + 1 of each document of a window from one offset through another, 0 where there is none; 65,535 is
+    /// any length from 65,534 on, whose scores are less than those of that length.
     @inline(__always)
     func lengths(
         _ base: UInt32, from first: Int = 0, through last: Int = DocumentWindow.size - 1
@@ -105,11 +105,11 @@ class Leaf: QueryNode {
     /// The logarithm of how rare it is, times boosts.
     final let weight: Double
     /// How often it stands in the query, for words that are repeated.
-    final var multiplicity = 1
+    @exclusivity(unchecked) final var multiplicity = 1
     private final let title: String
 
     /// The window's postings, ascending: how many there are, their documents less the base, their frequencies.
-    final var count = 0
+    @exclusivity(unchecked) final var count = 0
     final let capacity: Int
     final let offsets: UnsafeMutablePointer<UInt16>
     final let frequencies: UnsafeMutablePointer<Double>
@@ -117,9 +117,9 @@ class Leaf: QueryNode {
     final let lengths: UnsafeMutablePointer<Double>?
     /// Which documents count; all if nil was said.
     private final let active = WindowSet()
-    private final var isRestricted = false
+    @exclusivity(unchecked) private final var isRestricted = false
     /// Where the last document was found.
-    private final var place = 0
+    @exclusivity(unchecked) private final var place = 0
 
     init(_ context: ScoreContext, weight: Double, cost: Int, bounds: [Bound], title: String) {
         self.context = context

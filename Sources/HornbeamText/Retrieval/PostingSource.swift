@@ -6,27 +6,28 @@
 
 import HornbeamPages
 
-/// One term's postings. Abstract: a subclass moves from block to block. Belongs to one search.
+/// One term's postings. Abstract: a subclass moves from block to block. Belongs to one search, so that its parts need
+/// no checks of exclusive access.
 class PostingSource {
     /// Documents that hold the term, exactly.
     final let documentFrequency: UInt32
     /// Of all postings: each has a pair here that is as frequent or more and as short or shorter.
     final let bounds: [Bound]
 
-    final var isAtEnd = false
-    final var blockFirst: UInt32 = 0
-    final var blockLast: UInt32 = 0
+    @exclusivity(unchecked) final var isAtEnd = false
+    @exclusivity(unchecked) final var blockFirst: UInt32 = 0
+    @exclusivity(unchecked) final var blockLast: UInt32 = 0
     /// Of the current block's postings: each has one of the two.
-    final var blockBound: Bound
-    final var secondBlockBound: Bound
+    @exclusivity(unchecked) final var blockBound: Bound
+    @exclusivity(unchecked) final var secondBlockBound: Bound
     /// Whether the current block's postings are there.
-    final var isDecoded = false
+    @exclusivity(unchecked) final var isDecoded = false
     /// The current block's postings; of meaning once it is decoded, and until the source moves on.
-    final var count = 0
-    final var docnos: UnsafePointer<UInt32>
-    final var frequencies: UnsafePointer<UInt32>
+    @exclusivity(unchecked) final var count = 0
+    @exclusivity(unchecked) final var docnos: UnsafePointer<UInt32>
+    @exclusivity(unchecked) final var frequencies: UnsafePointer<UInt32>
     /// Where the search stands in the decoded block: all before it are below every document that is asked for.
-    private final var place = 0
+    @exclusivity(unchecked) private final var place = 0
 
     /// - Parameter bounds: one or more.
     init(documentFrequency: UInt32, bounds: [Bound], _ nothing: UnsafePointer<UInt32>) {
@@ -189,7 +190,10 @@ final class ArrayPostings: PostingSource {
 
     override func moveToBlock(_ target: UInt32) throws(StorageError) {
         block += 1
-        guard block * Self.blockSize < size else { return isAtEnd = true }
+        guard block * Self.blockSize < size else {
+            isAtEnd = true
+            return
+        }
         // By the blocks' last documents, in steps that double.
         func last(_ block: Int) -> UInt32 { allDocnos[min((block + 1) * Self.blockSize, size) - 1] }
         var step = 1

@@ -31,7 +31,8 @@ struct PostingUnion: ~Copyable {
             guard source.blockLast < UInt32(limit) else {
                 throw view.corrupt("a document has postings but is not in the index")
             }
-            let (docnos, counts, present, frequencies) = (source.docnos, source.frequencies, self.present, self.frequencies)
+            let (docnos, counts) = (source.docnos, source.frequencies)
+            let (present, frequencies) = (self.present, self.frequencies)
             for place in start..<source.count {
                 let docno = Int(docnos[place])
                 let bit: UInt64 = 1 &<< UInt64(truncatingIfNeeded: docno & 63)

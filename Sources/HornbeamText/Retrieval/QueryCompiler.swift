@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a query to what evaluates it: texts are analyzed, terms looked up, prefixes and the like expanded, restrictions to
-// fields and boosts handed down to what scores.
+// From a query to what evaluates it: texts are analyzed, terms looked up, prefixes and the like expanded, restrictions
+// to fields and boosts handed down to what scores.
 
 import HornbeamPages
 

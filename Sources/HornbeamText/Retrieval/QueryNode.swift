@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forms of a query that join others, a window of documents at a time. Each node says which of the window's documents
-// match it, at best only among those that matter to who asks; what scores are leaves. Windows ascend, and each is
-// matched at most once.
+// The forms of a query that join others, a window of documents at a time. Each node says which of the window's
+// documents match it, at best only among those that matter to who asks; what scores are leaves. Windows ascend, and
+// each is matched at most once.
 
 import HornbeamPages
 

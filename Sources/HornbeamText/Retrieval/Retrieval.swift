@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the best documents of a query without scoring all: block-max MAXSCORE (Turtle, Flood, “Query evaluation:
-// strategies and optimizations”, 1995; Ding, Suel, 2011), a window of documents at a time. Clauses whose bounds together
-// can't reach the worst of the best so far are not gone through: they are asked about the documents that others brought
-// up. Sums on the way are approximate and bounds have room for that; what may be among the best is summed again exactly,
-// in the query's order. So the result is to the last bit that of scoring everything.
+// strategies and optimizations”, 1995; Ding, Suel, 2011), a window of documents at a time. Clauses whose bounds
+// together can't reach the worst of the best so far are not gone through: they are asked about the documents that
+// others brought up. Sums on the way are approximate and bounds have room for that; what may be among the best is
+// summed again exactly, in the query's order. So the result is to the last bit that of scoring everything.
 
 import HornbeamPages
 
@@ -174,10 +174,9 @@ extension Retrieval {
             candidates.assign(leaf.bits)
         } else {
             candidates.clear()
-            let minimum = optional + 1 == clauses.count ? need - rest : -.infinity
             for rank in optional..<clauses.count {
                 let clause = clauses[ranks[rank]]
-                try clause.match(base, required, minimum)
+                try clause.match(base, required, need - others(ranks[rank]))
                 candidates.formUnion(clause.bits)
                 try addContributions(clause, base)
             }
@@ -190,8 +189,8 @@ extension Retrieval {
         }
     }
 
-    /// Ranks the clauses by what they contribute at most in the window. How many of them, from the least on, can't reach
-    /// `need` together, and what they contribute at most.
+    /// Ranks the clauses by what they contribute at most in the window. How many of them, from the least on, can't
+    /// reach `need` together, and what they contribute at most.
     private func partition(_ base: UInt32, _ need: Double) throws(StorageError) -> (optional: Int, sum: Double) {
         for clause in clauses.indices { bounds[clause] = try clauses[clause].windowBound(base) }
         for place in ranks.indices.dropFirst() {
@@ -210,6 +209,14 @@ extension Retrieval {
             optional += 1
         }
         return (optional, sum * (1 + Self.slack))
+    }
+
+    /// What all clauses but one contribute at most in the window: where that one's share is so small that they don't make
+    /// up for it, it may be left out.
+    private func others(_ clause: Int) -> Double {
+        var sum = 0.0
+        for other in bounds.indices where other != clause { sum += bounds[other] }
+        return sum * (1 + Self.slack)
     }
 
     private func addContributions(_ clause: QueryNode, _ base: UInt32) throws(StorageError) {
@@ -249,7 +256,7 @@ extension Retrieval {
         for rank in stride(from: optional - 1, through: 0, by: -1) {
             guard !candidates.words.bits.isEmpty else { return }
             let clause = clauses[ranks[rank]]
-            try clause.match(base, candidates.words, -.infinity)
+            try clause.match(base, candidates.words, need - others(ranks[rank]))
             try addContributions(clause, base)
             rest = max(rest - bounds[ranks[rank]], 0) + need.magnitude * Self.slack
             if need > 0 { prune(candidates.words, need - rest) }
@@ -282,7 +289,8 @@ extension Retrieval {
 
 // Explaining.
 extension Retrieval {
-    /// How the score of a row's document comes about; nil if it doesn't match. The filter must let through that row alone.
+    /// How the score of a row's document comes about; nil if it doesn't match. The filter must let through that row
+    /// alone.
     func explain(_ row: UInt64) throws(StorageError) -> TextScoreExplanation? {
         guard let docno = try view.docno(of: row) else { return nil }
         let base = DocumentWindow.base(of: docno)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where in a document words, phrases and groups of words stand. Documents are found by their numbers alone; positions are
-// read for those that are asked about. Forward only.
+// Where in a document words, phrases and groups of words stand. Documents are found by their numbers alone; positions
+// are read for those that are asked about. Forward only.
 
 import HornbeamPages
 
@@ -249,8 +249,8 @@ final class NearSpans: JoinedSpans {
     }
 }
 
-/// A leaf whose frequency is how often something stands in a document: in some fields alone, or each occurrence with the
-/// weight of its field.
+/// A leaf whose frequency is how often something stands in a document: in some fields alone, or each occurrence with
+/// the weight of its field.
 final class SpanLeaf: Leaf {
     private let source: SpanSource
     /// The fields that count; all if nil.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which terms of an index a prefix, a pattern or a misspelt word stands for. Each goes through the sorted vocabulary and
-// seeks past what can't match, so that it looks at few terms; none has a limit on how many it finds.
+// Which terms of an index a prefix, a pattern or a misspelt word stands for. Each goes through the sorted vocabulary
+// and seeks past what can't match, so that it looks at few terms; none has a limit on how many it finds.
 
 import HornbeamPages
 
@@ -131,9 +131,9 @@ struct WildcardPattern: Equatable {
     }
 }
 
-/// Distances of terms from one word, for terms that come sorted: the rows of the usual table, a row for each scalar, are
-/// kept for the next term as far as it begins alike. Insertions, deletions, substitutions, and exchanges of neighbours
-/// that no other edit touches (optimal string alignment).
+/// Distances of terms from one word, for terms that come sorted: the rows of the usual table, a row for each scalar,
+/// are kept for the next term as far as it begins alike. Insertions, deletions, substitutions, and exchanges of
+/// neighbours that no other edit touches (optimal string alignment).
 struct EditAutomaton {
     enum Result: Equatable {
         case matches(Int)

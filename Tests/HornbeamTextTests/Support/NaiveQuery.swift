@@ -54,7 +54,8 @@ struct NaiveQuery {
     /// The scoring parts of the query in their order.
     private func leaves(_ query: TextQuery) -> [Scoring] {
         switch query {
-        case .words(let text): return tokens(text).map { token in Scoring(spans: { word(token, $0) }, weight: idf(token)) }
+        case .words(let text):
+            return tokens(text).map { token in Scoring(spans: { word(token, $0) }, weight: idf(token)) }
         case .any(let parts), .all(let parts): return parts.flatMap { leaves($0) }
         case .without(let first, _): return leaves(first)
         case .field(_, let query), .boost(_, let query): return leaves(query)
@@ -62,7 +63,8 @@ struct NaiveQuery {
         case .fuzzy(let text, let distance, let prefix):
             return tokens(text).flatMap { token in
                 let found = fuzzy(token, distance, prefix)
-                let common = idf { document in document.tokens.contains { token in found.contains { $0.term == token.token } } }
+                let terms = Set(found.map(\.term))
+                let common = idf { $0.tokens.contains { terms.contains($0.token) } }
                 return found.map { expansion in
                     Scoring(spans: { word(expansion.term, $0) }, weight: common / Double(1 + expansion.distance))
                 }
@@ -85,12 +87,10 @@ struct NaiveQuery {
                 + [("\(query)", idf { !self.spans(.prefix(self.tokens(text).last ?? ""), $0).isEmpty })]
         case .wildcard: [("\(query)", idf { !self.spans(query, $0).isEmpty })]
         case .fuzzy(let text, let distance, let prefix):
-            Set(tokens(text)).count == 1 || true
-                ? tokens(text).compactMap { token in
-                    let found = fuzzy(token, distance, prefix)
-                    guard !found.isEmpty else { return nil }
-                    return (token, idf { document in document.tokens.contains { t in found.contains { $0.term == t.token } } })
-                } : []
+            tokens(text).compactMap { token in
+                let terms = Set(fuzzy(token, distance, prefix).map(\.term))
+                return terms.isEmpty ? nil : (token, idf { $0.tokens.contains { terms.contains($0.token) } })
+            }
         case .boost(_, let query): weights(query)
         default: []
         }
@@ -109,17 +109,19 @@ struct NaiveQuery {
         case .words(let text): return union(tokens(text).map { word($0, document) })
         case .any(let parts): return union(parts.map { spans($0, document) })
         case .boost(_, let query): return spans(query, document)
-        case .phrase(let text, let slop): return phrase(tokens(text).map { word($0, document).map(\.start) }, slop, document)
+        case .phrase(let text, let slop):
+            return phrase(tokens(text).map { word($0, document).map(\.start) }, slop, document)
         case .prefix(let text):
             let tokens = tokens(text)
             guard let last = tokens.last else { return [] }
-            let prefixed = document.tokens.enumerated().filter { $0.element.token.utf8.starts(with: last.utf8) }.map(\.offset)
+            let prefixed = document.tokens.indices.filter { document.tokens[$0].token.utf8.starts(with: last.utf8) }
             return phrase(tokens.dropLast().map { word($0, document).map(\.start) } + [prefixed], 0, document)
         case .wildcard(let pattern):
-            return document.tokens.enumerated().filter { Self.wildcard(Array(pattern.lowercased()), Array($0.element.token)) }
-                .map { ($0.offset, $0.offset) }
+            let (pattern, words) = (Array(pattern.lowercased()), document.tokens.map { Array($0.token) })
+            return words.indices.filter { Self.wildcard(pattern, words[$0]) }.map { ($0, $0) }
         case .fuzzy(let text, let distance, let prefix):
-            return union(tokens(text).map { token in union(fuzzy(token, distance, prefix).map { word($0.term, document) }) })
+            let terms = tokens(text).flatMap { fuzzy($0, distance, prefix) }
+            return union(terms.map { word($0.term, document) })
         case .near(let parts, let distance):
             let parts = parts.map { spans($0, document) }
             guard !parts.isEmpty else { return [] }
@@ -173,7 +175,10 @@ struct NaiveQuery {
             let edits = Self.distance(word, scalars)
             guard edits <= limit, scalars.starts(with: word.prefix(prefix)) else { return nil }
             return (term, edits)
-        }.sorted { $0.distance != $1.distance ? $0.distance < $1.distance : $0.term.utf8.lexicographicallyPrecedes($1.term.utf8) }
+        }.sorted {
+            $0.distance != $1.distance
+                ? $0.distance < $1.distance : $0.term.utf8.lexicographicallyPrecedes($1.term.utf8)
+        }
     }
 
     /// Optimal string alignment, the whole table.
