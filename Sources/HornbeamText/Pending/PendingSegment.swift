@@ -30,6 +30,10 @@ final class PendingSegment: Sendable {
     /// Places among `documents`, ascending by row, then docno.
     private let byRow: [UInt32]
     let lists: PendingLists
+    /// Whether the rows of the documents that were not there before ascend with their numbers; from which to which.
+    let addedRowsAscend: Bool
+    let addedRows: ClosedRange<UInt64>?
+    let hasSections: Bool
 
     /// - Parameter documents: ascending by docno, none twice.
     init(start: UInt64, end: UInt64, documents: [PendingDocument], lists: PendingLists) {
@@ -37,6 +41,13 @@ final class PendingSegment: Sendable {
         self.end = end
         self.documents = documents
         self.lists = lists
+        var (rows, ascends): (ClosedRange<UInt64>?, Bool) = (nil, true)
+        for document in documents where !document.isSuperseded {
+            if let before = rows, document.row <= before.upperBound { ascends = false }
+            rows = min(rows?.lowerBound ?? document.row, document.row)...max(rows?.upperBound ?? 0, document.row)
+        }
+        (addedRows, addedRowsAscend) = (rows, ascends)
+        hasSections = documents.contains { !$0.sections.isEmpty }
         byRow = documents.indices.map { UInt32($0) }.sorted { left, right in
             let (left, right) = (documents[Int(left)], documents[Int(right)])
             return (left.row, left.docno) < (right.row, right.docno)

@@ -79,6 +79,21 @@ final class PendingPart: Sendable {
 
     var isEmpty: Bool { segments.isEmpty }
 
+    /// Whether a document now has sections.
+    var hasSections: Bool { segments.contains { $0.hasSections } }
+
+    /// Whether the rows of new documents ascend with their numbers, from a row on.
+    func addsAscendingRows(after row: UInt64?) -> Bool {
+        var last = row
+        for segment in segments {
+            guard segment.addedRowsAscend else { return false }
+            guard let rows = segment.addedRows else { continue }
+            if let last, rows.lowerBound <= last { return false }
+            last = rows.upperBound
+        }
+        return true
+    }
+
     /// The state of a document; nil if no record is about it. `oldLength` is that before the newest segment about it.
     func document(_ docno: UInt32) -> PendingDocument? {
         for segment in segments.reversed() {

@@ -41,7 +41,7 @@ struct TextSnapshot {
     }
 
     /// What is pending beside the postings: that has all of a batch that is being folded.
-    private var documents: PendingPart { pending.later }
+    var documents: PendingPart { pending.later }
 
     /// What is pending for a term.
     private func part(_ term: Bytes) -> PendingPart {
@@ -87,59 +87,69 @@ struct TextSnapshot {
         return try TermPostings(stored, part.postings(of: term), superseded: part.superseded, index: index)
     }
 
-    /// The stored postings if nothing pending bears on them, so that they can be read as they are; else nil.
-    func plainPostings(of term: Bytes) throws(StorageError) -> StoredPostings? {
-        part(term).isEmpty ? try storedPostings(of: term) : nil
-    }
+    /// Whether anything is pending for any term.
+    var hasPending: Bool { !pending.whole.isEmpty }
 
-    private func storedPostings(of term: Bytes) throws(StorageError) -> StoredPostings? {
+    /// Whether nothing pending bears on the term, so that its stored postings are all.
+    func isPlain(_ term: Bytes) -> Bool { !hasPending || part(term).isEmpty }
+
+    func storedPostings(of term: Bytes) throws(StorageError) -> StoredPostings? {
         guard !term.isEmpty, let entry = try dictionary.find(term) else { return nil }
         return try StoredPostings(entry, index: index, trees: trees, in: transaction)
     }
 
-    /// Calls `body` with each term from `start` on that a document holds, with how many hold it and how often; until it
-    /// returns false. Those that agree in their first 200 bytes come in any order.
+    /// Calls `body` with each term that a document holds, with how many hold it and how often; until it returns false.
     func forEachTerm(
-        from start: [UInt8] = [],
         _ body: (_ term: Bytes, _ documents: UInt64, _ occurrences: UInt64) throws(StorageError) -> Bool
+    ) throws(StorageError) {
+        try walkTerms(from: []) { (term, entry, added) throws(StorageError) in
+            let found = try Self.frequencies(entry, added, index)
+            let goesOn = try term.withBytes { (bytes) throws(StorageError) in
+                try body(bytes, found.documents, found.occurrences)
+            }
+            return goesOn ? .next : .stop
+        }
+    }
+
+    /// Calls `body` with each term from `start` on that a document holds, with its stored entry and what is pending of
+    /// it. Those that agree in their first 200 bytes come in any order.
+    func walkTerms(
+        from start: [UInt8],
+        _ body: (_ term: [UInt8], _ entry: TermEntry?, _ added: PendingPostings) throws(StorageError) -> IndexView.Step
     ) throws(StorageError) {
         var cursor = try transaction.cursor(trees.terms)
         var isThere = try start.isEmpty ? cursor.first() : cursor.seek(start)
-        var added = pending.whole.terms()
-        start.withBytes { added.seek($0) }
-        var hasAdded = added.advance()
-        while isThere || hasAdded {
+        var pending = self.pending.whole.terms()
+        start.withBytes { pending.seek($0) }
+        var hasPending = pending.advance()
+        while isThere || hasPending {
             var (term, entry): ([UInt8], TermEntry?) = ([], nil)
             if isThere { (term, entry) = try dictionary.read(cursor) }
             // A long term stands by its first 200 bytes, before which all others that are less have come.
             let order: Int =
-                !isThere ? 1 : !hasAdded ? -1 : term.withBytes { term in added.withText { term.order($0) } }
-            if order <= 0 {
-                isThere = try cursor.next()
-                if order == 0 { hasAdded = added.advance() }
-                guard try tell(term, entry, body) else { return }
-            } else {
-                let other = added.withText { [UInt8]($0) }
-                hasAdded = added.advance()
-                // A stored one that stands elsewhere is told when its place comes.
-                if other.count > TermDictionary.plainLimit, try isStored(other) { continue }
-                guard try tell(other, nil, body) else { return }
+                !isThere ? 1 : !hasPending ? -1 : term.withBytes { term in pending.withText { term.order($0) } }
+            if order > 0 { (term, entry) = (pending.withText { [UInt8]($0) }, nil) }
+            if order <= 0 { isThere = try cursor.next() }
+            if order >= 0 { hasPending = pending.advance() }
+            let isLong = term.count > TermDictionary.plainLimit
+            // A stored one that stands elsewhere is told when its place comes.
+            if isLong, order > 0, try isStored(term) { continue }
+            let isPending = order >= 0 || isLong
+            let added = isPending ? term.withBytes { part($0).postings(of: $0) } : PendingPostings.none
+            if try Self.frequencies(entry, added, index).documents == 0 { continue }
+            switch try body(term, entry, added) {
+            case .next: continue
+            case .seek(let target):
+                isThere = try cursor.seek(target)
+                target.withBytes { pending.seek($0) }
+                hasPending = pending.advance()
+            case .stop: return
             }
         }
     }
 
     private func isStored(_ term: [UInt8]) throws(StorageError) -> Bool {
         try term.withBytes { (bytes) throws(StorageError) in try dictionary.find(bytes) != nil }
-    }
-
-    private func tell(
-        _ term: [UInt8], _ entry: TermEntry?, _ body: (Bytes, UInt64, UInt64) throws(StorageError) -> Bool
-    ) throws(StorageError) -> Bool {
-        try term.withBytes { (bytes) throws(StorageError) in
-            let found = try Self.frequencies(entry, part(bytes).postings(of: bytes), index)
-            if found.documents == 0 { return true }
-            return try body(bytes, found.documents, found.occurrences)
-        }
     }
 
     /// How many terms there are.
@@ -160,16 +170,6 @@ struct TextSnapshot {
 
     /// All documents are less.
     var nextDocno: UInt32 { statistics.nextDocno }
-
-    /// Writes `length + 1` of each document of the chunk to `target`, 0 where there is no document; 1,024 places.
-    func loadLengths(chunk: UInt32, to target: UnsafeMutablePointer<UInt32>) throws(StorageError) {
-        try lengths.load(chunk: chunk, to: target)
-        let first = chunk << DocumentLengths.chunkShift
-        let last = first | UInt32(DocumentLengths.chunkCapacity - 1)
-        documents.forEachDocument(in: first...last) { document in
-            target[Int(document.docno - first)] = UInt32(truncatingIfNeeded: document.newLength + 1)
-        }
-    }
 
     /// The length of a document, nil if it isn't there.
     func length(of docno: UInt32) throws(StorageError) -> UInt32? {

@@ -32,41 +32,82 @@ package struct TextSearcher {
         statistics = snapshot?.statistics ?? TextStatistics(index)
     }
 
-    /// The best `limit` documents that hold any token of `text`, best first; those of equal score in the order that
-    /// `tieBreak` gives, else by document number. The filter is part of the search: the result is the best of what it
-    /// lets through, and statistics are those of the whole index all the same.
+    /// The best `limit` documents that match, best first; those of equal score in the order that `tieBreak` gives, else
+    /// by row. The filter is part of the search: the result is the best of what it lets through, and statistics are
+    /// those of the whole index all the same. Throws `.invalid` for what can't be asked.
+    /// - Parameters:
+    ///   - after: only what comes after it; its score must be one that this search gave.
+    ///   - weights: of the fields, in their order, none negative; tokens of the others count 1. Nil: all count alike.
     package func search(
-        _ text: String, limit: Int, filter: TextFilter = .all, tieBreak: TextTieBreak? = nil
+        _ query: TextQuery, limit: Int, filter: TextFilter = .all, after: TextHit? = nil, weights: [Double]? = nil,
+        tieBreak: TextTieBreak? = nil
     ) throws(StorageError) -> [TextHit] {
-        guard limit > 0, var documents = try disjunction(text, filter: filter) else { return [] }
-        var best = TopK(limit: limit, tieBreak: tieBreak)
-        try documents.rank(&best)
+        guard limit > 0, let retrieval = try retrieval(query, filter, weights, scores: true) else { return [] }
+        var best = TopK(limit: limit, tieBreak: tieBreak, after: after)
+        try retrieval.rank(&best)
         return try best.sorted()
     }
 
-    /// The rows of all documents that hold any token of `text`, ascending.
-    package func matches(_ text: String, filter: TextFilter = .all) throws(StorageError) -> [UInt64] {
-        guard var documents = try disjunction(text, filter: filter) else { return [] }
+    /// The rows of all documents that match, ascending.
+    package func matches(_ query: TextQuery, filter: TextFilter = .all) throws(StorageError) -> [UInt64] {
+        guard let retrieval = try retrieval(query, filter, nil, scores: false) else { return [] }
         var (rows, ascends): ([UInt64], Bool) = ([], true)
-        try documents.forEach { (row) throws(StorageError) in
+        try retrieval.forEach { (row) throws(StorageError) in
             if let last = rows.last, last >= row { ascends = false }
             rows.append(row)
         }
         return ascends ? rows : rows.sorted()
     }
 
-    /// How many documents hold any token of `text`.
-    package func count(_ text: String, filter: TextFilter = .all) throws(StorageError) -> UInt64 {
-        let tokens = Set(index.analyzer.tokens(of: text))
-        if case .all = filter, tokens.count == 1, let token = tokens.first {
-            return try token.withBytes { (bytes) throws(StorageError) in
-                try documentFrequency(bytes)
+    /// How many documents match.
+    package func count(_ query: TextQuery, filter: TextFilter = .all) throws(StorageError) -> UInt64 {
+        if case .all = filter, case .words(let text) = query {
+            let tokens = Set(index.analyzer.tokens(of: text))
+            if tokens.count == 1, let token = tokens.first {
+                return try token.withBytes { (bytes) throws(StorageError) in
+                    try documentFrequency(bytes)
+                }
             }
         }
-        guard var documents = try disjunction(text, filter: filter) else { return 0 }
-        var count: UInt64 = 0
-        try documents.forEach { (_) throws(StorageError) in count += 1 }
-        return count
+        return try retrieval(query, filter, nil, scores: false)?.count() ?? 0
+    }
+
+    /// How the score of a row's document comes about; nil if it doesn't match.
+    package func explain(
+        _ query: TextQuery, row: UInt64, weights: [Double]? = nil
+    ) throws(StorageError) -> TextScoreExplanation? {
+        try retrieval(query, .documents([row]), weights, scores: true)?.explain(row)
+    }
+
+    /// The best `limit` documents that hold any token of `text`.
+    package func search(
+        _ text: String, limit: Int, filter: TextFilter = .all, tieBreak: TextTieBreak? = nil
+    ) throws(StorageError) -> [TextHit] {
+        try search(.words(text), limit: limit, filter: filter, tieBreak: tieBreak)
+    }
+
+    /// The rows of all documents that hold any token of `text`, ascending.
+    package func matches(_ text: String, filter: TextFilter = .all) throws(StorageError) -> [UInt64] {
+        try matches(.words(text), filter: filter)
+    }
+
+    /// How many documents hold any token of `text`.
+    package func count(_ text: String, filter: TextFilter = .all) throws(StorageError) -> UInt64 {
+        try count(.words(text), filter: filter)
+    }
+
+    /// Nil if nothing was ever indexed.
+    private func retrieval(
+        _ query: TextQuery, _ filter: TextFilter, _ weights: [Double]?, scores: Bool
+    ) throws(StorageError) -> Retrieval? {
+        if let weights, !weights.allSatisfy({ $0.isFinite && $0 >= 0 }) {
+            throw .invalid("weights of fields must be numbers from 0 on, not \(weights)")
+        }
+        guard let snapshot else { return nil }
+        let view = try StoredView(snapshot)
+        let context = try ScoreContext(view, weights: weights, scores: scores)
+        var compiler = QueryCompiler(index.analyzer, context)
+        return try Retrieval(compiler.compile(query), context, filter: filter)
     }
 
     /// How many documents hold `term`, a token as the analyzer makes it.
@@ -94,26 +135,5 @@ package struct TextSearcher {
 
     private func documentFrequency(_ term: Bytes) throws(StorageError) -> UInt64 {
         try snapshot?.frequencies(of: term).documents ?? 0
-    }
-
-    /// The union of the posting lists of the text's tokens, as far as the index knows them; nil if it knows none.
-    private func disjunction(_ text: String, filter: TextFilter) throws(StorageError) -> Disjunction? {
-        guard let snapshot else { return nil }
-        var lists: [PostingIterator] = []
-        var places: [[UInt8]: Int?] = [:]
-        var tokens: [Int] = []
-        for token in index.analyzer.tokens(of: text) {
-            if let known = places[token] {
-                if let known { tokens.append(known) }
-                continue
-            }
-            let postings = try token.withBytes { (bytes) throws(StorageError) in try snapshot.postings(of: bytes) }
-            places[token] = .some(postings == nil ? nil : lists.count)
-            guard let postings else { continue }
-            tokens.append(lists.count)
-            lists.append(try PostingIterator(postings))
-        }
-        guard !lists.isEmpty else { return nil }
-        return try Disjunction(lists, tokens: tokens, snapshot, filter: filter)
     }
 }
