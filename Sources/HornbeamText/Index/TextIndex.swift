@@ -43,6 +43,8 @@ package struct TextIndex: Sendable {
 
     /// Removes the index and all in it. Without effect if it isn't there.
     package func drop(in transaction: Transaction) throws(StorageError) {
+        // No other tree ever has its number: what is kept of it would never be asked for again.
+        if let pending = try transaction.tree(pendingName) { transaction.forgetDerived(of: pending) }
         for name in treeNames {
             _ = try transaction.dropTree(name)
         }

@@ -35,6 +35,9 @@ struct FoldState: Equatable, Sendable {
     var start = Mark()
     var batch: Batch?
 
+    /// No index gets as many changes.
+    static let sequenceLimit: UInt64 = 1 << 62
+
     init() {}
 
     /// Nil if the bytes are none.
@@ -52,7 +55,9 @@ struct FoldState: Equatable, Sendable {
     }
 
     private static func mark(_ reader: inout ByteReader) -> Mark? {
-        guard let sequence = reader.varint(), let identity = reader.slice(8), let weight = reader.varint() else {
+        guard let sequence = reader.varint(), sequence < sequenceLimit, let identity = reader.slice(8),
+            let weight = reader.varint()
+        else {
             return nil
         }
         return Mark(

@@ -131,7 +131,7 @@ struct PendingTreeReader {
         guard try transaction.count(tree) > 0 else { return nil }
         var cursor = try transaction.cursor(tree)
         guard try cursor.last(), cursor.key.count == 8, let sequence = cursor.key.bigEndian(at: 0, as: UInt64.self),
-            sequence < .max, let record = PendingRecord(cursor.value)
+            sequence < FoldState.sequenceLimit, let record = PendingRecord(cursor.value)
         else { throw index.corrupt(index.pendingName, "the last of the pending records is not readable") }
         return (sequence, record.header, record.identity)
     }

@@ -198,6 +198,11 @@ extension TextIndexWriter {
         var places: [UInt32: Int] = [:]
         var changes: [DocumentChange] = []
         changes.reserveCapacity(documents.count)
+        let added = documents.lazy.filter { !$0.isSuperseded }.map(\.docno)
+        let numbers = statistics.nextDocno..<max(statistics.nextDocno, state.statistics.nextDocno)
+        guard added.elementsEqual(numbers) else {
+            throw index.corrupt(index.pendingName, "pending records give out other document numbers than the next ones")
+        }
         for (place, document) in documents.enumerated() {
             if !document.sections.isEmpty { places[document.docno] = place }
             changes.append(

@@ -131,12 +131,16 @@ struct PendingWritingTests {
         let after = try store.beginRead()
         for name in testIndex.treeNames where name != testIndex.pendingName {
             guard let tree = try before.tree(name) else { continue }
-            var (old, new) = (try before.cursor(tree), try after.cursor(tree))
+            var old = try before.cursor(tree)
+            var new = try after.cursor(tree)
+            var isSame = true
             while try old.next() {
-                #expect(try new.next())
-                #expect(old.key.elementsEqual(new.key) && old.value.elementsEqual(new.value), "\(name)")
+                isSame =
+                    try isSame && new.next() && old.key.elementsEqual(new.key)
+                    && old.value.elementsEqual(new.value)
             }
-            #expect(try !new.next())
+            isSame = try isSame && !new.next()
+            #expect(isSame, "\(name)")
         }
         #expect(try pending(store).records == 1)
         #expect(try store.searcher().search("three", limit: 1).map(\.docno) == [3])
