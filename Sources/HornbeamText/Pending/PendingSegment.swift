@@ -41,14 +41,31 @@ final class PendingSegment: Sendable {
         self.end = end
         self.documents = documents
         self.lists = lists
-        var (rows, ascends): (ClosedRange<UInt64>?, Bool) = (nil, true)
-        for document in documents where !document.isSuperseded {
-            if let before = rows, document.row <= before.upperBound { ascends = false }
-            rows = min(rows?.lowerBound ?? document.row, document.row)...max(rows?.upperBound ?? 0, document.row)
+        let rows = Self.addedRows(documents)
+        addedRows = rows.range
+        addedRowsAscend = rows.ascend
+        hasSections = rows.hasSections
+        byRow = Self.byRow(documents)
+    }
+
+    private static func addedRows(
+        _ documents: [PendingDocument]
+    ) -> (range: ClosedRange<UInt64>?, ascend: Bool, hasSections: Bool) {
+        var result: (range: ClosedRange<UInt64>?, ascend: Bool, hasSections: Bool) = (nil, true, false)
+        for document in documents {
+            if !document.sections.isEmpty { result.hasSections = true }
+            guard !document.isSuperseded else { continue }
+            if let before = result.range, document.row <= before.upperBound { result.ascend = false }
+            result.range =
+                min(
+                    result.range?.lowerBound ?? document.row, document.row)...max(
+                    result.range?.upperBound ?? 0, document.row)
         }
-        (addedRows, addedRowsAscend) = (rows, ascends)
-        hasSections = documents.contains { !$0.sections.isEmpty }
-        byRow = documents.indices.map { UInt32($0) }.sorted { left, right in
+        return result
+    }
+
+    private static func byRow(_ documents: [PendingDocument]) -> [UInt32] {
+        documents.indices.map { UInt32($0) }.sorted { left, right in
             let (left, right) = (documents[Int(left)], documents[Int(right)])
             return (left.row, left.docno) < (right.row, right.docno)
         }

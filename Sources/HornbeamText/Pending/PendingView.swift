@@ -174,29 +174,41 @@ final class PendingPostings: Sendable {
     static let none = PendingPostings(GatheredPostings(), [])
 
     init(_ gathered: GatheredPostings, _ segments: [PendingSegment]) {
+        let (bounds, sum) = Self.bounds(gathered)
         docnos = gathered.docnos
         frequencies = gathered.frequencies
         lengths = gathered.lengths
         sources = gathered.sources
         self.segments = segments
+        blockBounds = bounds
+        occurrences = sum
+        removedDocuments = UInt64(gathered.removedDocnos.count)
+        removedOccurrences = Self.sum(gathered.removedFrequencies)
+    }
+
+    private static func bounds(_ gathered: GatheredPostings) -> ([(frequency: UInt32, length: UInt32)], UInt64) {
+        let count = gathered.docnos.count
         var bounds: [(frequency: UInt32, length: UInt32)] = []
-        bounds.reserveCapacity((docnos.count + Self.blockSize - 1) / Self.blockSize)
+        bounds.reserveCapacity((count + blockSize - 1) / blockSize)
         var occurrences: UInt64 = 0
         var start = 0
-        while start < docnos.count {
+        while start < count {
             var bound: (frequency: UInt32, length: UInt32) = (0, .max)
-            for place in start..<min(start + Self.blockSize, docnos.count) {
-                bound.frequency = max(bound.frequency, frequencies[place])
-                bound.length = min(bound.length, lengths[place])
-                occurrences &+= UInt64(frequencies[place])
+            for place in start..<min(start + blockSize, count) {
+                bound.frequency = max(bound.frequency, gathered.frequencies[place])
+                bound.length = min(bound.length, gathered.lengths[place])
+                occurrences &+= UInt64(gathered.frequencies[place])
             }
             bounds.append(bound)
-            start += Self.blockSize
+            start += blockSize
         }
-        blockBounds = bounds
-        self.occurrences = occurrences
-        removedDocuments = UInt64(gathered.removedDocnos.count)
-        removedOccurrences = gathered.removedFrequencies.reduce(0) { $0 &+ UInt64($1) }
+        return (bounds, occurrences)
+    }
+
+    private static func sum(_ frequencies: [UInt32]) -> UInt64 {
+        var sum: UInt64 = 0
+        for frequency in frequencies { sum &+= UInt64(frequency) }
+        return sum
     }
 
     /// Appends the positions of the posting at `place`, ascending.

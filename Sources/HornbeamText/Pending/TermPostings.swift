@@ -55,12 +55,14 @@ final class TermPostings {
     @exclusivity(unchecked) private var sources: [Int] = []
     /// What `docnos` points to of a merged block.
     @exclusivity(unchecked) private var memory: UnsafeMutablePointer<UInt32>
-    @exclusivity(unchecked) private var capacity = 256
+    @exclusivity(unchecked) private var capacity = smallestCapacity
+    private static let smallestCapacity = 256
 
-    /// Nil if no document holds the term.
-    init?(_ stored: StoredPostings?, _ added: PendingPostings, superseded: [UInt32], index: TextIndex)
-        throws(StorageError)
-    {
+    /// Nil if no document holds the term. (An initializer that throws and does all this makes the optimizer of Swift 6.3
+    /// crash.)
+    static func merging(
+        _ stored: StoredPostings?, _ added: PendingPostings, superseded: [UInt32], index: TextIndex
+    ) throws(StorageError) -> TermPostings? {
         let storedCount = UInt64(stored?.documentFrequency ?? 0)
         let storedOccurrences = stored?.collectionFrequency ?? 0
         guard storedCount >= added.removedDocuments, storedOccurrences >= added.removedOccurrences else {
@@ -68,20 +70,35 @@ final class TermPostings {
         }
         let documents = storedCount - added.removedDocuments + UInt64(added.docnos.count)
         guard documents > 0 else { return nil }
-        documentFrequency = UInt32(clamping: documents)
-        collectionFrequency = storedOccurrences - added.removedOccurrences + added.occurrences
+        let postings = TermPostings(
+            stored, added, superseded: stored == nil ? [] : superseded, documents: UInt32(clamping: documents),
+            occurrences: storedOccurrences - added.removedOccurrences + added.occurrences,
+            bounds: bounds(stored, added))
+        try postings.settle()
+        return postings
+    }
+
+    private init(
+        _ stored: StoredPostings?, _ added: PendingPostings, superseded: [UInt32], documents: UInt32,
+        occurrences: UInt64, bounds: [Bound]
+    ) {
+        let size = added.docnos.count
+        let pendingDocnos = UnsafeMutablePointer<UInt32>.allocate(capacity: max(size, 1))
+        let pendingFrequencies = UnsafeMutablePointer<UInt32>.allocate(capacity: max(size, 1))
+        pendingDocnos.initialize(from: added.docnos, count: size)
+        pendingFrequencies.initialize(from: added.frequencies, count: size)
+        let merged = UnsafeMutablePointer<UInt32>.allocate(capacity: 2 * Self.smallestCapacity)
+        documentFrequency = documents
+        collectionFrequency = occurrences
+        self.bounds = bounds
         self.stored = stored
         self.added = added
-        self.superseded = stored == nil ? [] : superseded
-        bounds = Self.bounds(stored, added)
-        let size = max(added.docnos.count, 1)
-        addedDocnos = .allocate(capacity: size)
-        addedFrequencies = .allocate(capacity: size)
-        addedDocnos.initialize(from: added.docnos, count: added.docnos.count)
-        addedFrequencies.initialize(from: added.frequencies, count: added.docnos.count)
-        memory = .allocate(capacity: 2 * capacity)
-        (docnos, frequencies) = (UnsafePointer(memory), UnsafePointer(memory))
-        try settle()
+        self.superseded = superseded
+        addedDocnos = pendingDocnos
+        addedFrequencies = pendingFrequencies
+        memory = merged
+        docnos = UnsafePointer(merged)
+        frequencies = UnsafePointer(merged)
     }
 
     deinit {

@@ -84,7 +84,8 @@ struct TextSnapshot {
     func postings(of term: Bytes) throws(StorageError) -> TermPostings? {
         let stored = try storedPostings(of: term)
         let part = part(term)
-        return try TermPostings(stored, part.postings(of: term), superseded: part.superseded, index: index)
+        return try TermPostings.merging(
+            stored, part.postings(of: term), superseded: part.superseded, index: index)
     }
 
     /// Whether anything is pending for any term.
