@@ -96,6 +96,17 @@ private func use(_ index: TextIndex, _ transaction: Transaction) {
         let searcher = try TextSearcher(index, in: transaction)
         _ = try searcher.search("common rare3 word5", limit: 5)
         _ = try searcher.matches("word1")
+        let queries: [TextQuery] = [
+            .phrase("common word3", slop: 1), .near([.words("rare3 word3"), .prefix("com")], within: 4),
+            .all([.prefix("wor"), .wildcard("c*n")]),
+            .without(.everything, .fuzzy("comon", distance: 1, prefixLength: 1)),
+            .field([0], .words("common other")),
+        ]
+        for query in queries {
+            // What one of them finds damaged another may not need.
+            do throws(StorageError) { _ = try searcher.search(query, limit: 3, weights: [2]) } catch {}
+            do throws(StorageError) { _ = try searcher.count(query, filter: .documents([3, 6, 30])) } catch {}
+        }
         // Reads all there is, positions too.
         _ = try TextCheck(index, in: transaction).run { (body) throws(StorageError) in
             try body(3, DocumentText("common word3 rare3 5"))

@@ -130,8 +130,9 @@ class Leaf: QueryNode {
         offsets = .allocate(capacity: capacity + 1)
         frequencies = .allocate(capacity: capacity + 1)
         lengths = context.fieldWeights == nil ? nil : .allocate(capacity: capacity + 1)
-        super.init(
-            cost: cost, bound: bounds.reduce(0) { max($0, context.contributionBound($1, weight: weight)) })
+        var best = 0.0
+        for bound in bounds { best = max(best, context.contributionBound(bound, weight: weight)) }
+        super.init(cost: cost, bound: best)
     }
 
     deinit {

@@ -147,7 +147,8 @@ final class ArrayPostings: PostingSource {
         _ docnos: [UInt32], _ frequencies: [UInt32], lengths: [UInt32] = [], positions: [UInt32] = [],
         starts: [Int] = []
     ) {
-        size = docnos.count
+        let size = docnos.count
+        self.size = size
         allDocnos = .allocate(capacity: max(size, 1))
         allFrequencies = .allocate(capacity: max(size, 1))
         allDocnos.initialize(from: docnos, count: size)

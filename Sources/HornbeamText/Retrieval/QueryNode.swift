@@ -26,6 +26,20 @@ class QueryNode {
 
     deinit { bits.deallocate() }
 
+    fileprivate final class func cost(_ parts: [QueryNode]) -> Int {
+        var sum = 0
+        for part in parts { sum = sum.addingReportingOverflow(part.cost).partialValue }
+        return sum
+    }
+
+    fileprivate final class func bound(_ parts: [QueryNode]) -> Double {
+        var sum = 0.0
+        for part in parts { sum += part.bound }
+        return sum
+    }
+
+    fileprivate final class func sorted(_ parts: [QueryNode]) -> [QueryNode] { parts.sorted { $0.cost < $1.cost } }
+
     /// A document from `target` on below which nothing matches; `.max` if nothing does any more.
     func lowerBound(from target: UInt32) throws(StorageError) -> UInt32 { target }
 
@@ -49,9 +63,7 @@ final class AnyNode: QueryNode {
 
     init(_ parts: [QueryNode]) {
         self.parts = parts
-        super.init(
-            cost: parts.reduce(0) { $0.addingReportingOverflow($1.cost).partialValue },
-            bound: parts.reduce(0) { $0 + $1.bound })
+        super.init(cost: QueryNode.cost(parts), bound: QueryNode.bound(parts))
     }
 
     override func lowerBound(from target: UInt32) throws(StorageError) -> UInt32 {
@@ -92,8 +104,11 @@ final class AllNode: QueryNode {
 
     init(_ parts: [QueryNode]) {
         self.parts = parts
-        byCost = parts.sorted { $0.cost < $1.cost }
-        super.init(cost: byCost.first?.cost ?? 0, bound: parts.reduce(0) { $0 + $1.bound })
+        // Only locals, and no closures in the call: the optimizer of Swift 6.3 crashes otherwise.
+        let sorted = QueryNode.sorted(parts)
+        let cost = sorted.isEmpty ? 0 : sorted[0].cost
+        byCost = sorted
+        super.init(cost: cost, bound: QueryNode.bound(parts))
     }
 
     override func lowerBound(from target: UInt32) throws(StorageError) -> UInt32 {

@@ -211,8 +211,8 @@ extension Retrieval {
         return (optional, sum * (1 + Self.slack))
     }
 
-    /// What all clauses but one contribute at most in the window: where that one's share is so small that they don't make
-    /// up for it, it may be left out.
+    /// What all clauses but one contribute at most in the window: where that one's share is so small that they don't
+    /// make up for it, it may be left out.
     private func others(_ clause: Int) -> Double {
         var sum = 0.0
         for other in bounds.indices where other != clause { sum += bounds[other] }

@@ -20,6 +20,10 @@ class SpanSource {
         self.bound = bound
     }
 
+    fileprivate final class func sorted(_ parts: [SpanSource]) -> [SpanSource] {
+        parts.sorted { $0.documentBound < $1.documentBound }
+    }
+
     /// The first document from `target` on that may have it, `.max` if there is none. Targets never descend.
     func advance(to target: UInt32) throws(StorageError) -> UInt32 { .max }
 
@@ -96,7 +100,9 @@ final class AnySpans: SpanSource {
             let (sum, overflows) = bound.frequency.addingReportingOverflow(part.bound.frequency)
             bound = Bound(frequency: overflows ? .max : sum, length: min(bound.length, part.bound.length))
         }
-        super.init(documentBound: parts.reduce(0) { $0 + $1.documentBound }, bound: bound)
+        var documents = 0
+        for part in parts { documents += part.documentBound }
+        super.init(documentBound: documents, bound: bound)
     }
 
     override func advance(to target: UInt32) throws(StorageError) -> UInt32 {
@@ -137,10 +143,12 @@ class JoinedSpans: SpanSource {
     init(_ parts: [SpanSource], _ view: IndexView, frequency: UInt32) {
         self.parts = parts
         self.view = view
-        byCost = parts.sorted { $0.documentBound < $1.documentBound }
-        super.init(
-            documentBound: byCost.first?.documentBound ?? 0,
-            bound: Bound(frequency: frequency, length: parts.reduce(0) { max($0, $1.bound.length) }))
+        let sorted = SpanSource.sorted(parts)
+        let documentBound = sorted.isEmpty ? 0 : sorted[0].documentBound
+        byCost = sorted
+        var length: UInt32 = 0
+        for part in parts { length = max(length, part.bound.length) }
+        super.init(documentBound: documentBound, bound: Bound(frequency: frequency, length: length))
     }
 
     /// The document that all parts are at.
@@ -174,7 +182,8 @@ final class PhraseSpans: JoinedSpans {
     init(_ parts: [SpanSource], order: [Int], slop: Int, _ view: IndexView) {
         (self.order, self.slop) = (order, slop)
         places = [Int](repeating: 0, count: order.count)
-        super.init(parts, view, frequency: order.first.map { parts[$0].bound.frequency } ?? 0)
+        let frequency = order.isEmpty ? 0 : parts[order[0]].bound.frequency
+        super.init(parts, view, frequency: frequency)
     }
 
     override var frequencyBound: UInt32 { order.first.map { parts[$0].frequencyBound } ?? 0 }

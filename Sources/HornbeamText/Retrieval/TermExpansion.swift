@@ -33,14 +33,23 @@ struct TermExpansion {
         try prefix(pattern.prefix).filter { pattern.matches($0.term) }
     }
 
+    /// Longer words stand for themselves alone, so that a table of edits stays small.
+    private static let scalarLimit = 255
+    /// More edits than this, and than a word has scalars, aren't counted.
+    private static let distanceLimit = 8
+
     /// Terms within `distance` edits of `word` that agree with its first `prefixLength` scalars: by distance, then by
     /// their bytes.
     func fuzzy(_ word: [UInt8], distance: Int, prefixLength: Int) throws(StorageError) -> [ExpandedTerm] {
         let scalars = Array(String(decoding: word, as: UTF8.self).unicodeScalars)
+        guard scalars.count <= Self.scalarLimit else {
+            return try view.postings(of: word) == nil ? [] : [ExpandedTerm(term: word)]
+        }
         let fixed = String(String.UnicodeScalarView(scalars.prefix(max(prefixLength, 0))))
         let prefix = Array(fixed.utf8)
         let orderedPart = Array(prefix.prefix(TermDictionary.plainLimit))
-        var automaton = EditAutomaton(scalars.map(\.value), limit: max(distance, 0))
+        let limit = min(max(distance, 0), max(scalars.count, Self.distanceLimit))
+        var automaton = EditAutomaton(scalars.map(\.value), limit: limit)
         var found: [ExpandedTerm] = []
         try view.forEachTerm(from: orderedPart) { (term) throws(StorageError) in
             guard term.starts(with: orderedPart) else { return .stop }

@@ -76,7 +76,7 @@ struct TextCheckTests {
             (testIndex.positionsName, PostingKey(list: 9999, first: 0).bytes, [1, 0], "runs"),
             (testIndex.documentsName, DocumentLengths.key(chunk: 77), [3, 0], "documents"),
             (testIndex.documentsName, DocumentLengths.key(escaped: 77), [255, 255, 3], "large lengths"),
-            (testIndex.documentsName, SectionTable.key(chunk: 1), [1, 2, 2, 2], "sections"),
+            (testIndex.documentsName, SectionTable.key(chunk: 1), [1, 3, 0xC8, 1, 2], "sections"),
             (testIndex.documentsName, DocumentMap.key(chunk: 77), [0, 0, 0, 1, 0], "rows"),
             (testIndex.documentsName, DocumentMap.key(exception: 77), [7], "row"),
             (testIndex.documentsName, [9], [0], "key"),

@@ -229,6 +229,58 @@ struct TextIndexWriterTests {
         #expect(try store.problems(NaiveIndex(texts: [1: "one", 2: "two words"])) == [])
     }
 
+    @Test("An index without positions answers the same, and says what it can't")
+    func withoutPositions() throws {
+        var generator = TextGenerator(seed: 5)
+        let index = TextIndex(prefix: "t:", storesPositions: false)
+        let store = try TreeStore.inMemory()
+        let transaction = try store.beginWrite()
+        let writer = try TextIndexWriter(index, in: transaction)
+        var model = NaiveIndex()
+        for row in 0..<UInt64(400) {
+            model[row] = generator.text(upTo: 10)
+            try writer.insert(row, text: model[row] ?? "")
+        }
+        try writer.flush()
+        for row in stride(from: UInt64(0), to: 400, by: 3) {
+            let text = generator.text(upTo: 10)
+            try writer.update(row, from: model[row] ?? "", to: text)
+            model[row] = text
+        }
+        try writer.flush()
+        let searcher = try TextSearcher(index, in: transaction)
+        #expect(try searcher.search("w39 w38 w10", limit: .max) == model.search("w39 w38 w10"))
+        let problems = try TextCheck(index, in: transaction).run { (body) throws(StorageError) in
+            for (row, text) in model.texts { try body(row, DocumentText(text)) }
+        }
+        #expect(problems == [])
+        let opened = try #require(try index.open(in: transaction))
+        #expect(try transaction.count(opened.trees.positions) == 0)
+        let dictionary = TermDictionary(transaction: transaction, tree: opened.trees.terms, index: index)
+        let entry = try #require(try withBytes(Array("w39".utf8)) { try dictionary.find($0) })
+        let postings = try PostingIterator(entry, index: index, trees: opened.trees, in: transaction)
+        var positions: [UInt32] = []
+        #expect(throws: StorageError.self) { try postings.appendPositions(to: &positions) }
+        #expect(throws: StorageError.self) { try TextSearcher(TextIndex(prefix: "t:"), in: transaction) }
+        #expect(try TextIndex(prefix: "t:").isOutdated(in: transaction))
+        transaction.abort()
+    }
+
+    @Test("An index of a former layout is rebuilt, not read")
+    func formerLayout() throws {
+        let store = try TreeStore.index(of: "one")
+        let transaction = try store.beginWrite()
+        let tree = try #require(try transaction.tree(testIndex.statisticsName))
+        var bytes = Array(try #require(try transaction.get(tree, TextStatistics.key)))
+        bytes[0] = 2
+        try transaction.put(tree, TextStatistics.key, bytes)
+        #expect(try testIndex.isOutdated(in: transaction))
+        #expect(try testIndex.documentCount(in: transaction) == 1)
+        let error = #expect(throws: StorageError.self) { try TextSearcher(testIndex, in: transaction) }
+        #expect(error.map { "\($0)".contains("rebuild") } == true)
+        transaction.abort()
+    }
+
     @Test("A reader has no writer")
     func readOnly() throws {
         let store = try TreeStore.index(of: "one")

@@ -117,60 +117,65 @@ private final class DecodedRun {
     var positions: [[UInt32]] = []
     var bounds: [[Bound]] = []
 
+    /// Bytes that live as long as this.
+    private func copy(_ bytes: [UInt8]) -> Bytes {
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
+        memory.copyBytes(from: bytes)
+        copies.append(memory)
+        return Bytes(memory)
+    }
+
+    private var copies: [UnsafeMutableRawBufferPointer] = []
+    private let docnoMemory = UnsafeMutablePointer<UInt32>.allocate(capacity: 128)
+    private let frequencyMemory = UnsafeMutablePointer<UInt32>.allocate(capacity: 128)
+
+    deinit {
+        for copy in copies { copy.deallocate() }
+        docnoMemory.deallocate()
+        frequencyMemory.deallocate()
+    }
+
     /// False if a part of it can't be decoded.
     func decode(_ run: [UInt8], _ positionRun: [UInt8], first: UInt32) -> Bool {
         var directory = RunDirectory()
         var positionBlock = PositionBlock()
-        let (docnos, frequencies) = (
-            UnsafeMutablePointer<UInt32>.allocate(capacity: 128), UnsafeMutablePointer<UInt32>.allocate(capacity: 128)
-        )
-        defer {
-            docnos.deallocate()
-            frequencies.deallocate()
-        }
-        return withBytes(run) { run in
-            withBytes(positionRun) { positionRun in
-                guard directory.read(run, first: first) else { return false }
-                for block in 0..<directory.count {
-                    guard directory.decode(block, of: run, docnos: docnos, frequencies: frequencies) else {
-                        return false
-                    }
-                    let size = directory.size(block)
-                    self.docnos += UnsafeBufferPointer(start: docnos, count: size)
-                    self.frequencies += UnsafeBufferPointer(start: frequencies, count: size)
-                    #expect(docnos[0] >= directory.base(block) && docnos[size - 1] == directory.last(block))
-                    bounds.append([directory.bound(block), directory.secondBound(block)])
-                    guard let bytes = PositionBlock.find(block, of: directory.count, in: positionRun),
-                        positionBlock.open(bytes, frequencies: frequencies, count: size)
-                    else { return false }
-                    for place in 0..<size {
-                        var list: [UInt32] = []
-                        guard positionBlock.append(place, of: size, to: &list) else { return false }
-                        positions.append(list)
-                    }
-                }
-                return true
+        let run = copy(run)
+        let positionRun = copy(positionRun)
+        guard directory.read(run, first: first) else { return false }
+        for block in 0..<directory.count {
+            guard directory.decode(block, of: run, docnos: docnoMemory, frequencies: frequencyMemory) else {
+                return false
+            }
+            let size = directory.size(block)
+            let (base, last) = (directory.base(block), directory.last(block))
+            docnos += UnsafeBufferPointer(start: docnoMemory, count: size)
+            frequencies += UnsafeBufferPointer(start: frequencyMemory, count: size)
+            #expect(docnoMemory[0] >= base && docnoMemory[size - 1] == last)
+            bounds.append([directory.bound(block), directory.secondBound(block)])
+            guard let bytes = PositionBlock.find(block, of: directory.count, in: positionRun),
+                positionBlock.open(bytes, frequencies: frequencyMemory, count: size)
+            else { return false }
+            for place in 0..<size {
+                var list: [UInt32] = []
+                guard positionBlock.append(place, of: size, to: &list) else { return false }
+                positions.append(list)
             }
         }
+        return true
     }
 
     /// Those of one posting, from the bytes anew.
     func positions(of place: Int, _ positionRun: [UInt8]) -> [UInt32] {
         let block = place / 128
-        let frequencies = Array(self.frequencies[block * 128..<min(block * 128 + 128, self.frequencies.count)])
+        let size = min(128, frequencies.count - block * 128)
+        for place in 0..<size { frequencyMemory[place] = frequencies[block * 128 + place] }
         var list: [UInt32] = []
         var positionBlock = PositionBlock()
-        return withBytes(positionRun) { positionRun in
-            guard let bytes = PositionBlock.find(block, of: (self.frequencies.count + 127) / 128, in: positionRun)
-            else {
-                return []
-            }
-            let isRead = frequencies.withUnsafeBufferPointer { frequencies in
-                guard let start = frequencies.baseAddress else { return false }
-                return positionBlock.open(bytes, frequencies: start, count: frequencies.count)
-                    && positionBlock.append(place % 128, of: frequencies.count, to: &list)
-            }
-            return isRead ? list : []
-        }
+        let blocks = (frequencies.count + 127) / 128
+        guard let bytes = PositionBlock.find(block, of: blocks, in: copy(positionRun)),
+            positionBlock.open(bytes, frequencies: frequencyMemory, count: size),
+            positionBlock.append(place % 128, of: size, to: &list)
+        else { return [] }
+        return list
     }
 }

@@ -55,6 +55,20 @@ struct TermExpansionTests {
         #expect(try distance("", "abc") == 3)
     }
 
+    @Test("Long words stand for themselves, and any distance may be asked for")
+    func extremes() throws {
+        let long = String(repeating: "a", count: 300)
+        let expansion = TermExpansion(view: Self.view([long, long + "b", "ab", "abcdefghij"]))
+        func terms(_ word: String, _ distance: Int) throws -> [String] {
+            try expansion.fuzzy(Array(word.utf8), distance: distance, prefixLength: 0)
+                .map { String(decoding: $0.term, as: UTF8.self) }
+        }
+        #expect(try terms(long, 2) == [long])
+        #expect(try terms(long + "c", 2) == [])
+        #expect(try terms("ab", .max) == ["ab", "abcdefghij"])
+        #expect(try terms("ab", .min) == ["ab"])
+    }
+
     @Test("A pattern matches the whole term")
     func patterns() {
         func matches(_ pattern: String, _ term: String) -> Bool {
