@@ -56,10 +56,8 @@ final class PendingSegment: Sendable {
             if !document.sections.isEmpty { result.hasSections = true }
             guard !document.isSuperseded else { continue }
             if let before = result.range, document.row <= before.upperBound { result.ascend = false }
-            result.range =
-                min(
-                    result.range?.lowerBound ?? document.row, document.row)...max(
-                    result.range?.upperBound ?? 0, document.row)
+            let first = min(result.range?.lowerBound ?? document.row, document.row)
+            result.range = first...max(result.range?.upperBound ?? 0, document.row)
         }
         return result
     }

@@ -55,7 +55,7 @@ final class TermPostings {
     @exclusivity(unchecked) private var sources: [Int] = []
     /// What `docnos` points to of a merged block.
     @exclusivity(unchecked) private var memory: UnsafeMutablePointer<UInt32>
-    @exclusivity(unchecked) private var capacity = smallestCapacity
+    @exclusivity(unchecked) private var capacity = TermPostings.smallestCapacity
     private static let smallestCapacity = 256
 
     /// Nil if no document holds the term. (An initializer that throws and does all this makes the optimizer of Swift 6.3
