@@ -256,9 +256,9 @@ struct TextIndexWriterTests {
         #expect(problems == [])
         let opened = try #require(try index.open(in: transaction))
         #expect(try transaction.count(opened.trees.positions) == 0)
-        let dictionary = TermDictionary(transaction: transaction, tree: opened.trees.terms, index: index)
-        let entry = try #require(try withBytes(Array("w39".utf8)) { try dictionary.find($0) })
-        let postings = try PostingIterator(entry, index: index, trees: opened.trees, in: transaction)
+        let snapshot = try #require(try TextSnapshot(index, in: transaction))
+        let found = try withBytes(Array("w39".utf8)) { try snapshot.postings(of: $0) }
+        let postings = try PostingIterator(try #require(found))
         var positions: [UInt32] = []
         #expect(throws: StorageError.self) { try postings.appendPositions(to: &positions) }
         #expect(throws: StorageError.self) { try TextSearcher(TextIndex(prefix: "t:"), in: transaction) }
