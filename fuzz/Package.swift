@@ -4,7 +4,9 @@
 
 import PackageDescription
 
-let targets = ["FuzzFile", "FuzzJournal", "FuzzNode", "FuzzStore", "FuzzKeys", "FuzzRows", "FuzzText", "FuzzTokens"]
+let targets = [
+    "FuzzFile", "FuzzJournal", "FuzzNode", "FuzzStore", "FuzzKeys", "FuzzRows", "FuzzText", "FuzzPostings", "FuzzTokens",
+]
 
 let package = Package(
     name: "hornbeam-fuzz",

@@ -4,8 +4,8 @@
 import CHornbeamShims
 import CXXHash
 
-enum Checksum {
-    static func of(_ bytes: Bytes, seed: UInt64) -> UInt64 {
+package enum Checksum {
+    package static func of(_ bytes: Bytes, seed: UInt64) -> UInt64 {
         var result: UInt64 = 0
         // What is short takes the same time either way.
         if bytes.count >= 512, hbs_checksum_fast(bytes.baseAddress, bytes.count, seed, &result) != 0 { return result }

@@ -7,6 +7,7 @@
 
 import HornbeamKeys
 import HornbeamPages
+import HornbeamText
 
 /// A row's key in one index, or none: an optional of it, which has to be looked into for each copy, took a tenth of a
 /// save's instructions.
@@ -146,7 +147,7 @@ struct IndexChange {
 struct TextChange {
     /// A text of the new row.
     enum Added {
-        case text(String)
+        case text(DocumentText)
         /// Where it stands in the row, so that it isn't copied: for a row that is there for the first time, which is
         /// stored as it came.
         case place(Range<Int>)
@@ -154,7 +155,7 @@ struct TextChange {
 
     /// The index's place among those of the type.
     let index: Int
-    var removed: String?
+    var removed: DocumentText?
     var added: Added?
 }
 
@@ -204,9 +205,9 @@ struct IndexChanges {
 }
 
 extension EntityTextIndex {
-    /// The document: the fields in declared order, joined by a line feed. A nil field is an empty one.
-    func text(of row: RowReader) throws(HornbeamError) -> String {
-        try row.joinedText(columns)
+    /// The document: the fields in declared order. A nil field is an empty one.
+    func text(of row: RowReader) throws(HornbeamError) -> DocumentText {
+        try row.texts(columns)
     }
 
     /// Where the document stands in the row, nil if it has to be put together.
@@ -221,13 +222,16 @@ extension EntityTextIndex {
 extension RowReader {
     /// String columns (or arrays of strings) joined by line feeds.
     func joinedText(_ columns: [Int]) throws(HornbeamError) -> String {
-        if isText(columns) { return try string(columns[0]) ?? "" }
-        var text = ""
-        for (position, column) in columns.enumerated() {
-            if position > 0 { text += "\n" }
-            text += Self.text(in: try value(column))
-        }
-        return text
+        try texts(columns).joined
+    }
+
+    /// The same, not joined.
+    func texts(_ columns: [Int]) throws(HornbeamError) -> DocumentText {
+        if isText(columns) { return DocumentText(try string(columns[0]) ?? "") }
+        var fields: [[String]] = []
+        fields.reserveCapacity(columns.count)
+        for column in columns { fields.append(Self.texts(in: try value(column))) }
+        return DocumentText(fields: fields)
     }
 
     /// Whether these are one column, of a string.
@@ -236,11 +240,11 @@ extension RowReader {
         return true
     }
 
-    private static func text(in value: Value) -> String {
+    private static func texts(in value: Value) -> [String] {
         switch value {
-        case .string(let text): text
-        case .array(let values): values.map(text(in:)).joined(separator: "\n")
-        default: ""
+        case .string(let text): [text]
+        case .array(let values): values.flatMap(texts(in:))
+        default: [""]
         }
     }
 }

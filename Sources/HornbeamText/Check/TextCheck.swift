@@ -23,27 +23,36 @@ package struct TextCheck {
     /// The problems found, each with what is wrong and where: the first hundred; empty if all is well. Throws what
     /// `documents` throws, and failures to read other than damage.
     package func run(
-        documents: (_ body: (_ docno: UInt64, _ text: String) throws(StorageError) -> Void) throws(StorageError) -> Void
+        documents: (_ body: (_ row: UInt64, _ text: DocumentText) throws(StorageError) -> Void) throws(StorageError) ->
+            Void
     ) throws(StorageError) -> [String] {
         var problems = TextProblems()
         var opened: (trees: TextTrees, statistics: TextStatistics)?
         try problems.collect { () throws(StorageError) in opened = try index.open(in: transaction) }
         guard let opened else {
             guard problems.isEmpty else { return problems.texts }
-            try documents { (docno, _) throws(StorageError) in
-                problems.add("document \(docno) is missing: nothing is indexed under “\(index.prefix)”")
+            try documents { (row, _) throws(StorageError) in
+                problems.add("document \(row) is missing: nothing is indexed under “\(index.prefix)”")
             }
             return problems.texts
         }
-        var walk = TextWalk(index, opened.trees, in: transaction)
+        var parts: (pending: PendingWalk, snapshot: TextSnapshot)?
+        try problems.collect { () throws(StorageError) in
+            let state = try PendingState(index, opened.trees, opened.statistics, in: transaction)
+            let pending = try PendingWalk(state, opened.statistics, in: transaction)
+            parts = (pending, try TextSnapshot(index, opened.trees, opened.statistics, in: transaction))
+        }
+        guard let (pending, snapshot) = parts else { return problems.texts }
+        try pending.run(&problems)
+        var walk = TextWalk(index, opened.trees, pending, in: transaction)
         try walk.run(opened.statistics, &problems)
-        var comparison = TextComparison(index, opened.trees, in: transaction)
-        try documents { (docno, text) throws(StorageError) in
-            comparison.add(docno, text, &problems)
+        var comparison = TextComparison(snapshot)
+        try documents { (row, text) throws(StorageError) in
+            try comparison.add(row, text, &problems)
             if comparison.size > batchSize { try comparison.compare(&problems) }
         }
         try comparison.compare(&problems)
-        comparison.compareTotals(walk, &problems)
+        try comparison.compareTotals(&problems)
         return problems.texts
     }
 }

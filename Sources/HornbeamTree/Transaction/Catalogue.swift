@@ -87,6 +87,7 @@ final class TreeNames: Sendable {
     private let state = Mutex(State())
     /// What the program has given the store.
     let reductions: Reductions
+    let derived = DerivedObjects()
 
     init(reductions: Reductions) { self.reductions = reductions }
 

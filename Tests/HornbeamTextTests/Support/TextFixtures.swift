@@ -31,12 +31,12 @@ struct TextGenerator {
 let testIndex = TextIndex(prefix: "t:Article:search:")
 
 extension TreeStore {
-    /// Changes the index in a transaction of its own.
+    /// Changes the index in a transaction of its own; without limits, the postings at once.
     func write(
-        budget: Int = 64 << 20, _ body: (TextIndexWriter) throws -> Void
+        budget: Int = 64 << 20, limits: PendingLimits = .none, _ body: (TextIndexWriter) throws -> Void
     ) throws {
         let transaction = try beginWrite()
-        let writer = try TextIndexWriter(testIndex, in: transaction, budget: budget)
+        let writer = try TextIndexWriter(testIndex, in: transaction, budget: budget, limits: limits)
         try body(writer)
         try writer.flush()
         try transaction.commit()
@@ -50,7 +50,7 @@ extension TreeStore {
         let transaction = try beginRead()
         defer { transaction.abort() }
         return try TextCheck(testIndex, in: transaction, batchSize: batchSize).run { (body) throws(StorageError) in
-            for (docno, text) in model.texts { try body(docno, text) }
+            for (row, text) in model.texts { try body(row, DocumentText(text)) }
         }
     }
 

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of a check that is about pending records: each follows the one before, all together make the totals that the
+// last one has, and what they take away is stored.
+
+import HornbeamPages
+import HornbeamTree
+
+/// Walks through the pending records of an index.
+struct PendingWalk {
+    private let state: PendingState
+    private let stored: TextStatistics
+    private let transaction: Transaction
+    /// The records of the batch that is being folded, and those behind it: read anew, not what is in memory.
+    private let batch: PendingPart
+    private let later: PendingPart
+
+    init(_ state: PendingState, _ stored: TextStatistics, in transaction: Transaction) throws(StorageError) {
+        self.state = state
+        self.stored = stored
+        self.transaction = transaction
+        let bounds = state.bounds
+        guard let tree = state.trees.pending, !bounds.isEmpty else {
+            (batch, later) = (PendingPart.none, PendingPart.none)
+            return
+        }
+        let reader = PendingTreeReader(tree: tree, index: state.index, transaction: transaction)
+        guard try transaction.count(tree) == bounds.end - bounds.start else {
+            throw state.index.corrupt(state.index.pendingName, "there are other pending records than there should be")
+        }
+        var identity = bounds.startIdentity
+        var segments: [PendingSegment] = []
+        if let end = bounds.foldEnd {
+            segments.append(try reader.segment(from: bounds.start, to: end, after: &identity))
+            batch = PendingPart(segments)
+            segments = []
+        } else {
+            batch = PendingPart.none
+        }
+        let start = bounds.foldEnd ?? bounds.start
+        if start < bounds.end { segments.append(try reader.segment(from: start, to: bounds.end, after: &identity)) }
+        later = PendingPart(segments)
+    }
+
+    /// Documents of the batch, whose stored postings count no more for a term behind the watermark; none for the others.
+    func superseded(for term: [UInt8]) -> [UInt32] { lacksBatch(term) ? batch.superseded : [] }
+
+    private func lacksBatch(_ term: [UInt8]) -> Bool {
+        guard let watermark = state.fold.batch?.watermark else { return false }
+        return watermark.withBytes { watermark in term.withBytes { $0.order(watermark) > 0 } }
+    }
+
+    /// Occurrences that the terms behind the watermark lack, of those that the documents have already.
+    func missingOccurrences() -> Int64 {
+        var sum: Int64 = 0
+        forEach(batch) { term, gathered in
+            guard lacksBatch(term) else { return }
+            sum += gathered.frequencies.reduce(0) { $0 + Int64($1) }
+            sum -= gathered.removedFrequencies.reduce(0) { $0 + Int64($1) }
+        }
+        return sum
+    }
+
+    private func forEach(_ part: PendingPart, _ body: ([UInt8], GatheredPostings) -> Void) {
+        var cursor = part.terms()
+        while cursor.advance() { body(cursor.withText { [UInt8]($0) }, part.gathered(cursor.current)) }
+    }
+
+    func run(_ problems: inout TextProblems) throws(StorageError) {
+        compareTotals(&problems)
+        try compareDocuments(&problems)
+        let dictionary = TermDictionary(transaction: transaction, tree: state.trees.terms, index: state.index)
+        for part in [batch, later] {
+            var cursor = part.terms()
+            while cursor.advance(), !problems.isFull {
+                let term = cursor.withText { [UInt8]($0) }
+                let gathered = part.gathered(cursor.current)
+                // What is behind a batch takes from what the batch has made, which isn't stored everywhere yet.
+                guard !gathered.removedDocnos.isEmpty, part === later ? !lacksBatch(term) : lacksBatch(term) else {
+                    continue
+                }
+                do throws(StorageError) {
+                    try term.withBytes { (bytes) throws(StorageError) in
+                        try compare(gathered, try dictionary.find(bytes), TextWalk.name(term))
+                    }
+                } catch {
+                    try problems.collect { () throws(StorageError) in throw error }
+                }
+            }
+        }
+    }
+
+    private func compareTotals(_ problems: inout TextProblems) {
+        var count = Int64(clamping: stored.documentCount)
+        var length = Int64(clamping: stored.totalLength)
+        for document in PendingSegment.mergedDocuments(later.segments) {
+            count += (document.isThere ? 1 : 0) - (document.isSuperseded ? 1 : 0)
+            length += max(document.newLength, 0) - max(document.oldLength, 0)
+        }
+        if count != Int64(clamping: state.statistics.documentCount) {
+            problems.add(
+                "the last pending record counts \(state.statistics.documentCount) documents, there are \(count)")
+        }
+        if length != Int64(clamping: state.statistics.totalLength) {
+            problems.add(
+                "the last pending record counts \(state.statistics.totalLength) tokens, the documents have \(length)")
+        }
+    }
+
+    private func compareDocuments(_ problems: inout TextProblems) throws(StorageError) {
+        let lengths = DocumentLengths(transaction: transaction, tree: state.trees.documents, index: state.index)
+        for document in PendingSegment.mergedDocuments(later.segments) where !problems.isFull {
+            try problems.collect { () throws(StorageError) in
+                let length = try lengths.length(of: document.docno).map { Int64($0) } ?? -1
+                guard length == document.oldLength else {
+                    throw corrupt(
+                        "a pending record takes document \(document.row) for one of \(document.oldLength) tokens, "
+                            + "stored are \(length)")
+                }
+            }
+        }
+    }
+
+    private func compare(
+        _ gathered: GatheredPostings, _ entry: TermEntry?, _ name: String
+    ) throws(StorageError) {
+        guard let entry else { throw corrupt("pending records take away \(name), which is not stored") }
+        let postings = try StoredPostings(entry, index: state.index, trees: state.trees, in: transaction)
+        for (docno, frequency) in zip(gathered.removedDocnos, gathered.removedFrequencies) {
+            var found: UInt32 = 0
+            if try postings.seekBlock(docno) {
+                try postings.decode()
+                for place in 0..<postings.count where postings.docnos[place] == docno {
+                    found = postings.frequencies[place]
+                }
+            }
+            guard found == frequency else {
+                throw corrupt(
+                    "pending records take \(name) \(frequency) times from document \(docno), stored are \(found)")
+            }
+        }
+    }
+
+    private func corrupt(_ reason: String) -> StorageError { state.index.corrupt(state.index.pendingName, reason) }
+}

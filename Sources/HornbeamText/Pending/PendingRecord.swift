@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// One changed document that is not in the stored postings yet: what it was, what it is now. A small transaction appends
+// one of these a document at the right edge of one tree, instead of changing the posting list of every word.
+//
+//   key     sequence u64, big-endian: one more than the record before
+//   value   offset  size  content
+//              0     1    bit 0: the document was there before; bit 1: it is there now; bit 2: it has sections;
+//                         bit 3: without positions
+//              1     8    identity u64, little-endian: checksum of what follows, seeded with the identity of the record
+//                         before. So two records of one identity have the same history.
+//              9   1-…    varints: row, document; then of the whole index, after this change: documents, tokens, next
+//                         document number, largest row ever, weight of all records ever
+//              …   1-…    varints, as far as the bits say so: tokens before; tokens now; size of the sections in bytes
+//              …     …    the sections now, as the index keeps them
+//              …   1-…    varint: terms
+//              …     …    the terms, ascending by their bytes, those of before and now
+//
+//   term       0     1    bytes shared with the term before (high half; 15: a varint follows) and bytes of its own
+//                         (low half; 15: a varint follows)
+//              …     …    its own bytes
+//              …   1-…    varints, as far as the bits say so: occurrences before, occurrences now (0: not in it)
+//              …     …    unless bit 3 says otherwise: varints, one an occurrence now: position − position before − 1, the first one whole
+
+import HornbeamPages
+
+/// What a record says of its document and of the index after it.
+struct PendingHeader: Equatable, Sendable {
+    /// What ranking needs of the whole index.
+    struct Totals: Equatable, Sendable {
+        var documentCount: UInt64 = 0
+        var totalLength: UInt64 = 0
+        var nextDocno: UInt32 = 0
+        /// The largest row that was ever added.
+        var largestRow: UInt64 = 0
+        /// How much there is to fold, counted from the index's beginning: each record adds its `weight`.
+        var weight: UInt64 = 0
+    }
+
+    /// What a record of so many terms costs to fold, roughly: a document is as much as some terms.
+    static func weight(terms: Int) -> UInt64 { UInt64(terms) + 8 }
+
+    var row: UInt64
+    var docno: UInt32
+    /// Tokens before and now; −1 is no document. They aren't both −1.
+    var oldLength: Int64
+    var newLength: Int64
+    /// How the tokens now are divided, as `DocumentSections` encodes it; empty if there is one section.
+    var sections: [UInt8] = []
+    /// Whether the record has the positions of each term.
+    var hasPositions = true
+    var totals = Totals()
+
+    /// Larger lengths than any text has are refused.
+    static let lengthLimit: Int64 = 1 << 31
+}
+
+/// What changes of one term in one document.
+struct PendingTerm {
+    var oldFrequency: UInt32
+    var newFrequency: UInt32
+    /// The positions now, as the record has them.
+    var positions: Bytes
+}
+
+/// Puts a record together. Terms are added in ascending order.
+struct PendingRecordWriter {
+    private var bytes: [UInt8]
+    private let hasOld: Bool
+    private let hasNew: Bool
+    private let hasPositions: Bool
+    private var last: [UInt8] = []
+    private var missingTerms: Int
+
+    static let identityOffset = 1
+    static let contentOffset = 9
+
+    init(_ header: PendingHeader, termCount: Int) {
+        hasOld = header.oldLength >= 0
+        hasNew = header.newLength >= 0
+        hasPositions = header.hasPositions
+        missingTerms = termCount
+        bytes = []
+        bytes.reserveCapacity(64 + 12 * termCount)
+        bytes.append(
+            (hasOld ? 1 : 0) | (hasNew ? 2 : 0) | (header.sections.isEmpty ? 0 : 4)
+                | (header.hasPositions ? 0 : 8))
+        bytes.append(contentsOf: repeatElement(0, count: 8))
+        bytes.appendVarint(header.row)
+        bytes.appendVarint(UInt64(header.docno))
+        bytes.appendVarint(header.totals.documentCount)
+        bytes.appendVarint(header.totals.totalLength)
+        bytes.appendVarint(UInt64(header.totals.nextDocno))
+        bytes.appendVarint(header.totals.largestRow)
+        bytes.appendVarint(header.totals.weight)
+        if hasOld { bytes.appendVarint(UInt64(header.oldLength)) }
+        if hasNew { bytes.appendVarint(UInt64(header.newLength)) }
+        if !header.sections.isEmpty {
+            bytes.appendVarint(UInt64(header.sections.count))
+            bytes += header.sections
+        }
+        bytes.appendVarint(UInt64(termCount))
+    }
+
+    /// Adds a term, which comes after those added before.
+    /// - Parameter positions: ascending, as many as it occurs now; not looked at in a record without them.
+    mutating func add(
+        _ term: Bytes, oldFrequency: UInt32, newFrequency: UInt32, positions: UnsafeBufferPointer<UInt32>
+    ) {
+        missingTerms -= 1
+        var shared = 0
+        let limit = min(last.count, term.count)
+        while shared < limit, last[shared] == term[shared] { shared += 1 }
+        let own = term.count - shared
+        bytes.append(UInt8(min(shared, 15)) << 4 | UInt8(min(own, 15)))
+        if shared >= 15 { bytes.appendVarint(UInt64(shared - 15)) }
+        if own >= 15 { bytes.appendVarint(UInt64(own - 15)) }
+        bytes.append(contentsOf: term[shared...])
+        last.replaceSubrange(shared..., with: term[shared...])
+        if hasOld { bytes.appendVarint(UInt64(oldFrequency)) }
+        guard hasNew else { return }
+        bytes.appendVarint(UInt64(newFrequency))
+        guard hasPositions else { return }
+        var next: UInt32 = 0
+        for position in positions {
+            bytes.appendVarint(UInt64(position &- next))
+            next = position &+ 1
+        }
+    }
+
+    /// The record behind one of identity `previous`, and its own identity.
+    mutating func finish(after previous: UInt64) -> (bytes: [UInt8], identity: UInt64) {
+        assert(missingTerms == 0, "a record has other terms than it was begun with")
+        let identity = bytes.withBytes { PendingRecord.identity(of: $0, after: previous) }
+        bytes.withUnsafeMutableBytes {
+            $0.storeBytes(of: identity.littleEndian, toByteOffset: Self.identityOffset, as: UInt64.self)
+        }
+        return (bytes, identity)
+    }
+}
+
+/// A record that was read: its header at once, its terms one after the other. Borrows the bytes.
+struct PendingRecord {
+    let header: PendingHeader
+    let identity: UInt64
+    let termCount: Int
+    private var reader: ByteReader
+    private var readTerms = 0
+    private var oldTokens: Int64 = 0
+    private var newTokens: Int64 = 0
+
+    private var hasOld: Bool { header.oldLength >= 0 }
+    private var hasNew: Bool { header.newLength >= 0 }
+
+    /// Nil if the bytes are no record. The terms are not looked at yet.
+    init?(_ bytes: Bytes) {
+        guard bytes.count > PendingRecordWriter.contentOffset else { return nil }
+        let flags = bytes[0]
+        let (hasOld, hasNew) = (flags & 1 != 0, flags & 2 != 0)
+        guard flags < 16, hasOld || hasNew, hasNew || flags & 4 == 0 else { return nil }
+        identity = UInt64(
+            littleEndian: bytes.loadUnaligned(fromByteOffset: PendingRecordWriter.identityOffset, as: UInt64.self))
+        var reader = ByteReader(Bytes(rebasing: bytes[PendingRecordWriter.contentOffset...]))
+        guard let row = reader.varint(), let docno = reader.varint32(), let documents = reader.varint(),
+            let tokens = reader.varint(), let next = reader.varint32(), docno < next,
+            let largest = reader.varint(), let weight = reader.varint()
+        else { return nil }
+        var header = PendingHeader(row: row, docno: docno, oldLength: -1, newLength: -1)
+        header.totals = PendingHeader.Totals(
+            documentCount: documents, totalLength: tokens, nextDocno: next, largestRow: largest, weight: weight)
+        header.hasPositions = flags & 8 == 0
+        if hasOld {
+            guard let length = Self.length(&reader) else { return nil }
+            header.oldLength = length
+        }
+        if hasNew {
+            guard let length = Self.length(&reader), documents > 0, UInt64(length) <= tokens else { return nil }
+            header.newLength = length
+        }
+        if flags & 4 != 0 {
+            guard let size = reader.varint(), size > 0, let sections = reader.slice(size) else { return nil }
+            header.sections = [UInt8](sections)
+        }
+        // A term takes three bytes at least.
+        guard let terms = reader.varint(), terms <= UInt64(reader.rest.count / 3) else { return nil }
+        self.header = header
+        self.reader = reader
+        termCount = Int(terms)
+    }
+
+    private static func length(_ reader: inout ByteReader) -> Int64? {
+        guard let length = reader.varint(), length < UInt64(PendingHeader.lengthLimit) else { return nil }
+        return Int64(length)
+    }
+
+    /// Whether it is the record that follows one of identity `previous`, byte by byte.
+    static func follows(_ bytes: Bytes, after previous: UInt64) -> Bool {
+        guard bytes.count > PendingRecordWriter.contentOffset else { return false }
+        let stored = bytes.loadUnaligned(fromByteOffset: PendingRecordWriter.identityOffset, as: UInt64.self)
+        return UInt64(littleEndian: stored) == identity(of: bytes, after: previous)
+    }
+
+    /// What identity a record's bytes make, whatever stands in the place for it.
+    static func identity(of bytes: Bytes, after previous: UInt64) -> UInt64 {
+        let content = Bytes(rebasing: bytes[PendingRecordWriter.contentOffset...])
+        return Checksum.of(content, seed: previous &+ UInt64(bytes[0]))
+    }
+
+    /// Reads the next term into `term`. Nil behind the last one, if `isWhole` then, or if the record is damaged.
+    @inline(__always)
+    mutating func next(into term: inout TermBytes) -> PendingTerm? {
+        guard readTerms < termCount, readText(into: &term) else { return nil }
+        var change = PendingTerm(oldFrequency: 0, newFrequency: 0, positions: Bytes(start: nil, count: 0))
+        if hasOld {
+            guard let frequency = reader.varint32() else { return nil }
+            change.oldFrequency = frequency
+            oldTokens &+= Int64(frequency)
+        }
+        if hasNew {
+            guard let frequency = reader.varint32(),
+                let positions = header.hasPositions ? readPositions(frequency) : change.positions
+            else { return nil }
+            change.newFrequency = frequency
+            change.positions = positions
+            newTokens &+= Int64(frequency)
+        }
+        guard change.oldFrequency > 0 || change.newFrequency > 0 else { return nil }
+        readTerms += 1
+        return change
+    }
+
+    /// Whether all terms were read and agree with the header.
+    var isWhole: Bool {
+        readTerms == termCount && reader.isAtEnd && oldTokens == max(header.oldLength, 0)
+            && newTokens == max(header.newLength, 0)
+    }
+
+    @inline(__always)
+    private mutating func readText(into term: inout TermBytes) -> Bool {
+        guard let sizes = reader.byte() else { return false }
+        var (shared, own) = (UInt64(sizes >> 4), UInt64(sizes & 15))
+        if shared == 15 {
+            guard let more = reader.varint(), more <= UInt64(term.count) else { return false }
+            shared += more
+        }
+        if own == 15 {
+            guard let more = reader.varint(), more < UInt64(PendingHeader.lengthLimit) else { return false }
+            own += more
+        }
+        guard own > 0, shared <= UInt64(term.count), let bytes = reader.slice(own) else { return false }
+        // The first byte of its own is greater than the one in its place before, or behind all of them.
+        if readTerms > 0, shared < UInt64(term.count) {
+            guard bytes[0] > term.bytes[Int(shared)] else { return false }
+        }
+        if readTerms == 0, shared > 0 { return false }
+        term.replace(from: Int(shared), with: bytes)
+        return true
+    }
+
+    @inline(__always)
+    private mutating func readPositions(_ count: UInt32) -> Bytes? {
+        let start = reader.rest
+        var next: UInt64 = 0
+        // A position takes a byte at least.
+        guard UInt64(count) <= UInt64(start.count) else { return nil }
+        for _ in 0..<count {
+            guard let delta = reader.varint(), delta <= UInt64(UInt32.max) else { return nil }
+            next += delta + 1
+            guard next <= UInt64(UInt32.max) else { return nil }
+        }
+        return Bytes(rebasing: start[..<(start.count - reader.rest.count)])
+    }
+}
+
+/// A term that is built from the one before, with room behind it, so that a word of memory can be read anywhere in it.
+struct TermBytes: ~Copyable {
+    private var start: UnsafeMutableRawPointer
+    private var capacity = 256
+    private(set) var count = 0
+
+    static let padding = 8
+
+    init() {
+        start = .allocate(byteCount: 256 + Self.padding, alignment: 8)
+        start.initializeMemory(as: UInt8.self, repeating: 0, count: 256 + Self.padding)
+    }
+
+    deinit { start.deallocate() }
+
+    /// Good until the next change.
+    var bytes: Bytes { Bytes(start: start, count: count) }
+
+    mutating func removeAll() { count = 0 }
+
+    /// - Parameter kept: at most `count`.
+    @inline(__always)
+    mutating func replace(from kept: Int, with bytes: Bytes) {
+        let size = kept + bytes.count
+        if size > capacity { grow(to: size) }
+        if let source = bytes.baseAddress { (start + kept).copyMemory(from: source, byteCount: bytes.count) }
+        count = size
+    }
+
+    private mutating func grow(to size: Int) {
+        let larger = max(size, 2 * capacity)
+        let new = UnsafeMutableRawPointer.allocate(byteCount: larger + Self.padding, alignment: 8)
+        new.initializeMemory(as: UInt8.self, repeating: 0, count: larger + Self.padding)
+        new.copyMemory(from: start, byteCount: count)
+        start.deallocate()
+        (start, capacity) = (new, larger)
+    }
+}

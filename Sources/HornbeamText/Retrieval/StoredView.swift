@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// An index as it is stored, and what is pending, for retrieval. Where nothing is pending it reads the stored parts as
+// they are.
+
+import HornbeamPages
+import HornbeamTree
+
+/// One state of an index in a transaction.
+final class StoredView: IndexView {
+    private let snapshot: TextSnapshot
+    private let index: TextIndex
+    private let trees: TextTrees
+    private let transaction: Transaction
+    private let map: DocumentMap
+    private let documentLengths: DocumentLengths
+    private let dictionary: TermDictionary
+    /// The rows that were last asked for.
+    private var chunk: (number: UInt32, rows: RowChunk)?
+    /// Whether any document has sections; nil if nobody looked.
+    private var hasSections: Bool?
+    @exclusivity(unchecked) private var lengthsCursor: Cursor
+    /// The chunk of lengths that was last asked for, and whether the cursor is on an entry.
+    private var lengthsChunk: UInt32?
+    private var isAtLengths = false
+
+    init(_ snapshot: TextSnapshot) throws(StorageError) {
+        self.snapshot = snapshot
+        let (statistics, transaction) = (snapshot.statistics, snapshot.transaction)
+        (index, trees, self.transaction) = (snapshot.index, snapshot.trees, transaction)
+        map = DocumentMap(index, trees, statistics, in: transaction)
+        documentLengths = DocumentLengths(transaction: transaction, tree: trees.documents, index: index)
+        dictionary = TermDictionary(transaction: transaction, tree: trees.terms, index: index)
+        lengthsCursor = try transaction.cursor(trees.documents)
+        super.init(
+            documentCount: statistics.documentCount, totalLength: statistics.totalLength,
+            docnoLimit: statistics.nextDocno)
+    }
+
+    override func postings(of term: [UInt8]) throws(StorageError) -> PostingSource? {
+        guard !term.isEmpty else { return nil }
+        return try term.withBytes { (bytes) throws(StorageError) -> PostingSource? in
+            guard let found = try source(bytes) else { return nil }
+            guard UInt64(found.documentFrequency) <= documentCount else {
+                throw index.corrupt(index.statisticsName, "a term is in more documents than the index has")
+            }
+            guard totalLength > 0 else {
+                throw index.corrupt(index.statisticsName, "the index has terms but no tokens")
+            }
+            return found
+        }
+    }
+
+    private func source(_ term: Bytes) throws(StorageError) -> PostingSource? {
+        if snapshot.isPlain(term) { return try snapshot.storedPostings(of: term).map { StoredSource($0) } }
+        return try snapshot.postings(of: term).map { PendingSource($0) }
+    }
+
+    override func forEachTerm(
+        from start: [UInt8], _ body: (_ term: [UInt8]) throws(StorageError) -> Step
+    ) throws(StorageError) {
+        guard !snapshot.hasPending else {
+            return try snapshot.walkTerms(from: start) { (term, _, _) throws(StorageError) in try body(term) }
+        }
+        var cursor = try transaction.cursor(trees.terms)
+        var isThere = try cursor.seek(start)
+        while isThere {
+            let isLong = TermDictionary.isLong(cursor.key)
+            let term = isLong ? try dictionary.read(cursor).term : [UInt8](cursor.key)
+            switch try body(term) {
+            case .next: isThere = try cursor.next()
+            case .seek(let target): isThere = try cursor.seek(target)
+            case .stop: return
+            }
+        }
+    }
+
+    override func loadLengths(chunk: UInt32, _ target: UnsafeMutablePointer<UInt16>) throws(StorageError) {
+        try loadStoredLengths(chunk, target)
+        let first = chunk << DocumentLengths.chunkShift
+        snapshot.documents.forEachDocument(in: first...(first | UInt32(DocumentLengths.chunkCapacity - 1))) {
+            target[Int($0.docno - first)] = UInt16(clamping: $0.newLength + 1)
+        }
+    }
+
+    private func loadStoredLengths(_ chunk: UInt32, _ target: UnsafeMutablePointer<UInt16>) throws(StorageError) {
+        let capacity = DocumentLengths.chunkCapacity
+        guard let stored = try storedLengths(chunk) else { return target.update(repeating: 0, count: capacity) }
+        guard stored.count % 2 == 0, stored.count <= 2 * capacity else {
+            throw index.corrupt(index.documentsName, "an entry of document lengths has \(stored.count) bytes")
+        }
+        // Little-endian, as the machine is.
+        UnsafeMutableRawBufferPointer(start: target, count: stored.count).copyMemory(from: stored)
+        (target + stored.count / 2).update(repeating: 0, count: capacity - stored.count / 2)
+    }
+
+    /// Chunks mostly ascend: the next one is next in the tree.
+    private func storedLengths(_ chunk: UInt32) throws(StorageError) -> Bytes? {
+        if lengthsChunk.map({ $0 >= chunk }) ?? true {
+            isAtLengths = try lengthsCursor.seek(DocumentLengths.key(chunk: chunk))
+        }
+        lengthsChunk = chunk
+        while isAtLengths, let found = lengthsKey, found < chunk {
+            isAtLengths =
+                chunk - found <= 2
+                ? try lengthsCursor.next() : try lengthsCursor.seek(DocumentLengths.key(chunk: chunk))
+        }
+        return isAtLengths && lengthsKey == chunk ? lengthsCursor.value : nil
+    }
+
+    private var lengthsKey: UInt32? {
+        let key = lengthsCursor.key
+        guard key.count == 5, key.first == DocumentKey.lengths else { return nil }
+        return key.bigEndian(at: 1, as: UInt32.self)
+    }
+
+    override func length(of docno: UInt32) throws(StorageError) -> UInt32 {
+        guard let length = try snapshot.length(of: docno) else {
+            throw corrupt("document \(docno) has postings but is not in the index")
+        }
+        return length
+    }
+
+    override func row(of docno: UInt32) throws(StorageError) -> UInt64 {
+        if let document = snapshot.documents.document(docno) { return document.row }
+        let number = docno >> DocumentMap.chunkShift
+        if let chunk, chunk.number == number, let row = chunk.rows.row(Int(docno) % DocumentMap.chunkCapacity) {
+            return row
+        }
+        if let rows = try map.chunk(number) { chunk = (number, rows) }
+        return try map.row(of: docno)
+    }
+
+    override func docno(of row: UInt64) throws(StorageError) -> UInt32? { try snapshot.docno(of: row) }
+
+    override var rowsAscend: Bool {
+        map.statistics.exceptionCount == 0 && snapshot.documents.addsAscendingRows(after: map.statistics.largestRow)
+    }
+
+    private func sections(_ docno: UInt32) throws(StorageError) -> DocumentSections? {
+        if hasSections == nil {
+            var cursor = try transaction.cursor(trees.documents)
+            let isThere = try cursor.seek(DocumentKey.bytes(DocumentKey.sections, UInt32(0)))
+            let isStored = isThere && cursor.key.first == DocumentKey.sections
+            hasSections = isStored || snapshot.documents.hasSections
+        }
+        guard hasSections == true else { return nil }
+        return try snapshot.sections(of: docno, length: try length(of: docno))
+    }
+
+    override func fieldStarts(_ docno: UInt32, _ starts: inout [UInt32]) throws(StorageError) {
+        starts.removeAll(keepingCapacity: true)
+        starts.append(0)
+        guard let sections = try sections(docno) else { return starts.append(try length(of: docno)) }
+        for length in sections.fieldLengths { starts.append(starts[starts.count - 1] &+ length) }
+    }
+
+    override func isOneSection(_ docno: UInt32, _ first: UInt32, _ second: UInt32) throws(StorageError) -> Bool {
+        guard first < second, let sections = try sections(docno) else { return true }
+        var end: UInt32 = 0
+        for tokens in sections.fields.joined() {
+            end = end &+ tokens
+            if first < end { return second < end }
+        }
+        return false
+    }
+
+    override func fieldTotals() throws(StorageError) -> [UInt64] {
+        var totals: [UInt64] = [0]
+        let capacity = DocumentLengths.chunkCapacity
+        let lengths = UnsafeMutablePointer<UInt16>.allocate(capacity: capacity)
+        defer { lengths.deallocate() }
+        var starts: [UInt32] = []
+        for base in stride(from: 0, to: docnoLimit, by: capacity) {
+            try loadLengths(chunk: base >> DocumentLengths.chunkShift, lengths)
+            for place in 0..<capacity where lengths[place] > 0 {
+                try fieldStarts(base &+ UInt32(place), &starts)
+                for field in 0..<starts.count - 1 {
+                    if field == totals.count { totals.append(0) }
+                    totals[field] += UInt64(starts[field + 1] &- starts[field])
+                }
+            }
+        }
+        return totals
+    }
+
+    override func corrupt(_ reason: String) -> StorageError { index.corrupt(index.postingsName, reason) }
+}
+
+/// A term's stored postings.
+final class StoredSource: PostingSource {
+    private let stored: StoredPostings
+
+    init(_ stored: StoredPostings) {
+        self.stored = stored
+        super.init(
+            documentFrequency: stored.documentFrequency, bounds: stored.bounds, UnsafePointer(stored.docnos))
+        frequencies = UnsafePointer(stored.frequencies)
+        stand()
+    }
+
+    private func stand() {
+        isAtEnd = stored.isAtEnd
+        (blockFirst, blockLast, count) = (stored.blockFirst, stored.blockLast, stored.count)
+        (blockBound, secondBlockBound, isDecoded) = (stored.blockBound, stored.secondBlockBound, stored.isDecoded)
+    }
+
+    override func moveToBlock(_ target: UInt32) throws(StorageError) {
+        // The block behind is found without a search.
+        _ = target == blockLast &+ 1 ? try stored.nextBlock() : try stored.seekBlock(target)
+        stand()
+    }
+
+    override func decodeBlock() throws(StorageError) {
+        try stored.decode()
+        blockFirst = stored.blockFirst
+    }
+
+    override func readPositions(_ place: Int, _ positions: inout [UInt32]) throws(StorageError) {
+        positions.removeAll(keepingCapacity: true)
+        try stored.appendPositions(of: place, to: &positions)
+    }
+}
+
+/// A term's postings, stored and pending.
+final class PendingSource: PostingSource {
+    private let postings: TermPostings
+
+    init(_ postings: TermPostings) {
+        self.postings = postings
+        super.init(documentFrequency: postings.documentFrequency, bounds: postings.bounds, postings.docnos)
+        stand()
+    }
+
+    private func stand() {
+        isAtEnd = postings.isAtEnd
+        (blockFirst, blockLast, count) = (postings.blockFirst, postings.blockLast, postings.count)
+        (blockBound, secondBlockBound, isDecoded) = (postings.blockBound, postings.secondBlockBound, false)
+        (docnos, frequencies) = (postings.docnos, postings.frequencies)
+    }
+
+    override func moveToBlock(_ target: UInt32) throws(StorageError) {
+        _ = target == blockLast &+ 1 ? try postings.nextBlock() : try postings.seekBlock(target)
+        stand()
+    }
+
+    override func decodeBlock() throws(StorageError) {
+        try postings.decode()
+        blockFirst = postings.blockFirst
+    }
+
+    override func readPositions(_ place: Int, _ positions: inout [UInt32]) throws(StorageError) {
+        positions.removeAll(keepingCapacity: true)
+        try postings.appendPositions(of: place, to: &positions)
+    }
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Segments and views against the texts: however the records are cut into segments and merged again, every answer is
+// what the documents before and after them say.
+
+import HornbeamPages
+import HornbeamTestSupport
+import HornbeamTree
+import Testing
+
+@testable import HornbeamText
+
+@Suite("Segments of pending documents")
+struct PendingSegmentTests {
+    @Test("One segment of all records says what the texts say", arguments: SeededGenerator.seeds(6))
+    func whole(seed: UInt64) throws {
+        var history = PendingHistory(seed: seed)
+        for _ in 0..<150 { history.change() }
+        for range in [0..<150, 0..<1, 20..<21, 100..<150] {
+            let segment = try #require(history.segment(range))
+            #expect(
+                history.answers(range, PendingPart([segment])) == history.answers(range), "HORNBEAM_SEED=\(seed)")
+        }
+    }
+
+    @Test("Cut anywhere and merged in any order it says the same", arguments: SeededGenerator.seeds(10))
+    func cuts(seed: UInt64) throws {
+        var history = PendingHistory(seed: seed)
+        for _ in 0..<120 { history.change() }
+        var segments: [PendingSegment] = []
+        var start = 0
+        while start < 120 {
+            let end = min(120, start + 1 + history.random.below(30))
+            segments.append(try #require(history.segment(start..<end)))
+            start = end
+        }
+        let expected = history.answers(0..<120)
+        while true {
+            #expect(history.answers(0..<120, PendingPart(segments)) == expected, "HORNBEAM_SEED=\(seed)")
+            guard segments.count > 1 else { break }
+            let first = history.random.below(segments.count - 1)
+            let last = min(segments.count - 1, first + 1 + history.random.below(3))
+            let merged = try #require(PendingSegment.merging(Array(segments[first...last])))
+            segments.replaceSubrange(first...last, with: [merged])
+        }
+    }
+
+    @Test("A cursor goes through the terms of all segments in order, from anywhere")
+    func terms() throws {
+        var history = PendingHistory(seed: 9)
+        for _ in 0..<90 { history.change() }
+        let segments = try [0..<30, 30..<31, 31..<90].map { try #require(history.segment($0)) }
+        let sorted = PendingHistory.words.map { Array($0.utf8) }.sorted { $0.lexicographicallyPrecedes($1) }
+        for start in sorted.indices {
+            for term in [sorted[start], start > 0 ? sorted[start - 1] + [0] : [0]] {
+                var cursor = PendingTermCursor(segments)
+                withBytes(term) { cursor.seek($0) }
+                var found: [[UInt8]] = []
+                while cursor.advance() { found.append(cursor.withText { [UInt8]($0) }) }
+                #expect(found == Array(sorted[start...]))
+            }
+        }
+    }
+
+    @Test("Bounds of a block hold for each of its postings")
+    func bounds() throws {
+        var history = PendingHistory(seed: 5, stored: 0)
+        for _ in 0..<700 { history.change() }
+        let part = PendingPart([try #require(history.segment(0..<700))])
+        let postings = withBytes(Array("a".utf8)) { part.postings(of: $0) }
+        #expect(postings.docnos.count > 128)
+        for place in postings.docnos.indices {
+            let bound = postings.blockBounds[place / 128]
+            #expect(postings.frequencies[place] <= bound.frequency && postings.lengths[place] >= bound.length)
+        }
+    }
+
+    @Test("Records that contradict each other make no segment")
+    func contradictions() throws {
+        var history = PendingHistory(seed: 1)
+        for _ in 0..<60 { history.change() }
+        // A document that is changed twice, the record between left out.
+        var changes: [UInt32: [Int]] = [:]
+        for (place, record) in history.records.enumerated() {
+            let docno = try #require(withBytes(record) { PendingRecord($0)?.header.docno })
+            changes[docno, default: []].append(place)
+        }
+        let places = try #require(changes.values.first { $0.count >= 3 })
+        var builder = PendingSegmentBuilder()
+        for place in [places[0], places[2]] {
+            let isAdded = withBytes(history.records[place]) { PendingRecord($0).map { builder.add($0) } ?? false }
+            #expect(isAdded)
+        }
+        #expect(builder.finish(start: 0, end: 2) == nil)
+    }
+}
+
+@Suite("The pending records of an index in memory")
+struct PendingIndexTests {
+    /// The bounds that a state with these records has.
+    private func bounds(_ history: PendingHistory, _ range: Range<Int>, fold: Int? = nil) throws -> PendingBounds {
+        func identity(_ place: Int) throws -> UInt64 {
+            if place < 0 { return 77 }
+            return try #require(withBytes(history.records[place]) { PendingRecord($0)?.identity })
+        }
+        return PendingBounds(
+            start: UInt64(range.lowerBound), startIdentity: try identity(range.lowerBound - 1),
+            foldEnd: fold.map { UInt64($0) }, end: UInt64(range.upperBound),
+            identity: try identity(range.upperBound - 1))
+    }
+
+    @Test("Views of any snapshots in any order say what their texts say", arguments: SeededGenerator.seeds(8))
+    func snapshots(seed: UInt64) throws {
+        var history = PendingHistory(seed: seed)
+        let store = try TreeStore.inMemory()
+        var snapshots: [(transaction: Transaction, range: Range<Int>, fold: Int?)] = []
+        var (start, end, fold) = (0, 0, Int?.none)
+        for _ in 0..<30 {
+            let transaction = try store.beginWrite()
+            let tree = try #require(try transaction.tree(testIndex.pendingName, create: true))
+            for _ in 0..<(1 + history.random.below(6)) {
+                history.change()
+                try transaction.append(tree, PendingTreeReader.key(UInt64(end)), history.records[end])
+                end += 1
+            }
+            switch (fold, history.random.below(4)) {
+            case (nil, 0): fold = end
+            case (let done?, 0):
+                // The batch is in the postings now.
+                for place in start..<done {
+                    _ = try transaction.delete(tree, PendingTreeReader.key(UInt64(place)))
+                }
+                (start, fold) = (done, nil)
+            default: break
+            }
+            try transaction.commit()
+            if start < end { snapshots.append((try store.beginRead(), start..<end, fold)) }
+            for _ in 0..<2 where !snapshots.isEmpty {
+                let place = history.random.below(3) > 0 ? snapshots.count - 1 : history.random.below(snapshots.count)
+                let (reader, range, fold) = snapshots[place]
+                let tree = try #require(try reader.tree(testIndex.pendingName))
+                let view = try PendingIndex.of(tree, in: reader).view(
+                    try bounds(history, range, fold: fold), tree, testIndex, in: reader)
+                #expect(history.answers(range, view.whole) == history.answers(range), "HORNBEAM_SEED=\(seed)")
+                guard let fold else { continue }
+                let later = fold..<range.upperBound
+                #expect(history.answers(later, view.later) == history.answers(later), "HORNBEAM_SEED=\(seed)")
+            }
+        }
+    }
+
+    @Test("Records of an aborted transaction are never taken for those of another one")
+    func aborted() throws {
+        let store = try TreeStore.inMemory()
+        var history = PendingHistory(seed: 11)
+        for _ in 0..<5 { history.change() }
+        var other = history
+        func add(_ history: PendingHistory, _ range: Range<Int>, commits: Bool) throws {
+            let transaction = try store.beginWrite()
+            let tree = try #require(try transaction.tree(testIndex.pendingName, create: true))
+            for place in range {
+                try transaction.append(tree, PendingTreeReader.key(UInt64(place)), history.records[place])
+            }
+            let range = 0..<range.upperBound
+            let view = try PendingIndex.of(tree, in: transaction).view(
+                try bounds(history, range), tree, testIndex, in: transaction)
+            #expect(history.answers(range, view.whole) == history.answers(range))
+            if commits { try transaction.commit() } else { transaction.abort() }
+        }
+        try add(history, 0..<5, commits: true)
+        _ = other.random.next()
+        for _ in 0..<5 {
+            history.change()
+            other.change()
+        }
+        try add(history, 5..<10, commits: false)
+        try add(other, 5..<10, commits: true)
+    }
+
+    @Test("A record that was changed or is missing is damage")
+    func damage() throws {
+        let store = try TreeStore.inMemory()
+        var history = PendingHistory(seed: 4)
+        for _ in 0..<9 { history.change() }
+        for place in 0..<9 {
+            let transaction = try store.beginWrite()
+            let tree = try #require(try transaction.tree(testIndex.pendingName, create: true))
+            for (place, record) in history.records.enumerated() {
+                try transaction.append(tree, PendingTreeReader.key(UInt64(place)), record)
+            }
+            if place % 2 == 0 {
+                _ = try transaction.delete(tree, PendingTreeReader.key(UInt64(place)))
+            } else {
+                var bytes = history.records[place]
+                bytes[bytes.count / 2] ^= 1
+                try transaction.put(tree, PendingTreeReader.key(UInt64(place)), bytes)
+            }
+            let bounds = try bounds(history, 0..<9)
+            #expect(throws: StorageError.self) {
+                try PendingIndex.of(tree, in: transaction).view(bounds, tree, testIndex, in: transaction)
+            }
+            transaction.abort()
+        }
+    }
+}

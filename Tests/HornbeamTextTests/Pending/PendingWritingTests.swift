@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small transactions leave records, large ones write postings, and folding makes the first into the second; whatever
+// the history, every snapshot answers as the texts that it should hold, to the last bit.
+
+import Foundation
+import HornbeamPages
+import HornbeamTestSupport
+import HornbeamTree
+import Synchronization
+import Testing
+
+@testable import HornbeamText
+
+/// A snapshot, and what it must answer.
+private struct Held {
+    let transaction: Transaction
+    let model: NaiveIndex
+}
+
+@Suite("Documents that are written as pending records")
+struct PendingWritingTests {
+    /// Everything that can be asked of a snapshot.
+    private func compare(
+        _ transaction: Transaction, _ model: NaiveIndex, _ generator: inout TextGenerator, _ note: Comment
+    ) throws {
+        let searcher = try TextSearcher(testIndex, in: transaction)
+        #expect(searcher.statistics.documentCount == UInt64(model.texts.count), note)
+        #expect(searcher.statistics.totalLength == model.totalLength, note)
+        #expect(try testIndex.documentCount(in: transaction) == UInt64(model.texts.count), note)
+        var vocabulary: [[UInt8]: [UInt64]] = [:]
+        try searcher.forEachTerm { (term, documents, occurrences) throws(StorageError) in
+            vocabulary[Array(term.utf8)] = [documents, occurrences]
+            return true
+        }
+        #expect(vocabulary == model.vocabulary(), note)
+        #expect(try searcher.termCount() == UInt64(vocabulary.count), note)
+        for _ in 0..<3 {
+            let query = generator.text(upTo: 5) + " unknownword"
+            let expected = model.search(query)
+            #expect(try searcher.search(query, limit: 10) == Array(expected.prefix(10)), note)
+            #expect(try searcher.search(query, limit: .max) == expected, note)
+            #expect(try searcher.matches(query) == model.matches(query), note)
+            #expect(try searcher.count(query) == UInt64(expected.count), note)
+        }
+    }
+
+    private func problems(_ transaction: Transaction, _ model: NaiveIndex) throws -> [String] {
+        try TextCheck(testIndex, in: transaction).run { (body) throws(StorageError) in
+            for (row, text) in model.texts { try body(row, DocumentText(text)) }
+        }
+    }
+
+    private func change(
+        _ writer: TextIndexWriter, _ model: inout NaiveIndex, _ row: UInt64, _ generator: inout TextGenerator
+    ) throws {
+        let text = generator.text(upTo: 12)
+        switch (model[row], Int.random(in: 0..<10, using: &generator.random)) {
+        case (nil, _):
+            try writer.insert(row, text: text)
+            model[row] = text
+        case (let old?, 0..<4):
+            try writer.remove(row, text: old)
+            model[row] = nil
+        case (let old?, _):
+            try writer.update(row, from: old, to: text)
+            model[row] = text
+        }
+    }
+
+    @Test(
+        "After any history every snapshot, old or new, answers as its texts", arguments: SeededGenerator.seeds(1),
+        [PendingLimits(pending: 60, slice: 20), PendingLimits(pending: 900, slice: 300), .standard])
+    func histories(seed: UInt64, limits: PendingLimits) throws {
+        var generator = TextGenerator(seed: seed)
+        let store = try TreeStore.inMemory()
+        var model = NaiveIndex()
+        try store.write { writer in
+            for row in UInt64(0)..<150 { try change(writer, &model, row * 7, &generator) }
+        }
+        var held: [Held] = []
+        for step in 0..<80 {
+            let note: Comment = "step \(step), \(limits), HORNBEAM_SEED=\(seed)"
+            let transaction = try store.beginWrite()
+            let kind = Int.random(in: 0..<40, using: &generator.random)
+            let writer = try TextIndexWriter(
+                testIndex, in: transaction, budget: kind == 0 ? 0 : 64 << 20, limits: kind == 1 ? .none : limits)
+            var changed = model
+            for place in 0..<(kind == 2 ? 400 : kind < 8 ? 12 : 1) {
+                let row = UInt64.random(in: 0..<1200, using: &generator.random)
+                try change(writer, &changed, row, &generator)
+                if kind == 7, place % 3 == 0 {
+                    try writer.flush()
+                    if place == 6 { try compare(transaction, changed, &generator, note) }
+                }
+            }
+            try writer.flush()
+            if step % 5 == 0 { try compare(transaction, changed, &generator, note) }
+            if kind == 9 {
+                transaction.abort()
+            } else {
+                try transaction.commit()
+                model = changed
+            }
+            let reader = try store.beginRead()
+            if step % 3 == 0 { try compare(reader, model, &generator, note) }
+            if step % 4 == 0 { #expect(try problems(reader, model) == [], note) }
+            if step % 6 == 0 { held.append(Held(transaction: reader, model: model)) } else { reader.abort() }
+            if held.count > 3 {
+                let old = held.remove(at: Int.random(in: 0..<held.count, using: &generator.random))
+                try compare(old.transaction, old.model, &generator, "held at \(note)")
+                #expect(try problems(old.transaction, old.model) == [], "held at \(note)")
+                old.transaction.abort()
+            }
+        }
+        try compare(store.beginRead(), model, &generator, "at the end, HORNBEAM_SEED=\(seed)")
+    }
+
+    /// How many records are pending, and whether a batch is being folded.
+    private func pending(_ store: TreeStore) throws -> (records: UInt64, isFolding: Bool) {
+        let transaction = try store.beginRead()
+        let opened = try #require(try testIndex.open(in: transaction))
+        let state = try PendingState(testIndex, opened.trees, opened.statistics, in: transaction)
+        return (state.bounds.end - state.bounds.start, state.fold.batch != nil)
+    }
+
+    @Test("One document leaves one record and changes nothing else of the index")
+    func oneRecord() throws {
+        let store = try TreeStore.index(of: "one", "two")
+        let before = try store.beginRead()
+        try store.write(limits: .standard) { try $0.insert(3, text: "one three three") }
+        let after = try store.beginRead()
+        for name in testIndex.treeNames where name != testIndex.pendingName {
+            guard let tree = try before.tree(name) else { continue }
+            var old = try before.cursor(tree)
+            var new = try after.cursor(tree)
+            var isSame = true
+            while try old.next() {
+                isSame =
+                    try isSame && new.next() && old.key.elementsEqual(new.key)
+                    && old.value.elementsEqual(new.value)
+            }
+            isSame = try isSame && !new.next()
+            #expect(isSame, "\(name)")
+        }
+        #expect(try pending(store).records == 1)
+        #expect(try store.searcher().search("three", limit: 1).map(\.docno) == [3])
+    }
+
+    @Test("Folding goes on slice by slice, and ends")
+    func folding() throws {
+        let store = try TreeStore.index(of: "one", "two")
+        var model = NaiveIndex(texts: [1: "one", 2: "two"])
+        var generator = TextGenerator(seed: 8)
+        let limits = PendingLimits(pending: 500, slice: 60)
+        var (slices, batches, wasFolding) = (0, 0, false)
+        for row in UInt64(10)..<150 {
+            try store.write(limits: limits) { try change($0, &model, row, &generator) }
+            let state = try pending(store)
+            if state.isFolding {
+                slices += 1
+                #expect(try store.problems(model) == [])
+                if !wasFolding { batches += 1 }
+            }
+            wasFolding = state.isFolding
+        }
+        #expect(batches >= 2 && slices > 3 * batches, "\(slices) slices in \(batches) batches")
+        #expect(try pending(store).records < 80)
+    }
+
+    @Test("An index that is dropped in the middle and made anew has nothing of the old one")
+    func dropped() throws {
+        let store = try TreeStore.index(of: "one", "two")
+        try store.write(limits: .standard) { try $0.insert(3, text: "three") }
+        #expect(try store.searcher().count("three") == 1)
+        let transaction = try store.beginWrite()
+        try testIndex.drop(in: transaction)
+        try transaction.commit()
+        try store.write(limits: .standard) { try $0.insert(1, text: "one") }
+        try store.write(limits: .standard) { try $0.insert(2, text: "other") }
+        #expect(try store.searcher().count("three") == 0)
+        #expect(try store.problems(NaiveIndex(texts: [1: "one", 2: "other"])) == [])
+    }
+
+    @Test("What the index doesn't have can't be changed, what it has can't be added, pending or not")
+    func refusals() throws {
+        let store = try TreeStore.index(of: "one", "two")
+        try store.write(limits: .standard) { try $0.insert(3, text: "three") }
+        #expect(throws: StorageError.self) { try store.write(limits: .standard) { try $0.insert(3, text: "again") } }
+        #expect(throws: StorageError.self) { try store.write(limits: .standard) { try $0.insert(1, text: "again") } }
+        #expect(throws: StorageError.self) { try store.write(limits: .standard) { try $0.remove(9, text: "nothing") } }
+        #expect(throws: StorageError.self) {
+            try store.write(limits: .standard) { try $0.update(3, from: "of other length", to: "x") }
+        }
+        try store.write(limits: .standard) { try $0.remove(3, text: "three") }
+        #expect(throws: StorageError.self) { try store.write(limits: .standard) { try $0.remove(3, text: "three") } }
+        try store.write(limits: .standard) { try $0.insert(3, text: "back") }
+        #expect(try store.problems(NaiveIndex(texts: [1: "one", 2: "two", 3: "back"])) == [])
+    }
+
+    @Test("Fields and sections of pending documents are those of stored ones")
+    func sections() throws {
+        let text = DocumentText(fields: [["a b", "c"], [], ["d e f"]])
+        let store = try TreeStore.index(of: "one")
+        try store.write(limits: .standard) { try $0.insert(5, text) }
+        func sections() throws -> DocumentSections {
+            let snapshot = try #require(try TextSnapshot(testIndex, in: store.beginRead()))
+            let docno = try #require(try snapshot.docno(of: 5))
+            return try snapshot.sections(of: docno, length: 6)
+        }
+        let pending = try sections()
+        #expect(pending.fieldLengths == [3, 0, 3])
+        try store.write(limits: .none) { _ in }
+        #expect(try self.pending(store).records == 0)
+        #expect(try sections() == pending)
+    }
+
+    @Test("Readers beside a writer see whole commits, while folding goes on")
+    func concurrent() throws {
+        let store = try TreeStore.index(of: "common first")
+        let isDone = Mutex(false)
+        let failures = Mutex<[String]>([])
+        let threads = (0..<2).map { _ in
+            let thread = Thread {
+                do {
+                    while !isDone.withLock({ $0 }) {
+                        let transaction = try store.beginRead()
+                        let searcher = try TextSearcher(testIndex, in: transaction)
+                        let count = searcher.statistics.documentCount
+                        let hits = try searcher.search("common", limit: 5)
+                        let found = try (searcher.count("common"), searcher.matches("common").count)
+                        if found.0 != count || found.1 != Int(count) || hits.count != min(5, Int(count)) {
+                            failures.withLock { $0.append("\(count) documents, \(found)") }
+                        }
+                        transaction.abort()
+                    }
+                } catch {
+                    failures.withLock { $0.append("\(error)") }
+                }
+            }
+            thread.start()
+            return thread
+        }
+        for row in UInt64(10)..<400 {
+            try store.write(limits: PendingLimits(pending: 300, slice: 40)) { writer in
+                try writer.insert(row, text: "common word\(row % 17) \(row)")
+                if row > 20, row % 3 == 0 {
+                    let old = row - 9
+                    let text = "common word\(old % 17) \(old)"
+                    try writer.update(old, from: text, to: text + "x")
+                }
+            }
+        }
+        isDone.withLock { $0 = true }
+        while threads.contains(where: { !$0.isFinished }) { usleep(1000) }
+        #expect(failures.withLock { $0 } == [])
+    }
+}
