@@ -74,17 +74,21 @@ package struct TextSearcher {
 
     /// Calls `body` with each term, the number of documents that hold it, and how often it occurs in all of them; until
     /// it returns false. In byte order, except that terms of more than 200 bytes that begin alike come in any order.
+    /// - Parameter first: only the terms from this one on; it need not be one.
     package func forEachTerm(
+        from first: [UInt8] = [],
         _ body: (_ term: String, _ documentFrequency: UInt64, _ collectionFrequency: UInt64) throws(StorageError) ->
             Bool
     ) throws(StorageError) {
         guard let trees else { return }
         let dictionary = TermDictionary(transaction: transaction, tree: trees.terms, index: index)
         var cursor = try transaction.cursor(trees.terms)
-        while try cursor.next() {
+        var isThere = try cursor.seek(Array(first.prefix(TermDictionary.plainLimit)))
+        while isThere {
             let (term, entry) = try dictionary.read(cursor)
             let text = String(decoding: term, as: UTF8.self)
             guard try body(text, entry.documentFrequency, entry.collectionFrequency) else { return }
+            isThere = try cursor.next()
         }
     }
 
