@@ -4,7 +4,10 @@
 
 import PackageDescription
 
-let targets = ["FuzzFile", "FuzzJournal", "FuzzNode", "FuzzStore", "FuzzKeys", "FuzzRows", "FuzzText", "FuzzTokens"]
+let targets = [
+    "FuzzFile", "FuzzJournal", "FuzzNode", "FuzzStore", "FuzzKeys", "FuzzRows", "FuzzText", "FuzzTokens",
+    "FuzzTextQueries",
+]
 
 let package = Package(
     name: "hornbeam-fuzz",

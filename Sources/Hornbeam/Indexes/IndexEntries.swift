@@ -7,6 +7,7 @@
 
 import HornbeamKeys
 import HornbeamPages
+import HornbeamText
 
 /// A row's key in one index, or none: an optional of it, which has to be looked into for each copy, took a tenth of a
 /// save's instructions.
@@ -228,6 +229,19 @@ extension RowReader {
             text += Self.text(in: try value(column))
         }
         return text
+    }
+
+    /// The same texts apart, an element of an array each.
+    func sections(_ columns: [Int]) throws(HornbeamError) -> [TextSection] {
+        var sections: [TextSection] = []
+        for (field, column) in columns.enumerated() {
+            guard case .array(let values) = try value(column) else {
+                sections.append(TextSection(field: field, text: Self.text(in: try value(column))))
+                continue
+            }
+            for value in values { sections.append(TextSection(field: field, text: Self.text(in: value))) }
+        }
+        return sections
     }
 
     /// Whether these are one column, of a string.

@@ -317,9 +317,13 @@ extension QueryList {
                 "only a query that begins with a match in a full-text index, and isn't sorted, has scores: "
                     + "write filter(.string(…, matches: …)) over the properties of the index first")
         }
-        return try context.session.run { session in
+        var match: TextMatch?
+        if case .matches(let first)? = filter.conjuncts.first { match = first }
+        return try context.session.run { [match] session in
             try session.ranked(coreQuery, of: Entity.self).compactMap { row, score in
-                try session.id(of: row, Entity.self).map { Ranked(id: $0, score: score, row: row, context: context) }
+                try session.id(of: row, Entity.self).map {
+                    Ranked(id: $0, score: score, row: row, context: context, match: match)
+                }
             }
         }
     }

@@ -53,7 +53,7 @@ package struct QuerySyntax: Sendable {
 
 /// Reads one text, character by character.
 struct QueryParser {
-    /// Parentheses and fields may be nested so deep.
+    /// Parentheses and fields may be nested so deep, and so may the tree be.
     static let maximumDepth = 50
     static let maximumRepairs = 16
     static let defaultDistance = 10
@@ -90,6 +90,10 @@ struct QueryParser {
         let query = try query(depth: 0)
         guard at == characters.count else {
             throw failure("this ) closes nothing", "leave it out, or write ( before, or \\) for the character", at)
+        }
+        // One level of text may be several of the tree, each of which has parentheses when it is written.
+        guard query.isWithin(Self.maximumDepth) else {
+            throw failure("more than \(Self.maximumDepth) levels", "leave parentheses out", 0)
         }
         return query
     }

@@ -42,6 +42,30 @@ extension TextQuery {
         }
     }
 
+    /// The same tree with other numbers of fields.
+    package func mapFields<Failure: Error>(
+        _ transform: (Int) throws(Failure) -> Int
+    ) throws(Failure) -> TextQuery {
+        func all(_ parts: [TextQuery]) throws(Failure) -> [TextQuery] {
+            var mapped: [TextQuery] = []
+            for part in parts { mapped.append(try part.mapFields(transform)) }
+            return mapped
+        }
+        switch self {
+        case .words, .phrase, .prefix, .wildcard, .fuzzy, .everything: return self
+        case .any(let parts): return .any(try all(parts))
+        case .all(let parts): return .all(try all(parts))
+        case .near(let parts, let distance): return .near(try all(parts), within: distance)
+        case .without(let wanted, let unwanted):
+            return .without(try wanted.mapFields(transform), try unwanted.mapFields(transform))
+        case .field(let fields, let part):
+            var mapped: [Int] = []
+            for field in fields { mapped.append(try transform(field)) }
+            return .field(mapped, try part.mapFields(transform))
+        case .boost(let factor, let part): return .boost(factor, try part.mapFields(transform))
+        }
+    }
+
     /// What is wrong with the tree, of an index with so many fields, and what to do; nil if nothing.
     package func problem(fieldCount: Int) -> String? { problem(fieldCount, Self.maximumDepth) }
 
@@ -84,6 +108,17 @@ extension TextQuery {
             if let problem = part.problem(fieldCount, levels - 1) { return problem }
         }
         return nil
+    }
+
+    /// Whether its parts are nested no deeper.
+    package func isWithin(_ levels: Int) -> Bool {
+        guard levels > 0 else { return false }
+        switch self {
+        case .words, .phrase, .prefix, .wildcard, .fuzzy, .everything: return true
+        case .any(let parts), .all(let parts), .near(let parts, _): return parts.allSatisfy { $0.isWithin(levels - 1) }
+        case .without(let wanted, let unwanted): return wanted.isWithin(levels - 1) && unwanted.isWithin(levels - 1)
+        case .field(_, let part), .boost(_, let part): return part.isWithin(levels - 1)
+        }
     }
 
     /// Whether it is found at places, which can be near each other.

@@ -57,12 +57,10 @@ extension QueryMatcher {
         // Tokens may overlap, and one of a program's own may stand anywhere.
         let starts = tokens[window].map(\.lowerBound).min() ?? 0
         let ends = tokens[window].map(\.upperBound).max() ?? 0
-        let bytes =
-            (window.lowerBound == 0 ? 0 : starts)
-            ..<(window.upperBound == tokens.count
-            ? max(ends, section.text.utf8.count) : max(starts, ends))
-        let range =
-            Self.characters(of: [bytes], in: section.text).first ?? section.text.startIndex..<section.text.startIndex
+        let from = window.lowerBound == 0 ? 0 : starts
+        let to = window.upperBound == tokens.count ? section.text.utf8.count : max(from, ends)
+        let whole = section.text.startIndex..<section.text.endIndex
+        let range = Self.characters(of: [from..<to], in: section.text).first ?? whole
         let highlights = Self.characters(of: byteRanges(marks, found, number), in: section.text)
         return Passage(
             section: number, range: range, highlights: highlights.filter { range.contains($0) })
