@@ -5,7 +5,7 @@
 import PackageDescription
 
 let targets = [
-    "FuzzFile", "FuzzJournal", "FuzzNode", "FuzzStore", "FuzzKeys", "FuzzRows", "FuzzText", "FuzzTokens",
+    "FuzzFile", "FuzzJournal", "FuzzNode", "FuzzStore", "FuzzKeys", "FuzzRows", "FuzzText", "FuzzPostings", "FuzzTokens",
     "FuzzTextQueries",
 ]
 

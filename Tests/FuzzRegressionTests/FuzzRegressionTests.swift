@@ -14,7 +14,7 @@ struct FuzzRegressionTests {
     static let targets: [(name: String, run: Target, rounds: Int)] = [
         ("FuzzFile", fuzzFile, 60), ("FuzzJournal", fuzzJournal, 60), ("FuzzNode", fuzzNode, 60),
         ("FuzzStore", fuzzStore, 60), ("FuzzKeys", fuzzKeys, 2_000), ("FuzzRows", fuzzRows, 2_000),
-        ("FuzzText", fuzzText, 150), ("FuzzTokens", fuzzTokens, 2_000),
+        ("FuzzText", fuzzText, 150), ("FuzzPostings", fuzzPostings, 100), ("FuzzTokens", fuzzTokens, 2_000),
         ("FuzzTextQueries", fuzzTextQueries, 2_000),
     ]
 

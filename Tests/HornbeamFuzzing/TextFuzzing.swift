@@ -19,12 +19,37 @@ public func fuzzText(_ input: UnsafeRawBufferPointer) {
             try writer.insert(document, text: "common word\(document % 7) rare\(document) \(document * 31 % 11)")
         }
         try writer.flush()
-        let names = [index.termsName, index.postingsName, index.lengthsName, index.statisticsName]
+        let names = [
+            index.termsName, index.postingsName, index.positionsName, index.documentsName, index.statisticsName,
+        ]
         guard let tree = try transaction.tree(names[Int(input[0]) % names.count]) else { return }
         var cursor = try transaction.cursor(tree)
         guard try cursor.seek(index: UInt64(input[1]) % max(1, transaction.count(tree))) else { return }
         let key = Array(cursor.key)
         try transaction.put(tree, key, Array(input.dropFirst(2)))
+        use(index, transaction)
+    } catch {}
+}
+
+/// The entry, a run or its positions of a list of several blocks become `input` behind its first byte, which chooses.
+public func fuzzPostings(_ input: UnsafeRawBufferPointer) {
+    guard let choice = input.first else { return }
+    do throws(StorageError) {
+        let store = try TreeStore.inMemory()
+        let transaction = try store.beginWrite()
+        defer { transaction.abort() }
+        let index = TextIndex(prefix: "t:")
+        let writer = try TextIndexWriter(index, in: transaction)
+        for row in 0..<UInt64(300) {
+            try writer.insert(row * 3, text: row % 5 == 0 ? "common word3 common" : "other common rare\(row)")
+        }
+        try writer.flush()
+        let name = [index.postingsName, index.positionsName, index.termsName][Int(choice % 3)]
+        guard let tree = try transaction.tree(name) else { return }
+        var cursor = try transaction.cursor(tree)
+        let key = choice % 3 == 2 ? Array("common".utf8) : []
+        guard try key.isEmpty ? cursor.first() : cursor.seek(key) else { return }
+        try transaction.put(tree, Array(cursor.key), Array(input.dropFirst()))
         use(index, transaction)
     } catch {}
 }
@@ -57,6 +82,10 @@ private func use(_ index: TextIndex, _ transaction: Transaction) {
         let searcher = try TextSearcher(index, in: transaction)
         _ = try searcher.search("common rare3 word5", limit: 5)
         _ = try searcher.matches("word1")
+        // Reads all there is, positions too.
+        _ = try TextCheck(index, in: transaction).run { (body) throws(StorageError) in
+            try body(3, DocumentText("common word3 rare3 5"))
+        }
     } catch {}
     do throws(StorageError) {
         let writer = try TextIndexWriter(index, in: transaction)

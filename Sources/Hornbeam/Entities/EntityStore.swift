@@ -280,12 +280,12 @@ package final class EntityStore {
         for change in changes.texts {
             let writer = try textWriter(change.index)
             switch (change.removed, change.added) {
-            case (nil, .text(let text)): try writer.insert(rowID.rawValue, text: text)
+            case (nil, .text(let text)): try writer.insert(rowID.rawValue, text)
             case (nil, .place(let place)): try writer.insert(rowID.rawValue, utf8: Bytes(rebasing: row[place]))
-            case (let text?, nil): try writer.remove(rowID.rawValue, text: text)
+            case (let text?, nil): try writer.remove(rowID.rawValue, text)
             case (let old?, .text(let new)): try writer.update(rowID.rawValue, from: old, to: new)
             case (let old?, .place(let place)):
-                let new = String(decoding: row[place], as: UTF8.self)
+                let new = DocumentText(String(decoding: row[place], as: UTF8.self))
                 try writer.update(rowID.rawValue, from: old, to: new)
             case (nil, nil): break
             }

@@ -36,7 +36,7 @@ struct IndexBuilder {
                 if let place = try index.place(in: row) {
                     try writer.insert(rowID.rawValue, utf8: Bytes(rebasing: row.bytes[place]))
                 } else {
-                    try writer.insert(rowID.rawValue, text: try index.text(of: row))
+                    try writer.insert(rowID.rawValue, try index.text(of: row))
                 }
             }
             try writer.flush()

@@ -147,7 +147,7 @@ struct IndexChange {
 struct TextChange {
     /// A text of the new row.
     enum Added {
-        case text(String)
+        case text(DocumentText)
         /// Where it stands in the row, so that it isn't copied: for a row that is there for the first time, which is
         /// stored as it came.
         case place(Range<Int>)
@@ -155,7 +155,7 @@ struct TextChange {
 
     /// The index's place among those of the type.
     let index: Int
-    var removed: String?
+    var removed: DocumentText?
     var added: Added?
 }
 
@@ -205,9 +205,9 @@ struct IndexChanges {
 }
 
 extension EntityTextIndex {
-    /// The document: the fields in declared order, joined by a line feed. A nil field is an empty one.
-    func text(of row: RowReader) throws(HornbeamError) -> String {
-        try row.joinedText(columns)
+    /// The document: the fields in declared order. A nil field is an empty one.
+    func text(of row: RowReader) throws(HornbeamError) -> DocumentText {
+        try row.texts(columns)
     }
 
     /// Where the document stands in the row, nil if it has to be put together.
@@ -222,24 +222,23 @@ extension EntityTextIndex {
 extension RowReader {
     /// String columns (or arrays of strings) joined by line feeds.
     func joinedText(_ columns: [Int]) throws(HornbeamError) -> String {
-        if isText(columns) { return try string(columns[0]) ?? "" }
-        var text = ""
-        for (position, column) in columns.enumerated() {
-            if position > 0 { text += "\n" }
-            text += Self.text(in: try value(column))
-        }
-        return text
+        try texts(columns).joined
+    }
+
+    /// The same, not joined.
+    func texts(_ columns: [Int]) throws(HornbeamError) -> DocumentText {
+        if isText(columns) { return DocumentText(try string(columns[0]) ?? "") }
+        var fields: [[String]] = []
+        fields.reserveCapacity(columns.count)
+        for column in columns { fields.append(Self.texts(in: try value(column))) }
+        return DocumentText(fields: fields)
     }
 
     /// The same texts apart, an element of an array each.
     func sections(_ columns: [Int]) throws(HornbeamError) -> [TextSection] {
         var sections: [TextSection] = []
-        for (field, column) in columns.enumerated() {
-            guard case .array(let values) = try value(column) else {
-                sections.append(TextSection(field: field, text: Self.text(in: try value(column))))
-                continue
-            }
-            for value in values { sections.append(TextSection(field: field, text: Self.text(in: value))) }
+        for (field, texts) in try texts(columns).fields.enumerated() {
+            for text in texts { sections.append(TextSection(field: field, text: text)) }
         }
         return sections
     }
@@ -250,11 +249,11 @@ extension RowReader {
         return true
     }
 
-    private static func text(in value: Value) -> String {
+    private static func texts(in value: Value) -> [String] {
         switch value {
-        case .string(let text): text
-        case .array(let values): values.map(text(in:)).joined(separator: "\n")
-        default: ""
+        case .string(let text): [text]
+        case .array(let values): values.flatMap(texts(in:))
+        default: [""]
         }
     }
 }

@@ -53,7 +53,7 @@ extension EntitySession {
         if query.after == nil { query.sort = [] }
         if query.isWhole { query.needs = RowNeeds() }
         let executor = try executor(query)
-        if let known = executor.knownCount { return known }
+        if let known = try executor.knownCount ?? executor.countOfSearch() { return known }
         var count = 0
         try executor.run(needsRows: false) { _, _, _ in
             count += 1
@@ -370,7 +370,8 @@ final class Executor {
             }
         }
         let hits = try search.search(
-            limit: plan.budget ?? .max, filter: filter.acceptsAll ? .all : .matching { accepts($0) },
+            limit: plan.budget ?? .max, after: try last(search),
+            filter: filter.acceptsAll ? .all : .matching { accepts($0) },
             tieBreak: tieBreak { failure = $0 })
         if let failure { throw failure }
         for hit in hits.dropFirst(plan.offset) {
@@ -378,6 +379,26 @@ final class Executor {
             let row = needsRows ? try store.row(rowID) : nil
             guard try body(rowID, row, hit.score) else { return }
         }
+    }
+
+    /// The hit that a ranked list goes on after, with the score that it has now.
+    private func last(_ search: IndexSearch) throws -> TextHit? {
+        guard let position = plan.position else { return nil }
+        guard let rowID = position.rowID, let score = try search.explain(rowID)?.value else {
+            throw HornbeamError(
+                .invalid,
+                "\(store.type.name) \(position.position.id.text) isn't found by the search any more, so the list has "
+                    + "no place after it: use an offset")
+        }
+        return TextHit(docno: rowID.rawValue, score: score)
+    }
+
+    /// How many results a search has that is all of the query; nil for other queries.
+    func countOfSearch() throws -> Int? {
+        guard case .text(let index, let match, false) = plan.path, filter.acceptsAll, plan.limit == nil,
+            plan.offset == 0, plan.position == nil
+        else { return nil }
+        return try IndexSearch(index, match, store).count()
     }
 
     /// Equal scores go by the smaller id. Integer ids that are their row ids need no look.

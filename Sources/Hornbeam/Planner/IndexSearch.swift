@@ -15,25 +15,52 @@ struct IndexSearch {
         self.match = match
     }
 
-    /// Whether indexes know the answer; otherwise texts are read.
-    static func serves(_ match: TextMatch) -> Bool { match.words != nil }
-
     /// About how many it finds, at most.
-    func estimate() throws -> Int {
-        var sum: UInt64 = 0
-        for token in Set(searcher.index.analyzer.tokens(of: match.words ?? "")) {
-            sum += try searcher.documentFrequency(of: String(decoding: token, as: UTF8.self))
+    func estimate() throws -> Int { Int(entries: try estimate(match.query)) }
+
+    private func estimate(_ query: TextQuery) throws -> UInt64 {
+        switch query {
+        case .words(let text):
+            var sum: UInt64 = 0
+            for token in Set(searcher.index.analyzer.tokens(of: text)) { sum += try frequency(of: token) }
+            return sum
+        case .phrase(let text, _):
+            return try searcher.index.analyzer.phraseTokens(of: text).map { try frequency(of: $0) }.min() ?? 0
+        case .any(let parts):
+            var sum: UInt64 = 0
+            for part in parts { sum = min(searcher.statistics.documentCount, sum + (try estimate(part))) }
+            return sum
+        case .all(let parts), .near(let parts, _): return try parts.map { try estimate($0) }.min() ?? 0
+        case .without(let wanted, _): return try estimate(wanted)
+        case .field(_, let part), .boost(_, let part): return try estimate(part)
+        // What they stand for would have to be looked up.
+        case .prefix, .wildcard, .fuzzy: return searcher.statistics.documentCount / 8
+        case .everything: return searcher.statistics.documentCount
         }
-        return Int(entries: sum)
     }
 
+    private func frequency(of token: [UInt8]) throws -> UInt64 {
+        try searcher.documentFrequency(of: String(decoding: token, as: UTF8.self))
+    }
+
+    private var weights: [Double]? { match.weights.isEmpty ? nil : match.weights }
+
     /// All row ids, ascending.
-    func matches() throws -> [UInt64] { try searcher.matches(match.words ?? "") }
+    func matches() throws -> [UInt64] { try searcher.matches(match.query) }
+
+    /// How many there are.
+    func count() throws -> Int { Int(entries: try searcher.count(match.query)) }
 
     /// The best, in their order.
     func search(
-        limit: Int, filter: TextFilter = .all, tieBreak: TextTieBreak? = nil
+        limit: Int, after: TextHit? = nil, filter: TextFilter = .all, tieBreak: TextTieBreak? = nil
     ) throws -> [TextHit] {
-        try searcher.search(match.words ?? "", limit: limit, filter: filter, tieBreak: tieBreak)
+        try searcher.search(
+            match.query, limit: limit, filter: filter, after: after, weights: weights, tieBreak: tieBreak)
+    }
+
+    /// How the score of a row comes about; nil if it isn't found.
+    func explain(_ rowID: RowID) throws -> TextScoreExplanation? {
+        try searcher.explain(match.query, row: rowID.rawValue, weights: weights)
     }
 }

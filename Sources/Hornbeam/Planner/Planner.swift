@@ -541,7 +541,7 @@ struct Planner: ~Copyable {
 
     /// The search for a `matches` condition, if an index is over exactly its columns, and about how much it finds.
     private func textPath(_ filter: Filter, ranked: Bool) throws -> (AccessPath, count: Int)? {
-        guard case .matches(let match) = filter, IndexSearch.serves(match),
+        guard case .matches(let match) = filter,
             let index = type.textIndexes.first(where: { $0.columns == match.columns })
         else { return nil }
         try match.requireSense(type)
@@ -550,14 +550,16 @@ struct Planner: ~Copyable {
     }
 
     private func ranked() throws -> Candidate {
-        let isBest = query.sort.count == 1 && query.sort[0].descending && position == nil
+        let isBest = query.sort.count == 1 && query.sort[0].descending
         for place in conjuncts.indices {
             guard let (path, _) = try textPath(conjuncts[place], ranked: isBest) else { continue }
-            if position != nil {
+            if position != nil, !isBest {
                 throw HornbeamError(
-                    .invalid, "a list in the order of scores can't go on after an entity: use an offset")
+                    .invalid,
+                    "a list in the order of scores and something else can't go on after an entity: use an offset")
             }
-            return Candidate(path: path, answered: ConjunctSet(place), isOrdered: isBest, cost: 0)
+            return Candidate(
+                path: path, answered: ConjunctSet(place), isOrdered: isBest, cost: 0, isBehind: position != nil)
         }
         throw HornbeamError(
             .invalid,

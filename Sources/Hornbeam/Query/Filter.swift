@@ -32,7 +32,8 @@ package indirect enum Filter: Sendable {
     case links(LinkTest)
     /// How many stored entities a relation leads to.
     case linkCount(relation: String, Comparison, Int)
-    /// A full-text query finds the columns. Answered by the full-text index over exactly these columns, if there is one.
+    /// A full-text query finds the columns. Answered by the full-text index over exactly these columns, if there is
+    /// one.
     case matches(TextMatch)
     /// Without a sort, the result is in this order.
     case ids([Value])

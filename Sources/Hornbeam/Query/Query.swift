@@ -111,7 +111,7 @@ public struct Ranked<Entity: EntityModelProtocol>: Sendable {
     let row: RowID
     let context: Context
     /// What was searched for.
-    let match: TextMatch?
+    let match: TextMatch
 
     /// The entity, read now. Works as long as the transaction of the search.
     public var entity: Entity? {

@@ -92,7 +92,7 @@ struct SchemaUpdate {
         for index in type.indexes {
             if index.kind == .text {
                 let text = SchemaCatalogue.textIndex(index, name)
-                names += [text.termsName, text.postingsName, text.lengthsName, text.statisticsName]
+                names += text.treeNames
             } else {
                 names.append(SchemaCatalogue.treeName(of: index, name))
             }

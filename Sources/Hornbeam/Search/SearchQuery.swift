@@ -109,8 +109,8 @@ extension SearchQuery {
 
     /// Reads a query: words, `"a phrase"`, `"a phrase"~2` (slop), `a NEAR/5 b`, `pre*`, `w?ld*`, `word~` and `word~1`
     /// (fuzzy), `title:word`, `title,text:(two words)`, `word^2.5` (boost), AND, OR and NOT in capitals, `+word`,
-    /// `-word`, parentheses. The names before a colon are those of the properties. A backslash takes away the meaning of
-    /// the character behind it. `description` writes one back.
+    /// `-word`, parentheses. The names before a colon are those of the properties. A backslash takes away the meaning
+    /// of the character behind it. `description` writes one back.
     public init(parsing text: String, matching: Matching = .any) throws(SearchSyntaxError) {
         do {
             query = try Self.syntax(matching, isTyping: false).parse(text)

@@ -99,7 +99,7 @@ extension Ranked {
     public func highlights<Text: TextValue>(
         _ keyPath: any KeyPath<Entity, Text> & Sendable
     ) throws -> [Range<String.Index>] {
-        guard let match, let entity = try entity else { return [] }
+        guard let entity = try entity else { return [] }
         return try context.session.run { session in
             let search = try match.search(session, Entity.self)
             let matcher = QueryMatcher(match.query, search.searcher.index.analyzer)
@@ -108,8 +108,8 @@ extension Ranked {
     }
 
     /// The passage of some `words` words of these properties whose different words of the search weigh most, rare ones
-    /// more than others; the beginning if there is none. Nil if there is no word. Texts are looked at up to 4 MiB. Reads
-    /// the entity, so it works as long as the transaction of the search.
+    /// more than others; the beginning if there is none. Nil if there is no word. Texts are looked at up to 4 MiB.
+    /// Reads the entity, so it works as long as the transaction of the search.
     public func snippet<each Text: TextValue>(
         _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, words: Int = 24
     ) throws -> Snippet? {
@@ -117,7 +117,7 @@ extension Ranked {
     }
 
     private func snippet(of properties: [TextProperty<Entity>], _ words: Int) throws -> Snippet? {
-        guard let match, let entity = try entity else { return nil }
+        guard let entity = try entity else { return nil }
         let sections = properties.map { match.section($0, entity) }
         return try context.session.run { session in
             let searcher = try match.search(session, Entity.self).searcher

@@ -88,3 +88,19 @@ extension Analyzer: Hashable {
     package static func == (left: Self, right: Self) -> Bool { left.identity == right.identity }
     package func hash(into hasher: inout Hasher) { hasher.combine(identity) }
 }
+
+extension Analyzer {
+    /// A piece of a term as the index's terms have it: folded, not stemmed.
+    func folded(_ piece: String) -> String {
+        var folding = self
+        switch rules {
+        case .unicode(let keepsAccents, _): folding = Analyzer(.unicode(keepsAccents: keepsAccents, stemming: nil))
+        case .custom, .unknown: return piece
+        case .words, .trigrams: break
+        }
+        let tokens = folding.tokens(of: piece)
+        // What is no single word, such as an apostrophe or a pair of ideographs, is only lower-cased.
+        guard tokens.count == 1 else { return piece.lowercased() }
+        return String(decoding: tokens[0], as: UTF8.self)
+    }
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens with the places that they have in the text, for what shows texts: highlights and snippets. Apart from the plain
-// form, which writing and searching use and which must not pay for it. Both give the same tokens.
+// Tokens with the places that they have in the text, for what shows texts: highlights and snippets. Apart from the
+// plain form, which writing and searching use and which must not pay for it. Both give the same tokens.
 
 package import HornbeamPages
 
@@ -120,25 +120,5 @@ extension Analyzer {
         }
         if isRepeated { tokens.removeLast() }
         return tokens
-    }
-
-    /// What isn't a word in itself, in the form of the terms: folded as these are, without stems. A tokenizer of a
-    /// program's own is asked what it makes of it.
-    package func folded(_ text: String) -> [UInt8] {
-        var text = text
-        switch rules {
-        case .words:
-            return text.unicodeScalars.reduce(into: []) { bytes, scalar in
-                // As in the tokenizer, whose İ has no dot.
-                let lower = scalar.value == 0x130 ? 0x69 : ScalarTables.shared.lower(scalar.value)
-                if let scalar = Unicode.Scalar(lower) { bytes.append(contentsOf: UTF8.encode(scalar) ?? .init()) }
-            }
-        case .unicode(let keepsAccents, _), .trigrams(let keepsAccents):
-            let folder = TrigramTokenizer(keepsAccents: keepsAccents)
-            return text.withUTF8 { [UInt8](folder.folded($0)) }
-        case .custom, .unknown:
-            let tokens = tokens(of: text)
-            return tokens.count == 1 ? tokens[0] : Array(text.utf8)
-        }
     }
 }

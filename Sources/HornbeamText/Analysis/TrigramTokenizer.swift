@@ -52,12 +52,6 @@ final class TrigramTokenizer {
         }
     }
 
-    /// A text folded as the terms are, as UTF-8. Lives until the next call.
-    func folded(_ source: UnsafeBufferPointer<UInt8>) -> Bytes {
-        fold(source)
-        return text.bytes
-    }
-
     /// The whole text folded, and composed or without accents.
     private func fold(_ source: UnsafeBufferPointer<UInt8>) {
         text.removeAll()

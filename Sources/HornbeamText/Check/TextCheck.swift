@@ -23,23 +23,24 @@ package struct TextCheck {
     /// The problems found, each with what is wrong and where: the first hundred; empty if all is well. Throws what
     /// `documents` throws, and failures to read other than damage.
     package func run(
-        documents: (_ body: (_ docno: UInt64, _ text: String) throws(StorageError) -> Void) throws(StorageError) -> Void
+        documents: (_ body: (_ row: UInt64, _ text: DocumentText) throws(StorageError) -> Void) throws(StorageError) ->
+            Void
     ) throws(StorageError) -> [String] {
         var problems = TextProblems()
         var opened: (trees: TextTrees, statistics: TextStatistics)?
         try problems.collect { () throws(StorageError) in opened = try index.open(in: transaction) }
         guard let opened else {
             guard problems.isEmpty else { return problems.texts }
-            try documents { (docno, _) throws(StorageError) in
-                problems.add("document \(docno) is missing: nothing is indexed under “\(index.prefix)”")
+            try documents { (row, _) throws(StorageError) in
+                problems.add("document \(row) is missing: nothing is indexed under “\(index.prefix)”")
             }
             return problems.texts
         }
         var walk = TextWalk(index, opened.trees, in: transaction)
         try walk.run(opened.statistics, &problems)
-        var comparison = TextComparison(index, opened.trees, in: transaction)
-        try documents { (docno, text) throws(StorageError) in
-            comparison.add(docno, text, &problems)
+        var comparison = TextComparison(index, opened.trees, opened.statistics, in: transaction)
+        try documents { (row, text) throws(StorageError) in
+            try comparison.add(row, text, &problems)
             if comparison.size > batchSize { try comparison.compare(&problems) }
         }
         try comparison.compare(&problems)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first part of a check: the index by itself. Every entry is read, every block decoded, and all that is stored
-// twice is compared: frequencies with postings, statistics with lengths, blocks with the lists that own them.
+// The first part of a check: the index by itself. Every entry is read, every block decoded with its positions, and all
+// that is stored twice is compared: frequencies with postings, bounds with what they bound, statistics with lengths,
+// rows with documents, runs with the lists that own them.
 
 import HornbeamPages
 import HornbeamTree
@@ -11,7 +12,7 @@ struct TextWalk {
     private(set) var postingCount: UInt64 = 0
     private var totalLength: UInt64 = 0
     private var occurrences: UInt64 = 0
-    private var blockCount: UInt64 = 0
+    private var runCount: UInt64 = 0
 
     private let index: TextIndex
     private let trees: TextTrees
@@ -27,11 +28,8 @@ struct TextWalk {
 
     mutating func run(_ statistics: TextStatistics, _ problems: inout TextProblems) throws(StorageError) {
         try walkTerms(statistics, &problems)
-        try walkLengths(&problems)
-        let stored = try transaction.count(trees.postings)
-        if stored != blockCount {
-            problems.add("tree “\(index.postingsName)” has \(stored) blocks, the terms own \(blockCount)")
-        }
+        try walkDocuments(statistics, &problems)
+        try compareRuns(&problems)
         if documentCount != statistics.documentCount {
             problems.add("the statistics count \(statistics.documentCount) documents, there are \(documentCount)")
         }
@@ -43,20 +41,33 @@ struct TextWalk {
         }
     }
 
+    private func compareRuns(_ problems: inout TextProblems) throws(StorageError) {
+        let stored = try transaction.count(trees.postings)
+        if stored != runCount {
+            problems.add("tree “\(index.postingsName)” has \(stored) runs, the terms own \(runCount)")
+        }
+        let positions = try transaction.count(trees.positions)
+        if positions != (index.storesPositions ? runCount : 0) {
+            problems.add("tree “\(index.positionsName)” has \(positions) runs, the terms own \(runCount)")
+        }
+    }
+
     private mutating func walkTerms(
         _ statistics: TextStatistics, _ problems: inout TextProblems
     ) throws(StorageError) {
+        var lengths = LengthCache(DocumentLengths(transaction: transaction, tree: trees.documents, index: index))
         var cursor = try transaction.cursor(trees.terms)
         while try cursor.next(), !problems.isFull {
             do {
                 let (term, entry) = try dictionary.read(cursor)
-                try walkTerm(term, entry, &problems)
+                try walkTerm(term, entry, &lengths, &problems)
                 if entry.listNumber >= statistics.nextListNumber {
                     problems.add("\(Self.name(term)) has list \(entry.listNumber), which was not given out yet")
                 }
                 // A term must be found where it stands.
                 if TermDictionary.isLong(cursor.key) {
-                    let found = try term.withBytes { (bytes) throws(StorageError) in try dictionary.findLong(bytes).key
+                    let found = try term.withBytes { (bytes) throws(StorageError) in
+                        try dictionary.findLong(bytes).key
                     }
                     if !cursor.key.elementsEqual(found) {
                         problems.add("\(Self.name(term)) stands under a wrong key of tree “\(index.termsName)”")
@@ -71,50 +82,164 @@ struct TextWalk {
     }
 
     private mutating func walkTerm(
-        _ term: [UInt8], _ entry: TermEntry, _ problems: inout TextProblems
+        _ term: [UInt8], _ entry: TermEntry, _ lengths: inout LengthCache, _ problems: inout TextProblems
     ) throws(StorageError) {
-        let postings = try PostingIterator(entry, index: index, trees: trees, in: transaction)
+        let postings = try StoredPostings(entry, index: index, trees: trees, in: transaction)
         var documents: UInt64 = 0
         var frequencies: UInt64 = 0
-        while postings.current != nil {
-            documents += 1
-            frequencies += UInt64(postings.frequency)
-            try postings.next()
+        var positions: [UInt32] = []
+        while !postings.isAtEnd {
+            try postings.decode()
+            documents += UInt64(postings.count)
+            for place in 0..<postings.count {
+                let docno = postings.docnos[place]
+                let bound = Bound(frequency: postings.frequencies[place], length: try lengths.length(of: docno))
+                frequencies += UInt64(bound.frequency)
+                let isBound = postings.blockBound.covers(bound) || postings.secondBlockBound.covers(bound)
+                if !isBound || !postings.bounds.contains(where: { $0.covers(bound) }) {
+                    problems.add("\(Self.name(term)) has a posting that its bounds don't cover, in document \(docno)")
+                }
+                guard index.storesPositions else { continue }
+                positions.removeAll(keepingCapacity: true)
+                try postings.appendPositions(of: place, to: &positions)
+                if let last = positions.last, last >= bound.length {
+                    problems.add("\(Self.name(term)) has a position behind the end of document \(docno)")
+                }
+            }
+            _ = try postings.nextBlock()
         }
         postingCount += documents
         occurrences += frequencies
-        blockCount += postings.blockCount
-        if documents != entry.documentFrequency || frequencies != entry.collectionFrequency {
+        runCount += postings.runCount
+        if documents != UInt64(entry.documentFrequency) || frequencies != entry.collectionFrequency {
             problems.add(
                 "\(Self.name(term)) is said to stand \(entry.collectionFrequency) times in \(entry.documentFrequency) "
                     + "documents, its postings say \(frequencies) times in \(documents)")
         }
     }
 
-    private mutating func walkLengths(_ problems: inout TextProblems) throws(StorageError) {
-        let lengths = FieldLengths(transaction: transaction, tree: trees.lengths, index: index)
-        let capacity = Int(FieldLengths.chunkCapacity)
-        let places = UnsafeMutablePointer<UInt32>.allocate(capacity: capacity)
-        defer { places.deallocate() }
-        var escapes: Int64 = 0
-        var cursor = try transaction.cursor(trees.lengths)
-        while try cursor.next(), !problems.isFull {
-            let key = cursor.key
-            if key.count == 9, key.first == 1 {
-                escapes -= 1
-            } else if key.count == 8, key.first == 0, let chunk = key.bigEndian(at: 0, as: UInt64.self) {
-                try problems.collect { () throws(StorageError) in try lengths.load(chunk: chunk, to: places) }
-                for place in 0..<capacity where places[place] > 0 {
-                    documentCount += 1
-                    totalLength += UInt64(places[place] - 1)
-                    if places[place] >= UInt32(FieldLengths.escape) { escapes += 1 }
-                }
-            } else {
-                problems.add("tree “\(index.lengthsName)” has a key that is no document's")
-            }
-        }
-        if escapes != 0 { problems.add("tree “\(index.lengthsName)” has large lengths of documents that have none") }
+    static func name(_ term: [UInt8]) -> String { "term “\(String(decoding: term.prefix(100), as: UTF8.self))”" }
+}
+
+// The documents tree.
+extension TextWalk {
+    private mutating func walkDocuments(
+        _ statistics: TextStatistics, _ problems: inout TextProblems
+    ) throws(StorageError) {
+        var documents = DocumentWalk(index, trees, statistics, in: transaction)
+        try documents.run(&problems)
+        (documentCount, totalLength) = (documents.count, documents.totalLength)
+    }
+}
+
+/// Walks through the documents tree: lengths, sections, rows.
+private struct DocumentWalk {
+    var count: UInt64 = 0
+    var totalLength: UInt64 = 0
+    private var longLengths: Int64 = 0
+    private var exceptions: Int64 = 0
+    private var largestRow: UInt64?
+
+    private let index: TextIndex
+    private let statistics: TextStatistics
+    private let trees: TextTrees
+    private let transaction: Transaction
+    private let lengths: DocumentLengths
+    private let map: DocumentMap
+
+    init(_ index: TextIndex, _ trees: TextTrees, _ statistics: TextStatistics, in transaction: Transaction) {
+        self.index = index
+        self.trees = trees
+        self.statistics = statistics
+        self.transaction = transaction
+        lengths = DocumentLengths(transaction: transaction, tree: trees.documents, index: index)
+        map = DocumentMap(index, trees, statistics, in: transaction)
     }
 
-    static func name(_ term: [UInt8]) -> String { "term “\(String(decoding: term.prefix(100), as: UTF8.self))”" }
+    mutating func run(_ problems: inout TextProblems) throws(StorageError) {
+        var cursor = try transaction.cursor(trees.documents)
+        while try cursor.next(), !problems.isFull {
+            let key = [UInt8](cursor.key)
+            let value = [UInt8](cursor.value)
+            try problems.collect { () throws(StorageError) in
+                try value.withBytes { (value) throws(StorageError) in
+                    try key.withBytes { (key) throws(StorageError) in try walk(key, value) }
+                }
+            }
+        }
+        guard !problems.isFull else { return }
+        if longLengths != 0 {
+            problems.add("tree “\(index.documentsName)” has large lengths of documents that have none")
+        }
+        if exceptions != Int64(clamping: statistics.exceptionCount) {
+            problems.add(
+                "the statistics count \(statistics.exceptionCount) rows out of order, there are \(exceptions)")
+        }
+        if let largestRow, statistics.largestRow.map({ $0 < largestRow }) ?? true {
+            problems.add("the statistics know no row as large as \(largestRow)")
+        }
+    }
+
+    private mutating func walk(_ key: Bytes, _ value: Bytes) throws(StorageError) {
+        switch (key.first, key.count) {
+        case (DocumentKey.lengths, 5):
+            if let chunk = key.bigEndian(at: 1, as: UInt32.self) { try walkLengths(chunk) }
+        case (DocumentKey.longLength, 5): longLengths -= 1
+        case (DocumentKey.sections, 5):
+            if let chunk = key.bigEndian(at: 1, as: UInt32.self) { try walkSections(chunk, value) }
+        case (DocumentKey.rows, 5): try walkRows(value)
+        case (DocumentKey.exception, 9):
+            if let row = key.bigEndian(at: 1, as: UInt64.self) { try walkException(row) }
+        default: throw corrupt("has a key that is no document's")
+        }
+    }
+
+    private mutating func walkLengths(_ chunk: UInt32) throws(StorageError) {
+        let places = UnsafeMutablePointer<UInt32>.allocate(capacity: DocumentLengths.chunkCapacity)
+        defer { places.deallocate() }
+        try lengths.load(chunk: chunk, to: places)
+        for place in 0..<DocumentLengths.chunkCapacity where places[place] > 0 {
+            count += 1
+            totalLength += UInt64(places[place] - 1)
+            if places[place] >= UInt32(DocumentLengths.escape) { longLengths += 1 }
+            let docno = UInt64(chunk) << UInt64(DocumentLengths.chunkShift) + UInt64(place)
+            guard docno < UInt64(statistics.nextDocno) else {
+                throw corrupt("has documents that were not given out yet")
+            }
+            let row = try map.row(of: UInt32(docno))
+            guard try map.docno(of: row) == UInt32(docno) else {
+                throw corrupt("leads from row \(row) elsewhere than to its document \(docno)")
+            }
+        }
+    }
+
+    private func walkSections(_ chunk: UInt32, _ value: Bytes) throws(StorageError) {
+        let table = SectionTable(transaction: transaction, tree: trees.documents, index: index)
+        try table.forEach(value) { (place, bytes) throws(StorageError) in
+            let docno = UInt64(chunk) * UInt64(SectionTable.chunkCapacity) + UInt64(place)
+            let length = docno < UInt64(statistics.nextDocno) ? try lengths.length(of: UInt32(docno)) : nil
+            guard let sections = DocumentSections(bytes), let length, sections.length == UInt64(length) else {
+                throw corrupt("has sections of document \(docno) that aren't its tokens")
+            }
+        }
+    }
+
+    private mutating func walkRows(_ value: Bytes) throws(StorageError) {
+        guard let chunk = RowChunk(value) else { throw corrupt("has an entry of rows that is not readable") }
+        if let before = chunk.before, before < largestRow ?? 0 { throw corrupt("has rows that don't ascend") }
+        for place in chunk.places where !chunk.isException(place) {
+            guard let row = chunk.row(place), chunk.before.map({ $0 < row }) ?? true,
+                largestRow.map({ $0 < row }) ?? true
+            else { throw corrupt("has rows that don't ascend") }
+            largestRow = row
+        }
+    }
+
+    private mutating func walkException(_ row: UInt64) throws(StorageError) {
+        exceptions += 1
+        guard let docno = try map.exception(row), try lengths.length(of: docno) != nil, try map.row(of: docno) == row
+        else { throw corrupt("has row \(row) out of order, which is no document's") }
+    }
+
+    private func corrupt(_ reason: String) -> StorageError { index.corrupt(index.documentsName, reason) }
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a transaction has changed and not yet written: for each term a chain of (document, how many occurrences more or
-// fewer). Occurrences are summed, not states, so the order of changes doesn't matter and what cancels out vanishes.
+// What a transaction has changed and not yet written: for each term a chain of changes, each the state of one document:
+// where the term stands in it now, or that it is gone from it. The last change of a document wins.
 //
-// A change in a chain is a varint, and mostly one or two bytes: how far its document is from the one of the change
-// before (both by their places among the documents, which are given in order), and a bit.
+// A chain is a sequence of codes, varints, mostly one byte each. Documents are named by their places, which are given in
+// the order in which they come.
 //
-//   distance · 2         the distance is positive, the difference 1
-//   distance′ · 2 + 1    distance′ is zigzag-coded; the difference follows, a zigzag-coded varint
+//   distance · 2                        the term stands once more in the same document, so many positions on, less 1
+//   distance · 4 + 1, position          it stands in a document that many places on
+//   (distance′ · 2 + 1) · 4 + 3, position   the same, distance′ zigzag-coded
+//   distance′ · 2 · 4 + 3               it is gone from that document
 
 import HornbeamPages
 
@@ -15,33 +17,68 @@ struct ChangeBuffer: ~Copyable {
     private(set) var documents = ChangedDocuments()
     private var terms = TermTable()
     private var chains = ByteChains()
+    /// The sections of documents that have them: of each, varint size and as many bytes.
+    private var sections: [UInt8] = []
 
     var isEmpty: Bool { documents.isEmpty }
 
     /// Bytes in use, roughly: what the budget limits.
-    var size: Int { terms.size + chains.used + documents.size }
+    var size: Int { terms.size + chains.used + documents.size + sections.count }
 
-    /// The change of the document, nil if it has none so far.
-    func document(_ docno: UInt64) -> DocumentChange? { documents.place(of: docno).map { documents[$0] } }
-
-    /// The place of a document that has a change.
-    func place(of docno: UInt64) -> UInt32? { documents.place(of: docno) }
+    /// The place of the row's document that changed last.
+    func place(of row: UInt64) -> UInt32? { documents.place(of: row) }
 
     /// The place of a document that has none yet; until more is known it is one that isn't there.
-    mutating func addDocument(_ docno: UInt64) -> UInt32 { documents.add(docno) }
+    mutating func addDocument(_ row: UInt64, _ docno: UInt32) -> UInt32 { documents.add(row, docno) }
 
     mutating func setOldLength(_ length: Int64, at place: UInt32) { documents[place].oldLength = length }
 
     mutating func setNewLength(_ length: Int64, at place: UInt32) { documents[place].newLength = length }
 
-    /// Counts the tokens of `text` in the document at `place` as so many occurrences more (1) or fewer (−1); how many
-    /// there are.
-    mutating func count(
-        _ text: Bytes, document place: UInt32, difference: Int32, _ tokenizer: inout Tokenizer
-    ) -> Int64 {
-        var count: Int64 = 0
+    /// Notes how the tokens of the document are divided; nil if it has left or is one section.
+    mutating func setSections(_ new: DocumentSections?, at place: UInt32) {
+        guard let new, !new.isPlain else {
+            documents[place].sections = -1
+            return
+        }
+        documents[place].sections = Int32(truncatingIfNeeded: sections.count)
+        var bytes: [UInt8] = []
+        new.encode(to: &bytes)
+        sections.appendVarint(UInt64(bytes.count))
+        sections += bytes
+    }
+
+    /// Whether there is room for more sections.
+    var isFull: Bool { sections.count > Int(Int32.max) / 2 }
+
+    /// What `DocumentSections` encodes for the document, empty if it has none.
+    func sections(of change: DocumentChange) -> ArraySlice<UInt8> {
+        guard change.sections >= 0 else { return [] }
+        var (size, shift, place) = (0, 0, Int(change.sections))
+        while sections[place] >= 0x80 {
+            size |= Int(sections[place] & 0x7F) << shift
+            (shift, place) = (shift + 7, place + 1)
+        }
+        size |= Int(sections[place]) << shift
+        return sections[place + 1..<place + 1 + size]
+    }
+
+    /// Notes that the tokens of `text` stand in the document at `place`, from position `start` on; how many there are.
+    mutating func add(_ text: Bytes, document place: UInt32, from start: UInt32, _ tokenizer: inout Tokenizer) -> UInt32
+    {
+        var position = start
         tokenizer.forEachToken(in: text) { token in
-            add(token, document: place, difference: difference)
+            set(token, document: place, position)
+            position &+= 1
+        }
+        return position &- start
+    }
+
+    /// Notes that the tokens of `text` are gone from the document at `place`; how many there were.
+    mutating func remove(_ text: Bytes, document place: UInt32, _ tokenizer: inout Tokenizer) -> UInt32 {
+        var count: UInt32 = 0
+        tokenizer.forEachToken(in: text) { token in
+            remove(token, document: place)
             count &+= 1
         }
         return count
@@ -49,38 +86,49 @@ struct ChangeBuffer: ~Copyable {
 
     /// - Parameter token: from the tokenizer, so memory goes on behind it.
     @inline(__always)
-    private mutating func add(_ token: Bytes, document place: UInt32, difference: Int32) {
+    private mutating func set(_ token: Bytes, document place: UInt32, _ position: UInt32) {
         let term = terms.find(token)
-        if term.pointee.place != place {
-            if term.pointee.place != TermTable.none { settle(term) }
-            (term.pointee.place, term.pointee.difference) = (place, difference)
+        // A document has fewer tokens than positions have numbers, so a later one of the same text has a larger one.
+        if term.pointee.place == place, !term.pointee.isRemoved, position > term.pointee.position {
+            chains.append(varint: UInt64(position &- term.pointee.position &- 1) << 1, to: &term.pointee.chain)
         } else {
-            // The size of a text is limited so that no sum overflows.
-            term.pointee.difference &+= difference
+            // Before the first is −1.
+            let distance = place &- term.pointee.place
+            if Int32(bitPattern: distance) > 0 {
+                chains.append(varint: UInt64(distance) << 2 | 1, to: &term.pointee.chain)
+            } else {
+                chains.append(varint: (Self.zigzag(distance) << 1 | 1) << 2 | 3, to: &term.pointee.chain)
+            }
+            chains.append(varint: UInt64(position), to: &term.pointee.chain)
+            term.pointee.place = place
+            term.pointee.isRemoved = false
+            term.pointee.changes &+= 1
         }
+        term.pointee.position = position
+        term.pointee.codes &+= 1
     }
 
-    /// Moves the last change of a term into its chain, since one of another document comes.
     @inline(__always)
-    private mutating func settle(_ term: UnsafeMutablePointer<ChangedTerm>) {
-        // There are far fewer than 2³¹ documents, and “before the first” is −1.
-        let distance = Int32(bitPattern: term.pointee.place &- term.pointee.before)
-        if distance > 0, term.pointee.difference == 1 {
-            chains.append(varint: UInt64(distance) << 1, to: &term.pointee.chain)
-        } else {
-            chains.append(varint: Self.zigzag(distance) << 1 | 1, to: &term.pointee.chain)
-            chains.append(varint: Self.zigzag(term.pointee.difference), to: &term.pointee.chain)
-        }
-        term.pointee.before = term.pointee.place
-        term.pointee.count &+= 1
+    private mutating func remove(_ token: Bytes, document place: UInt32) {
+        let term = terms.find(token)
+        if term.pointee.place == place, term.pointee.isRemoved { return }
+        let distance = place &- term.pointee.place
+        chains.append(varint: Self.zigzag(distance) << 3 | 3, to: &term.pointee.chain)
+        term.pointee.place = place
+        term.pointee.isRemoved = true
+        term.pointee.changes &+= 1
+        term.pointee.codes &+= 1
     }
 
-    private static func zigzag(_ value: Int32) -> UInt64 { UInt64(UInt32(bitPattern: value << 1 ^ value >> 31)) }
+    private static func zigzag(_ distance: UInt32) -> UInt64 {
+        let value = Int32(bitPattern: distance)
+        return UInt64(UInt32(bitPattern: value << 1 ^ value >> 31))
+    }
 
     @inline(__always)
-    fileprivate static func unzigzag(_ code: UInt64) -> Int32 {
+    fileprivate static func unzigzag(_ code: UInt64) -> UInt32 {
         let bits = UInt32(truncatingIfNeeded: code)
-        return Int32(bitPattern: bits >> 1) ^ -Int32(bitPattern: bits & 1)
+        return bits >> 1 ^ (0 &- (bits & 1))
     }
 
     /// Forgets everything; keeps the memory.
@@ -88,6 +136,24 @@ struct ChangeBuffer: ~Copyable {
         documents.removeAll()
         terms.removeAll()
         chains.removeAll()
+        sections.removeAll(keepingCapacity: true)
+    }
+}
+
+/// The changes of one term, ascending by document, one a document. A posting of frequency 0 is to be removed.
+struct TermChanges: ~Copyable {
+    var postings = PostingsBuffer()
+    /// Whether there must be a posting of the document already; empty if there must be none of any.
+    var existed: [Bool] = []
+
+    var count: Int { postings.count }
+
+    @inline(__always)
+    func mustExist(_ place: Int) -> Bool { !existed.isEmpty && existed[place] }
+
+    mutating func removeAll() {
+        postings.removeAll()
+        existed.removeAll(keepingCapacity: true)
     }
 }
 
@@ -103,71 +169,106 @@ extension ChangeBuffer {
         try terms.withText(terms.term(number), body)
     }
 
-    /// The term's changes, ascending by document, one a document, without those that change nothing.
-    func collect(_ number: Int) -> [PostingChange] {
-        var (ascends, cancels) = (true, false)
-        var changes = documents.withAll { documents in
-            let term = terms.term(number).pointee
-            return [PostingChange](unsafeUninitializedCapacity: Int(term.count) + 1) { target, count in
-                (ascends, cancels) = read(term, documents, to: target)
-                count = target.count
-            }
-        }
-        if !ascends {
-            Self.sortAndCombine(&changes)
-            cancels = true
-        }
-        if cancels {
-            changes.removeAll { $0.difference == 0 && !(document($0.docno)?.shrinks ?? false) }
-        }
-        return changes
+    /// Puts the term's changes into `changes`. False if a document has left without the term having been taken from it.
+    func collect(_ number: Int, to changes: inout TermChanges) -> Bool {
+        let term = terms.term(number).pointee
+        changes.removeAll()
+        let isPlain = documents.withAll { collectNew(term, $0, to: &changes.postings) }
+        return isPlain || collectAll(term, to: &changes)
     }
 
-    /// Fills `target` with the term's changes in the order in which they came. Whether they ascend by document, one a
-    /// document, and whether any is of no occurrence.
-    private func read(
-        _ term: ChangedTerm, _ documents: UnsafeBufferPointer<DocumentChange>,
-        to target: UnsafeMutableBufferPointer<PostingChange>
-    ) -> (ascends: Bool, cancels: Bool) {
+    /// Where all changes are of new documents in ascending order, which is most of what there is to write. False, and
+    /// what was collected of no meaning, if they aren't.
+    @inline(__always)
+    private func collectNew(
+        _ term: ChangedTerm, _ documents: UnsafeBufferPointer<DocumentChange>, to postings: inout PostingsBuffer
+    ) -> Bool {
+        var reader = chains.reader(term.chain)
+        postings.reserve(postings: Int(term.changes))
+        postings.reserve(positions: Int(term.codes))
+        var place = UInt32.max
+        var (position, frequency, before): (UInt32, UInt32, Int64) = (0, 0, -1)
+        for _ in 0..<term.codes {
+            let code = reader.varint()
+            if code & 1 == 0 {
+                position &+= UInt32(truncatingIfNeeded: code >> 1) &+ 1
+                frequency &+= 1
+            } else {
+                guard code & 2 == 0 else { return false }
+                if frequency > 0 { postings.setLastFrequency(frequency) }
+                place &+= UInt32(truncatingIfNeeded: code >> 2)
+                let document = documents[Int(place)]
+                guard document.oldLength < 0, document.newLength >= 0, Int64(document.docno) > before else {
+                    return false
+                }
+                before = Int64(document.docno)
+                position = UInt32(truncatingIfNeeded: reader.varint())
+                frequency = 1
+                postings.append(
+                    document.docno, frequency: 1, length: UInt32(truncatingIfNeeded: document.newLength))
+            }
+            postings.append(position: position)
+        }
+        if frequency > 0 { postings.setLastFrequency(frequency) }
+        return true
+    }
+
+    /// A change in a chain.
+    private struct Record {
+        let place: UInt32
+        let docno: UInt32
+        /// Its positions among those of the chain; none if it is a removal.
+        var positions: Range<Int>
+    }
+
+    /// The general case. False if a document that has left would keep a posting.
+    private func collectAll(_ term: ChangedTerm, to changes: inout TermChanges) -> Bool {
+        changes.removeAll()
+        var positions: [UInt32] = []
+        var records = readRecords(term, &positions)
+        // In the order of the changes where the document is the same.
+        if !zip(records, records.dropFirst()).allSatisfy({ $0.docno <= $1.docno }) {
+            records = records.enumerated().sorted {
+                ($0.element.docno, $0.offset) < ($1.element.docno, $1.offset)
+            }.map(\.element)
+        }
+        var start = 0
+        while start < records.count {
+            var end = start + 1
+            while end < records.count, records[end].docno == records[start].docno { end += 1 }
+            let (existed, last) = (records[start].positions.isEmpty, records[end - 1])
+            start = end
+            if !existed, last.positions.isEmpty { continue }
+            let document = documents[last.place]
+            guard last.positions.isEmpty || !document.hasLeft else { return false }
+            changes.postings.append(
+                last.docno, frequency: UInt32(last.positions.count),
+                length: UInt32(truncatingIfNeeded: max(document.newLength, 0)))
+            for place in last.positions { changes.postings.append(position: positions[place]) }
+            changes.existed.append(existed)
+        }
+        return true
+    }
+
+    private func readRecords(_ term: ChangedTerm, _ positions: inout [UInt32]) -> [Record] {
+        var records: [Record] = []
+        records.reserveCapacity(Int(term.changes))
         var reader = chains.reader(term.chain)
         var place = UInt32.max
-        var (ascends, cancels) = (true, false)
-        var last: UInt64 = 0
-        for index in 0...Int(term.count) {
-            var difference: Int32 = 1
-            if index == term.count {
-                (place, difference) = (term.place, term.difference)
-            } else {
-                let code = reader.varint()
-                if code & 1 == 0 {
-                    place &+= UInt32(truncatingIfNeeded: code >> 1)
-                } else {
-                    place &+= UInt32(bitPattern: Self.unzigzag(code >> 1))
-                    difference = Self.unzigzag(reader.varint())
-                }
+        for _ in 0..<term.codes {
+            let code = reader.varint()
+            if code & 1 == 0 {
+                positions.append(positions[positions.count - 1] &+ UInt32(truncatingIfNeeded: code >> 1) &+ 1)
+                records[records.count - 1].positions = records[records.count - 1].positions.lowerBound..<positions.count
+                continue
             }
-            let document = documents[Int(place)]
-            if document.docno <= last, index > 0 { ascends = false }
-            if difference == 0 { cancels = true }
-            last = document.docno
-            target.initializeElement(
-                at: index,
-                to: PostingChange(docno: last, difference: Int64(difference), length: document.newLength))
+            let isSet = code & 2 == 0 || code >> 2 & 1 == 1
+            place &+= code & 2 == 0 ? UInt32(truncatingIfNeeded: code >> 2) : Self.unzigzag(code >> 3)
+            let start = positions.count
+            if isSet { positions.append(UInt32(truncatingIfNeeded: reader.varint())) }
+            records.append(
+                Record(place: place, docno: documents[place].docno, positions: start..<positions.count))
         }
-        return (ascends, cancels)
-    }
-
-    private static func sortAndCombine(_ changes: inout [PostingChange]) {
-        changes.sort { $0.docno < $1.docno }
-        var count = 0
-        for change in changes {
-            if count > 0, changes[count - 1].docno == change.docno {
-                changes[count - 1].difference += change.difference
-            } else {
-                changes[count] = change
-                count += 1
-            }
-        }
-        changes.removeSubrange(count...)
+        return records
     }
 }

@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// The documents that change, each with a place of its own. Documents mostly come with ascending numbers, as rows are
-// made: while they do, the last one answers whether a document is known and halving finds it; only the first that comes
-// out of order makes a table.
+// The documents that change, each with a place of its own. They mostly come with ascending rows, as rows are made: while
+// they do, the last one answers whether a row is known and halving finds it; only the first that comes out of order
+// makes a table. A row that leaves and comes again is another document, with a place of its own.
 
 import HornbeamPages
 
 /// A document that changes: the length that its stored entry must have, and the length it has now; −1 is no document.
 struct DocumentChange {
-    let docno: UInt64
-    var oldLength: Int64
-    var newLength: Int64
+    let row: UInt64
+    let docno: UInt32
+    /// Where its sections begin among those of all that change, −1 if it has none.
+    var sections: Int32 = -1
+    var oldLength: Int64 = -1
+    var newLength: Int64 = -1
 
-    /// Whether blocks that keep a posting of it may claim too large a smallest length.
-    var shrinks: Bool { newLength >= 0 && newLength < oldLength }
+    /// Whether the row isn't in the index any more.
+    var hasLeft: Bool { newLength < 0 }
 }
 
 /// All documents since the last flush.
 struct ChangedDocuments {
     private var changes: [DocumentChange] = []
-    /// Filled from the first document on that has a smaller number than one before it.
+    /// The last place of each row; filled from the first document on that has no larger row than the one before it.
     private var places: [UInt64: UInt32] = [:]
     private var ascends = true
+    private var docnosAscend = true
 
     var count: Int { changes.count }
     var isEmpty: Bool { changes.isEmpty }
@@ -33,28 +37,29 @@ struct ChangedDocuments {
         set { changes[Int(place)] = newValue }
     }
 
-    /// The place of a document that has a change.
-    func place(of docno: UInt64) -> UInt32? {
-        guard ascends else { return places[docno] }
-        guard let last = changes.last, docno <= last.docno else { return nil }
+    /// The place of the row's document that changed last.
+    func place(of row: UInt64) -> UInt32? {
+        guard ascends else { return places[row] }
+        guard let last = changes.last, row <= last.row else { return nil }
         var range = 0..<changes.count
         while !range.isEmpty {
             let middle = range.lowerBound + range.count / 2
-            if changes[middle].docno == docno { return UInt32(middle) }
-            range = changes[middle].docno < docno ? middle + 1..<range.upperBound : range.lowerBound..<middle
+            if changes[middle].row == row { return UInt32(middle) }
+            range = changes[middle].row < row ? middle + 1..<range.upperBound : range.lowerBound..<middle
         }
         return nil
     }
 
     /// The place of a document that has none yet; until more is known it is one that isn't there.
-    mutating func add(_ docno: UInt64) -> UInt32 {
+    mutating func add(_ row: UInt64, _ docno: UInt32) -> UInt32 {
         let place = UInt32(changes.count)
-        if ascends, let last = changes.last, docno < last.docno {
+        if ascends, let last = changes.last, row <= last.row {
             ascends = false
-            for (place, change) in changes.enumerated() { places[change.docno] = UInt32(place) }
+            for (place, change) in changes.enumerated() { places[change.row] = UInt32(place) }
         }
-        if !ascends { places[docno] = place }
-        changes.append(DocumentChange(docno: docno, oldLength: -1, newLength: -1))
+        if !ascends { places[row] = place }
+        if let last = changes.last, docno <= last.docno { docnosAscend = false }
+        changes.append(DocumentChange(row: row, docno: docno))
         return place
     }
 
@@ -64,13 +69,14 @@ struct ChangedDocuments {
         changes.withUnsafeBufferPointer(body)
     }
 
-    /// Ascending by number.
-    func sorted() -> [DocumentChange] { ascends ? changes : changes.sorted { $0.docno < $1.docno } }
+    /// Ascending by document.
+    func sorted() -> [DocumentChange] { docnosAscend ? changes : changes.sorted { $0.docno < $1.docno } }
 
     /// Forgets everything; keeps the memory.
     mutating func removeAll() {
         changes.removeAll(keepingCapacity: true)
         places.removeAll(keepingCapacity: true)
         ascends = true
+        docnosAscend = true
     }
 }

@@ -1,94 +1,123 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applies a term's changes to its entry and its posting list. A list of at most `TermEntry.inlineCapacity` postings
-// lives in the dictionary, a longer one in blocks of the postings tree; a term without postings has no entry. The one
-// writer of both trees: after it, keys name the first document of their block and blocks of a list don't overlap.
+// Applies a term's changes to its entry and its posting list. A list of few postings lives in the dictionary, a longer
+// one in runs of the trees of postings and positions; a term without postings has no entry. The one writer of these
+// trees: after it, keys name the first document of their run, the runs of a list don't overlap, and each has its
+// positions under the same key.
 
 import HornbeamPages
 import HornbeamTree
 
-/// What changes for one document of a term.
-struct PostingChange {
-    let docno: UInt64
-    /// Occurrences more (or fewer) than stored; 0 only if the document became shorter.
-    var difference: Int64
-    /// The document's length now, −1 if it is gone.
-    let length: Int64
-}
-
-/// Where posting lists are written. Lives for one flush.
+/// Where posting lists are written. Lives for one flush, during which the lengths of documents don't change: they must
+/// be written before.
 struct PostingListEditor: ~Copyable {
     private let dictionary: TermDictionary
-    private let tree: TreeID
+    private let trees: TextTrees
     /// Whether the dictionary held nothing before: plain terms come in order and are appended.
     private let isNew: Bool
     private(set) var nextListNumber: UInt32
 
     private var cursor: Cursor
-    private var decoded: DecodedBlock
-    private var merged = Postings()
-    private var value: [UInt8] = []
+    private var directory = RunDirectory()
+    private var positionBlock = PositionBlock()
+    private var lengths: LengthCache
+    private var decoded = PostingsBuffer()
+    private var merged = PostingsBuffer()
+    private var runs = RunEncoder()
+    private var positionRuns = PositionRunEncoder()
+    private var value = ByteSink()
+    private var run = ByteSink()
+    private var frontier = BoundFrontier()
+
     private var addedDocuments: Int64 = 0
     private var addedOccurrences: Int64 = 0
+    /// Postings in runs that were written for the term, each counted once: all of its list, or some.
+    private var written = 0
+    private var lastWritten: UInt32?
 
     private var index: TextIndex { dictionary.index }
     private var transaction: Transaction { dictionary.transaction }
 
-    /// Blocks with fewer postings look for a neighbour to join; together they stay below `joinedLimit`.
-    private static let smallBlock = PostingBlock.capacity / 4
-    private static let joinedLimit = PostingBlock.capacity * 3 / 4
+    /// Runs with fewer postings look for a neighbour to join; together they stay below `joinedLimit`.
+    private static let smallRun = PostingRun.capacity / 4
+    private static let joinedLimit = PostingRun.capacity * 3 / 4
+    /// A run of several blocks has no more positions than this, so that they stay in a leaf of small pages.
+    private static let positionLimit = 1280
 
-    init(_ dictionary: TermDictionary, postings: TreeID, nextListNumber: UInt32) throws(StorageError) {
-        let isNew = try dictionary.transaction.count(dictionary.tree) == 0
-        cursor = try dictionary.transaction.cursor(postings)
+    init(
+        _ dictionary: TermDictionary, _ trees: TextTrees, nextListNumber: UInt32, averageLength: Double
+    ) throws(StorageError) {
+        let transaction = dictionary.transaction
+        let isNew = try transaction.count(dictionary.tree) == 0
+        cursor = try transaction.cursor(trees.postings)
         self.dictionary = dictionary
-        self.tree = postings
+        self.trees = trees
         self.nextListNumber = nextListNumber
         self.isNew = isNew
-        decoded = DecodedBlock()
+        lengths = LengthCache(
+            DocumentLengths(transaction: transaction, tree: trees.documents, index: dictionary.index))
+        runs.averageLength = averageLength
+        frontier.averageLength = averageLength
     }
 
-    /// Applies `changes`, ascending by document, at most one a document.
-    mutating func apply(_ changes: [PostingChange], to term: Bytes) throws(StorageError) {
-        (addedDocuments, addedOccurrences) = (0, 0)
+    /// Applies `changes` to a term, which may be new.
+    mutating func apply(_ changes: borrowing TermChanges, to term: Bytes) throws(StorageError) {
+        (addedDocuments, addedOccurrences, written, lastWritten) = (0, 0, 0, nil)
         merged.removeAll()
+        frontier.removeAll()
+        value.removeAll()
         if term.count > TermDictionary.plainLimit {
             let found = try dictionary.findLong(term)
-            value.removeAll(keepingCapacity: true)
             TermDictionary.appendRest(of: term, to: &value)
+            let existed = found.entry != nil
             let kept = try rewrite(found.entry, changes)
             try found.key.withBytes { (key) throws(StorageError) in
-                try store(kept, key, existed: found.entry != nil, appends: false)
+                try store(kept, key, existed: existed, appends: false)
             }
         } else {
             let entry = isNew ? nil : try dictionary.find(term)
-            value.removeAll(keepingCapacity: true)
+            let existed = entry != nil
             let kept = try rewrite(entry, changes)
-            try store(kept, term, existed: entry != nil, appends: isNew)
+            try store(kept, term, existed: existed, appends: isNew)
         }
     }
 
     /// Changes the postings. The entry as it is now, without its block if that is inline: `merged` holds the postings.
     private mutating func rewrite(
-        _ entry: TermEntry?, _ changes: [PostingChange]
+        _ entry: TermEntry?, _ changes: borrowing TermChanges
     ) throws(StorageError) -> TermEntry {
         let number = entry?.listNumber ?? 0
+        let (documentsBefore, occurrencesBefore) = (entry?.documentFrequency ?? 0, entry?.collectionFrequency ?? 0)
+        let boundsBefore = entry?.bounds ?? []
         if number != 0 {
             try edit(number, changes)
         } else {
             try decodeInline(entry)
-            try merge(changes[...])
+            _ = try merge(changes, 0..<changes.count, positionsFrom: 0)
         }
-        var result = TermEntry(listNumber: number, documentFrequency: 0, collectionFrequency: 0)
-        let documents = Self.sum(entry?.documentFrequency ?? 0, addedDocuments)
-        let occurrences = Self.sum(entry?.collectionFrequency ?? 0, addedOccurrences)
-        guard let documents, let occurrences, occurrences >= documents else { throw outOfStep() }
-        (result.documentFrequency, result.collectionFrequency) = (documents, occurrences)
-        if number != 0, documents <= UInt64(TermEntry.inlineCapacity) {
-            try collectAndDelete(number, expected: documents)
+        let documents = Self.sum(UInt64(documentsBefore), addedDocuments)
+        let occurrences = Self.sum(occurrencesBefore, addedOccurrences)
+        guard let documents, let occurrences, occurrences >= documents, documents < UInt64(UInt32.max) else {
+            throw outOfStep()
+        }
+        var result = TermEntry(
+            listNumber: number, documentFrequency: UInt32(truncatingIfNeeded: documents),
+            collectionFrequency: occurrences)
+        let isInline =
+            documents <= UInt64(InlinePostings.documentLimit)
+            && occurrences <= UInt64(InlinePostings.occurrenceLimit)
+        if number != 0, isInline {
+            try collectAndDelete(number, expected: Int(documents))
             result.listNumber = 0
-        } else if number == 0, documents > UInt64(TermEntry.inlineCapacity) {
+        } else if number == 0, !isInline {
             result.listNumber = try takeListNumber()
-            try writeBlocks(result.listNumber, packs: true, isNew: true)
+            try loadLengths()
+            try writeRuns(result.listNumber, packs: true, isNew: true)
+        }
+        if result.listNumber != 0 {
+            // Runs that stay as they were are bounded by what bounded all.
+            if written != Int(documents) { for bound in boundsBefore { frontier.add(bound) } }
+            frontier.reduce(to: TermEntry.boundLimit)
+            result.bounds = frontier.descending
         }
         return result
     }
@@ -103,15 +132,14 @@ struct PostingListEditor: ~Copyable {
         }
         entry.encode(to: &value)
         if entry.listNumber == 0 {
-            value.appendVarint(merged[0].docno)
-            merged.encode(0..<merged.count, to: &value)
+            InlinePostings.encode(
+                merged, repeats: entry.collectionFrequency != UInt64(entry.documentFrequency),
+                storesPositions: index.storesPositions, to: &value)
         }
-        try value.withBytes { (value) throws(StorageError) in
-            if appends {
-                try transaction.append(dictionary.tree, key, value)
-            } else {
-                try transaction.put(dictionary.tree, key, value)
-            }
+        if appends {
+            try transaction.append(dictionary.tree, key, value.bytes)
+        } else {
+            try transaction.put(dictionary.tree, key, value.bytes)
         }
     }
 
@@ -138,178 +166,270 @@ extension PostingListEditor {
     private mutating func decodeInline(_ entry: TermEntry?) throws(StorageError) {
         decoded.removeAll()
         guard let entry else { return }
-        guard decoded.decode(entry.block, first: entry.first), UInt64(decoded.count) == entry.documentFrequency else {
+        guard entry.decodeInline(storesPositions: index.storesPositions, to: &decoded) else {
             throw index.corrupt(index.termsName, "the postings in a term's entry are not readable")
         }
     }
 
-    /// Appends the decoded block with the changes in it to `merged`.
-    private mutating func merge(_ changes: ArraySlice<PostingChange>) throws(StorageError) {
-        if decoded.count == 0, insert(changes) { return }
-        var old = 0
-        for change in changes {
-            while old < decoded.count, decoded.docnos[old] < change.docno { keep(&old) }
-            var stored: Int64 = 0
-            if old < decoded.count, decoded.docnos[old] == change.docno {
-                stored = Int64(decoded.frequencies[old])
+    /// Fills in the lengths of postings that stood in the dictionary.
+    private mutating func loadLengths() throws(StorageError) {
+        for place in 0..<merged.count { merged.lengths[place] = try lengths.length(of: merged.docnos[place]) }
+    }
+
+    /// Appends the decoded postings, with the changes in `range`, to `merged`. The positions of these begin at `start`
+    /// of those of the changes; where they end.
+    private mutating func merge(
+        _ changes: borrowing TermChanges, _ range: Range<Int>, positionsFrom start: Int
+    ) throws(StorageError) -> Int {
+        var position = start
+        if decoded.count == 0 || decoded.docnos[decoded.count - 1] < changes.postings.docnos[range.lowerBound] {
+            keep(0..<decoded.count, positionsFrom: 0)
+            if changes.existed.isEmpty { return add(changes, range, positionsFrom: start) }
+        }
+        var (old, oldPosition) = (0, 0)
+        if merged.count > 0 { old = decoded.count }
+        for place in range {
+            let docno = changes.postings.docnos[place]
+            let kept = old
+            let keptPosition = oldPosition
+            while old < decoded.count, decoded.docnos[old] < docno {
+                oldPosition += Int(decoded.frequencies[old])
                 old += 1
             }
-            let now = stored + change.difference
-            // A document can't hold a term more often than it has tokens, and one that is gone (−1) not at all.
-            guard now == 0 || now > 0 && now <= change.length else {
-                throw index.corrupt(
-                    index.postingsName,
-                    "document \(change.docno) would have \(now) occurrences of a term after a change to "
-                        + "\(max(change.length, 0)) tokens: index and text are out of step")
+            keep(kept..<old, positionsFrom: keptPosition)
+            let exists = old < decoded.count && decoded.docnos[old] == docno
+            guard exists == changes.mustExist(place) else { throw stateDisagrees(docno, exists) }
+            if exists {
+                addedDocuments -= 1
+                addedOccurrences -= Int64(decoded.frequencies[old])
+                oldPosition += Int(decoded.frequencies[old])
+                old += 1
             }
-            if now > 0 {
-                merged.append(change.docno, UInt32(clamping: now), UInt32(clamping: change.length))
-            }
-            addedDocuments += (now > 0 ? 1 : 0) - (stored > 0 ? 1 : 0)
-            addedOccurrences += change.difference
+            guard changes.postings.frequencies[place] > 0 else { continue }
+            position = add(changes, place..<place + 1, positionsFrom: position)
         }
-        while old < decoded.count { keep(&old) }
+        keep(old..<decoded.count, positionsFrom: oldPosition)
+        return position
     }
 
-    /// Appends the changes to `merged` where nothing was, which is most of what there is to write: false, and nothing
-    /// done, if they aren't all plain postings.
-    private mutating func insert(_ changes: ArraySlice<PostingChange>) -> Bool {
-        var occurrences: Int64 = 0
-        for change in changes {
-            guard change.difference > 0, change.difference <= change.length else { return false }
-            occurrences &+= change.difference
-        }
-        merged.append(changes)
-        addedDocuments += Int64(changes.count)
-        addedOccurrences += occurrences
-        return true
+    private func stateDisagrees(_ docno: UInt32, _ exists: Bool) -> StorageError {
+        index.corrupt(
+            index.postingsName,
+            "document \(docno) \(exists ? "holds" : "does not hold") a term that its text, as it was, "
+                + "\(exists ? "does not" : "does"): index and text are out of step")
     }
 
-    /// Appends the decoded block as it is.
-    private mutating func keepAll() {
-        var old = 0
-        while old < decoded.count { keep(&old) }
+    /// Appends changes, all of them postings; where their positions end.
+    private mutating func add(_ changes: borrowing TermChanges, _ range: Range<Int>, positionsFrom start: Int) -> Int {
+        let before = merged.positionCount
+        merged.append(changes.postings, range, positionsFrom: start)
+        addedDocuments += Int64(range.count)
+        addedOccurrences += Int64(merged.positionCount - before)
+        return start + merged.positionCount - before
     }
 
-    private mutating func keep(_ old: inout Int) {
-        merged.append(decoded.docnos[old], decoded.frequencies[old], decoded.shortestLength)
-        old += 1
+    private mutating func keep(_ range: Range<Int>, positionsFrom start: Int) {
+        if !range.isEmpty { merged.append(decoded, range, positionsFrom: start) }
     }
 }
 
-// Posting lists in blocks.
+// Posting lists in runs.
 extension PostingListEditor {
-    /// Applies the changes block by block; each takes those up to the first document of the next.
-    private mutating func edit(_ number: UInt32, _ changes: [PostingChange]) throws(StorageError) {
-        var start = 0
+    /// Applies the changes run by run; each takes those up to the first document of the next.
+    private mutating func edit(_ number: UInt32, _ changes: borrowing TermChanges) throws(StorageError) {
+        var (start, position) = (0, 0)
         while start < changes.count {
-            let first = try findBlock(number, changes[start].docno)
-            let isLast = decoded.docnos[decoded.count - 1] < changes[start].docno
-            let next = try cursor.next() ? PostingKey(cursor.key, list: number) : nil
+            let first = try findRun(number, changes.postings.docnos[start])
+            let isLast = decoded.docnos[decoded.count - 1] < changes.postings.docnos[start]
+            let next = try cursor.next() ? PostingKey(cursor.key, list: number)?.first : nil
             var end = start + 1
-            while end < changes.count, next.map({ changes[end].docno < $0.first }) ?? true { end += 1 }
+            while end < changes.count, next.map({ changes.postings.docnos[end] < $0 }) ?? true { end += 1 }
             merged.removeAll()
-            try merge(changes[start..<end])
+            position = try merge(changes, start..<end, positionsFrom: position)
             var replaced = [first]
-            if !merged.isEmpty, merged.count < Self.smallBlock {
-                if let joined = try joinNeighbour(number, of: first, next: next?.first) { replaced.append(joined) }
+            if merged.count > 0, merged.count < Self.smallRun {
+                if let joined = try joinNeighbour(number, of: first, next: next) { replaced.append(joined) }
             }
-            let kept = merged.isEmpty ? nil : merged[0].docno
-            for old in replaced where old != kept {
-                _ = try transaction.delete(tree, PostingKey(list: number, first: old).bytes)
-            }
-            try writeBlocks(number, packs: next == nil && isLast, isNew: false)
+            let kept = merged.count == 0 ? nil : merged.docnos[0]
+            for old in replaced where old != kept { try delete(PostingKey(list: number, first: old)) }
+            try writeRuns(number, packs: next == nil && isLast, isNew: false)
             start = end
         }
         merged.removeAll()
     }
 
-    /// Puts the cursor on the block that holds `docno` or would, and decodes it. Its first document.
-    private mutating func findBlock(_ number: UInt32, _ docno: UInt64) throws(StorageError) -> UInt64 {
-        if try cursor.seekLast(PostingKey(list: number, first: docno).bytes),
-            let key = PostingKey(cursor.key, list: number)
-        {
+    /// Puts the cursor on the run that holds `docno` or would, and decodes it. Its first document.
+    private mutating func findRun(_ number: UInt32, _ docno: UInt32) throws(StorageError) -> UInt32 {
+        decoded.removeAll()
+        let isThere = try PostingKey(list: number, first: docno).withBytes { (key) throws(StorageError) in
+            try cursor.seekLast(key)
+        }
+        if isThere, let key = PostingKey(cursor.key, list: number) {
             try decode(key)
             return key.first
         }
-        guard try cursor.seek(PostingKey(list: number, first: 0).bytes),
-            let key = PostingKey(cursor.key, list: number)
-        else { throw outOfStep() }
+        let isBehind = try PostingKey(list: number, first: 0).withBytes { (key) throws(StorageError) in
+            try cursor.seek(key)
+        }
+        guard isBehind, let key = PostingKey(cursor.key, list: number) else { throw outOfStep() }
         try decode(key)
         return key.first
     }
 
+    /// Appends the run under the cursor, which has this key, to `decoded`, with positions and lengths.
     private mutating func decode(_ key: PostingKey) throws(StorageError) {
-        guard decoded.decode(cursor.value, first: key.first) else {
-            throw index.corrupt(index.postingsName, PostingKey.unreadable(key))
+        let bytes = cursor.value
+        guard directory.read(bytes, first: key.first) else { throw unreadable(key) }
+        var positions = Bytes(start: nil, count: 0)
+        if index.storesPositions {
+            let found = try key.withBytes { (key) throws(StorageError) in try transaction.get(trees.positions, key) }
+            guard let found else { throw positionsUnreadable(key) }
+            positions = found
+        }
+        for block in 0..<directory.count {
+            let (size, start) = (directory.size(block), decoded.count)
+            decoded.reserve(postings: PostingRun.blockCapacity)
+            guard
+                directory.decode(
+                    block, of: bytes, docnos: decoded.docnos + start, frequencies: decoded.frequencies + start)
+            else { throw unreadable(key) }
+            for place in start..<start + size {
+                decoded.lengths[place] = try lengths.length(of: decoded.docnos[place])
+            }
+            decoded.added(postings: size)
+            if index.storesPositions {
+                guard let block = PositionBlock.find(block, of: directory.count, in: positions),
+                    positionBlock.open(block, frequencies: decoded.frequencies + start, count: size),
+                    positionBlock.appendAll(size, to: &decoded)
+                else { throw positionsUnreadable(key) }
+            } else {
+                appendZeros(from: start)
+            }
         }
     }
 
-    /// Adds the block behind, or else before, to `merged` if the two together are still small. Its first document.
-    private mutating func joinNeighbour(
-        _ number: UInt32, of first: UInt64, next: UInt64?
-    ) throws(StorageError) -> UInt64? {
-        var neighbour = next.map { PostingKey(list: number, first: $0) }
-        if neighbour == nil, try cursor.seek(PostingKey(list: number, first: first).bytes), try cursor.previous() {
-            neighbour = PostingKey(cursor.key, list: number)
+    /// So that every posting has as many positions as its frequency, kept or not.
+    private mutating func appendZeros(from start: Int) {
+        for place in start..<decoded.count {
+            for position in 0..<decoded.frequencies[place] { decoded.append(position: position) }
         }
-        guard let neighbour, try cursor.seek(neighbour.bytes) else { return nil }
+    }
+
+    /// Adds the run behind, or else before, to `merged` if the two together are still small. Its first document.
+    private mutating func joinNeighbour(
+        _ number: UInt32, of first: UInt32, next: UInt32?
+    ) throws(StorageError) -> UInt32? {
+        var neighbour = next.map { PostingKey(list: number, first: $0) }
+        if neighbour == nil {
+            let isThere = try PostingKey(list: number, first: first).withBytes { (key) throws(StorageError) in
+                try cursor.seek(key)
+            }
+            if isThere, try cursor.previous() { neighbour = PostingKey(cursor.key, list: number) }
+        }
+        guard let neighbour else { return nil }
+        let isThere = try neighbour.withBytes { (key) throws(StorageError) in try cursor.seek(key) }
+        guard isThere else { return nil }
+        decoded.removeAll()
         try decode(neighbour)
         guard decoded.count + merged.count <= Self.joinedLimit else { return nil }
-        let later = merged
+        // Behind what is merged, or before it.
+        if next == nil { decoded.append(merged, 0..<merged.count, positionsFrom: 0) }
         if next == nil { merged.removeAll() }
-        keepAll()
-        if next == nil { merged.append(later) }
+        keep(0..<decoded.count, positionsFrom: 0)
         try requireAscending()
         return neighbour.first
     }
 
     private func requireAscending() throws(StorageError) {
-        guard merged.ascends else {
-            throw index.corrupt(index.postingsName, "blocks of a posting list overlap")
+        for place in 1..<max(merged.count, 1) where merged.docnos[place - 1] >= merged.docnos[place] {
+            throw index.corrupt(index.postingsName, "runs of a posting list overlap")
         }
     }
 
-    /// Writes `merged` as blocks: full ones if more will be appended, else of even size, so that each has room. Leaves
-    /// `value` as it was.
-    private mutating func writeBlocks(_ number: UInt32, packs: Bool, isNew: Bool) throws(StorageError) {
+    private func delete(_ key: PostingKey) throws(StorageError) {
+        try key.withBytes { (bytes) throws(StorageError) in
+            _ = try transaction.delete(trees.postings, bytes)
+            if index.storesPositions { _ = try transaction.delete(trees.positions, bytes) }
+        }
+    }
+
+    /// Writes `merged` as runs: full ones if more will be appended, else of even size, so that each has room.
+    private mutating func writeRuns(_ number: UInt32, packs: Bool, isNew: Bool) throws(StorageError) {
         let count = merged.count
-        let blocks = (count + PostingBlock.capacity - 1) / PostingBlock.capacity
-        var start = 0
-        for block in 0..<blocks {
-            let end = packs ? min(start + PostingBlock.capacity, count) : count * (block + 1) / blocks
-            let prefixSize = value.count
-            merged.encode(start..<end, to: &value)
-            try PostingKey(list: number, first: merged[start].docno).bytes.withBytes { (key) throws(StorageError) in
-                try value.withBytes { (bytes) throws(StorageError) in
-                    let block = Bytes(rebasing: bytes[prefixSize...])
-                    // A new list has the greatest number so far.
-                    if isNew { try transaction.append(tree, key, block) } else { try transaction.put(tree, key, block) }
-                }
+        let blocks = (count + PostingRun.blockCapacity - 1) / PostingRun.blockCapacity
+        let most = (blocks + PostingRun.blockLimit - 1) / PostingRun.blockLimit
+        let perRun = packs || blocks == 0 ? PostingRun.blockLimit : (blocks + most - 1) / most
+        var (start, position) = (0, 0)
+        while start < count {
+            let end = endOfRun(start, blocks: perRun)
+            let key = PostingKey(list: number, first: merged.docnos[start])
+            run.removeAll()
+            runs.encode(merged, start..<end, to: &run, bounds: &frontier)
+            try put(trees.postings, key, isNew)
+            if index.storesPositions {
+                run.removeAll()
+                position = positionRuns.encode(merged, start..<end, positionsFrom: position, to: &run)
+                try put(trees.positions, key, isNew)
             }
-            value.removeSubrange(prefixSize...)
+            countWritten(start..<end)
             start = end
         }
     }
 
-    /// Takes a whole list out of the postings tree into `merged`.
-    private mutating func collectAndDelete(_ number: UInt32, expected: UInt64) throws(StorageError) {
+    /// Runs are written in ascending order, but one may be written again with what joins it.
+    private mutating func countWritten(_ range: Range<Int>) {
+        let first = lastWritten.map { last in range.first { merged.docnos[$0] > last } ?? range.upperBound }
+        written += range.upperBound - (first ?? range.lowerBound)
+        lastWritten = max(lastWritten ?? 0, merged.docnos[range.upperBound - 1])
+    }
+
+    /// Where a run that begins with the posting at `start` ends.
+    private func endOfRun(_ start: Int, blocks: Int) -> Int {
+        var (end, positions) = (start, 0)
+        for _ in 0..<blocks where end < merged.count {
+            let blockEnd = min(end + PostingRun.blockCapacity, merged.count)
+            for place in end..<blockEnd { positions += Int(merged.frequencies[place]) }
+            if end > start, positions > Self.positionLimit { return end }
+            end = blockEnd
+        }
+        return end
+    }
+
+    /// Writes `run`. A new list has the greatest number so far.
+    private func put(_ tree: TreeID, _ key: PostingKey, _ isNew: Bool) throws(StorageError) {
+        let bytes = run.bytes
+        try key.withBytes { (key) throws(StorageError) in
+            if isNew { try transaction.append(tree, key, bytes) } else { try transaction.put(tree, key, bytes) }
+        }
+    }
+
+    /// Takes a whole list out of its trees into `merged`.
+    private mutating func collectAndDelete(_ number: UInt32, expected: Int) throws(StorageError) {
+        decoded.removeAll()
         merged.removeAll()
-        let start = PostingKey(list: number, first: 0).bytes
-        var isThere = try cursor.seek(start)
+        var isThere = try PostingKey(list: number, first: 0).withBytes { (key) throws(StorageError) in
+            try cursor.seek(key)
+        }
         while isThere, let key = PostingKey(cursor.key, list: number) {
             try decode(key)
-            keepAll()
-            guard UInt64(merged.count) <= expected else { throw outOfStep() }
+            guard decoded.count <= expected else { throw outOfStep() }
             isThere = try cursor.next()
         }
-        guard UInt64(merged.count) == expected else { throw outOfStep() }
+        guard decoded.count == expected else { throw outOfStep() }
+        keep(0..<decoded.count, positionsFrom: 0)
         try requireAscending()
-        var end: [UInt8] = []
-        end.appendBigEndian(number)
-        end.append(contentsOf: repeatElement(0xFF, count: 9))
-        _ = try start.withBytes { (from) throws(StorageError) in
-            try end.withBytes { (to) throws(StorageError) in try transaction.deleteRange(tree, from: from, to: to) }
-        }
+        let from = PostingKey(list: number, first: 0).bytes
+        var to = PostingKey(list: number, first: .max).bytes
+        to.append(0xFF)
+        _ = try transaction.deleteRange(trees.postings, from: from, to: to)
+        if index.storesPositions { _ = try transaction.deleteRange(trees.positions, from: from, to: to) }
+    }
+
+    private func unreadable(_ key: PostingKey) -> StorageError {
+        index.corrupt(index.postingsName, PostingKey.unreadable(key))
+    }
+
+    private func positionsUnreadable(_ key: PostingKey) -> StorageError {
+        index.corrupt(index.positionsName, "the positions of " + PostingKey.unreadable(key))
     }
 }

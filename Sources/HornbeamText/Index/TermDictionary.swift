@@ -6,28 +6,33 @@
 //   key, term of up to 200 bytes   the term
 //   key, longer term               its first 200 bytes · 0xFF · hash of the rest u32 · ordinal u32, both big-endian
 //   value  0/1  rest of a long term: varint size, bytes (only under such a key)
-//          1-…  varint: number of the posting list, 0 if the postings are here
-//          1-…  varints: document frequency, collection frequency (occurrences in all documents)
-//          …    if the number is 0: varint first document, PostingBlock
+//   then, of a term whose postings are here:
+//          1-…  varint: documents · 4, + 2 if it stands in any of them more than once, + 1
+//          0/1  varint: occurrences − documents, if it does
+//          1-…  InlinePostings
+//   or of a term with a list:
+//          1-…  varints: number of the list · 2; documents; occurrences in all of them − documents
+//          1-…  varint: pairs that bound the list, 1 to 4
+//          2-…  varints: the most frequent pair's frequency and length, then how much less those of the next are, …
 
 import HornbeamPages
 import HornbeamTree
 
 /// What the dictionary says of a term. Borrows `block` from the tree: copy or decode it before the next change.
 struct TermEntry {
-    /// The number of its posting list in the postings tree, 0 if all postings are in `block`.
+    /// The number of its posting list, 0 if all postings are in `block`.
     var listNumber: UInt32
-    var documentFrequency: UInt64
+    var documentFrequency: UInt32
     /// Occurrences in all documents.
     var collectionFrequency: UInt64
-    /// The first document of `block`.
-    var first: UInt64 = 0
+    /// Of a list: pairs that bound all its postings, the most frequent first.
+    var bounds: [Bound] = []
     var block = Bytes(start: nil, count: 0)
 
-    /// A list of at most this many postings stands in the dictionary: half of all terms occur once.
-    static let inlineCapacity = 8
+    /// Pairs that bound a list.
+    static let boundLimit = 4
 
-    init(listNumber: UInt32, documentFrequency: UInt64, collectionFrequency: UInt64) {
+    init(listNumber: UInt32, documentFrequency: UInt32, collectionFrequency: UInt64) {
         self.listNumber = listNumber
         self.documentFrequency = documentFrequency
         self.collectionFrequency = collectionFrequency
@@ -35,24 +40,82 @@ struct TermEntry {
 
     /// Reads a value from behind the rest of a long term. Nil if it isn't one.
     init?(_ reader: inout ByteReader) {
-        guard let number = reader.varint32(), let documents = reader.varint(), let occurrences = reader.varint(),
-            documents > 0, occurrences >= documents
-        else { return nil }
-        self.init(listNumber: number, documentFrequency: documents, collectionFrequency: occurrences)
-        guard (number == 0) == (documents <= UInt64(Self.inlineCapacity)) else { return nil }
-        if number == 0 {
-            guard let first = reader.varint() else { return nil }
-            self.first = first
-            block = reader.rest
-        } else if !reader.isAtEnd {
-            return nil
+        guard let code = reader.varint() else { return nil }
+        if code & 1 == 1 {
+            self.init(inline: code, &reader)
+        } else {
+            self.init(list: code, &reader)
         }
     }
 
-    func encode(to bytes: inout [UInt8]) {
-        bytes.appendVarint(UInt64(listNumber))
-        bytes.appendVarint(documentFrequency)
-        bytes.appendVarint(collectionFrequency)
+    private init?(inline code: UInt64, _ reader: inout ByteReader) {
+        let documents = code >> 2
+        var more: UInt64 = 0
+        if code & 2 != 0 {
+            guard let count = reader.varint(), count > 0, count <= UInt64(InlinePostings.occurrenceLimit) else {
+                return nil
+            }
+            more = count
+        }
+        guard documents > 0, documents <= UInt64(InlinePostings.documentLimit),
+            documents + more <= UInt64(InlinePostings.occurrenceLimit)
+        else { return nil }
+        self.init(
+            listNumber: 0, documentFrequency: UInt32(truncatingIfNeeded: documents),
+            collectionFrequency: documents + more)
+        block = reader.rest
+    }
+
+    private init?(list code: UInt64, _ reader: inout ByteReader) {
+        guard let number = UInt32(exactly: code >> 1), number > 0, let documents = reader.varint32(), documents > 0,
+            let more = reader.varint(), more < 1 << 62
+        else { return nil }
+        self.init(
+            listNumber: number, documentFrequency: documents, collectionFrequency: UInt64(documents) + more)
+        guard
+            documents > UInt32(InlinePostings.documentLimit)
+                || collectionFrequency > UInt64(InlinePostings.occurrenceLimit),
+            let count = reader.varint(), count > 0, count <= UInt64(Self.boundLimit), let frequency = reader.varint32(),
+            let length = reader.varint32(), frequency > 0
+        else { return nil }
+        var bound = Bound(frequency: frequency, length: length)
+        bounds.reserveCapacity(Int(count))
+        bounds.append(bound)
+        for _ in 1..<count {
+            guard let less = reader.varint32(), let shorter = reader.varint32(), less > 0, less < bound.frequency,
+                shorter > 0, shorter <= bound.length
+            else { return nil }
+            bound = Bound(frequency: bound.frequency - less, length: bound.length - shorter)
+            bounds.append(bound)
+        }
+        guard reader.isAtEnd else { return nil }
+    }
+
+    /// Writes the entry of a list, or what comes before the postings in one without.
+    func encode(to bytes: inout ByteSink) {
+        let more = collectionFrequency - UInt64(documentFrequency)
+        guard listNumber != 0 else {
+            bytes.append(varint: UInt64(documentFrequency) << 2 | (more > 0 ? 2 : 0) | 1)
+            if more > 0 { bytes.append(varint: more) }
+            return
+        }
+        bytes.append(varint: UInt64(listNumber) << 1)
+        bytes.append(varint: UInt64(documentFrequency))
+        bytes.append(varint: more)
+        bytes.append(varint: UInt64(bounds.count))
+        var before: Bound?
+        for bound in bounds {
+            bytes.append(varint: UInt64((before?.frequency).map { $0 - bound.frequency } ?? bound.frequency))
+            bytes.append(varint: UInt64((before?.length).map { $0 - bound.length } ?? bound.length))
+            before = bound
+        }
+    }
+
+    /// Appends the postings that stand here to `target`. False if they are not readable.
+    func decodeInline(storesPositions: Bool, to target: inout PostingsBuffer) -> Bool {
+        InlinePostings.decode(
+            block, count: Int(documentFrequency), occurrences: collectionFrequency, storesPositions: storesPositions,
+            to: &target)
     }
 }
 
@@ -108,9 +171,9 @@ struct TermDictionary {
     static func isLong(_ key: Bytes) -> Bool { key.count == longKeySize && key[plainLimit] == longMark }
 
     /// What the value of a long term begins with.
-    static func appendRest(of term: Bytes, to bytes: inout [UInt8]) {
-        bytes.appendVarint(UInt64(term.count - plainLimit))
-        bytes.append(contentsOf: term[plainLimit...])
+    static func appendRest(of term: Bytes, to bytes: inout ByteSink) {
+        bytes.append(varint: UInt64(term.count - plainLimit))
+        bytes.append(Bytes(rebasing: term[plainLimit...]))
     }
 
     /// The rest of a long term, and a reader behind it.

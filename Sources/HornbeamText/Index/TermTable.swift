@@ -14,13 +14,14 @@ struct ChangedTerm {
     /// Where its bytes stand among the texts.
     let offset: Int
     let size: UInt32
-    /// The document changed last, and by how much; not in the chain yet, since more may come.
-    var place: UInt32
-    var difference: Int32
-    /// The document of the chain's last change.
-    var before: UInt32 = .max
-    /// How many changes are in the chain.
-    var count: UInt32 = 0
+    /// The document of the last change in the chain, by its place.
+    var place = TermTable.none
+    /// The last position in it; of no meaning if the change is a removal.
+    var position: UInt32 = 0
+    var isRemoved = false
+    /// Changes in the chain, and codes in all of them.
+    var changes: UInt32 = 0
+    var codes: UInt32 = 0
     var chain = ByteChains.End()
 }
 
@@ -127,7 +128,7 @@ struct TermTable: ~Copyable {
         let term = terms + count
         term.initialize(
             to: ChangedTerm(
-                head: head, offset: texts.count, size: UInt32(token.count), place: Self.none, difference: 0))
+                head: head, offset: texts.count, size: UInt32(token.count)))
         texts.append(contentsOf: token)
         count += 1
         enter((hash & ~0xFFFF_FFFF) | UInt64(count))

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where an index lives: four named trees, all in the transaction of the entities they index. Nothing is kept outside.
+// Where an index lives: five named trees, all in the transaction of the entities they index. Nothing is kept outside.
 //
-//   terms       term bytes → TermEntry (document frequency; the postings themselves while there are at most eight)
-//   postings    number of the term u32, first document u64, both big-endian → PostingBlock
-//   lengths     document / 256 u64 big-endian → field lengths u16 each; 1, document → a length too large for that
+//   terms       term bytes → TermEntry (frequencies, bounds; the postings themselves while they are few)
+//   postings    number of the list u32, first document u32, both big-endian → PostingRun
+//   positions   the same key → PositionRun
+//   documents   DocumentLengths, DocumentSections, DocumentMap: each with a first byte of its own in the key
 //   statistics  empty but for one entry: TextStatistics
 //
-// A document is named by a number of the caller's, in practice the row id of its entity.
+// Callers name a document by a number of theirs, its row: in practice the row id of its entity, which may be any. The
+// index gives each row a document number of its own when it is first added, from 0 upwards without gaps, so that
+// neighbours in a posting list are neighbours in all tables; a row that leaves and comes again gets a new one.
 
 package import HornbeamPages
 package import HornbeamTree
@@ -16,20 +19,29 @@ package struct TextIndex: Sendable {
     /// What the names of its trees begin with, for instance `t:Article:search:`.
     package let prefix: String
     package let analyzer: Analyzer
+    /// Whether it keeps where in a document each term stands, as phrases need it.
+    package let storesPositions: Bool
 
-    package init(prefix: String, analyzer: Analyzer = .words) {
+    package init(prefix: String, analyzer: Analyzer = .words, storesPositions: Bool = true) {
         self.prefix = prefix
         self.analyzer = analyzer
+        self.storesPositions = storesPositions
     }
 
     package var termsName: String { prefix + "terms" }
     package var postingsName: String { prefix + "postings" }
-    package var lengthsName: String { prefix + "lengths" }
+    package var positionsName: String { prefix + "positions" }
+    package var documentsName: String { prefix + "documents" }
     package var statisticsName: String { prefix + "statistics" }
+
+    /// All its trees, those of former layouts included.
+    package var treeNames: [String] {
+        [termsName, postingsName, positionsName, documentsName, prefix + "lengths", statisticsName]
+    }
 
     /// Removes the index and all in it. Without effect if it isn't there.
     package func drop(in transaction: Transaction) throws(StorageError) {
-        for name in [termsName, postingsName, lengthsName, statisticsName] {
+        for name in treeNames {
             _ = try transaction.dropTree(name)
         }
     }
@@ -43,18 +55,20 @@ package struct TextIndex: Sendable {
                     + "the store with the models that declare it")
         }
         guard let statisticsTree = try transaction.tree(statisticsName) else { return nil }
-        guard let terms = try transaction.tree(termsName), let postings = try transaction.tree(postingsName),
-            let lengths = try transaction.tree(lengthsName)
-        else { throw corrupt(statisticsName, "the index lacks one of its trees") }
-        let trees = TextTrees(terms: terms, postings: postings, lengths: lengths, statistics: statisticsTree)
         guard let bytes = try transaction.get(statisticsTree, TextStatistics.key),
             let statistics = TextStatistics(bytes)
         else { throw corrupt(statisticsName, "the statistics of the index are missing or not readable") }
-        try statistics.requireSame(analyzer, index: prefix)
+        try statistics.requireSame(self)
+        guard let terms = try transaction.tree(termsName), let postings = try transaction.tree(postingsName),
+            let positions = try transaction.tree(positionsName), let documents = try transaction.tree(documentsName)
+        else { throw corrupt(statisticsName, "the index lacks one of its trees") }
+        let trees = TextTrees(
+            terms: terms, postings: postings, positions: positions, documents: documents, statistics: statisticsTree)
         return (trees, statistics)
     }
 
-    /// Whether its words were made by another analyzer or another version of it, so that it must be built anew. False
+    /// Whether its words were made by another analyzer or another version of it, or it was written in another layout or
+    /// with another declaration, so that it must be built anew. False
     /// if nothing was ever written to it, or if it is damaged, which `open` tells.
     package func isOutdated(in transaction: Transaction) throws(StorageError) -> Bool {
         // Whoever doesn't know the analyzer can't tell, nor build it anew.
@@ -62,7 +76,7 @@ package struct TextIndex: Sendable {
         guard let tree = try transaction.tree(statisticsName),
             let bytes = try transaction.get(tree, TextStatistics.key), let statistics = TextStatistics(bytes)
         else { return false }
-        return !statistics.isSame(analyzer)
+        return !statistics.isSame(self)
     }
 
     /// How many documents it holds, whatever analyzer made its words.
@@ -78,10 +92,12 @@ package struct TextIndex: Sendable {
     func create(in transaction: Transaction) throws(StorageError) -> TextTrees {
         guard let terms = try transaction.tree(termsName, create: true),
             let postings = try transaction.tree(postingsName, create: true),
-            let lengths = try transaction.tree(lengthsName, create: true),
+            let positions = try transaction.tree(positionsName, create: true),
+            let documents = try transaction.tree(documentsName, create: true),
             let statistics = try transaction.tree(statisticsName, create: true)
         else { throw .invalid("the trees of index “\(prefix)” could not be created") }
-        return TextTrees(terms: terms, postings: postings, lengths: lengths, statistics: statistics)
+        return TextTrees(
+            terms: terms, postings: postings, positions: positions, documents: documents, statistics: statistics)
     }
 
     /// The error for bytes that no writer of this index can have left in the tree `name`.
@@ -94,6 +110,7 @@ package struct TextIndex: Sendable {
 struct TextTrees {
     let terms: TreeID
     let postings: TreeID
-    let lengths: TreeID
+    let positions: TreeID
+    let documents: TreeID
     let statistics: TreeID
 }

@@ -16,6 +16,11 @@ package final class TextIndexWriter {
     private var statistics: TextStatistics
     // Without checks of exclusive access: one thread, and nothing that is called here comes back.
     @exclusivity(unchecked) private var buffer = ChangeBuffer()
+    @exclusivity(unchecked) private var changes = TermChanges()
+    /// The number that the next document gets, those not yet written counted.
+    private var nextDocno: UInt32 = 0
+    /// The largest row that was ever added, or none.
+    private var largest: UInt64?
     @exclusivity(unchecked) private var tokenizer: Tokenizer
     @exclusivity(unchecked) private var failure: StorageError?
 
@@ -30,59 +35,124 @@ package final class TextIndexWriter {
         self.transaction = transaction
         self.budget = budget
         tokenizer = Tokenizer(index.analyzer)
-        statistics = TextStatistics(index.analyzer)
+        statistics = TextStatistics(index)
         if let opened = try index.open(in: transaction) {
             trees = opened.trees
             statistics = opened.statistics
+            (nextDocno, largest) = (statistics.nextDocno, statistics.largestRow)
         }
     }
 
     /// Whether there is something for `flush` to write.
     package var hasChanges: Bool { !buffer.isEmpty }
 
-    /// Adds a document. Throws `.invalid` if this transaction's unwritten changes have it already; if the index itself
-    /// has it, `flush` throws.
-    package func insert(_ docno: UInt64, text: String) throws(StorageError) {
-        try Self.withUTF8(text) { (text) throws(StorageError) in try insert(docno, utf8: text) }
+    /// Adds a document. Throws `.invalid` if the index has one of this row already.
+    package func insert(_ row: UInt64, text: String) throws(StorageError) {
+        try insert(row, DocumentText(text))
     }
 
     /// The same with a text in UTF-8, which is not copied.
-    package func insert(_ docno: UInt64, utf8 text: Bytes) throws(StorageError) {
+    package func insert(_ row: UInt64, utf8 text: Bytes) throws(StorageError) {
         try check(size: text.count)
-        let known = buffer.place(of: docno)
-        if let known { try require(known, length: -1) }
-        let place = known ?? buffer.addDocument(docno)
-        let length = buffer.count(text, document: place, difference: 1, &tokenizer)
-        buffer.setNewLength(length, at: place)
+        let place = try addNew(row)
+        let length = buffer.add(text, document: place, from: 0, &tokenizer)
+        buffer.setNewLength(Int64(length), at: place)
+        try flushIfLarge()
+    }
+
+    /// The same of several texts.
+    package func insert(_ row: UInt64, _ text: DocumentText) throws(StorageError) {
+        try check(text)
+        let place = try addNew(row)
+        _ = text.add(to: &buffer, at: place, index.analyzer, &tokenizer)
         try flushIfLarge()
     }
 
     /// Removes a document, given the text it was added or last changed with.
-    package func remove(_ docno: UInt64, text: String) throws(StorageError) {
-        try change(docno, from: text, to: nil)
+    package func remove(_ row: UInt64, text: String) throws(StorageError) {
+        try change(row, from: DocumentText(text), to: nil)
+    }
+
+    package func remove(_ row: UInt64, _ text: DocumentText) throws(StorageError) {
+        try change(row, from: text, to: nil)
     }
 
     /// Changes a document's text, given the text it was added or last changed with.
-    package func update(_ docno: UInt64, from oldText: String, to newText: String) throws(StorageError) {
-        // Not `==`: canonically equivalent texts have different tokens.
-        guard !oldText.utf8.elementsEqual(newText.utf8) else { return }
-        try change(docno, from: oldText, to: newText)
+    package func update(_ row: UInt64, from oldText: String, to newText: String) throws(StorageError) {
+        try update(row, from: DocumentText(oldText), to: DocumentText(newText))
     }
 
-    private func change(_ docno: UInt64, from oldText: String, to newText: String?) throws(StorageError) {
+    package func update(
+        _ row: UInt64, from oldText: DocumentText, to newText: DocumentText
+    ) throws(StorageError) {
+        if oldText.isIdentical(to: newText) { return }
+        try change(row, from: oldText, to: newText)
+    }
+
+    /// The place of a document that the index doesn't have.
+    private func addNew(_ row: UInt64) throws(StorageError) -> UInt32 {
+        if let known = buffer.place(of: row) {
+            guard buffer.documents[known].hasLeft else { throw isThereAlready(row) }
+        } else if let largest, row <= largest, try storedDocno(of: row) != nil {
+            // Larger rows than all that came before need no look.
+            throw isThereAlready(row)
+        }
+        guard nextDocno < UInt32.max - 1 else {
+            throw .invalid("the text index “\(index.prefix)” has used up its document numbers: rebuild it")
+        }
+        let place = buffer.addDocument(row, nextDocno)
+        nextDocno += 1
+        largest = max(largest ?? row, row)
+        return place
+    }
+
+    private func isThereAlready(_ row: UInt64) -> StorageError {
+        .invalid("document \(row) is in the text index “\(index.prefix)” already")
+    }
+
+    private func storedDocno(of row: UInt64) throws(StorageError) -> UInt32? {
+        guard let trees else { return nil }
+        return try DocumentMap(index, trees, statistics, in: transaction).docno(of: row)
+    }
+
+    private func change(
+        _ row: UInt64, from oldText: DocumentText, to newText: DocumentText?
+    ) throws(StorageError) {
         try check(oldText)
         if let newText { try check(newText) }
-        let known = buffer.place(of: docno)
-        let place = known ?? buffer.addDocument(docno)
-        let removed = count(oldText, -1, place)
+        let known = buffer.place(of: row)
+        let place: UInt32
+        if let known {
+            place = known
+        } else {
+            let docno: UInt32?
+            do { docno = try storedDocno(of: row) } catch { throw fail(error) }
+            guard let docno else { throw fail(isMissing(row)) }
+            place = buffer.addDocument(row, docno)
+        }
+        var removed: Int64 = 0
+        oldText.forEachPiece(of: index.analyzer) { text in
+            removed += Int64(buffer.remove(text, document: place, &tokenizer))
+        }
         if known != nil {
-            do { try require(place, length: removed) } catch { throw fail(error) }
+            guard buffer.documents[place].newLength == removed else { throw fail(oldTextDisagrees(row)) }
         } else {
             buffer.setOldLength(removed, at: place)
         }
-        let added = newText.map { count($0, 1, place) }
-        buffer.setNewLength(added ?? -1, at: place)
+        buffer.setNewLength(-1, at: place)
+        buffer.setSections(nil, at: place)
+        if let newText { _ = newText.add(to: &buffer, at: place, index.analyzer, &tokenizer) }
         try flushIfLarge()
+    }
+
+    private func isMissing(_ row: UInt64) -> StorageError {
+        index.corrupt(
+            index.documentsName, "document \(row) has no entry in the index, but should have one by its text")
+    }
+
+    private func oldTextDisagrees(_ row: UInt64) -> StorageError {
+        .invalid(
+            "the old text given for document \(row) is not the one that the text index “\(index.prefix)” holds")
     }
 
     /// Writes all changes. The index then is what the changed texts make it.
@@ -94,7 +164,7 @@ package final class TextIndexWriter {
     }
 
     private func flushIfLarge() throws(StorageError) {
-        if buffer.size > budget { try flush() }
+        if buffer.size > budget || buffer.isFull { try flush() }
     }
 
     private func fail(_ error: StorageError) -> StorageError {
@@ -103,9 +173,7 @@ package final class TextIndexWriter {
     }
 
     /// Throws what a change from or to this text would throw, whatever the document: nothing is changed yet.
-    package func check(_ text: String) throws(StorageError) {
-        try check(size: text.utf8.count)
-    }
+    package func check(_ text: DocumentText) throws(StorageError) { try check(size: text.size) }
 
     /// The same of a text of so many bytes.
     package func check(size: Int) throws(StorageError) {
@@ -113,33 +181,6 @@ package final class TextIndexWriter {
         guard size <= Self.textSizeLimit else {
             throw .tooLarge(what: "text to index", size: size, limit: Self.textSizeLimit)
         }
-    }
-
-    private func require(_ place: UInt32, length: Int64) throws(StorageError) {
-        let change = buffer.documents[place]
-        guard change.newLength != length else { return }
-        let docno = change.docno
-        throw .invalid(
-            length < 0
-                ? "document \(docno) is in the text index “\(index.prefix)” already"
-                : "the old text given for document \(docno) is not the one that the text index “\(index.prefix)” holds"
-        )
-    }
-
-    private func count(_ text: String, _ difference: Int32, _ place: UInt32) -> Int64 {
-        var text = text
-        return text.withUTF8 { buffer.count(Bytes($0), document: place, difference: difference, &tokenizer) }
-    }
-
-    /// The text's bytes for the length of `body`. (The standard library's `withUTF8` does not carry typed errors.)
-    private static func withUTF8(
-        _ text: String, _ body: (Bytes) throws(StorageError) -> Void
-    ) throws(StorageError) {
-        var text = text
-        let result = text.withUTF8 { utf8 in
-            Result { () throws(StorageError) in try body(Bytes(utf8)) }
-        }
-        try result.get()
     }
 }
 
@@ -155,18 +196,47 @@ extension TextIndexWriter {
     private func write() throws(StorageError) {
         let trees = try openedTrees()
         let documents = buffer.documents.sorted()
-        try FieldLengths(transaction: transaction, tree: trees.lengths, index: index).apply(documents)
         try count(documents)
+        try write(documents, trees)
         let dictionary = TermDictionary(transaction: transaction, tree: trees.terms, index: index)
+        let averageLength = Double(statistics.totalLength) / Double(max(statistics.documentCount, 1))
         var editor = try PostingListEditor(
-            dictionary, postings: trees.postings, nextListNumber: statistics.nextListNumber)
+            dictionary, trees, nextListNumber: statistics.nextListNumber, averageLength: max(averageLength, 1))
         for term in buffer.sortedTerms(plainLimit: TermDictionary.plainLimit) {
-            let changes = buffer.collect(term)
-            guard !changes.isEmpty else { continue }
+            guard buffer.collect(term, to: &changes) else { throw leftTermsDisagree() }
+            guard changes.count > 0 else { continue }
             try buffer.withTerm(term) { (bytes) throws(StorageError) in try editor.apply(changes, to: bytes) }
         }
         statistics.nextListNumber = editor.nextListNumber
         try transaction.put(trees.statistics, TextStatistics.key, statistics.encoded())
+    }
+
+    /// Writes what is known of documents beside their postings: rows first, since documents may have left already.
+    private func write(_ documents: [DocumentChange], _ trees: TextTrees) throws(StorageError) {
+        let map = DocumentMap(index, trees, statistics, in: transaction)
+        let firstNew = statistics.nextDocno
+        var (rows, isThere): ([UInt64], [Bool]) = ([], [])
+        for document in documents {
+            if document.docno >= firstNew {
+                rows.append(document.row)
+                isThere.append(!document.hasLeft)
+            } else if document.hasLeft {
+                try map.remove(document.docno, row: document.row, &statistics)
+            }
+        }
+        try map.append(from: firstNew, rows: rows, isThere: isThere, &statistics)
+        statistics.nextDocno = nextDocno
+        try SectionTable(transaction: transaction, tree: trees.documents, index: index).apply(documents) {
+            buffer.sections(of: $0)
+        }
+        try DocumentLengths(transaction: transaction, tree: trees.documents, index: index).apply(documents) {
+            (chunk) throws(StorageError) in try map.removeChunk(chunk)
+        }
+    }
+
+    private func leftTermsDisagree() -> StorageError {
+        .invalid(
+            "the old text given for a document is not the one that the text index “\(index.prefix)” was given before")
     }
 
     private func count(_ documents: [DocumentChange]) throws(StorageError) {

@@ -2,10 +2,17 @@
 // What ranking needs to know of the whole index, and what the index must be read with. Exact at every commit.
 //
 //   offset  size  content
-//        0     1  layout of the index, 2
+//        0     1  layout of the index, 3
 //        1     1  size of the analyzer's identity
 //        2   0-…  that identity, UTF-8: its rules, their version, the version of Unicode, what its stemmer does
-//             1-…  varints: documents, tokens in all of them, next number of a posting list
+//             1-…  varints: documents, tokens in all of them
+//                1  1 if positions are kept, else 0
+//             1-…  varints: next number of a posting list, next document number, rows that stand among the exceptions
+//                  of the DocumentMap
+//             1-…  1 and varint the largest row that is not one of them, or 0
+//             1-…  varint size, then as many bytes: the state of folding what is pending; empty if nothing is
+//
+// Layouts 1 and 2 began alike, up to the tokens.
 
 import HornbeamPages
 
@@ -17,50 +24,96 @@ package struct TextStatistics: Equatable, Sendable {
     package internal(set) var totalLength: UInt64 = 0
     /// The number that the next posting list gets. 0 is no number.
     var nextListNumber: UInt32 = 1
+    /// The number that the next document gets.
+    var nextDocno: UInt32 = 0
+    /// Rows in the map's exceptions.
+    var exceptionCount: UInt64 = 0
+    /// The largest row that isn't one of them.
+    var largestRow: UInt64?
+    /// What is kept for who folds pending documents.
+    var foldState: [UInt8] = []
 
+    /// Of the layout that was read.
+    private(set) var layout = currentLayout
+    private var storesPositions: Bool
     /// Of the analyzer that made the terms.
     private var identity: String
 
     static let key: [UInt8] = [0]
-    static let layout: UInt8 = 2
+    static let currentLayout: UInt8 = 3
 
-    init(_ analyzer: Analyzer) {
-        identity = analyzer.identity
+    init(_ index: TextIndex) {
+        identity = index.analyzer.identity
+        storesPositions = index.storesPositions
     }
 
-    /// Nil if the bytes are not a statistics entry.
+    /// Nil if the bytes are not a statistics entry. Of an older layout only the counts are read.
     init?(_ bytes: Bytes) {
         var reader = ByteReader(bytes)
-        guard reader.byte() == Self.layout, let size = reader.byte(), let identity = reader.slice(UInt64(size)),
-            let documentCount = reader.varint(), let totalLength = reader.varint(), let next = reader.varint32(),
-            next > 0, reader.isAtEnd
+        guard let layout = reader.byte(), layout > 0, layout <= Self.currentLayout, let size = reader.byte(),
+            let identity = reader.slice(UInt64(size)), let documentCount = reader.varint(),
+            let totalLength = reader.varint()
         else { return nil }
+        self.layout = layout
         self.identity = String(decoding: identity, as: UTF8.self)
-        (self.documentCount, self.totalLength, nextListNumber) = (documentCount, totalLength, next)
+        (self.documentCount, self.totalLength) = (documentCount, totalLength)
+        storesPositions = false
+        guard layout == Self.currentLayout else { return }
+        guard let positions = reader.byte(), positions <= 1, let next = reader.varint32(), next > 0,
+            let nextDocno = reader.varint32(), documentCount <= UInt64(nextDocno), let exceptions = reader.varint(),
+            exceptions <= documentCount, let hasRow = reader.byte(), hasRow <= 1,
+            let row = hasRow == 1 ? reader.varint() : .some(0), let foldSize = reader.varint(),
+            let fold = reader.slice(foldSize), reader.isAtEnd
+        else { return nil }
+        storesPositions = positions == 1
+        (nextListNumber, self.nextDocno, exceptionCount, largestRow) = (
+            next, nextDocno, exceptions, hasRow == 1 ? row : nil
+        )
+        foldState = [UInt8](fold)
     }
 
     func encoded() -> [UInt8] {
         let identity = identity.utf8.prefix(255)
-        var bytes = [Self.layout, UInt8(identity.count)]
+        var bytes = [Self.currentLayout, UInt8(identity.count)]
         bytes += identity
         bytes.appendVarint(documentCount)
         bytes.appendVarint(totalLength)
+        bytes.append(storesPositions ? 1 : 0)
         bytes.appendVarint(UInt64(nextListNumber))
-        return bytes
+        bytes.appendVarint(UInt64(nextDocno))
+        bytes.appendVarint(exceptionCount)
+        bytes.append(largestRow == nil ? 0 : 1)
+        if let largestRow { bytes.appendVarint(largestRow) }
+        bytes.appendVarint(UInt64(foldState.count))
+        return bytes + foldState
     }
 
-    /// Whether the terms were made by this analyzer, and this version of it.
-    func isSame(_ current: Analyzer) -> Bool {
+    /// Whether the terms were made by this analyzer, this version of it, and stored as this library stores them.
+    func isSame(_ current: TextIndex) -> Bool {
+        layout == Self.currentLayout && storesPositions == current.storesPositions && isSame(current.analyzer)
+    }
+
+    private func isSame(_ current: Analyzer) -> Bool {
         // What is longer was cut.
         identity.utf8.elementsEqual(current.identity.utf8.prefix(255))
     }
 
     /// Refuses an index whose terms were made by other rules than those it would now be asked and changed with.
-    func requireSame(_ current: Analyzer, index: String) throws(StorageError) {
-        guard isSame(current) else {
+    func requireSame(_ current: TextIndex) throws(StorageError) {
+        guard isSame(current.analyzer) else {
             throw .invalid(
-                "the text index “\(index)” was made by the analyzer “\(identity)”, this library has "
-                    + "“\(current.identity)”: rebuild the index")
+                "the text index “\(current.prefix)” was made by the analyzer “\(identity)”, this library has "
+                    + "“\(current.analyzer.identity)”: rebuild the index")
+        }
+        guard layout == Self.currentLayout else {
+            throw .invalid(
+                "the text index “\(current.prefix)” has layout \(layout), this library reads and writes layout "
+                    + "\(Self.currentLayout): rebuild the index")
+        }
+        guard storesPositions == current.storesPositions else {
+            throw .invalid(
+                "the text index “\(current.prefix)” was made \(storesPositions ? "with" : "without") positions and is "
+                    + "now declared \(storesPositions ? "without" : "with") them: rebuild the index")
         }
     }
 }

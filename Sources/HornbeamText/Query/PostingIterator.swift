@@ -1,84 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
-// A term's postings in ascending order of documents, a decoded block at a time. Contract: `current` is the document it
-// stands on, nil at the end and for good; documents only ever ascend, whatever the file holds, so whoever asks for
-// those up to a bound gets none below the last bound.
+// A term's postings one by one, in ascending order of documents. Contract: `current` is the document it stands on, nil
+// at the end and for good; documents only ever ascend, whatever the file holds, so whoever asks for those up to a bound
+// gets none below the last bound.
 
 import HornbeamPages
 import HornbeamTree
 
-/// Walks one posting list. Owns its decoded block; belongs to one search.
+/// Walks one posting list. Belongs to one search.
 final class PostingIterator {
-    let documentFrequency: UInt64
-    private let index: TextIndex
-    private let listNumber: UInt32
-    private var cursor: Cursor
-    private var block = DecodedBlock()
+    let postings: StoredPostings
     private var position = 0
-    /// Blocks of the postings tree decoded so far.
-    private(set) var blockCount: UInt64 = 0
-    /// Whether there may be blocks behind this one.
-    private var hasMore: Bool
-    /// The last document of the blocks left behind.
-    private var passed: UInt64?
+
+    var documentFrequency: UInt64 { UInt64(postings.documentFrequency) }
 
     /// Stands on the first posting. `entry` must come from the dictionary in the same state of the transaction.
     init(_ entry: TermEntry, index: TextIndex, trees: TextTrees, in transaction: Transaction) throws(StorageError) {
-        self.index = index
-        documentFrequency = entry.documentFrequency
-        listNumber = entry.listNumber
-        hasMore = entry.listNumber != 0
-        cursor = try transaction.cursor(trees.postings)
-        if hasMore {
-            try load(cursor.seek(PostingKey(list: listNumber, first: 0).bytes))
-            guard block.count > 0 else { throw unreadable("posting list \(listNumber) has no blocks") }
-        } else if !block.decode(entry.block, first: entry.first) {
-            throw index.corrupt(index.termsName, "the postings in a term's entry are not readable")
-        }
+        postings = try StoredPostings(entry, index: index, trees: trees, in: transaction)
+        try postings.decode()
     }
 
-    var current: UInt64? { position < block.count ? block.docnos[position] : nil }
+    var current: UInt32? { postings.isAtEnd ? nil : postings.docnos[position] }
 
     /// The occurrences in the current document, 0 at the end.
-    var frequency: UInt32 { position < block.count ? block.frequencies[position] : 0 }
-    /// The bound that the current block gives for the lengths of its documents.
-    var shortestLength: UInt32 { block.shortestLength }
+    var frequency: UInt32 { postings.isAtEnd ? 0 : postings.frequencies[position] }
+
+    /// Appends the positions of the current posting.
+    func appendPositions(to target: inout [UInt32]) throws(StorageError) {
+        if !postings.isAtEnd { try postings.appendPositions(of: position, to: &target) }
+    }
 
     /// Moves to the next posting.
     func next() throws(StorageError) {
-        guard position < block.count else { return }
+        guard !postings.isAtEnd else { return }
         position += 1
-        if position == block.count { try nextBlock() }
+        if position == postings.count { try nextBlock() }
     }
 
     /// Moves to the first posting of `target` or a later document; stays if it is there or behind already.
-    func advance(to target: UInt64) throws(StorageError) {
+    func advance(to target: UInt32) throws(StorageError) {
         guard let current, current < target else { return }
-        if block.docnos[block.count - 1] < target {
-            guard hasMore else { return end() }
-            if try cursor.seekLast(PostingKey(list: listNumber, first: target).bytes),
-                let key = PostingKey(cursor.key, list: listNumber), key.first > block.docnos[block.count - 1]
-            {
-                try load(true)
-            } else {
-                // The target lies between this block and the next.
-                try load(cursor.seek(PostingKey(list: listNumber, first: target).bytes))
-            }
+        if postings.blockLast < target {
+            position = 0
+            guard try postings.seekBlock(target) else { return }
+            try postings.decode()
         }
-        while position < block.count, block.docnos[position] < target { position += 1 }
-        if position == block.count, block.count > 0 {
-            try nextBlock()
-        }
+        // The block's last document is not before the target.
+        while postings.docnos[position] < target { position += 1 }
     }
 
     /// Takes the postings up to and with `last`: each document less `base`, and its frequency. How many there were. The
     /// caller has room for `last − base + 1`, and nothing below `base` is left.
     func take(
-        through last: UInt64, base: UInt64, offsets: UnsafeMutablePointer<UInt16>,
+        through last: UInt32, base: UInt32, offsets: UnsafeMutablePointer<UInt16>,
         frequencies: UnsafeMutablePointer<UInt32>
     ) throws(StorageError) -> Int {
         var taken = 0
-        while position < block.count {
-            let (docnos, blockFrequencies, count) = (block.docnos, block.frequencies, block.count)
+        while !postings.isAtEnd {
+            let (docnos, blockFrequencies, count) = (postings.docnos, postings.frequencies, postings.count)
             var place = position
             while place < count, docnos[place] <= last {
                 offsets[taken] = UInt16(truncatingIfNeeded: docnos[place] &- base)
@@ -94,25 +72,7 @@ final class PostingIterator {
     }
 
     private func nextBlock() throws(StorageError) {
-        guard hasMore else { return end() }
-        try load(cursor.next())
-    }
-
-    private func end() {
-        hasMore = false
-        block.removeAll()
         position = 0
+        if try postings.nextBlock() { try postings.decode() }
     }
-
-    /// Decodes the block under the cursor, or ends if `isThere` is false or it is another list's.
-    private func load(_ isThere: Bool) throws(StorageError) {
-        if block.count > 0 { passed = block.docnos[block.count - 1] }
-        guard isThere, let key = PostingKey(cursor.key, list: listNumber) else { return end() }
-        if let passed, key.first <= passed { throw unreadable("blocks of posting list \(listNumber) overlap") }
-        guard block.decode(cursor.value, first: key.first) else { throw unreadable(PostingKey.unreadable(key)) }
-        position = 0
-        blockCount += 1
-    }
-
-    private func unreadable(_ reason: String) -> StorageError { index.corrupt(index.postingsName, reason) }
 }

@@ -71,7 +71,8 @@ struct QueryParser {
     }
 
     private let text: String
-    private let characters: [Character]
+    /// Scalars, not characters: a mark at the head of a word would be part of the sign before it.
+    private let characters: [Unicode.Scalar]
     private let syntax: QuerySyntax
     private let isLenient: Bool
     private var at = 0
@@ -82,7 +83,7 @@ struct QueryParser {
         self.text = text
         self.syntax = syntax
         self.isLenient = isLenient
-        characters = Array(text)
+        characters = Array(text.unicodeScalars)
     }
 
     mutating func whole() throws(QuerySyntaxError) -> TextQuery {
@@ -103,8 +104,8 @@ struct QueryParser {
 
     /// All that isn't white space or a sign of the language, as words.
     func plainWords() -> TextQuery {
-        let words = String(characters.map { Self.special.contains($0) ? " " : $0 })
-        return .words(words.split(whereSeparator: \.isWhitespace).joined(separator: " "))
+        let words = characters.split { Self.special.contains($0) || $0.properties.isWhitespace }
+        return .words(words.map { Self.string($0) }.joined(separator: " "))
     }
 
     // MARK: Grammar
@@ -172,7 +173,7 @@ struct QueryParser {
         guard var clause = try item(depth) else {
             guard sign == .none else {
                 throw failure(
-                    "nothing is behind \(signed - start > 1 ? "NOT" : String(characters[start]))",
+                    "nothing is behind \(signed - start > 1 ? "NOT" : String(Character(characters[start])))",
                     "write a word, a phrase or parentheses there", start)
             }
             return nil
@@ -304,7 +305,7 @@ struct QueryParser {
     // MARK: Words
 
     /// The characters that mean something wherever they stand.
-    static let special: Set<Character> = ["(", ")", "\"", "\\", ":", "^", "~", "*", "?"]
+    static let special: Set<Unicode.Scalar> = ["(", ")", "\"", "\\", ":", "^", "~", "*", "?"]
     static let keywords: Set<String> = ["AND", "OR", "NOT", "NEAR"]
 
     private mutating func word(_ depth: Int) throws(QuerySyntaxError) -> Clause {
@@ -320,25 +321,25 @@ struct QueryParser {
                     throw failure("nothing is behind the backslash", "write \\\\ for the character", at)
                 }
                 at += 1
-                text.append(characters[at])
+                text.unicodeScalars.append(characters[at])
             } else {
                 if sign(at) == "*" { stars.append(count) }
                 if sign(at) == "?" { marks += 1 }
-                text.append(character)
+                text.unicodeScalars.append(character)
             }
             at += 1
             count += 1
         }
         if let colon = take(":") { return try field(characters[start..<colon], start, colon, depth) }
-        if isLenient, marks == 1, stars.isEmpty, text.last == "?" {
-            text.removeLast()
+        if isLenient, marks == 1, stars.isEmpty, text.unicodeScalars.last == "?" {
+            text.unicodeScalars.removeLast()
             return Clause(query: .words(text), word: text)
         }
         if text == "*", stars.count == 1 { return Clause(query: .everything) }
         let isPattern = !stars.isEmpty || marks > 0
         if let tilde = take("~") { return Clause(query: try fuzzy(text, tilde, isPattern: isPattern)) }
         if stars == [count - 1], marks == 0 {
-            text.removeLast()
+            text.unicodeScalars.removeLast()
             return Clause(query: .prefix(text))
         }
         if isPattern { return Clause(query: .wildcard(Self.collapsed(text))) }
@@ -368,7 +369,7 @@ struct QueryParser {
     }
 
     private mutating func field(
-        _ names: ArraySlice<Character>, _ start: Int, _ colon: Int, _ depth: Int
+        _ names: ArraySlice<Unicode.Scalar>, _ start: Int, _ colon: Int, _ depth: Int
     ) throws(QuerySyntaxError) -> Clause {
         var fields: [Int] = []
         for name in Self.unescaped(names).split(separator: ",", omittingEmptySubsequences: false) {
@@ -386,8 +387,12 @@ struct QueryParser {
         return Clause(query: .field(fields, inner.query))
     }
 
-    private static func unescaped(_ characters: ArraySlice<Character>) -> String {
-        var text = ""
+    private static func string(_ scalars: ArraySlice<Unicode.Scalar>) -> String {
+        String(String.UnicodeScalarView(scalars))
+    }
+
+    private static func unescaped(_ characters: ArraySlice<Unicode.Scalar>) -> String {
+        var text = String.UnicodeScalarView()
         var isEscaped = false
         for character in characters {
             if character == "\\", !isEscaped {
@@ -397,25 +402,25 @@ struct QueryParser {
                 isEscaped = false
             }
         }
-        return text
+        return String(text)
     }
 
     /// Stars that follow each other mean what one does.
     static func collapsed(_ pattern: String) -> String {
-        var text = ""
-        for character in pattern where !(character == "*" && text.last == "*") { text.append(character) }
-        return text
+        var text = String.UnicodeScalarView()
+        for scalar in pattern.unicodeScalars where !(scalar == "*" && text.last == "*") { text.append(scalar) }
+        return String(text)
     }
 
     // MARK: Characters
 
     /// The character here, nil at the end.
-    private var peek: Character? { at < characters.count ? characters[at] : nil }
+    private var peek: Unicode.Scalar? { at < characters.count ? characters[at] : nil }
 
     private func isAtEnd(_ place: Int) -> Bool { place >= characters.count }
 
     /// The character that has a meaning at a place; a space for any other.
-    private func sign(_ place: Int) -> Character {
+    private func sign(_ place: Int) -> Unicode.Scalar {
         guard place < characters.count, !repaired.contains(place) else { return " " }
         return characters[place]
     }
@@ -423,7 +428,8 @@ struct QueryParser {
     /// Whether words are separated here.
     private func isSpace(_ place: Int) -> Bool {
         guard place < characters.count else { return false }
-        return characters[place].isWhitespace || repaired.contains(place) && Self.special.contains(characters[place])
+        return characters[place].properties.isWhitespace
+            || repaired.contains(place) && Self.special.contains(characters[place])
     }
 
     private mutating func skipSpace() {
@@ -431,7 +437,7 @@ struct QueryParser {
     }
 
     /// Where it was, if it is right here.
-    private mutating func take(_ character: Character) -> Int? {
+    private mutating func take(_ character: Unicode.Scalar) -> Int? {
         guard sign(at) == character else { return nil }
         at += 1
         return at - 1
@@ -439,8 +445,8 @@ struct QueryParser {
 
     private mutating func takeDigits() -> String {
         var digits = ""
-        while let character = peek, character.isASCII, character.isNumber {
-            digits.append(character)
+        while let character = peek, ("0"..."9").contains(character) {
+            digits.unicodeScalars.append(character)
             at += 1
         }
         return digits
@@ -468,7 +474,7 @@ struct QueryParser {
             at += 1
             var power = "e"
             if let sign = peek, sign == "+" || sign == "-" {
-                power.append(sign)
+                power.unicodeScalars.append(sign)
                 at += 1
             }
             let digits = takeDigits()
@@ -485,14 +491,14 @@ struct QueryParser {
         at += 1
         isUnclosed = false
         while at < characters.count {
-            let character = sign(at) == " " ? " " : characters[at]
+            let character = sign(at)
             at += 1
             if character == "\"" { return content }
             if character == "\\", at < characters.count {
-                content.append(characters[at])
+                content.unicodeScalars.append(characters[at])
                 at += 1
             } else {
-                content.append(repaired.contains(at - 1) ? " " : characters[at - 1])
+                content.unicodeScalars.append(repaired.contains(at - 1) ? " " : characters[at - 1])
             }
         }
         isUnclosed = true
@@ -508,10 +514,11 @@ struct QueryParser {
     /// The capitals here, if they are a word of their own.
     private var capitals: String? {
         var end = at
-        while end < characters.count, characters[end].isASCII, characters[end].isUppercase { end += 1 }
-        guard end > at, !repaired.contains(at), end == characters.count || isSpace(end) || "()\"/".contains(sign(end))
+        while end < characters.count, ("A"..."Z").contains(characters[end]) { end += 1 }
+        guard end > at, !repaired.contains(at),
+            end == characters.count || isSpace(end) || "()\"/".unicodeScalars.contains(sign(end))
         else { return nil }
-        return String(characters[at..<end])
+        return Self.string(characters[at..<end])
     }
 
     private var isKeyword: Bool {
@@ -558,7 +565,8 @@ struct QueryParser {
     private func failure(_ problem: String, _ advice: String, _ offset: Int, _ culprit: Int? = nil) -> QuerySyntaxError
     {
         QuerySyntaxError(
-            text: text, offset: min(offset, characters.count), problem: problem, advice: advice,
+            text: text, offset: Self.string(characters[..<min(offset, characters.count)]).count, problem: problem,
+            advice: advice,
             culprit: culprit ?? offset)
     }
 }

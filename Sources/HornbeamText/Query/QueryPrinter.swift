@@ -152,7 +152,7 @@ private struct QueryPrinter {
     /// Several words need no parentheses where they are a sequence.
     private func bare(_ query: TextQuery) -> String {
         guard case .words(let text) = query, !text.isEmpty else { return primary(query) }
-        return Self.pieces(text).map(Self.escaped).joined(separator: " ")
+        return Self.pieces(text).map { Self.escaped($0) }.joined(separator: " ")
     }
 
     private func primary(_ query: TextQuery) -> String {
@@ -161,7 +161,7 @@ private struct QueryPrinter {
             return text.isEmpty ? "()" : Self.pieces(text).count > 1 ? "(\(bare(query)))" : bare(query)
         case .phrase(let text, let slop): return Self.quoted(text) + (slop > 0 ? "~\(slop)" : "")
         case .prefix(let text):
-            return text.isEmpty || text.contains(where: \.isWhitespace)
+            return text.isEmpty || text.unicodeScalars.contains(where: \.properties.isWhitespace)
                 ? Self.quoted(text) + "*" : Self.escaped(text) + "*"
         case .wildcard(let pattern): return Self.pattern(pattern)
         case .fuzzy(let text, let distance, let letters):
@@ -176,38 +176,46 @@ private struct QueryPrinter {
     }
 
     /// The words of a list, or the list itself if they aren't separated by single spaces.
-    private static func pieces(_ text: String) -> [Substring] {
-        let pieces = text.split(separator: " ", omittingEmptySubsequences: false)
-        let isPlain = pieces.allSatisfy { !$0.isEmpty && !$0.contains(where: \.isWhitespace) }
-        return isPlain ? pieces : [text[...]]
+    private static func pieces(_ text: String) -> [String] {
+        let pieces = text.unicodeScalars.split(separator: " ", omittingEmptySubsequences: false)
+        let isPlain = pieces.allSatisfy { !$0.isEmpty && !$0.contains(where: \.properties.isWhitespace) }
+        return isPlain ? pieces.map { String($0) } : [text]
     }
 
-    private static func escaped(_ word: some StringProtocol) -> String {
-        var text = ""
-        for (place, character) in word.enumerated() {
-            let isSign = place == 0 && (character == "+" || character == "-")
-            if isSign || character.isWhitespace || QueryParser.special.contains(character) { text.append("\\") }
-            text.append(character)
+    // By scalars, as the parser reads: a mark may stand at the head of a word.
+
+    private static func escaped(_ word: String) -> String {
+        var text = String.UnicodeScalarView()
+        for scalar in word.unicodeScalars {
+            let isSign = text.isEmpty && (scalar == "+" || scalar == "-")
+            if isSign || scalar.properties.isWhitespace || QueryParser.special.contains(scalar) { text.append("\\") }
+            text.append(scalar)
         }
-        let head = text.prefix { $0 != "/" }
-        return QueryParser.keywords.contains(String(head)) ? "\\" + text : text
+        let head = String(String.UnicodeScalarView(text.prefix { $0 != "/" }))
+        return QueryParser.keywords.contains(head) ? "\\" + String(text) : String(text)
     }
 
     private static func quoted(_ text: String) -> String {
-        "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+        var quoted = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            if scalar == "\\" || scalar == "\"" { quoted.append("\\") }
+            quoted.append(scalar)
+        }
+        return "\"" + String(quoted) + "\""
     }
 
     private static func pattern(_ pattern: String) -> String {
-        let stars = pattern.filter { $0 == "*" }.count
-        let marks = pattern.filter { $0 == "?" }.count
-        let isPlain = pattern.allSatisfy {
-            $0 == "*" || $0 == "?" || !QueryParser.special.contains($0) && !$0.isWhitespace
+        let scalars = pattern.unicodeScalars
+        let stars = scalars.count { $0 == "*" }
+        let marks = scalars.count { $0 == "?" }
+        let isPlain = scalars.allSatisfy {
+            $0 == "*" || $0 == "?" || !QueryParser.special.contains($0) && !$0.properties.isWhitespace
         }
-        guard isPlain, stars + marks > 0, let first = pattern.first, first != "+", first != "-" else {
+        guard isPlain, stars + marks > 0, let first = scalars.first, first != "+", first != "-" else {
             return "*" + quoted(pattern)
         }
         // One star at the end makes a prefix, two are a pattern.
-        return marks == 0 && stars == 1 && pattern.last == "*" ? pattern + "*" : pattern
+        return marks == 0 && stars == 1 && scalars.last == "*" ? pattern + "*" : pattern
     }
 
     private static func number(_ factor: Double) -> String {

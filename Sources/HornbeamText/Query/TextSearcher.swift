@@ -32,44 +32,92 @@ package struct TextSearcher {
         self.transaction = transaction
         let opened = try index.open(in: transaction)
         trees = opened?.trees
-        statistics = opened?.statistics ?? TextStatistics(index.analyzer)
+        statistics = opened?.statistics ?? TextStatistics(index)
     }
 
-    /// The best `limit` documents that hold any token of `text`, best first; those of equal score in the order that
-    /// `tieBreak` gives, else by document number. The filter is part of the search: the result is the best of what it
-    /// lets through, and statistics are those of the whole index all the same.
+    /// The best `limit` documents that match, best first; those of equal score in the order that `tieBreak` gives, else
+    /// by row. The filter is part of the search: the result is the best of what it lets through, and statistics are those
+    /// of the whole index all the same. Throws `.invalid` for what can't be asked.
+    /// - Parameters:
+    ///   - after: only what comes after it; its score must be one that this search gave.
+    ///   - weights: of the fields, in their order, none negative; tokens of the others count 1. Nil: all count alike.
     package func search(
-        _ text: String, limit: Int, filter: TextFilter = .all, tieBreak: TextTieBreak? = nil
+        _ query: TextQuery, limit: Int, filter: TextFilter = .all, after: TextHit? = nil, weights: [Double]? = nil,
+        tieBreak: TextTieBreak? = nil
     ) throws(StorageError) -> [TextHit] {
-        guard limit > 0, var documents = try disjunction(text, filter: filter) else { return [] }
-        var best = TopK(limit: limit, tieBreak: tieBreak)
-        try documents.rank(&best)
+        guard limit > 0, let retrieval = try retrieval(query, filter, weights, scores: true) else { return [] }
+        var best = TopK(limit: limit, tieBreak: tieBreak, after: after)
+        try retrieval.rank(&best)
         return try best.sorted()
     }
 
-    /// All documents that hold any token of `text`, ascending.
+    /// The rows of all documents that match, ascending.
+    package func matches(_ query: TextQuery, filter: TextFilter = .all) throws(StorageError) -> [UInt64] {
+        guard let retrieval = try retrieval(query, filter, nil, scores: false) else { return [] }
+        var (rows, ascends): ([UInt64], Bool) = ([], true)
+        try retrieval.forEach { (row) throws(StorageError) in
+            if let last = rows.last, last >= row { ascends = false }
+            rows.append(row)
+        }
+        return ascends ? rows : rows.sorted()
+    }
+
+    /// How many documents match.
+    package func count(_ query: TextQuery, filter: TextFilter = .all) throws(StorageError) -> UInt64 {
+        if case .all = filter, case .words(let text) = query {
+            let tokens = Set(index.analyzer.tokens(of: text))
+            if tokens.count == 1, let token = tokens.first {
+                return try token.withBytes { (bytes) throws(StorageError) in
+                    UInt64(try entry(bytes)?.documentFrequency ?? 0)
+                }
+            }
+        }
+        return try retrieval(query, filter, nil, scores: false)?.count() ?? 0
+    }
+
+    /// How the score of a row's document comes about; nil if it doesn't match.
+    package func explain(
+        _ query: TextQuery, row: UInt64, weights: [Double]? = nil
+    ) throws(StorageError) -> TextScoreExplanation? {
+        try retrieval(query, .documents([row]), weights, scores: true)?.explain(row)
+    }
+
+    /// The best `limit` documents that hold any token of `text`.
+    package func search(
+        _ text: String, limit: Int, filter: TextFilter = .all, tieBreak: TextTieBreak? = nil
+    ) throws(StorageError) -> [TextHit] {
+        try search(.words(text), limit: limit, filter: filter, tieBreak: tieBreak)
+    }
+
+    /// The rows of all documents that hold any token of `text`, ascending.
     package func matches(_ text: String, filter: TextFilter = .all) throws(StorageError) -> [UInt64] {
-        guard var documents = try disjunction(text, filter: filter) else { return [] }
-        var docnos: [UInt64] = []
-        try documents.forEach { (docno) throws(StorageError) in docnos.append(docno) }
-        return docnos
+        try matches(.words(text), filter: filter)
     }
 
     /// How many documents hold any token of `text`.
     package func count(_ text: String, filter: TextFilter = .all) throws(StorageError) -> UInt64 {
-        let tokens = Set(index.analyzer.tokens(of: text))
-        if case .all = filter, tokens.count == 1, let token = tokens.first {
-            return try token.withBytes { (bytes) throws(StorageError) in try entry(bytes)?.documentFrequency ?? 0 }
+        try count(.words(text), filter: filter)
+    }
+
+    /// Nil if nothing was ever indexed.
+    private func retrieval(
+        _ query: TextQuery, _ filter: TextFilter, _ weights: [Double]?, scores: Bool
+    ) throws(StorageError) -> Retrieval? {
+        if let weights, !weights.allSatisfy({ $0.isFinite && $0 >= 0 }) {
+            throw .invalid("weights of fields must be numbers from 0 on, not \(weights)")
         }
-        guard var documents = try disjunction(text, filter: filter) else { return 0 }
-        var count: UInt64 = 0
-        try documents.forEach { (_) throws(StorageError) in count += 1 }
-        return count
+        guard let trees else { return nil }
+        let view = try StoredView(index, trees, statistics, in: transaction)
+        let context = try ScoreContext(view, weights: weights, scores: scores)
+        var compiler = QueryCompiler(index.analyzer, context)
+        return try Retrieval(compiler.compile(query), context, filter: filter)
     }
 
     /// How many documents hold `term`, a token as the analyzer makes it.
     package func documentFrequency(of term: String) throws(StorageError) -> UInt64 {
-        try Array(term.utf8).withBytes { (bytes) throws(StorageError) in try entry(bytes)?.documentFrequency ?? 0 }
+        try Array(term.utf8).withBytes { (bytes) throws(StorageError) in
+            UInt64(try entry(bytes)?.documentFrequency ?? 0)
+        }
     }
 
     /// Calls `body` with each term, the number of documents that hold it, and how often it occurs in all of them; until
@@ -87,7 +135,7 @@ package struct TextSearcher {
         while isThere {
             let (term, entry) = try dictionary.read(cursor)
             let text = String(decoding: term, as: UTF8.self)
-            guard try body(text, entry.documentFrequency, entry.collectionFrequency) else { return }
+            guard try body(text, UInt64(entry.documentFrequency), entry.collectionFrequency) else { return }
             isThere = try cursor.next()
         }
     }
@@ -98,30 +146,14 @@ package struct TextSearcher {
         return try transaction.count(trees.terms)
     }
 
+    /// Nil if nothing was ever indexed.
+    func expansion() throws(StorageError) -> TermExpansion? {
+        guard let trees else { return nil }
+        return TermExpansion(view: try StoredView(index, trees, statistics, in: transaction))
+    }
+
     private func entry(_ term: Bytes) throws(StorageError) -> TermEntry? {
         guard let trees, !term.isEmpty else { return nil }
         return try TermDictionary(transaction: transaction, tree: trees.terms, index: index).find(term)
-    }
-
-    /// The union of the posting lists of the text's tokens, as far as the index knows them; nil if it knows none.
-    private func disjunction(_ text: String, filter: TextFilter) throws(StorageError) -> Disjunction? {
-        guard let trees else { return nil }
-        var lists: [PostingIterator] = []
-        var places: [[UInt8]: Int?] = [:]
-        var tokens: [Int] = []
-        for token in index.analyzer.tokens(of: text) {
-            if let known = places[token] {
-                if let known { tokens.append(known) }
-                continue
-            }
-            let entry = try token.withBytes { (bytes) throws(StorageError) -> TermEntry? in try self.entry(bytes) }
-            places[token] = .some(entry == nil ? nil : lists.count)
-            guard let entry else { continue }
-            tokens.append(lists.count)
-            lists.append(try PostingIterator(entry, index: index, trees: trees, in: transaction))
-        }
-        guard !lists.isEmpty else { return nil }
-        let lengths = FieldLengths(transaction: transaction, tree: trees.lengths, index: index)
-        return try Disjunction(lists, tokens: tokens, statistics: statistics, lengths: lengths, filter: filter)
     }
 }

@@ -20,19 +20,34 @@ struct TopK {
     private var heap: [TextHit] = []
     private let limit: Int
     private let tieBreak: TextTieBreak?
+    /// Nothing that comes before it, nor it itself, is admitted.
+    private let after: TextHit?
 
     /// `limit` must be positive. Without `tieBreak` the smaller document number comes first.
-    init(limit: Int, tieBreak: TextTieBreak?) {
+    init(limit: Int, tieBreak: TextTieBreak?, after: TextHit? = nil) {
         self.limit = limit
         self.tieBreak = tieBreak
+        self.after = after
         heap.reserveCapacity(min(limit, 1024))
     }
 
     /// The score below which nothing can enter any more.
     var threshold: Double { heap.count < limit ? -.infinity : heap[0].score }
 
+    /// False if no document of this score would enter whatever its number; `laterRow` says that its number is above
+    /// those of all documents before.
+    func mayAdmit(_ score: Double, laterRow: Bool) -> Bool {
+        if let after, score > after.score { return false }
+        guard heap.count == limit else { return true }
+        return laterRow && tieBreak == nil ? score > heap[0].score : score >= heap[0].score
+    }
+
     /// Whether a document would enter now.
     func admits(_ hit: TextHit) throws(StorageError) -> Bool {
+        if let after {
+            if hit.docno == after.docno { return false }
+            guard try isBetter(after, hit) else { return false }
+        }
         if heap.count < limit { return true }
         return try isBetter(hit, heap[0])
     }

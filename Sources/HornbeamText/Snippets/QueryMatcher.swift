@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a query matches texts, and where, from the texts alone: for filters without an index, highlights and snippets.
+// Whether a query matches texts, and where, from the texts alone: for filters without an index, for highlights and
+// snippets.
 // The meaning is that of the index's evaluation (TextQuery says it); the texts are read anew each time.
 
 import HornbeamPages
@@ -100,7 +101,7 @@ package final class QueryMatcher {
     // MARK: Matching
 
     /// - Parameter fields: those that count; nil is all.
-    private func holds(_ node: QueryNode, _ fields: Set<Int>?, _ found: Occurrences) -> Bool {
+    private func holds(_ node: MatchNode, _ fields: Set<Int>?, _ found: Occurrences) -> Bool {
         switch node {
         case .terms, .phrase, .near: !places(node, fields, found).isEmpty
         case .any(let parts): parts.contains { holds($0, fields, found) }
@@ -119,7 +120,7 @@ package final class QueryMatcher {
     }
 
     /// The matches of what is found at places, in the order of their beginnings, one for each.
-    private func places(_ node: QueryNode, _ fields: Set<Int>?, _ found: Occurrences) -> [Place] {
+    private func places(_ node: MatchNode, _ fields: Set<Int>?, _ found: Occurrences) -> [Place] {
         switch node {
         case .terms(let tests):
             let all = tests.count == 1 ? found.byTest[tests[0]] : Set(tests.flatMap { found.byTest[$0] }).sorted()
@@ -200,7 +201,7 @@ package final class QueryMatcher {
     }
 
     private func mark(
-        _ node: QueryNode, _ fields: Set<Int>?, _ found: Occurrences, _ marks: inout [ClosedRange<Int>]
+        _ node: MatchNode, _ fields: Set<Int>?, _ found: Occurrences, _ marks: inout [ClosedRange<Int>]
     ) {
         switch node {
         case .terms, .near:

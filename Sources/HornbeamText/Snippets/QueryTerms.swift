@@ -13,29 +13,29 @@ enum TermTest: Hashable {
 }
 
 /// What a query asks of a text, with the numbers of tests in place of words.
-indirect enum QueryNode {
+indirect enum MatchNode {
     /// Any of these.
     case terms([Int])
     /// One after the other, with so many other tokens between them at most.
     case phrase([Int], slop: Int)
-    case near([QueryNode], within: Int)
-    case any([QueryNode])
-    case all([QueryNode])
-    case without(QueryNode, QueryNode)
-    case field(Set<Int>, QueryNode)
+    case near([MatchNode], within: Int)
+    case any([MatchNode])
+    case all([MatchNode])
+    case without(MatchNode, MatchNode)
+    case field(Set<Int>, MatchNode)
     case everything
 }
 
 /// The tests of a query, each once, and its tree over them.
 struct QueryTerms {
     private(set) var tests: [TermTest] = []
-    private(set) var root = QueryNode.any([])
+    private(set) var root = MatchNode.any([])
     /// Tests of equal terms by the terms' hash.
     private var exact: [UInt32: [Int]] = [:]
     /// The others, which are tried one by one.
     private var others: [Int] = []
-    private var patterns: [TermPattern] = []
-    private var fuzzyWords: [FuzzyWord] = []
+    private var patterns: [WildcardPattern] = []
+    private var fuzzyWords: [FuzzyTerm] = []
     private var numbers: [TermTest: Int] = [:]
 
     init(_ query: TextQuery, _ analyzer: Analyzer) {
@@ -57,8 +57,8 @@ struct QueryTerms {
         switch test {
         case .exact(let term): Self.isEqual(token, term)
         case .prefix(let head): token.starts(with: head)
-        case .pattern(let number): patterns[number].matches(token)
-        case .fuzzy(let number): fuzzyWords[number].distance(to: token) != nil
+        case .pattern(let number): patterns[number].matches([UInt8](token))
+        case .fuzzy(let number): fuzzyWords[number].accepts(token)
         }
     }
 
@@ -68,7 +68,7 @@ struct QueryTerms {
 
     // MARK: Making
 
-    private mutating func node(_ query: TextQuery, _ analyzer: Analyzer) -> QueryNode {
+    private mutating func node(_ query: TextQuery, _ analyzer: Analyzer) -> MatchNode {
         switch query {
         case .words(let text): return .terms(analyzer.tokens(of: text).map { number(.exact($0)) })
         case .phrase(let text, let slop):
@@ -80,12 +80,12 @@ struct QueryTerms {
             let numbers = tokens.map { number(.exact($0)) } + [number(.prefix(last))]
             return numbers.count > 1 ? .phrase(numbers, slop: 0) : .terms(numbers)
         case .wildcard(let pattern):
-            patterns.append(TermPattern(pattern, analyzer))
+            patterns.append(WildcardPattern(pattern, analyzer))
             return .terms([number(.pattern(patterns.count - 1))])
         case .fuzzy(let text, let distance, let letters):
             return .terms(
                 analyzer.tokens(of: text).map { token in
-                    fuzzyWords.append(FuzzyWord(token, distance: distance, prefixLength: letters))
+                    fuzzyWords.append(FuzzyTerm(token, distance, letters))
                     return number(.fuzzy(fuzzyWords.count - 1))
                 })
         case .any(let parts): return .any(nodes(parts, analyzer))
@@ -98,8 +98,8 @@ struct QueryTerms {
         }
     }
 
-    private mutating func nodes(_ queries: [TextQuery], _ analyzer: Analyzer) -> [QueryNode] {
-        var nodes: [QueryNode] = []
+    private mutating func nodes(_ queries: [TextQuery], _ analyzer: Analyzer) -> [MatchNode] {
+        var nodes: [MatchNode] = []
         for query in queries { nodes.append(node(query, analyzer)) }
         return nodes
     }
@@ -116,5 +116,30 @@ struct QueryTerms {
             others.append(number)
         }
         return number
+    }
+}
+
+/// A word, and which terms are near enough.
+private final class FuzzyTerm {
+    private let length: Int
+    private let limit: Int
+    private let head: [UInt8]
+    private var automaton: EditAutomaton
+
+    init(_ word: [UInt8], _ distance: Int?, _ prefixLength: Int) {
+        let scalars = Array(String(decoding: word, as: UTF8.self).unicodeScalars)
+        length = scalars.count
+        limit = distance ?? TermExpansion.distance(scalars: scalars.count)
+        head = Array(String(String.UnicodeScalarView(scalars.prefix(max(0, prefixLength)))).utf8)
+        automaton = EditAutomaton(scalars.map(\.value), limit: max(0, limit))
+    }
+
+    func accepts(_ token: Bytes) -> Bool {
+        // A scalar has at most four bytes.
+        guard token.count >= length - limit, token.count <= 4 * (length + limit), token.starts(with: head) else {
+            return false
+        }
+        if case .matches = automaton.read([UInt8](token)) { return true }
+        return false
     }
 }

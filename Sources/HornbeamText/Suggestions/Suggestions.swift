@@ -33,30 +33,24 @@ extension TextSearcher {
     // MARK: Correction
 
     /// The terms that are nearest to a token, by their distance, then those in most documents first; without the token
-    /// itself. Goes through all terms with the same first letter, and through all there are if none of them is near.
+    /// itself. Of those with the same first letter, and of all there are if none of them is near; what can't be is
+    /// sought past.
     package func corrections(of token: [UInt8], limit: Int) throws(StorageError) -> [SuggestedTerm] {
         let length = String(decoding: token, as: UTF8.self).unicodeScalars.count
-        guard limit > 0, length > 1 else { return [] }
-        let distance = max(1, FuzzyWord.distance(ofLength: length))
-        let near = try corrections(FuzzyWord(token, distance: distance, prefixLength: 1), token, limit)
-        if !near.isEmpty { return near }
-        return try corrections(FuzzyWord(token, distance: distance, prefixLength: 0), token, limit)
-    }
-
-    private func corrections(
-        _ word: FuzzyWord, _ token: [UInt8], _ limit: Int
-    ) throws(StorageError) -> [SuggestedTerm] {
-        var best: [SuggestedTerm] = []
-        let head = word.head
-        try forEachTerm(from: head) { (term, frequency, _) throws(StorageError) in
-            var term = term
-            guard term.utf8.starts(with: head) else { return term.utf8.lexicographicallyPrecedes(head) }
-            if let found = term.withUTF8({ word.distance(to: Bytes($0)) }), !term.utf8.elementsEqual(token) {
-                Self.insert(SuggestedTerm(term: term, documentFrequency: frequency, distance: found), &best, limit)
+        guard limit > 0, length > 1, let expansion = try expansion() else { return [] }
+        let distance = max(1, TermExpansion.distance(scalars: length))
+        for prefixLength in [1, 0] {
+            let terms = try expansion.fuzzy(token, distance: distance, prefixLength: prefixLength)
+            var best: [SuggestedTerm] = []
+            for found in terms where found.term != token {
+                let term = String(decoding: found.term, as: UTF8.self)
+                let frequency = try documentFrequency(of: term)
+                Self.insert(
+                    SuggestedTerm(term: term, documentFrequency: frequency, distance: found.distance), &best, limit)
             }
-            return true
+            if !best.isEmpty { return best }
         }
-        return best
+        return []
     }
 
     /// Keeps the best, in order.

@@ -17,7 +17,8 @@ enum QueryCommand {
         + "(a NEAR/5 b), in one column (title:word), +there, -not there, or count more (word^2)."
     static let filterHelp =
         "FILTER compares columns with values: ==, !=, <, <=, >, >=, in [a, b], contains, hasPrefix, hasSuffix (with "
-        + "not before and caseSensitive after them), matches (full text, in the language of search), joined by &&, ||, ! and parentheses: "
+        + "not before and caseSensitive after them), matches (full text, in the language of search), "
+        + "joined by &&, ||, ! and parentheses: "
         + "'section == \"net\" && size > 1000'. Several columns before an operator mean any of them; nil is a value; "
         + "dates, UUIDs and decimals are written as strings; a relation is compared with an id."
 

@@ -150,9 +150,9 @@ struct SearchQueryTests {
         let snippet = try #require(try query.snippet(\.text, of: note, words: 4))
         #expect(snippet.marked("[", "]") == "A [page] is copied…" && snippet.isStart && !snippet.isEnd)
         let end = try #require(try Search.words("stay").snippet(\.title, \.text, of: note, words: 2))
-        #expect(end.property == 1 && end.marked("<b>", "</b>") == "…Snapshots <b>stay</b>…")
+        #expect(end.property == 1 && end.marked("<b>", "</b>") == "…<b>stay</b> for…")
         let escaped = end.marked("<b>", "</b>", ellipsis: "") { $0.uppercased() }
-        #expect(escaped == "SNAPSHOTS <b>STAY</b>")
+        #expect(escaped == "<b>STAY</b> FOR")
         #expect(try query.snippet(\.summary, of: note) == nil)
         #expect(try Search.words("x").boosted(.nan).isRefused(of: note))
     }
@@ -167,6 +167,31 @@ struct SearchQueryTests {
         let text = try #require(try best.entity).text
         #expect(try best.highlights(\.text).map { String(text[$0]) } == ["journal", "copied"])
         #expect(try best.highlights(\.summary).isEmpty && best.snippet(\.summary) == nil)
+    }
+
+    @Test("Every form is ranked, boosts and weights change the order, and a score is explained by its parts")
+    func ranking() throws {
+        let context = try context()
+        func ranked(_ query: Search, _ weights: [Double] = []) throws -> [Int] {
+            try Note.filter(.string(\.title, \.text, matches: query, weights: weights)).ranked(in: context).map(\.id)
+        }
+        #expect(try ranked(.phrase("copy on write")) == [0])
+        let journal = Search.words("journal")
+        let nothing = Search.words("nothing")
+        #expect(
+            try ranked(journal.boosted(9) || nothing) == [2, 4] && ranked(journal || nothing.boosted(9)) == [4, 2])
+        #expect(try ranked("snapshots", [9, 1]) == [1, 0] && ranked("snapshots", [0.1, 9]) == [0, 1])
+        let list = Note.filter(.string(\.title, \.text, matches: .prefix("cop") || .fuzzy("jurnal")))
+        let hits = try list.ranked(in: context)
+        #expect(Set(hits.map(\.id)) == [0, 1, 2, 3])
+        for hit in hits {
+            let explanation = try #require(try list.explainScore(of: hit.id, in: context))
+            #expect(explanation.value == hit.score && !explanation.parts.isEmpty)
+            #expect("\(explanation)".hasPrefix("\(hit.score)"))
+        }
+        #expect(try list.explainScore(of: 4, in: context) == nil && list.explainScore(of: 99, in: context) == nil)
+        #expect(throws: HornbeamError.self) { try Note.filter(\.id == 1).explainScore(of: 1, in: context) }
+        #expect(try list.filter(\.id != hits[0].id).ranked(in: context).map(\.id) == hits.dropFirst().map(\.id))
     }
 
     @Test("The index suggests how words go on, how they are spelled, and what is alike")

@@ -56,8 +56,8 @@ struct TextCheckTests {
         }
         let transaction = try store.beginRead()
         let problems = try TextCheck(testIndex, in: transaction).run { (body) throws(StorageError) in
-            for (docno, text) in model.texts { try body(docno, text) }
-            try body(5, model[5] ?? "")
+            for (row, text) in model.texts { try body(row, DocumentText(text)) }
+            try body(5, DocumentText(model[5] ?? ""))
         }
         #expect(problems.count == 1 && problems[0].contains("twice"))
         #expect(try TreeStore.inMemory().problems(NaiveIndex(texts: [1: ""])).count == 1)
@@ -72,11 +72,15 @@ struct TextCheckTests {
     @Test("Wrong statistics, a block without a term and a length without a document are found")
     func inconsistent() throws {
         for (name, key, value, word) in [
-            (testIndex.postingsName, PostingKey(list: 9999, first: 0).bytes, [0, 0, 1, 0] as [UInt8], "blocks"),
-            (testIndex.lengthsName, FieldLengths.key(chunk: 77), [3, 0], "documents"),
-            (testIndex.lengthsName, FieldLengths.key(escaped: 77), [255, 255, 3], "large lengths"),
-            (testIndex.lengthsName, [3], [0], "key"),
-            (testIndex.termsName, [UInt8(ascii: "~")], [0, 1, 1, 0, 0, 0, 1, 0], "postings"),
+            (testIndex.postingsName, PostingKey(list: 9999, first: 0).bytes, [0, 0, 1, 0, 1, 0] as [UInt8], "runs"),
+            (testIndex.positionsName, PostingKey(list: 9999, first: 0).bytes, [1, 0], "runs"),
+            (testIndex.documentsName, DocumentLengths.key(chunk: 77), [3, 0], "documents"),
+            (testIndex.documentsName, DocumentLengths.key(escaped: 77), [255, 255, 3], "large lengths"),
+            (testIndex.documentsName, SectionTable.key(chunk: 1), [1, 2, 2, 2], "sections"),
+            (testIndex.documentsName, DocumentMap.key(chunk: 77), [0, 0, 0, 1, 0], "rows"),
+            (testIndex.documentsName, DocumentMap.key(exception: 77), [7], "row"),
+            (testIndex.documentsName, [9], [0], "key"),
+            (testIndex.termsName, [UInt8(ascii: "~")], [5, 0, 0], "postings"),
         ] {
             let (store, model) = try sample()
             try tamper(store, name) { try $0.put($1, key, value) }
@@ -104,8 +108,11 @@ struct TextCheckTests {
         var found = 0
         for round in 0..<25 {
             let (store, model) = try sample(seed: seed, count: 60)
-            let names = [testIndex.termsName, testIndex.postingsName, testIndex.lengthsName, testIndex.statisticsName]
-            try tamper(store, names[round % 4]) { try damageEntry($0, $1, &random) }
+            let names = [
+                testIndex.termsName, testIndex.postingsName, testIndex.positionsName, testIndex.documentsName,
+                testIndex.statisticsName,
+            ]
+            try tamper(store, names[round % 5]) { try damageEntry($0, $1, &random) }
             let problems = try store.problems(model)
             if !problems.isEmpty { found += 1 }
             do {

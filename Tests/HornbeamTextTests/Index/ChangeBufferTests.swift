@@ -42,17 +42,40 @@ struct ByteChainsTests {
 
 @Suite("Gathered changes")
 struct ChangeBufferTests {
+    /// A change as it comes out: positions, none if the term is gone.
+    private struct Change: Equatable {
+        let docno: UInt32
+        let positions: [UInt32]
+        let mustExist: Bool
+    }
+
     /// The changes of all terms, and the terms in the order in which they come.
-    private func collected(_ buffer: borrowing ChangeBuffer) -> (order: [[UInt8]], changes: [[UInt8]: [PostingChange]])
-    {
+    private func collected(_ buffer: borrowing ChangeBuffer) -> (order: [[UInt8]], changes: [[UInt8]: [Change]]) {
         var order: [[UInt8]] = []
-        var all: [[UInt8]: [PostingChange]] = [:]
+        var all: [[UInt8]: [Change]] = [:]
+        var changes = TermChanges()
         for term in buffer.sortedTerms(plainLimit: TermDictionary.plainLimit) {
             let bytes = buffer.withTerm(term) { Array($0) }
             order.append(bytes)
-            all[bytes] = buffer.collect(term)
+            #expect(buffer.collect(term, to: &changes))
+            var position = 0
+            all[bytes] = (0..<changes.count).map { place in
+                let frequency = Int(changes.postings.frequencies[place])
+                defer { position += frequency }
+                return Change(
+                    docno: changes.postings.docnos[place],
+                    positions: (position..<position + frequency).map { changes.postings.positions[$0] },
+                    mustExist: changes.mustExist(place))
+            }
         }
         return (order, all)
+    }
+
+    private func add(_ text: String, _ place: UInt32, to buffer: inout ChangeBuffer) -> UInt32 {
+        var tokenizer = Tokenizer(.words)
+        let count = withBytes(Array(text.utf8)) { buffer.add($0, document: place, from: 0, &tokenizer) }
+        buffer.setNewLength(Int64(count), at: place)
+        return count
     }
 
     @Test("terms that differ in one byte, anywhere and in any length, are different terms, and come in order", .seeded)
@@ -70,69 +93,92 @@ struct ChangeBufferTests {
             }
         }
         var buffer = ChangeBuffer()
-        var tokenizer = Tokenizer(.words)
         for round in 0..<2 {
             let texts = [words.shuffled(using: &random), words.shuffled(using: &random)]
             for (docno, text) in texts.enumerated() {
-                let place = buffer.addDocument(UInt64(docno))
-                let bytes = Array(text.joined(separator: " ").utf8)
-                let count = bytes.withUnsafeBytes { buffer.count($0, document: place, difference: 1, &tokenizer) }
-                #expect(count == words.count)
-                buffer.setNewLength(count, at: place)
+                let place = buffer.addDocument(UInt64(docno), UInt32(docno))
+                #expect(add(text.joined(separator: " "), place, to: &buffer) == words.count)
             }
             let (order, changes) = collected(buffer)
             let (plain, long) = (words.filter { $0.utf8.count <= 200 }, words.filter { $0.utf8.count > 200 })
             #expect(order == (plain.sorted() + long.sorted()).map { Array($0.utf8) }, "round \(round)")
-            #expect(changes.values.allSatisfy { $0.map(\.docno) == [0, 1] && $0.map(\.difference) == [1, 1] })
+            for (term, changes) in changes {
+                let expected = texts.enumerated().map { docno, words in
+                    let place = words.firstIndex { Array($0.utf8) == term } ?? -1
+                    return Change(docno: UInt32(docno), positions: [UInt32(place)], mustExist: false)
+                }
+                #expect(changes == expected)
+            }
             buffer.removeAll()
             #expect(buffer.isEmpty && buffer.sortedTerms(plainLimit: 200).isEmpty)
         }
     }
 
-    @Test("changes come out summed by document, ascending, whatever the order they came in", .seeded)
-    func sums() {
+    /// The story: rows are added, changed and removed in one transaction, many times and in any order; what comes out
+    /// is the last state of each document, and whether the index must have held the term before.
+    @Test("the last state of each document comes out, ascending, whatever the order of the changes", .seeded)
+    func states() {
         var random = SeededGenerator(seed: SeededGenerator.seed)
+        let words = ["a", "b", "c", "d"]
         for isOrdered in [true, false] {
             var buffer = ChangeBuffer()
             var tokenizer = Tokenizer(.words)
-            var expected: [UInt64: Int64] = [:]
-            for step in 0..<20_000 {
-                let docno = isOrdered ? UInt64(step / 2) << 33 : UInt64.random(in: 0..<300, using: &random) << 40
-                let difference: Int32 = isOrdered || Int.random(in: 0..<3, using: &random) > 0 ? 1 : -1
-                let place = buffer.place(of: docno) ?? buffer.addDocument(docno)
-                // Far longer than it was: what cancels out is left out.
-                buffer.setOldLength(1, at: place)
-                buffer.setNewLength(1_000_000, at: place)
-                _ = Array("Word ".utf8).withUnsafeBytes {
-                    buffer.count($0, document: place, difference: difference, &tokenizer)
+            // Even documents were there before, with this text.
+            var texts: [UInt32: String?] = [:]
+            for step in 0..<5_000 {
+                let docno = isOrdered ? UInt32(step / 2) : UInt32.random(in: 0..<300, using: &random)
+                let known = buffer.place(of: UInt64(docno))
+                let place = known ?? buffer.addDocument(UInt64(docno), docno)
+                let old: String? = known == nil ? (docno % 2 == 0 ? "a b a" : nil) : texts[docno] ?? nil
+                if let old {
+                    let count = withBytes(Array(old.utf8)) { buffer.remove($0, document: place, &tokenizer) }
+                    if known == nil { buffer.setOldLength(Int64(count), at: place) }
                 }
-                expected[docno, default: 0] += Int64(difference)
-                #expect(buffer.place(of: docno) == place)
-                #expect(buffer.place(of: docno + 1) == nil)
+                buffer.setNewLength(-1, at: place)
+                texts[docno] = .some(nil)
+                guard Int.random(in: 0..<4, using: &random) > 0 else { continue }
+                let text = (0..<Int.random(in: 0..<6, using: &random)).map { _ in
+                    words.randomElement(using: &random) ?? ""
+                }.joined(separator: " ")
+                _ = add(text, place, to: &buffer)
+                texts[docno] = text
             }
-            let (order, changes) = collected(buffer)
-            #expect(order == [Array("word".utf8)])
-            let found = changes[Array("word".utf8)] ?? []
-            let sorted = expected.filter { $0.value != 0 }.sorted { $0.key < $1.key }
-            #expect(found.map(\.docno) == sorted.map(\.key) && found.map(\.difference) == sorted.map(\.value))
-            #expect(buffer.documents.sorted().map(\.docno) == expected.keys.sorted())
+            let (_, changes) = collected(buffer)
+            for word in words {
+                var expected: [Change] = []
+                for (docno, text) in texts.sorted(by: { $0.key < $1.key }) {
+                    let tokens = (text ?? "").split(separator: " ")
+                    let positions = tokens.indices.filter { tokens[$0] == word }.map { UInt32($0) }
+                    let mustExist = docno % 2 == 0 && word < "c"
+                    guard mustExist || !positions.isEmpty else { continue }
+                    expected.append(Change(docno: docno, positions: positions, mustExist: mustExist))
+                }
+                #expect(changes[Array(word.utf8)] ?? [] == expected)
+            }
+            #expect(buffer.documents.sorted().map(\.docno) == texts.keys.sorted())
         }
     }
 
-    @Test("a posting more takes two bytes or three")
+    @Test("a document that leaves without its terms is told")
+    func leftBehind() {
+        var buffer = ChangeBuffer()
+        let place = buffer.addDocument(1, 0)
+        _ = add("word", place, to: &buffer)
+        buffer.setNewLength(-1, at: place)
+        var changes = TermChanges()
+        #expect(!buffer.collect(0, to: &changes))
+    }
+
+    @Test("a posting more, with its position, takes two bytes or three")
     func size() {
         var buffer = ChangeBuffer()
-        var tokenizer = Tokenizer(.words)
-        let text = Array((0..<50).map { "word\($0)" }.joined(separator: " ").utf8)
-        func add(_ documents: Range<UInt64>) {
-            for docno in documents {
-                let place = buffer.addDocument(docno)
-                _ = text.withUnsafeBytes { buffer.count($0, document: place, difference: 1, &tokenizer) }
-            }
+        let text = (0..<50).map { "word\($0)" }.joined(separator: " ")
+        func addAll(_ documents: Range<UInt32>) {
+            for docno in documents { _ = add(text, buffer.addDocument(UInt64(docno), docno), to: &buffer) }
         }
-        add(0..<1_000)
+        addAll(0..<1_000)
         let before = buffer.size
-        add(1_000..<11_000)
+        addAll(1_000..<11_000)
         #expect(buffer.size - before < 3 * 50 * 10_000)
     }
 }

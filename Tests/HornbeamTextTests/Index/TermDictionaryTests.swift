@@ -86,7 +86,14 @@ struct TermDictionaryTests {
                 var reader = ByteReader(bytes)
                 guard let entry = TermEntry(&reader) else { return }
                 #expect(entry.documentFrequency > 0 && entry.collectionFrequency >= entry.documentFrequency)
-                #expect((entry.listNumber == 0) == (entry.documentFrequency <= 8))
+                let isInline = InlinePostings.fits(
+                    documents: Int(entry.documentFrequency), occurrences: Int(clamping: entry.collectionFrequency))
+                #expect((entry.listNumber == 0) == isInline)
+                #expect((entry.listNumber == 0) == entry.bounds.isEmpty)
+                let falls = zip(entry.bounds, entry.bounds.dropFirst()).allSatisfy {
+                    $0.frequency > $1.frequency && $0.length > $1.length
+                }
+                #expect(falls && entry.bounds.count <= TermEntry.boundLimit)
             }
         }
     }

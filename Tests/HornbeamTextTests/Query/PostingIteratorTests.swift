@@ -13,9 +13,13 @@ struct PostingIteratorTests {
     @Test("Advancing lands on the first posting not before the target", .seeded, arguments: [1, 8, 9, 128, 129, 700])
     func advance(count: Int) throws {
         let store = try TreeStore.inMemory()
-        let docnos = (0..<count).map { UInt64($0 * 7 + 3) }
+        // Only every seventh document holds the term.
+        let docnos = (0..<count).map { UInt32($0 * 7 + 3) }
         try store.write { writer in
-            for docno in docnos { try writer.insert(docno, text: String(repeating: "x ", count: Int(docno % 4) + 1)) }
+            for docno in 0..<UInt32(count * 7) {
+                let text = docno % 7 == 3 ? String(repeating: "x ", count: Int(docno % 4) + 1) : ""
+                try writer.insert(UInt64(docno) + 100, text: text)
+            }
         }
         let transaction = try store.beginRead()
         let opened = try #require(try testIndex.open(in: transaction))
@@ -24,17 +28,20 @@ struct PostingIteratorTests {
         for _ in 0..<40 {
             let entry = try #require(try withBytes(Array("x".utf8)) { try dictionary.find($0) })
             let postings = try PostingIterator(entry, index: testIndex, trees: opened.trees, in: transaction)
-            var target: UInt64 = 0
+            var target: UInt32 = 0
             while let current = postings.current {
                 #expect(current == docnos.first { $0 >= target })
-                #expect(UInt64(postings.frequency) == current % 4 + 1)
+                #expect(postings.frequency == current % 4 + 1)
+                var positions: [UInt32] = []
+                try postings.appendPositions(to: &positions)
+                #expect(positions == Array(0..<postings.frequency))
                 if Bool.random(using: &random) {
                     try postings.next()
                     target = current + 1
                 } else {
                     target =
                         current
-                        + UInt64.random(in: 0...[5, 900][Int.random(in: 0...1, using: &random)], using: &random)
+                        + UInt32.random(in: 0...[5, 900][Int.random(in: 0...1, using: &random)], using: &random)
                     try postings.advance(to: target)
                 }
             }

@@ -193,11 +193,14 @@ private struct TextModel {
                 { number == words.count - 1 ? $0.hasPrefix(word) : $0 == word }
             }
             return begins(tests, 0, start)
-        case .wildcard(let pattern): return TermPattern(pattern, .words).matchesTerm(tokens[start].term)
+        case .wildcard(let pattern):
+            let pattern = Array(pattern.lowercased().unicodeScalars)
+            return Self.matches(pattern[...], Array(tokens[start].term.unicodeScalars)[...])
         case .fuzzy(let text, let distance, let letters):
+            let term = Array(tokens[start].term.unicodeScalars)
             return text.split(separator: " ").contains { word in
-                let fuzzy = FuzzyWord(Array(word.utf8), distance: distance, prefixLength: letters)
-                return Array(tokens[start].term.utf8).withUnsafeBytes { fuzzy.distance(to: $0) } != nil
+                let word = Array(word.unicodeScalars)
+                return Self.distance(word, term) <= distance ?? 0 && word.prefix(letters) == term.prefix(letters)
             }
         case .near(let parts, let distance):
             let places = parts.map { starts($0, fields) }
@@ -219,8 +222,34 @@ private struct TextModel {
         }
         return tokens[last].section == tokens[start].section && last - start - (tests.count - 1) <= slop
     }
-}
 
-extension TermPattern {
-    fileprivate func matchesTerm(_ term: String) -> Bool { Array(term.utf8).withUnsafeBytes { matches($0) } }
+    private static func matches(_ pattern: ArraySlice<Unicode.Scalar>, _ term: ArraySlice<Unicode.Scalar>) -> Bool {
+        guard let first = pattern.first else { return term.isEmpty }
+        if first == "*" {
+            return matches(pattern.dropFirst(), term) || !term.isEmpty && matches(pattern, term.dropFirst())
+        }
+        guard let head = term.first, first == "?" || first == head else { return false }
+        return matches(pattern.dropFirst(), term.dropFirst())
+    }
+
+    /// All cells of the table.
+    private static func distance(_ left: [Unicode.Scalar], _ right: [Unicode.Scalar]) -> Int {
+        var table = Array(repeating: Array(repeating: 0, count: right.count + 1), count: left.count + 1)
+        for row in 0...left.count {
+            for column in 0...right.count {
+                if row == 0 || column == 0 {
+                    table[row][column] = row + column
+                    continue
+                }
+                let change = left[row - 1] == right[column - 1] ? 0 : 1
+                var cell = min(table[row - 1][column], table[row][column - 1]) + 1
+                cell = min(cell, table[row - 1][column - 1] + change)
+                if row > 1, column > 1, left[row - 1] == right[column - 2], left[row - 2] == right[column - 1] {
+                    cell = min(cell, table[row - 2][column - 2] + 1)
+                }
+                table[row][column] = cell
+            }
+        }
+        return table[left.count][right.count]
+    }
 }

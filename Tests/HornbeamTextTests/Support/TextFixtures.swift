@@ -50,7 +50,7 @@ extension TreeStore {
         let transaction = try beginRead()
         defer { transaction.abort() }
         return try TextCheck(testIndex, in: transaction, batchSize: batchSize).run { (body) throws(StorageError) in
-            for (docno, text) in model.texts { try body(docno, text) }
+            for (row, text) in model.texts { try body(row, DocumentText(text)) }
         }
     }
 

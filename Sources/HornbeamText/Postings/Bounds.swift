@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What many postings can't exceed, told so that it stays true whatever the collection's averages become: pairs of a
+// term frequency and a document length. Each posting has a pair that is as frequent or more and as short or shorter, so
+// the best score of the pairs is a bound of theirs for every weight, k1, b and average length (Lucene's impacts:
+// Ding, Suel, “Faster top-k document retrieval using block-max indexes”, 2011, with pairs in place of scores).
+
+/// A posting no worse than those it stands for.
+struct Bound: Equatable, Sendable {
+    /// Not less than theirs.
+    var frequency: UInt32
+    /// Not greater than theirs.
+    var length: UInt32
+
+    /// Whether it stands for the other.
+    @inline(__always)
+    func covers(_ other: Bound) -> Bool { frequency >= other.frequency && length <= other.length }
+}
+
+/// Gathers the pairs that no other covers, in ascending order of both numbers. Keeps a few: where there are more,
+/// neighbours are put together.
+struct BoundFrontier: ~Copyable {
+    private static let capacity = 32
+    private let pairs = UnsafeMutablePointer<Bound>.allocate(capacity: capacity)
+    private(set) var count = 0
+    /// Of all documents, as far as it is known when the index is written: decides which pairs are put together.
+    var averageLength = 100.0
+
+    deinit { pairs.deallocate() }
+
+    subscript(place: Int) -> Bound { pairs[place] }
+
+    mutating func removeAll() { count = 0 }
+
+    @inline(__always)
+    mutating func add(_ bound: Bound) {
+        if !isCovered(bound) { insert(bound) }
+    }
+
+    @inline(__always)
+    private func isCovered(_ bound: Bound) -> Bool {
+        for place in 0..<count where pairs[place].covers(bound) { return true }
+        return false
+    }
+
+    @inline(never)
+    private mutating func insert(_ bound: Bound) {
+        var kept = 0
+        for place in 0..<count where !bound.covers(pairs[place]) {
+            pairs[kept] = pairs[place]
+            kept += 1
+        }
+        count = kept
+        if count == Self.capacity {
+            reduce(to: Self.capacity / 2)
+            if isCovered(bound) { return }
+        }
+        var place = count
+        while place > 0, pairs[place - 1].frequency > bound.frequency {
+            pairs[place] = pairs[place - 1]
+            place -= 1
+        }
+        pairs[place] = bound
+        count += 1
+    }
+
+    /// Puts neighbours together, those first that this makes the least worse, until at most `limit` are left.
+    mutating func reduce(to limit: Int) {
+        while count > limit {
+            var (best, least) = (0, Double.infinity)
+            for place in 0..<count - 1 {
+                let loss = impact(together(place)) - max(impact(pairs[place]), impact(pairs[place + 1]))
+                if loss < least { (best, least) = (place, loss) }
+            }
+            pairs[best] = together(best)
+            for place in best + 1..<count - 1 { pairs[place] = pairs[place + 1] }
+            count -= 1
+        }
+    }
+
+    private func together(_ place: Int) -> Bound {
+        Bound(frequency: pairs[place + 1].frequency, length: pairs[place].length)
+    }
+
+    private func impact(_ bound: Bound) -> Double {
+        BM25.score(
+            weight: 1, frequency: Double(bound.frequency), length: Double(bound.length), averageLength: averageLength)
+    }
+
+    /// The pairs, the most frequent first.
+    var descending: [Bound] { (0..<count).reversed().map { pairs[$0] } }
+}

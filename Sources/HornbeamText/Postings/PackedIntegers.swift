@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Up to 128 integers in as many bits as most of them need. A full group of 128 is packed in four lanes, integer i in
+// lane i mod 4, so that shifts and masks of one vector unpack four of them (the layout of SIMD-BP128: Lemire, Boytsov,
+// “Decoding billions of integers per second through vectorization”, 2015). The few that need more bits are patched in
+// afterwards (PFOR: Zukowski, Héman, Nes, Boncz, “Super-scalar RAM-CPU cache compression”, 2006).
+//
+//   size  content
+//      1  bits of an integer, 0 to 32; 0x40 is added if exceptions follow
+//    0-…  128 integers: 16 · bits bytes, four lanes of u32; fewer: one behind the other from the lowest bit on, the
+//         last byte filled up with zeros
+//    1-…  exceptions, if any: their number u8, then for each, ascending, its place u8 and what is above the bits, varint
+//
+// Reading returns nil for whatever a writer here can't have written, and never reads beyond the bytes it is given.
+
+import HornbeamPages
+
+/// The coding of a group.
+enum PackedIntegers {
+    /// Integers in a full group.
+    static let capacity = 128
+    /// No group has more bytes.
+    static let sizeLimit = 1 + 16 * 32 + 1 + capacity * (1 + 5)
+
+    private static let exceptionMark: UInt8 = 0x40
+
+    /// Bytes of `count` integers of so many bits.
+    @inline(__always)
+    static func payloadSize(count: Int, bits: Int) -> Int {
+        count == capacity ? 16 * bits : (count * bits + 7) / 8
+    }
+
+    @inline(__always)
+    private static func width(_ value: UInt32) -> Int { 32 &- value.leadingZeroBitCount }
+}
+
+// Writing.
+extension PackedIntegers {
+    /// What a coding in so many bits would take.
+    struct Plan {
+        var bits: Int
+        var exceptions: Int
+        var size: Int
+    }
+
+    /// The smallest coding of the values.
+    static func plan(_ values: UnsafePointer<UInt32>, count: Int) -> Plan {
+        withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 33) { widths in
+            // Never nil: it isn't empty.
+            guard let widths = widths.baseAddress else { return Plan(bits: 32, exceptions: 0, size: 0) }
+            widths.initialize(repeating: 0, count: 33)
+            for place in 0..<count { widths[width(values[place])] &+= 1 }
+            var widest = 32
+            while widest > 0, widths[widest] == 0 { widest -= 1 }
+            var best = Plan(bits: widest, exceptions: 0, size: 1 + payloadSize(count: count, bits: widest))
+            var exceptions = 0
+            for bits in stride(from: widest - 1, through: 0, by: -1) {
+                exceptions += Int(widths[bits + 1])
+                guard exceptions * 2 < 16 * (widest - bits) else { break }
+                var size = 2 + payloadSize(count: count, bits: bits)
+                for width in bits + 1...widest { size += Int(widths[width]) * (1 + (width - bits + 6) / 7) }
+                if size < best.size { best = Plan(bits: bits, exceptions: exceptions, size: size) }
+            }
+            return best
+        }
+    }
+
+    /// Writes the group; where it ends. There must be room for `sizeLimit` bytes.
+    static func encode(
+        _ values: UnsafePointer<UInt32>, count: Int, _ plan: Plan, to target: UnsafeMutableRawPointer
+    ) -> UnsafeMutableRawPointer {
+        precondition(count > 0 && count <= capacity)
+        let bits = plan.bits
+        let mark = plan.exceptions > 0 ? exceptionMark : 0
+        target.storeBytes(of: UInt8(truncatingIfNeeded: bits) | mark, as: UInt8.self)
+        var end = target + 1
+        pack(values, count: count, bits: bits, to: end)
+        end += payloadSize(count: count, bits: bits)
+        guard plan.exceptions > 0 else { return end }
+        end.storeBytes(of: UInt8(truncatingIfNeeded: plan.exceptions), as: UInt8.self)
+        end += 1
+        for place in 0..<count where width(values[place]) > bits {
+            end.storeBytes(of: UInt8(truncatingIfNeeded: place), as: UInt8.self)
+            end = (end + 1).storeVarint(UInt64(values[place] >> UInt32(bits)))
+        }
+        return end
+    }
+
+    /// Writes the integers alone: `payloadSize` bytes.
+    static func pack(_ values: UnsafePointer<UInt32>, count: Int, bits: Int, to target: UnsafeMutableRawPointer) {
+        if count == capacity { packLanes(values, bits, target) } else { packBits(values, count, bits, target) }
+    }
+
+    @inline(__always)
+    private static func mask(_ bits: Int) -> UInt32 { bits == 32 ? .max : 1 &<< UInt32(bits) &- 1 }
+
+    private static func packLanes(_ values: UnsafePointer<UInt32>, _ bits: Int, _ target: UnsafeMutableRawPointer) {
+        guard bits > 0 else { return }
+        let source = UnsafeRawPointer(values)
+        let mask = SIMD4<UInt32>(repeating: mask(bits))
+        var word = SIMD4<UInt32>()
+        var (used, offset) = (0, 0)
+        for row in 0..<32 {
+            let value = source.loadUnaligned(fromByteOffset: 16 * row, as: SIMD4<UInt32>.self) & mask
+            word |= value &<< SIMD4<UInt32>(repeating: UInt32(truncatingIfNeeded: used))
+            used &+= bits
+            if used >= 32 {
+                target.storeBytes(of: word, toByteOffset: offset, as: SIMD4<UInt32>.self)
+                offset &+= 16
+                used &-= 32
+                // What didn't fit; nothing if the word ended with the value.
+                let rest = UInt32(truncatingIfNeeded: bits &- used)
+                word = used == 0 ? SIMD4<UInt32>() : value &>> SIMD4<UInt32>(repeating: rest)
+            }
+        }
+    }
+
+    private static func packBits(
+        _ values: UnsafePointer<UInt32>, _ count: Int, _ bits: Int, _ target: UnsafeMutableRawPointer
+    ) {
+        guard bits > 0 else { return }
+        let mask = UInt64(mask(bits))
+        var (waiting, used, offset): (UInt64, Int, Int) = (0, 0, 0)
+        for place in 0..<count {
+            waiting |= (UInt64(values[place]) & mask) &<< UInt64(used)
+            used &+= bits
+            while used >= 8 {
+                target.storeBytes(of: UInt8(truncatingIfNeeded: waiting), toByteOffset: offset, as: UInt8.self)
+                offset &+= 1
+                waiting &>>= 8
+                used &-= 8
+            }
+        }
+        if used > 0 {
+            target.storeBytes(of: UInt8(truncatingIfNeeded: waiting), toByteOffset: offset, as: UInt8.self)
+        }
+    }
+}
+
+// Reading.
+extension PackedIntegers {
+    /// Reads a group of `count` integers into `target`, which has room for 128. An upper bound of all of them (their
+    /// bits together), nil if the bytes don't begin with such a group.
+    @inline(__always)
+    static func decode(
+        _ reader: inout ByteReader, count: Int, to target: UnsafeMutablePointer<UInt32>
+    ) -> UInt32? {
+        guard let head = reader.byte(), head & 0x80 == 0 else { return nil }
+        let bits = Int(head & 0x3F)
+        guard bits <= 32, let payload = reader.slice(UInt64(payloadSize(count: count, bits: bits))) else { return nil }
+        guard unpack(payload, count: count, bits: bits, to: target) else { return nil }
+        guard head & exceptionMark != 0 else { return mask(bits) }
+        return patch(&reader, count, bits, target)
+    }
+
+    /// Reads integers that `pack` wrote: `payload` has `payloadSize` bytes. False if there are bits behind the last.
+    @inline(__always)
+    static func unpack(
+        _ payload: Bytes, count: Int, bits: Int, to target: UnsafeMutablePointer<UInt32>
+    ) -> Bool {
+        guard count == capacity else { return unpackBits(payload, count, bits, target) }
+        unpackLanes(payload, bits, target)
+        return true
+    }
+
+    @inline(__always)
+    private static func unpackLanes(_ payload: Bytes, _ bits: Int, _ target: UnsafeMutablePointer<UInt32>) {
+        guard bits > 0, let source = payload.baseAddress else {
+            return target.update(repeating: 0, count: capacity)
+        }
+        let target = UnsafeMutableRawPointer(target)
+        let mask = SIMD4<UInt32>(repeating: mask(bits))
+        let lastWord = 16 &* (bits &- 1)
+        var bit = 0
+        for row in 0..<32 {
+            let offset = (bit &>> 5) &* 16
+            let shift = UInt32(truncatingIfNeeded: bit & 31)
+            let low = source.loadUnaligned(fromByteOffset: offset, as: SIMD4<UInt32>.self)
+            // The last row ends with the last word, so what is loaded twice there is masked away.
+            let next = min(offset &+ 16, lastWord)
+            let high = source.loadUnaligned(fromByteOffset: next, as: SIMD4<UInt32>.self)
+            let above = (high &<< 1) &<< SIMD4<UInt32>(repeating: 31 &- shift)
+            let value = (low &>> SIMD4<UInt32>(repeating: shift) | above) & mask
+            target.storeBytes(of: value, toByteOffset: 16 &* row, as: SIMD4<UInt32>.self)
+            bit &+= bits
+        }
+    }
+
+    private static func unpackBits(
+        _ payload: Bytes, _ count: Int, _ bits: Int, _ target: UnsafeMutablePointer<UInt32>
+    ) -> Bool {
+        guard bits > 0 else {
+            target.update(repeating: 0, count: count)
+            return true
+        }
+        let mask = UInt64(mask(bits))
+        var (waiting, available, offset): (UInt64, Int, Int) = (0, 0, 0)
+        for place in 0..<count {
+            while available < bits {
+                // `payload` has as many bytes as all integers need.
+                waiting |= UInt64(payload[offset]) &<< UInt64(available)
+                offset &+= 1
+                available &+= 8
+            }
+            target[place] = UInt32(truncatingIfNeeded: waiting & mask)
+            waiting &>>= UInt64(bits)
+            available &-= bits
+        }
+        return waiting == 0
+    }
+
+    /// Adds what is above the bits.
+    @inline(never)
+    private static func patch(
+        _ reader: inout ByteReader, _ count: Int, _ bits: Int, _ target: UnsafeMutablePointer<UInt32>
+    ) -> UInt32? {
+        guard bits < 32, let exceptions = reader.byte(), exceptions > 0 else { return nil }
+        var all = mask(bits)
+        var next = 0
+        for _ in 0..<exceptions {
+            guard let place = reader.byte(), Int(place) >= next, Int(place) < count, let high = reader.varint(),
+                high > 0, high <= UInt64(UInt32.max &>> UInt32(bits))
+            else { return nil }
+            target[Int(place)] |= UInt32(truncatingIfNeeded: high) &<< UInt32(bits)
+            all |= target[Int(place)]
+            next = Int(place) + 1
+        }
+        return all
+    }
+}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+// Up to eight blocks of 128 postings of one term under one key: a directory, by which blocks are found and skipped, and
+// the blocks. The number of the run's first document is in the key.
+//
+//   varint  postings − 1; all blocks but the last have 128
+//   directory, for each block:
+//     varint  its last document − the last one of the block before (of the first block: − the run's first document)
+//     varint  size of the block in bytes
+//     bounds  varint (frequency − 1) · 2, + 1 if a second pair follows · varint length;
+//             the second: varint how much less the frequency is · varint how much less the length is
+//   blocks, each:
+//     ids     PackedIntegers of the documents' distances less 1, the first one's from the block before; or 0x3F and a
+//             bit set: bit i is the i-th document behind the block before, up to the block's last
+//     frequencies  PackedIntegers of the frequencies less 1; absent if all are 1
+//
+// In the first block the distance of the first document is taken as 1. The first pair's frequency is exact.
+
+import HornbeamPages
+
+/// The limits of a run.
+enum PostingRun {
+    static let blockCapacity = PackedIntegers.capacity
+    static let blockLimit = 8
+    static let capacity = blockCapacity * blockLimit
+    /// Pairs that bound a block.
+    static let boundLimit = 2
+
+    fileprivate static let bitSetMark: UInt8 = 0x3F
+}
+
+/// Where the blocks of a run are, and what bounds them. Memory of its own, used for one run after the other.
+struct RunDirectory: ~Copyable {
+    /// Blocks.
+    private(set) var count = 0
+    private(set) var postings = 0
+    private(set) var first: UInt32 = 0
+    private let lasts = UnsafeMutablePointer<UInt32>.allocate(capacity: PostingRun.blockLimit)
+    /// Where each block ends in the run's bytes; one more before, where the first begins.
+    private let ends = UnsafeMutablePointer<Int>.allocate(capacity: PostingRun.blockLimit + 1)
+    /// Two pairs a block, the second one with frequency 0 if there is none.
+    private let pairs = UnsafeMutablePointer<Bound>.allocate(capacity: 2 * PostingRun.blockLimit)
+
+    deinit {
+        lasts.deallocate()
+        ends.deallocate()
+        pairs.deallocate()
+    }
+
+    mutating func removeAll() { (count, postings) = (0, 0) }
+
+    /// The last document of a block.
+    @inline(__always)
+    func last(_ block: Int) -> UInt32 { lasts[block] }
+
+    /// No document of the block is less; exact for the first.
+    @inline(__always)
+    func base(_ block: Int) -> UInt32 { block == 0 ? first : lasts[block &- 1] &+ 1 }
+
+    @inline(__always)
+    func size(_ block: Int) -> Int {
+        block == count &- 1 ? postings &- block &* PostingRun.blockCapacity : PostingRun.blockCapacity
+    }
+
+    /// The block's bytes in those of the run.
+    @inline(__always)
+    func range(_ block: Int) -> Range<Int> { ends[block]..<ends[block &+ 1] }
+
+    /// The pair with the largest frequency.
+    @inline(__always)
+    func bound(_ block: Int) -> Bound { pairs[2 &* block] }
+
+    /// The other pair, of frequency 0 if there is none.
+    @inline(__always)
+    func secondBound(_ block: Int) -> Bound { pairs[2 &* block &+ 1] }
+
+    /// Reads the directory of a run. False, and no blocks, if it can't be one.
+    mutating func read(_ bytes: Bytes, first: UInt32) -> Bool {
+        removeAll()
+        var reader = ByteReader(bytes)
+        guard let less = reader.varint(), less < UInt64(PostingRun.capacity) else { return false }
+        let postings = Int(less) + 1
+        let blocks = (postings + PostingRun.blockCapacity - 1) / PostingRun.blockCapacity
+        var (last, size) = (first, 0)
+        for block in 0..<blocks {
+            guard let span = reader.varint32(), let blockSize = reader.varint32() else { return false }
+            let (sum, overflows) = last.addingReportingOverflow(span)
+            let inBlock = block == blocks - 1 ? postings - block * PostingRun.blockCapacity : PostingRun.blockCapacity
+            // The first block begins with `last` itself.
+            guard !overflows, Int(span) + (block == 0 ? 1 : 0) >= inBlock, blockSize > 0 else { return false }
+            last = sum
+            lasts[block] = sum
+            size += Int(blockSize)
+            ends[block + 1] = size
+            guard readBounds(&reader, block) else { return false }
+        }
+        guard bytes.count - reader.offset == size else { return false }
+        ends[0] = reader.offset
+        for block in 0..<blocks { ends[block + 1] += reader.offset }
+        (count, self.postings, self.first) = (blocks, postings, first)
+        return true
+    }
+
+    @inline(__always)
+    private func readBounds(_ reader: inout ByteReader, _ block: Int) -> Bool {
+        guard let code = reader.varint(), let length = reader.varint32(), code >> 1 < UInt64(UInt32.max) else {
+            return false
+        }
+        let pair = Bound(frequency: UInt32(truncatingIfNeeded: code >> 1) + 1, length: length)
+        pairs[2 * block] = pair
+        pairs[2 * block + 1] = Bound(frequency: 0, length: .max)
+        guard code & 1 == 1 else { return true }
+        guard let less = reader.varint32(), let shorter = reader.varint32(), less > 0, less < pair.frequency,
+            shorter > 0, shorter <= length
+        else { return false }
+        pairs[2 * block + 1] = Bound(frequency: pair.frequency - less, length: length - shorter)
+        return true
+    }
+}
+
+// Decoding a block.
+extension RunDirectory {
+    /// Decodes a block of the run of these bytes; each target has room for 128. False if it isn't one: then what is in
+    /// the targets is of no meaning. When true, the documents ascend strictly from the block's base to its last, and
+    /// each frequency is at least 1 and at most that of the first bound.
+    func decode(
+        _ block: Int, of run: Bytes, docnos: UnsafeMutablePointer<UInt32>, frequencies: UnsafeMutablePointer<UInt32>
+    ) -> Bool {
+        var reader = ByteReader(Bytes(rebasing: run[range(block)]))
+        guard decodeDocuments(&reader, block, docnos) else { return false }
+        let size = size(block)
+        let largest = bound(block).frequency
+        guard largest > 1 else {
+            frequencies.update(repeating: 1, count: size)
+            return reader.isAtEnd
+        }
+        guard PackedIntegers.decode(&reader, count: size, to: frequencies) != nil, reader.isAtEnd else { return false }
+        return Self.raise(frequencies, size) == largest - 1
+    }
+
+    /// Adds 1 to each; the largest there was before, so that no overflow is missed.
+    @inline(__always)
+    private static func raise(_ frequencies: UnsafeMutablePointer<UInt32>, _ count: Int) -> UInt32 {
+        var largest: UInt32 = 0
+        var place = 0
+        let memory = UnsafeMutableRawPointer(frequencies)
+        if count == PackedIntegers.capacity {
+            var most = SIMD4<UInt32>()
+            for row in 0..<32 {
+                let value = memory.loadUnaligned(fromByteOffset: 16 &* row, as: SIMD4<UInt32>.self)
+                most = pointwiseMax(most, value)
+                memory.storeBytes(of: value &+ 1, toByteOffset: 16 &* row, as: SIMD4<UInt32>.self)
+            }
+            return most.max()
+        }
+        while place < count {
+            largest = max(largest, frequencies[place])
+            frequencies[place] &+= 1
+            place &+= 1
+        }
+        return largest
+    }
+
+    @inline(__always)
+    private func decodeDocuments(
+        _ reader: inout ByteReader, _ block: Int, _ docnos: UnsafeMutablePointer<UInt32>
+    ) -> Bool {
+        let (base, last, count) = (base(block), last(block), size(block))
+        if reader.rest.first == PostingRun.bitSetMark {
+            return Self.decodeBitSet(&reader, base, last, count, docnos) && (block > 0 || docnos[0] == base)
+        }
+        guard let largest = PackedIntegers.decode(&reader, count: count, to: docnos) else { return false }
+        guard block > 0 || docnos[0] == 0 else { return false }
+        // 128 distances of less than 2²⁴ don't overflow, and what they sum up to is compared below.
+        if largest >= 1 << 24 { return Self.sumCarefully(docnos, count, base: base) && docnos[count - 1] == last }
+        if count == PackedIntegers.capacity {
+            Self.sumLanes(docnos, base: base)
+        } else {
+            var docno = base &- 1
+            for place in 0..<count {
+                docno = docno &+ docnos[place] &+ 1
+                docnos[place] = docno
+            }
+        }
+        return docnos[count &- 1] == last
+    }
+
+    @inline(__always)
+    private static func sumLanes(_ docnos: UnsafeMutablePointer<UInt32>, base: UInt32) {
+        let memory = UnsafeMutableRawPointer(docnos)
+        var carry = SIMD4<UInt32>(repeating: base &- 1)
+        for row in 0..<32 {
+            var value = memory.loadUnaligned(fromByteOffset: 16 &* row, as: SIMD4<UInt32>.self) &+ 1
+            value = value &+ SIMD4(0, value[0], value[1], value[2])
+            value = value &+ SIMD4(0, 0, value[0], value[1])
+            value = value &+ carry
+            memory.storeBytes(of: value, toByteOffset: 16 &* row, as: SIMD4<UInt32>.self)
+            carry = SIMD4(repeating: value[3])
+        }
+    }
+
+    @inline(never)
+    private static func sumCarefully(_ docnos: UnsafeMutablePointer<UInt32>, _ count: Int, base: UInt32) -> Bool {
+        var next = UInt64(base)
+        for place in 0..<count {
+            next += UInt64(docnos[place])
+            guard next <= UInt64(UInt32.max) else { return false }
+            docnos[place] = UInt32(truncatingIfNeeded: next)
+            next += 1
+        }
+        return true
+    }
+
+    @inline(never)
+    private static func decodeBitSet(
+        _ reader: inout ByteReader, _ base: UInt32, _ last: UInt32, _ count: Int,
+        _ docnos: UnsafeMutablePointer<UInt32>
+    ) -> Bool {
+        _ = reader.byte()
+        guard let bits = reader.slice(bitSetSize(base, last)) else { return false }
+        var found = 0
+        var offset = 0
+        while offset < bits.count {
+            var word: UInt64 = 0
+            if bits.count &- offset >= 8 {
+                word = UInt64(littleEndian: bits.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+            } else {
+                for place in offset..<bits.count { word |= UInt64(bits[place]) &<< UInt64(8 &* (place &- offset)) }
+            }
+            guard found &+ word.nonzeroBitCount <= count else { return false }
+            let start = base &+ UInt32(truncatingIfNeeded: 8 &* offset)
+            while word != 0 {
+                docnos[found] = start &+ UInt32(truncatingIfNeeded: word.trailingZeroBitCount)
+                word &= word &- 1
+                found &+= 1
+            }
+            offset &+= 8
+        }
+        return found == count && docnos[count &- 1] == last
+    }
+
+    /// Bytes of the bit set of a block.
+    @inline(__always)
+    fileprivate static func bitSetSize(_ base: UInt32, _ last: UInt32) -> UInt64 { UInt64(last &- base) / 8 + 1 }
+}
+
+/// Encodes runs. Owns the memory in which they are put together.
+struct RunEncoder: ~Copyable {
+    private let values = UnsafeMutablePointer<UInt32>.allocate(capacity: PackedIntegers.capacity)
+    private var data = ByteSink()
+    private var block = BoundFrontier()
+
+    deinit { values.deallocate() }
+
+    var averageLength: Double {
+        get { block.averageLength }
+        set { block.averageLength = newValue }
+    }
+
+    /// Appends the run of the postings in `range`, 1 to 1,024 of them, to `target`, and adds its bounds to `list`.
+    mutating func encode(
+        _ postings: borrowing PostingsBuffer, _ range: Range<Int>, to target: inout ByteSink,
+        bounds list: inout BoundFrontier
+    ) {
+        precondition(!range.isEmpty && range.count <= PostingRun.capacity)
+        data.removeAll()
+        target.append(varint: UInt64(range.count - 1))
+        var start = range.lowerBound
+        var last = postings.docnos[start]
+        while start < range.upperBound {
+            let end = min(start + PostingRun.blockCapacity, range.upperBound)
+            let dataStart = data.count
+            let base = start == range.lowerBound ? last : last + 1
+            encodeDocuments(postings.docnos + start, end - start, base: base)
+            encodeFrequencies(postings, start..<end)
+            let blockLast = postings.docnos[end - 1]
+            target.append(varint: UInt64(blockLast - last))
+            target.append(varint: UInt64(data.count - dataStart))
+            encodeBounds(to: &target, &list)
+            (start, last) = (end, blockLast)
+        }
+        target.append(data.bytes)
+    }
+
+    private mutating func encodeDocuments(_ docnos: UnsafePointer<UInt32>, _ count: Int, base: UInt32) {
+        var next = base
+        for place in 0..<count {
+            values[place] = docnos[place] &- next
+            next = docnos[place] &+ 1
+        }
+        let plan = PackedIntegers.plan(values, count: count)
+        let last = docnos[count - 1]
+        let bitSetSize = RunDirectory.bitSetSize(base, last)
+        guard bitSetSize + 1 < UInt64(plan.size) else {
+            let end = data.end(reserving: PackedIntegers.sizeLimit)
+            return data.finish(at: PackedIntegers.encode(values, count: count, plan, to: end))
+        }
+        data.append(byte: PostingRun.bitSetMark)
+        let bits = data.end(reserving: Int(bitSetSize))
+        bits.initializeMemory(as: UInt8.self, repeating: 0, count: Int(bitSetSize))
+        for place in 0..<count {
+            let offset = Int(docnos[place] &- base)
+            let byte = bits.load(fromByteOffset: offset >> 3, as: UInt8.self) | 1 << UInt8(offset & 7)
+            bits.storeBytes(of: byte, toByteOffset: offset >> 3, as: UInt8.self)
+        }
+        data.finish(at: bits + Int(bitSetSize))
+    }
+
+    private mutating func encodeFrequencies(_ postings: borrowing PostingsBuffer, _ range: Range<Int>) {
+        block.removeAll()
+        var largest: UInt32 = 1
+        for place in range {
+            let frequency = postings.frequencies[place]
+            values[place - range.lowerBound] = frequency - 1
+            largest = max(largest, frequency)
+            block.add(Bound(frequency: frequency, length: postings.lengths[place]))
+        }
+        guard largest > 1 else { return }
+        let plan = PackedIntegers.plan(values, count: range.count)
+        let end = data.end(reserving: PackedIntegers.sizeLimit)
+        data.finish(at: PackedIntegers.encode(values, count: range.count, plan, to: end))
+    }
+
+    private mutating func encodeBounds(to target: inout ByteSink, _ list: inout BoundFrontier) {
+        for place in 0..<block.count { list.add(block[place]) }
+        block.reduce(to: PostingRun.boundLimit)
+        let most = block[block.count - 1]
+        target.append(varint: UInt64(most.frequency - 1) << 1 | (block.count > 1 ? 1 : 0))
+        target.append(varint: UInt64(most.length))
+        guard block.count > 1 else { return }
+        target.append(varint: UInt64(most.frequency - block[0].frequency))
+        target.append(varint: UInt64(most.length - block[0].length))
+    }
+}

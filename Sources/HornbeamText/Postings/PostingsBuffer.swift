@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Postings in memory, one behind the other: what runs are encoded from and decoded into.
+
+import HornbeamPages
+
+/// Postings with their positions, documents ascending. Grows, keeps its memory, can't be copied.
+struct PostingsBuffer: ~Copyable {
+    private(set) var docnos = UnsafeMutablePointer<UInt32>.allocate(capacity: 1024)
+    private(set) var frequencies = UnsafeMutablePointer<UInt32>.allocate(capacity: 1024)
+    /// Tokens of each document.
+    private(set) var lengths = UnsafeMutablePointer<UInt32>.allocate(capacity: 1024)
+    private(set) var count = 0
+    private var capacity = 1024
+
+    /// Those of the first posting, then those of the next: as many as its frequency.
+    private(set) var positions = UnsafeMutablePointer<UInt32>.allocate(capacity: 2048)
+    private(set) var positionCount = 0
+    private var positionCapacity = 2048
+
+    deinit {
+        docnos.deallocate()
+        frequencies.deallocate()
+        lengths.deallocate()
+        positions.deallocate()
+    }
+
+    mutating func removeAll() { (count, positionCount) = (0, 0) }
+
+    /// Appends a posting; its positions are to follow.
+    @inline(__always)
+    mutating func append(_ docno: UInt32, frequency: UInt32, length: UInt32) {
+        if count == capacity { reserve(postings: 1) }
+        docnos[count] = docno
+        frequencies[count] = frequency
+        lengths[count] = length
+        count &+= 1
+    }
+
+    @inline(__always)
+    mutating func append(position: UInt32) {
+        if positionCount == positionCapacity { reserve(positions: 1) }
+        positions[positionCount] = position
+        positionCount &+= 1
+    }
+
+    /// Appends positions, of postings appended before or after.
+    mutating func append(positions source: UnsafePointer<UInt32>, count: Int) {
+        reserve(positions: count)
+        (positions + positionCount).update(from: source, count: count)
+        positionCount += count
+    }
+
+    /// Sets the frequency of the posting appended last.
+    @inline(__always)
+    mutating func setLastFrequency(_ frequency: UInt32) { frequencies[count &- 1] = frequency }
+
+    /// Takes the positions behind the first `count` away.
+    mutating func shortenPositions(to count: Int) { positionCount = count }
+
+    /// Copies some postings to the end, with their positions, which begin at `start`.
+    mutating func append(_ other: borrowing PostingsBuffer, _ range: Range<Int>, positionsFrom start: Int) {
+        reserve(postings: range.count)
+        (docnos + count).update(from: other.docnos + range.lowerBound, count: range.count)
+        (frequencies + count).update(from: other.frequencies + range.lowerBound, count: range.count)
+        (lengths + count).update(from: other.lengths + range.lowerBound, count: range.count)
+        count += range.count
+        var occurrences = 0
+        for place in range { occurrences += Int(other.frequencies[place]) }
+        append(positions: other.positions + start, count: occurrences)
+    }
+
+    /// Makes room for more postings, which the caller fills and then counts by `added`.
+    mutating func reserve(postings more: Int) {
+        guard count + more > capacity else { return }
+        let larger = max(2 * capacity, count + more)
+        docnos = Self.grown(docnos, count, larger)
+        frequencies = Self.grown(frequencies, count, larger)
+        lengths = Self.grown(lengths, count, larger)
+        capacity = larger
+    }
+
+    mutating func reserve(positions more: Int) {
+        guard positionCount + more > positionCapacity else { return }
+        let larger = max(2 * positionCapacity, positionCount + more)
+        positions = Self.grown(positions, positionCount, larger)
+        positionCapacity = larger
+    }
+
+    /// Counts what was written behind the end.
+    mutating func added(postings: Int) { count += postings }
+    mutating func added(positions: Int) { positionCount += positions }
+
+    private static func grown(
+        _ memory: UnsafeMutablePointer<UInt32>, _ count: Int, _ capacity: Int
+    ) -> UnsafeMutablePointer<UInt32> {
+        let larger = UnsafeMutablePointer<UInt32>.allocate(capacity: capacity)
+        larger.update(from: memory, count: count)
+        memory.deallocate()
+        return larger
+    }
+}
+
+/// Bytes that are put together and then handed on; keeps its memory.
+struct ByteSink: ~Copyable {
+    private var memory = UnsafeMutableRawPointer.allocate(byteCount: 4096, alignment: 16)
+    private var capacity = 4096
+    private(set) var count = 0
+
+    deinit { memory.deallocate() }
+
+    /// What was written. Good until the next change.
+    var bytes: Bytes { Bytes(start: memory, count: count) }
+
+    mutating func removeAll() { count = 0 }
+
+    /// Forgets all behind the first `count` bytes.
+    mutating func shorten(to count: Int) { self.count = min(count, self.count) }
+
+    /// Where the next bytes go; there is room for so many.
+    @inline(__always)
+    mutating func end(reserving size: Int) -> UnsafeMutableRawPointer {
+        if count &+ size > capacity { grow(size) }
+        return memory + count
+    }
+
+    /// Takes what was written from `end(reserving:)` up to here.
+    @inline(__always)
+    mutating func finish(at end: UnsafeMutableRawPointer) { count = end - memory }
+
+    private mutating func grow(_ size: Int) {
+        let larger = max(2 * capacity, count + size)
+        let new = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 16)
+        new.copyMemory(from: memory, byteCount: count)
+        memory.deallocate()
+        (memory, capacity) = (new, larger)
+    }
+
+    @inline(__always)
+    mutating func append(varint value: UInt64) {
+        let end = end(reserving: 10)
+        finish(at: end.storeVarint(value))
+    }
+
+    @inline(__always)
+    mutating func append(byte: UInt8) {
+        end(reserving: 1).storeBytes(of: byte, as: UInt8.self)
+        count &+= 1
+    }
+
+    mutating func append(_ bytes: Bytes) {
+        guard let source = bytes.baseAddress else { return }
+        end(reserving: bytes.count).copyMemory(from: source, byteCount: bytes.count)
+        count &+= bytes.count
+    }
+}

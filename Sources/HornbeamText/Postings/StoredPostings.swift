@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// A term's stored postings, forward, block by block. It stands on a block that need not be decoded: where it may begin,
+// where it ends and what bounds it are known from the directory of its run, so that skipping a block costs no decoding
+// and skipping a run no reading. Contract: blocks only ever ascend, whatever the file holds; everything that is read
+// is checked when it is decoded, and what fails is `.corrupt`.
+
+import HornbeamPages
+import HornbeamTree
+
+/// Walks one posting list. Owns what it decodes; belongs to one search, and lives no longer than the state of the
+/// transaction in which it was made.
+final class StoredPostings {
+    /// Documents that hold the term.
+    let documentFrequency: UInt32
+    /// Occurrences in all of them.
+    let collectionFrequency: UInt64
+    /// Of the whole list: one to four pairs, the most frequent first.
+    let bounds: [Bound]
+
+    /// Whether it is behind the last block: then nothing below is of meaning.
+    @exclusivity(unchecked) private(set) var isAtEnd = false
+    /// No document of the current block is less. Exact once it is decoded.
+    @exclusivity(unchecked) private(set) var blockFirst: UInt32 = 0
+    /// The last document of the current block.
+    @exclusivity(unchecked) private(set) var blockLast: UInt32 = 0
+    /// The pair of the current block with the largest frequency.
+    @exclusivity(unchecked) private(set) var blockBound = Bound(frequency: 0, length: 0)
+    /// The other pair; the same as the first if there is one only.
+    @exclusivity(unchecked) private(set) var secondBlockBound = Bound(frequency: 0, length: 0)
+    /// Postings of the current block.
+    @exclusivity(unchecked) private(set) var count = 0
+    /// Whether the current block is decoded.
+    @exclusivity(unchecked) private(set) var isDecoded = false
+
+    /// The documents of the current block, once it is decoded; room for 128.
+    let docnos: UnsafeMutablePointer<UInt32>
+    let frequencies: UnsafeMutablePointer<UInt32>
+
+    private let index: TextIndex
+    private let transaction: Transaction
+    private let trees: TextTrees
+    /// 0 for a list in the dictionary.
+    private let list: UInt32
+    @exclusivity(unchecked) private var cursor: Cursor
+    @exclusivity(unchecked) private var directory = RunDirectory()
+    @exclusivity(unchecked) private var run = Bytes(start: nil, count: 0)
+    /// The current block's place in its run.
+    @exclusivity(unchecked) private var block = 0
+    @exclusivity(unchecked) private var positions: PositionReader?
+    /// Those of a list in the dictionary.
+    private let inlinePositions: [UInt32]
+
+    /// How many runs were read so far.
+    @exclusivity(unchecked) private(set) var runCount: UInt64 = 0
+
+    /// Stands on the first block. `entry` must come from the dictionary in the same state of the transaction.
+    init(_ entry: TermEntry, index: TextIndex, trees: TextTrees, in transaction: Transaction) throws(StorageError) {
+        self.index = index
+        self.transaction = transaction
+        self.trees = trees
+        documentFrequency = entry.documentFrequency
+        collectionFrequency = entry.collectionFrequency
+        list = entry.listNumber
+        cursor = try transaction.cursor(trees.postings)
+        docnos = .allocate(capacity: PostingRun.blockCapacity)
+        frequencies = .allocate(capacity: PostingRun.blockCapacity)
+        guard list == 0 else {
+            bounds = entry.bounds
+            inlinePositions = []
+            let isThere = try PostingKey(list: list, first: 0).withBytes { (key) throws(StorageError) in
+                try cursor.seek(key)
+            }
+            guard try load(isThere, behind: nil) else { throw unreadable("posting list \(list) has no runs") }
+            return
+        }
+        var postings = PostingsBuffer()
+        guard entry.decodeInline(storesPositions: index.storesPositions, to: &postings) else {
+            docnos.deallocate()
+            frequencies.deallocate()
+            throw index.corrupt(index.termsName, "the postings in a term's entry are not readable")
+        }
+        count = postings.count
+        docnos.update(from: postings.docnos, count: count)
+        frequencies.update(from: postings.frequencies, count: count)
+        inlinePositions = Array(UnsafeBufferPointer(start: postings.positions, count: postings.positionCount))
+        var most: UInt32 = 1
+        for place in 0..<count { most = max(most, frequencies[place]) }
+        // A document that holds it so often is as long at least.
+        let bound = Bound(frequency: most, length: 1)
+        bounds = [bound]
+        (blockFirst, blockLast, isDecoded) = (docnos[0], docnos[count - 1], true)
+        (blockBound, secondBlockBound) = (bound, bound)
+    }
+
+    deinit {
+        docnos.deallocate()
+        frequencies.deallocate()
+    }
+
+    /// Forward to the first block whose last document is `target` or behind it; stays if it stands on it or behind it.
+    /// False, and at the end, if there is none.
+    @inline(__always)
+    func seekBlock(_ target: UInt32) throws(StorageError) -> Bool {
+        if isAtEnd { return false }
+        if blockLast >= target { return true }
+        return try seekBlockSlowly(target)
+    }
+
+    @inline(never)
+    private func seekBlockSlowly(_ target: UInt32) throws(StorageError) -> Bool {
+        guard list != 0 else { return end() }
+        if directory.last(directory.count - 1) < target {
+            guard try seekRun(target) else { return false }
+        }
+        var next = block
+        while directory.last(next) < target { next += 1 }
+        stand(on: next)
+        return true
+    }
+
+    /// To the next block. False, and at the end, if there is none.
+    func nextBlock() throws(StorageError) -> Bool {
+        if isAtEnd { return false }
+        if block + 1 < directory.count {
+            stand(on: block + 1)
+            return true
+        }
+        guard list != 0 else { return end() }
+        return try load(cursor.next(), behind: blockLast)
+    }
+
+    /// Decodes the current block into `docnos` and `frequencies`, if it isn't yet.
+    @inline(__always)
+    func decode() throws(StorageError) {
+        if !isDecoded { try decodeBlock() }
+    }
+
+    @inline(never)
+    private func decodeBlock() throws(StorageError) {
+        guard !isAtEnd else { return }
+        guard directory.decode(block, of: run, docnos: docnos, frequencies: frequencies) else {
+            throw unreadable(PostingKey.unreadable(PostingKey(list: list, first: directory.first)))
+        }
+        blockFirst = docnos[0]
+        isDecoded = true
+    }
+
+    /// Appends the positions of posting `place` of the current block, which must be decoded, to `target`: as many as
+    /// its frequency, ascending. Throws `.invalid` if the index keeps no positions.
+    func appendPositions(of place: Int, to target: inout [UInt32]) throws(StorageError) {
+        precondition(isDecoded && place >= 0 && place < count)
+        guard index.storesPositions else {
+            throw .invalid("the text index “\(index.prefix)” keeps no positions: phrases need them")
+        }
+        guard list != 0 else {
+            var start = 0
+            for before in 0..<place { start += Int(frequencies[before]) }
+            target.append(contentsOf: inlinePositions[start..<start + Int(frequencies[place])])
+            return
+        }
+        if positions == nil { positions = try PositionReader(list, index, trees, transaction) }
+        let key = PostingKey(list: list, first: directory.first)
+        try positions?.open(key, block: block, of: directory.count, frequencies, count)
+        guard positions?.append(place, of: count, to: &target) ?? false else {
+            throw index.corrupt(index.positionsName, PostingKey.unreadable(key))
+        }
+    }
+
+    private func end() -> Bool {
+        isAtEnd = true
+        count = 0
+        return false
+    }
+
+    @inline(__always)
+    private func stand(on next: Int) {
+        block = next
+        blockFirst = directory.base(next)
+        blockLast = directory.last(next)
+        blockBound = directory.bound(next)
+        let second = directory.secondBound(next)
+        secondBlockBound = second.frequency == 0 ? blockBound : second
+        count = directory.size(next)
+        isDecoded = false
+    }
+
+    /// To the first run whose last document isn't before `target`, which is behind the current run.
+    private func seekRun(_ target: UInt32) throws(StorageError) -> Bool {
+        var passed = directory.last(directory.count - 1)
+        // The next run is next in the leaf, too: worth a look if the target isn't far behind this one's end.
+        if target - passed <= max(passed - directory.first, 128) {
+            guard try load(cursor.next(), behind: passed) else { return false }
+            passed = directory.last(directory.count - 1)
+            if passed >= target { return true }
+        }
+        let isThere = try PostingKey(list: list, first: target).withBytes { (key) throws(StorageError) in
+            try cursor.seekLast(key)
+        }
+        if isThere, let key = PostingKey(cursor.key, list: list), key.first > passed {
+            guard try load(true, behind: passed) else { return false }
+            if directory.last(directory.count - 1) >= target { return true }
+            return try load(cursor.next(), behind: directory.last(directory.count - 1))
+        }
+        // The target lies between the current run and the next.
+        let isBehind = try PostingKey(list: list, first: target).withBytes { (key) throws(StorageError) in
+            try cursor.seek(key)
+        }
+        return try load(isBehind, behind: passed)
+    }
+
+    /// Reads the directory of the run under the cursor, or ends if `isThere` is false or it is another list's.
+    private func load(_ isThere: Bool, behind passed: UInt32?) throws(StorageError) -> Bool {
+        guard isThere, let key = PostingKey(cursor.key, list: list) else { return end() }
+        if let passed, key.first <= passed { throw unreadable("runs of posting list \(list) overlap") }
+        run = cursor.value
+        guard directory.read(run, first: key.first) else { throw unreadable(PostingKey.unreadable(key)) }
+        runCount += 1
+        stand(on: 0)
+        return true
+    }
+
+    private func unreadable(_ reason: String) -> StorageError { index.corrupt(index.postingsName, reason) }
+}
+
+/// Finds the positions of a list's blocks. Owns its cursor and what it decodes.
+private struct PositionReader: ~Copyable {
+    private let index: TextIndex
+    private let list: UInt32
+    private var cursor: Cursor
+    private var block = PositionBlock()
+    private var run = Bytes(start: nil, count: 0)
+    /// The run, and the block of it, that are open.
+    private var first: UInt32?
+    private var number = -1
+
+    init(
+        _ list: UInt32, _ index: TextIndex, _ trees: TextTrees, _ transaction: Transaction
+    ) throws(StorageError) {
+        self.index = index
+        self.list = list
+        cursor = try transaction.cursor(trees.positions)
+    }
+
+    mutating func open(
+        _ key: PostingKey, block wanted: Int, of blocks: Int, _ frequencies: UnsafePointer<UInt32>, _ count: Int
+    ) throws(StorageError) {
+        if first == key.first, number == wanted { return }
+        if first != key.first {
+            (first, number) = (nil, -1)
+            let isThere = try key.withBytes { (bytes) throws(StorageError) in
+                try cursor.seek(bytes) && cursor.key.order(bytes) == 0
+            }
+            guard isThere else { throw unreadable(key) }
+            run = cursor.value
+            first = key.first
+        }
+        number = -1
+        guard let bytes = PositionBlock.find(wanted, of: blocks, in: run),
+            block.open(bytes, frequencies: frequencies, count: count)
+        else { throw unreadable(key) }
+        number = wanted
+    }
+
+    mutating func append(_ place: Int, of count: Int, to target: inout [UInt32]) -> Bool {
+        block.append(place, of: count, to: &target)
+    }
+
+    private func unreadable(_ key: PostingKey) -> StorageError {
+        index.corrupt(index.positionsName, "the positions of " + PostingKey.unreadable(key))
+    }
+}

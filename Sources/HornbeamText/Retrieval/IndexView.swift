@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What retrieval needs to know of an index, in one state of it: terms with their postings, lengths, which row a document
+// is. Documents have dense numbers here, given when they were first added; rows are what callers name them by.
+
+import HornbeamPages
+
+/// An index in one state. Abstract; belongs to one search at a time.
+class IndexView {
+    /// All documents, empty ones included.
+    final let documentCount: UInt64
+    /// Tokens of all documents.
+    final let totalLength: UInt64
+    /// All document numbers are below it.
+    final let docnoLimit: UInt32
+    /// How many fields a document has.
+    final let fieldCount: Int
+
+    init(documentCount: UInt64, totalLength: UInt64, docnoLimit: UInt32, fieldCount: Int = 1) {
+        self.documentCount = documentCount
+        self.totalLength = totalLength
+        self.docnoLimit = docnoLimit
+        self.fieldCount = fieldCount
+    }
+
+    /// What a walk of the vocabulary does next.
+    enum Step {
+        case next
+        /// Goes on at the first term not below this one, which must be above the current one.
+        case seek([UInt8])
+        case stop
+    }
+
+    /// The postings of a term, nil if no document holds it.
+    func postings(of term: [UInt8]) throws(StorageError) -> PostingSource? { nil }
+
+    /// Calls `body` with each term from `start` on, by its bytes; terms that agree in their first 200 bytes may come in
+    /// any order.
+    func forEachTerm(
+        from start: [UInt8], _ body: (_ term: [UInt8]) throws(StorageError) -> Step
+    ) throws(StorageError) {}
+
+    /// Lengths are loaded for so many documents at a time.
+    static let lengthsShift: UInt32 = DocumentLengths.chunkShift
+
+    /// Writes the length + 1 of each document of a chunk to `target`, 0 where there is none, 65,535 if it is at least
+    /// 65,534.
+    func loadLengths(chunk: UInt32, _ target: UnsafeMutablePointer<UInt16>) throws(StorageError) {}
+
+    /// The length of a document, however large.
+    func length(of docno: UInt32) throws(StorageError) -> UInt32 { 0 }
+
+    func row(of docno: UInt32) throws(StorageError) -> UInt64 { UInt64(docno) }
+    func docno(of row: UInt64) throws(StorageError) -> UInt32? { nil }
+
+    /// Whether the rows of ascending documents ascend.
+    var rowsAscend: Bool { true }
+
+    /// Sets `starts` to where the document's fields begin among its tokens, and their end: one more than fields.
+    func fieldStarts(_ docno: UInt32, _ starts: inout [UInt32]) throws(StorageError) { starts = [0, .max] }
+
+    /// Whether the tokens at two positions of a document, the first not behind the second, stand in one section.
+    func isOneSection(_ docno: UInt32, _ first: UInt32, _ second: UInt32) throws(StorageError) -> Bool { true }
+
+    /// The tokens of each field in all documents.
+    func fieldTotals() throws(StorageError) -> [UInt64] { [totalLength] }
+
+    /// The error for bytes that no writer of the index can have left in its postings.
+    func corrupt(_ reason: String) -> StorageError { .corrupt(Corruption(tree: "postings", reason: reason)) }
+}

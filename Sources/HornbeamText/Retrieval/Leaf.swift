@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+// What scores: one term, or what counts like one. A leaf keeps its postings of a window, so that a document's score can be
+// summed in the query's order once it is known that the document may be among the best.
+
+import HornbeamPages
+
+/// What the scores of a search depend on beside its terms.
+final class ScoreContext {
+    let view: IndexView
+    /// Of each field; nil if every token counts alike.
+    let fieldWeights: [Double]?
+    /// Tokens of a document on average, weighted if there are weights.
+    let averageLength: Double
+    /// Whether leaves keep their postings.
+    let scores: Bool
+    private let memory: UnsafeMutablePointer<UInt16>
+    /// The window that lengths were last loaded of, and which of its chunks are.
+    private var window: UInt32 = 0
+    private var chunks: UInt32 = 0
+
+    /// - Parameter weights: one a field, finite, not negative.
+    init(_ view: IndexView, weights: [Double]?, scores: Bool) throws(StorageError) {
+        self.view = view
+        self.scores = scores
+        fieldWeights = weights
+        var total = Double(view.totalLength)
+        if let weights {
+            total = 0
+            for (field, tokens) in try view.fieldTotals().enumerated() {
+                total += (field < weights.count ? weights[field] : 1) * Double(tokens)
+            }
+        }
+        let average = total / Double(view.documentCount)
+        // Then no token counts, and nothing scores.
+        averageLength = average > 0 ? average : 1
+        memory = .allocate(capacity: DocumentWindow.size)
+    }
+
+    deinit { memory.deallocate() }
+
+    /// The length + 1 of each document of a window from one offset through another, 0 where there is none; 65,535 is any
+    /// length from 65,534 on, whose scores are less than those of that length.
+    @inline(__always)
+    func lengths(
+        _ base: UInt32, from first: Int = 0, through last: Int = DocumentWindow.size - 1
+    ) throws(StorageError) -> UnsafePointer<UInt16> {
+        let shift = Int(IndexView.lengthsShift)
+        let wanted: UInt32 = (2 &<< UInt32(last &>> shift)) &- (1 &<< UInt32(first &>> shift))
+        if window != base || chunks & wanted != wanted { try load(base, wanted) }
+        return UnsafePointer(memory)
+    }
+
+    @inline(never)
+    private func load(_ base: UInt32, _ wanted: UInt32) throws(StorageError) {
+        if window != base { (window, chunks) = (base, 0) }
+        var missing = wanted & ~chunks
+        while missing != 0 {
+            let chunk = missing.trailingZeroBitCount
+            missing &= missing - 1
+            let target = memory + chunk << Int(IndexView.lengthsShift)
+            try view.loadLengths(chunk: base >> IndexView.lengthsShift &+ UInt32(chunk), target)
+            chunks |= 1 << UInt32(chunk)
+        }
+    }
+
+    /// The exact length of a document of the window whose lengths were loaded.
+    @inline(__always)
+    func length(_ offset: Int) throws(StorageError) -> Double {
+        let stored = memory[offset]
+        guard stored == DocumentLengths.escape else { return Double(stored) - 1 }
+        return Double(try view.length(of: window &+ UInt32(offset)))
+    }
+
+    func weight(documentFrequency: UInt32) -> Double {
+        BM25.weight(documentCount: view.documentCount, documentFrequency: UInt64(documentFrequency))
+    }
+
+    /// The length that the score of a document goes by.
+    func weightedLength(_ starts: [UInt32]) -> Double {
+        var length = 0.0
+        guard let fieldWeights else { return 0 }
+        for field in 0..<max(starts.count - 1, 0) {
+            let tokens = starts[field + 1] &- starts[field]
+            length += (field < fieldWeights.count ? fieldWeights[field] : 1) * Double(tokens)
+        }
+        return length
+    }
+
+    /// No posting under the bound contributes more, but for rounding.
+    func contributionBound(_ bound: Bound, weight: Double) -> Double {
+        var (frequency, length) = (Double(bound.frequency), Double(bound.length))
+        if let fieldWeights {
+            // Fields without one have the weight 1.
+            frequency *= max(fieldWeights.max() ?? 1, 1)
+            length *= min(fieldWeights.min() ?? 1, 1)
+        }
+        guard frequency > 0 else { return 0 }
+        return BM25.score(weight: weight, frequency: frequency, length: length, averageLength: averageLength)
+    }
+}
+
+/// What scores. Abstract.
+class Leaf: QueryNode {
+    final let context: ScoreContext
+    /// The logarithm of how rare it is, times boosts.
+    final let weight: Double
+    /// How often it stands in the query, for words that are repeated.
+    final var multiplicity = 1
+    private final let title: String
+
+    /// The window's postings, ascending: how many there are, their documents less the base, their frequencies.
+    final var count = 0
+    final let capacity: Int
+    final let offsets: UnsafeMutablePointer<UInt16>
+    final let frequencies: UnsafeMutablePointer<Double>
+    /// With weights of fields: the length that each posting's score goes by.
+    final let lengths: UnsafeMutablePointer<Double>?
+    /// Which documents count; all if nil was said.
+    private final let active = WindowSet()
+    private final var isRestricted = false
+    /// Where the last document was found.
+    private final var place = 0
+
+    init(_ context: ScoreContext, weight: Double, cost: Int, bounds: [Bound], title: String) {
+        self.context = context
+        self.weight = weight
+        self.title = title
+        // Room for what a damaged list may have more is not needed: whoever fills it looks.
+        capacity = context.scores ? min(cost, DocumentWindow.size) : 0
+        offsets = .allocate(capacity: capacity + 1)
+        frequencies = .allocate(capacity: capacity + 1)
+        lengths = context.fieldWeights == nil ? nil : .allocate(capacity: capacity + 1)
+        super.init(
+            cost: cost, bound: bounds.reduce(0) { max($0, context.contributionBound($1, weight: weight)) })
+    }
+
+    deinit {
+        offsets.deallocate()
+        frequencies.deallocate()
+        lengths?.deallocate()
+    }
+
+    override var name: String { title }
+
+    override func windowBound(_ base: UInt32) throws(StorageError) -> Double { bound * Double(multiplicity) }
+
+    final override func activate(_ active: WindowBits) {
+        self.active.words.assign(active)
+        isRestricted = true
+    }
+
+    /// Forgets the window's postings.
+    final func reset() { (count, place, isRestricted) = (0, 0, false) }
+
+    /// The approximate contribution of each posting is added to `sums`.
+    final func addContributions(_ base: UInt32, to sums: UnsafeMutablePointer<Double>) throws(StorageError) {
+        guard count > 0 else { return }
+        let documentLengths = try context.lengths(base, from: Int(offsets[0]), through: Int(offsets[count - 1]))
+        let weight = self.weight * Double(multiplicity)
+        let (constant, slope) = (BM25.k1 * (1 - BM25.b), BM25.k1 * BM25.b / context.averageLength)
+        let (offsets, frequencies, count, active) = (self.offsets, self.frequencies, self.count, self.active.words)
+        var shortest = UInt16.max
+        if let lengths {
+            for place in 0..<count where !isRestricted || active.bits.contains(Int(offsets[place])) {
+                let frequency = frequencies[place]
+                guard frequency > 0 else { continue }
+                sums[Int(offsets[place])] += weight * frequency / (frequency + (constant + slope * lengths[place]))
+            }
+        } else if isRestricted {
+            for place in 0..<count {
+                let offset = Int(offsets[place])
+                guard active.bits.contains(offset) else { continue }
+                let frequency = frequencies[place]
+                shortest = min(shortest, documentLengths[offset])
+                let length = Double(documentLengths[offset]) - 1
+                sums[offset] += weight * frequency / (frequency + (constant + slope * length))
+            }
+        } else {
+            for place in 0..<count {
+                let offset = Int(offsets[place])
+                let frequency = frequencies[place]
+                shortest = min(shortest, documentLengths[offset])
+                let length = Double(documentLengths[offset]) - 1
+                sums[offset] += weight * frequency / (frequency + (constant + slope * length))
+            }
+        }
+        if shortest == 0 { throw context.view.corrupt("a document has postings but is not in the index") }
+    }
+
+    /// The place of a document's posting among those of the window, nil if there is none that counts. Documents ascend.
+    final func find(_ offset: Int) -> Int? {
+        while place < count, Int(offsets[place]) < offset {
+            // In steps that double, then by halves.
+            var step = 1
+            while place + step < count, Int(offsets[place + step]) < offset {
+                place += step
+                step *= 2
+            }
+            var high = min(place + step, count)
+            while place < high {
+                let middle = (place + high) / 2
+                if Int(offsets[middle]) < offset { place = middle + 1 } else { high = middle }
+            }
+        }
+        guard place < count, Int(offsets[place]) == offset else { return nil }
+        return isRestricted && !active.words.bits.contains(offset) ? nil : place
+    }
+
+    /// Exactly what the posting at a place adds to its document's score.
+    final func contribution(_ place: Int) throws(StorageError) -> Double {
+        guard frequencies[place] > 0 else { return 0 }
+        return BM25.score(
+            weight: weight, frequency: frequencies[place], length: try length(place),
+            averageLength: context.averageLength)
+    }
+
+    /// The length that the posting's score goes by.
+    final func length(_ place: Int) throws(StorageError) -> Double {
+        if let lengths { return lengths[place] }
+        return try context.length(Int(offsets[place]))
+    }
+}
+
+/// One term, or several whose postings were added up.
+final class TermLeaf: Leaf {
+    private let source: PostingSource
+    /// Up to so many documents are looked up one by one.
+    private static let lookupLimit = 16
+
+    init(_ context: ScoreContext, _ source: PostingSource, weight: Double, title: String) {
+        self.source = source
+        super.init(
+            context, weight: weight, cost: Int(source.documentFrequency), bounds: source.bounds, title: title)
+    }
+
+    override func lowerBound(from target: UInt32) throws(StorageError) -> UInt32 {
+        try source.lowerBound(from: target)
+    }
+
+    override func windowBound(_ base: UInt32) throws(StorageError) -> Double {
+        try source.seekBlock(base)
+        guard !source.isAtEnd, source.blockFirst <= DocumentWindow.last(base) else { return 0 }
+        guard source.blockLast >= DocumentWindow.last(base) else { return bound * Double(multiplicity) }
+        return blockBound
+    }
+
+    private var blockBound: Double {
+        // Before it is decoded nothing of the block is known but this.
+        let first = context.contributionBound(source.blockBound, weight: weight)
+        guard source.secondBlockBound != source.blockBound else { return first * Double(multiplicity) }
+        return max(first, context.contributionBound(source.secondBlockBound, weight: weight)) * Double(multiplicity)
+    }
+
+    override func match(_ base: UInt32, _ within: WindowBits?, _ minimum: Double) throws(StorageError) {
+        bits.clear()
+        count = 0
+        if let within, within.population <= Self.lookupLimit { return try lookUp(base, within) }
+        let last = DocumentWindow.last(base)
+        try source.seekBlock(base)
+        while !source.isAtEnd, source.blockFirst <= last {
+            if let within {
+                let next = within.next(from: Int(max(source.blockFirst, base) &- base))
+                guard next < DocumentWindow.size else { return }
+                let target = base &+ UInt32(next)
+                if target > source.blockLast {
+                    try source.seekBlock(target)
+                    continue
+                }
+            }
+            if minimum == -.infinity || blockBound >= minimum { try take(base, within) }
+            guard source.blockLast < last else { return }
+            try source.nextBlock()
+        }
+    }
+
+    /// Takes the current block's postings in the window.
+    private func take(_ base: UInt32, _ within: WindowBits?) throws(StorageError) {
+        var place = try source.decode(from: base)
+        let (docnos, sourceFrequencies, end) = (source.docnos, source.frequencies, source.count)
+        let (bits, offsets, frequencies) = (self.bits, self.offsets, self.frequencies)
+        let last = DocumentWindow.last(base)
+        guard context.scores else {
+            while place < end, docnos[place] <= last {
+                let offset = Int(docnos[place] &- base)
+                if within?.contains(offset) ?? true { bits.insert(offset) }
+                place &+= 1
+            }
+            return
+        }
+        var taken = count
+        let limit = min(end, place + capacity - taken)
+        if let within {
+            while place < limit, docnos[place] <= last {
+                let offset = Int(docnos[place] &- base)
+                offsets[taken] = UInt16(truncatingIfNeeded: offset)
+                frequencies[taken] = Double(sourceFrequencies[place])
+                let isWanted: UInt64 = within[offset &>> 6] &>> UInt64(truncatingIfNeeded: offset & 63) & 1
+                bits[offset &>> 6] |= isWanted &<< UInt64(truncatingIfNeeded: offset & 63)
+                taken &+= Int(truncatingIfNeeded: isWanted)
+                place &+= 1
+            }
+        } else {
+            while place < limit, docnos[place] <= last {
+                let offset = Int(docnos[place] &- base)
+                offsets[taken] = UInt16(truncatingIfNeeded: offset)
+                frequencies[taken] = Double(sourceFrequencies[place])
+                bits.insert(offset)
+                taken &+= 1
+                place &+= 1
+            }
+        }
+        count = taken
+        if place == limit, place < end, docnos[place] <= last {
+            throw context.view.corrupt("\(name) has more postings than documents")
+        }
+    }
+
+    /// The same for few documents.
+    private func lookUp(_ base: UInt32, _ within: WindowBits) throws(StorageError) {
+        var offset = within.next(from: 0)
+        while offset < DocumentWindow.size {
+            let target = base &+ UInt32(offset)
+            let found = try source.advance(to: target)
+            if found == target {
+                if context.scores {
+                    guard count < capacity else {
+                        throw context.view.corrupt("\(name) has more postings than documents")
+                    }
+                    offsets[count] = UInt16(truncatingIfNeeded: offset)
+                    frequencies[count] = Double(source.frequencies[source.current])
+                    count += 1
+                }
+                bits.insert(offset)
+            }
+            guard found <= DocumentWindow.last(base) else { return }
+            offset = within.next(from: max(offset + 1, Int(found &- base)))
+        }
+    }
+
+    /// Takes the window's postings that contribute at least `minimum`, and sets their sums: the path of a search in
+    /// which no document without this term can be among the best.
+    func takeBest(
+        _ base: UInt32, _ minimum: Double, _ sums: UnsafeMutablePointer<Double>
+    ) throws(StorageError) {
+        bits.clear()
+        count = 0
+        let last = DocumentWindow.last(base)
+        try source.seekBlock(base)
+        while !source.isAtEnd, source.blockFirst <= last {
+            if blockBound >= minimum { try takeBlock(base, minimum, sums) }
+            guard source.blockLast < last else { return }
+            try source.nextBlock()
+        }
+    }
+
+    private func takeBlock(
+        _ base: UInt32, _ minimum: Double, _ sums: UnsafeMutablePointer<Double>
+    ) throws(StorageError) {
+        var place = try source.decode(from: base)
+        let (docnos, sourceFrequencies) = (source.docnos, source.frequencies)
+        let last = DocumentWindow.last(base)
+        let end =
+            source.blockLast <= last
+            ? source.count : PostingSource.gallop(docnos, from: place, count: source.count, to: last &+ 1)
+        // `gallop` wants to begin below its target.
+        guard place < end, docnos[place] <= last else { return }
+        let lengths = try context.lengths(
+            base, from: Int(docnos[place] &- base), through: Int(docnos[end &- 1] &- base))
+        let (bits, offsets, frequencies) = (self.bits, self.offsets, self.frequencies)
+        let weight = self.weight * Double(multiplicity)
+        let (constant, slope) = (BM25.k1 * (1 - BM25.b), BM25.k1 * BM25.b / context.averageLength)
+        var shortest = UInt16.max
+        var taken = count
+        let limit = capacity
+        while place < end {
+            let offset = Int(docnos[place] &- base)
+            let frequency = Double(sourceFrequencies[place])
+            let length = lengths[offset]
+            shortest = min(shortest, length)
+            let share = weight * frequency
+            let divisor = frequency + (constant + slope * (Double(length) - 1))
+            // Both are positive: no need to divide what doesn't count.
+            if share >= minimum * divisor {
+                guard taken < limit else {
+                    shortest = 0
+                    break
+                }
+                offsets[taken] = UInt16(truncatingIfNeeded: offset)
+                frequencies[taken] = frequency
+                sums[offset] = share / divisor
+                bits.insert(offset)
+                taken &+= 1
+            }
+            place &+= 1
+        }
+        count = taken
+        if shortest == 0 {
+            throw context.view.corrupt("\(name) has postings of documents that are not in the index")
+        }
+    }
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// The postings of one term, read forward a block at a time. A block is known by its bounds before its postings are
+// decoded, so who can do without them passes it by. Contract: blocks ascend and don't overlap; when `isAtEnd` is false
+// the current block has at least one posting, and after `decode` documents ascend strictly from `blockFirst` to
+// `blockLast` and every frequency is at least 1, whatever the file holds.
+
+import HornbeamPages
+
+/// One term's postings. Abstract: a subclass moves from block to block. Belongs to one search.
+class PostingSource {
+    /// Documents that hold the term, exactly.
+    final let documentFrequency: UInt32
+    /// Of all postings: each has a pair here that is as frequent or more and as short or shorter.
+    final let bounds: [Bound]
+
+    final var isAtEnd = false
+    final var blockFirst: UInt32 = 0
+    final var blockLast: UInt32 = 0
+    /// Of the current block's postings: each has one of the two.
+    final var blockBound: Bound
+    final var secondBlockBound: Bound
+    /// Whether the current block's postings are there.
+    final var isDecoded = false
+    /// The current block's postings; of meaning once it is decoded, and until the source moves on.
+    final var count = 0
+    final var docnos: UnsafePointer<UInt32>
+    final var frequencies: UnsafePointer<UInt32>
+    /// Where the search stands in the decoded block: all before it are below every document that is asked for.
+    private final var place = 0
+
+    /// - Parameter bounds: one or more.
+    init(documentFrequency: UInt32, bounds: [Bound], _ nothing: UnsafePointer<UInt32>) {
+        self.documentFrequency = documentFrequency
+        self.bounds = bounds
+        blockBound = bounds.first ?? Bound(frequency: .max, length: 0)
+        secondBlockBound = blockBound
+        (docnos, frequencies) = (nothing, nothing)
+    }
+
+    /// Moves to the first block behind the current one whose last document is not below `target`; a subclass's task.
+    func moveToBlock(_ target: UInt32) throws(StorageError) { isAtEnd = true }
+
+    /// Fills `docnos`, `frequencies` and `count`; a subclass's task.
+    func decodeBlock() throws(StorageError) {}
+
+    /// Sets `positions` to the places of the term in the document of posting `place` of the decoded block, ascending; a
+    /// subclass's task.
+    func readPositions(_ place: Int, _ positions: inout [UInt32]) throws(StorageError) { positions.removeAll() }
+
+    /// One pair that stands for all postings.
+    final var bound: Bound {
+        bounds.dropFirst().reduce(bounds.first ?? Bound(frequency: .max, length: 0)) {
+            Bound(frequency: max($0.frequency, $1.frequency), length: min($0.length, $1.length))
+        }
+    }
+
+    /// Moves to the block that holds `target` or, if none does, the next document behind it. Stays if it is there.
+    @inline(__always)
+    final func seekBlock(_ target: UInt32) throws(StorageError) {
+        guard !isAtEnd, blockLast < target else { return }
+        try leaveBlock(target)
+    }
+
+    /// Moves to the next block.
+    @inline(__always)
+    final func nextBlock() throws(StorageError) {
+        guard blockLast < .max else {
+            isAtEnd = true
+            return
+        }
+        try leaveBlock(blockLast + 1)
+    }
+
+    private final func leaveBlock(_ target: UInt32) throws(StorageError) {
+        isDecoded = false
+        place = 0
+        try moveToBlock(target)
+    }
+
+    /// Decodes the current block unless that is done. The first place whose document is not below `target`.
+    @inline(__always)
+    final func decode(from target: UInt32) throws(StorageError) -> Int {
+        if !isDecoded {
+            try decodeBlock()
+            isDecoded = true
+        }
+        guard place < count, docnos[place] < target else { return place }
+        place = Self.gallop(docnos, from: place, count: count, to: target)
+        return place
+    }
+
+    /// The first document from `target` on, `.max` if there is none; its posting is at `current` then.
+    final func advance(to target: UInt32) throws(StorageError) -> UInt32 {
+        try seekBlock(target)
+        guard !isAtEnd else { return .max }
+        let found = try decode(from: target)
+        // The block's last document is not below the target.
+        return docnos[found]
+    }
+
+    /// The place in the decoded block of the document that `advance` found.
+    final var current: Int { place }
+
+    /// A document from `target` on below which there is none, without decoding; `.max` at the end.
+    final func lowerBound(from target: UInt32) throws(StorageError) -> UInt32 {
+        try seekBlock(target)
+        guard !isAtEnd else { return .max }
+        guard isDecoded, blockFirst < target else { return max(blockFirst, target) }
+        return docnos[try decode(from: target)]
+    }
+
+    /// The first place from `start` on whose value is not below `target`, by steps that double.
+    @inline(__always)
+    static func gallop(_ values: UnsafePointer<UInt32>, from start: Int, count: Int, to target: UInt32) -> Int {
+        var low = start
+        var step = 1
+        while low &+ step < count, values[low &+ step] < target {
+            low &+= step
+            step &*= 2
+        }
+        var high = min(low &+ step, count)
+        while low < high {
+            let middle = (low &+ high) / 2
+            if values[middle] < target { low = middle &+ 1 } else { high = middle }
+        }
+        return low
+    }
+}
+
+/// Postings in plain arrays, in blocks of 128: those that a search puts together, and those not yet stored.
+final class ArrayPostings: PostingSource {
+    static let blockSize = 128
+    private let allDocnos: UnsafeMutablePointer<UInt32>
+    private let allFrequencies: UnsafeMutablePointer<UInt32>
+    private let blockBounds: [Bound]
+    /// `positions[starts[n]..<starts[n + 1]]` are those of posting n; empty without positions.
+    private let positions: [UInt32]
+    private let starts: [Int]
+    private let size: Int
+    private var block = 0
+
+    /// - Parameters:
+    ///   - docnos: ascending strictly.
+    ///   - lengths: of the same documents. Without them every document counts as empty.
+    init(
+        _ docnos: [UInt32], _ frequencies: [UInt32], lengths: [UInt32] = [], positions: [UInt32] = [],
+        starts: [Int] = []
+    ) {
+        size = docnos.count
+        allDocnos = .allocate(capacity: max(size, 1))
+        allFrequencies = .allocate(capacity: max(size, 1))
+        allDocnos.initialize(from: docnos, count: size)
+        allFrequencies.initialize(from: frequencies, count: size)
+        var bounds: [Bound] = []
+        bounds.reserveCapacity(size / Self.blockSize + 1)
+        var whole = Bound(frequency: 0, length: lengths.isEmpty ? 0 : .max)
+        for start in stride(from: 0, to: size, by: Self.blockSize) {
+            var bound = Bound(frequency: 0, length: lengths.isEmpty ? 0 : .max)
+            for place in start..<min(start + Self.blockSize, size) {
+                bound.frequency = max(bound.frequency, frequencies[place])
+                if !lengths.isEmpty { bound.length = min(bound.length, lengths[place]) }
+            }
+            whole = Bound(
+                frequency: max(whole.frequency, bound.frequency), length: min(whole.length, bound.length))
+            bounds.append(bound)
+        }
+        blockBounds = bounds
+        (self.positions, self.starts) = (positions, starts)
+        super.init(documentFrequency: UInt32(clamping: size), bounds: [whole], allDocnos)
+        stand()
+    }
+
+    deinit {
+        allDocnos.deallocate()
+        allFrequencies.deallocate()
+    }
+
+    private func stand() {
+        let start = block * Self.blockSize
+        guard start < size else {
+            isAtEnd = true
+            return
+        }
+        count = min(Self.blockSize, size - start)
+        (docnos, frequencies) = (UnsafePointer(allDocnos + start), UnsafePointer(allFrequencies + start))
+        (blockFirst, blockLast) = (docnos[0], docnos[count - 1])
+        (blockBound, secondBlockBound) = (blockBounds[block], blockBounds[block])
+    }
+
+    override func moveToBlock(_ target: UInt32) throws(StorageError) {
+        block += 1
+        guard block * Self.blockSize < size else {
+            isAtEnd = true
+            return
+        }
+        // By the blocks' last documents, in steps that double.
+        func last(_ block: Int) -> UInt32 { allDocnos[min((block + 1) * Self.blockSize, size) - 1] }
+        var step = 1
+        let end = blockBounds.count
+        while block + step < end, last(block + step) < target {
+            block += step
+            step *= 2
+        }
+        var high = min(block + step, end)
+        while block < high {
+            let middle = (block + high) / 2
+            if last(middle) < target { block = middle + 1 } else { high = middle }
+        }
+        stand()
+    }
+
+    override func readPositions(_ place: Int, _ positions: inout [UInt32]) throws(StorageError) {
+        positions.removeAll(keepingCapacity: true)
+        let posting = block * Self.blockSize + place
+        guard posting + 1 < starts.count else { return }
+        positions.append(contentsOf: self.positions[starts[posting]..<starts[posting + 1]])
+    }
+}

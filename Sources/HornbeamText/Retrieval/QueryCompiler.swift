@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a query to what evaluates it: texts are analyzed, terms looked up, prefixes and the like expanded, restrictions to
+// fields and boosts handed down to what scores.
+
+import HornbeamPages
+
+/// A query, ready for evaluation once.
+struct CompiledQuery {
+    /// Documents match that match any of these.
+    var clauses: [QueryNode]
+    /// What scores, in the order in which a score is summed.
+    var order: [Leaf]
+}
+
+/// Compiles one query.
+struct QueryCompiler {
+    private let analyzer: Analyzer
+    private let context: ScoreContext
+    private let view: IndexView
+    private var order: [Leaf] = []
+
+    init(_ analyzer: Analyzer, _ context: ScoreContext) {
+        self.analyzer = analyzer
+        self.context = context
+        view = context.view
+    }
+
+    /// What is handed down.
+    private struct Scope {
+        var boost = 1.0
+        /// Nil is all.
+        var fields: Set<Int>?
+        var depth = 0
+    }
+
+    /// Trees of queries may be this deep: they are followed by calls of functions.
+    static let depthLimit = 200
+
+    /// Throws `.invalid` for what can't be asked: a boost that is negative or no number, what has no place in `near`,
+    /// forms that are nested too deep.
+    mutating func compile(_ query: TextQuery) throws(StorageError) -> CompiledQuery {
+        order = []
+        guard let root = try node(query, Scope()) else { return CompiledQuery(clauses: [], order: []) }
+        return CompiledQuery(clauses: root is AnyNode ? root.children : [root], order: order)
+    }
+
+    /// Nil if it matches nothing.
+    private mutating func node(_ query: TextQuery, _ outer: Scope) throws(StorageError) -> QueryNode? {
+        var scope = outer
+        scope.depth += 1
+        guard scope.depth < Self.depthLimit else { throw .invalid("the query is nested too deep") }
+        switch query {
+        case .words(let text): return try words(text, scope)
+        case .any(let parts):
+            var nodes: [QueryNode] = []
+            for part in parts {
+                guard let node = try node(part, scope) else { continue }
+                if let any = node as? AnyNode { nodes += any.children } else { nodes.append(node) }
+            }
+            return Self.any(nodes)
+        case .all(let parts): return try all(parts, scope)
+        case .without(let first, let second):
+            guard let first = try node(first, scope) else { return nil }
+            let count = order.count
+            let second = try node(second, scope)
+            order.removeSubrange(count...)
+            return second.map { WithoutNode(first, $0) } ?? first
+        case .phrase, .near, .prefix, .wildcard: return try leaf(query, scope)
+        case .fuzzy(let text, let distance, let prefixLength):
+            var nodes: [QueryNode] = []
+            for token in analyzer.tokens(of: text) {
+                nodes += try fuzzy(try fuzzyTerms(token, distance, prefixLength), scope)
+            }
+            return Self.any(nodes)
+        case .field(let fields, let query):
+            scope.fields = scope.fields.map { $0.intersection(fields) } ?? Set(fields)
+            return try node(query, scope)
+        case .boost(let factor, let query):
+            guard factor.isFinite, factor >= 0 else {
+                throw .invalid("a boost of \(factor): it must be a number from 0 on")
+            }
+            scope.boost *= factor
+            guard scope.boost.isFinite else { throw .invalid("the boosts of a query multiply beyond all numbers") }
+            return try node(query, scope)
+        case .everything: return EverythingNode(context)
+        }
+    }
+
+    private static func any(_ nodes: [QueryNode]) -> QueryNode? {
+        nodes.count > 1 ? AnyNode(nodes) : nodes.first
+    }
+
+    private mutating func all(_ parts: [TextQuery], _ scope: Scope) throws(StorageError) -> QueryNode? {
+        let count = order.count
+        var nodes: [QueryNode] = []
+        for part in parts {
+            guard let node = try node(part, scope) else {
+                order.removeSubrange(count...)
+                return nil
+            }
+            nodes.append(node)
+        }
+        return nodes.count > 1 ? AllNode(nodes) : nodes.first
+    }
+
+    private mutating func words(_ text: String, _ scope: Scope) throws(StorageError) -> QueryNode? {
+        var leaves: [[UInt8]: Leaf?] = [:]
+        var nodes: [QueryNode] = []
+        for token in analyzer.tokens(of: text) {
+            if let known = leaves[token] {
+                guard let known else { continue }
+                known.multiplicity += 1
+                order.append(known)
+                continue
+            }
+            guard let source = try view.postings(of: token) else {
+                leaves[token] = .some(nil)
+                continue
+            }
+            let weight = context.weight(documentFrequency: source.documentFrequency)
+            let leaf = leaf(source, nil, weight: weight, scope, "“\(Self.text(token))”")
+            leaves[token] = .some(leaf)
+            order.append(leaf)
+            nodes.append(leaf)
+        }
+        return Self.any(nodes)
+    }
+
+    private static func text(_ term: [UInt8]) -> String { String(decoding: term, as: UTF8.self) }
+
+    /// A leaf of one list of postings; `terms` are those that it was put together from, if it was.
+    private func leaf(
+        _ source: PostingSource, _ terms: [PostingSource]?, weight: Double, _ scope: Scope, _ title: String
+    ) -> Leaf {
+        let weight = weight * scope.boost
+        guard scope.fields != nil || context.fieldWeights != nil else {
+            return TermLeaf(context, source, weight: weight, title: title)
+        }
+        let spans = terms.map { GroupSpans(source, $0) } ?? TermSpans(source)
+        return SpanLeaf(context, spans, weight: weight, fields: scope.fields, title: title)
+    }
+}
+
+// Groups of terms.
+extension QueryCompiler {
+    private func fuzzyTerms(
+        _ token: [UInt8], _ distance: Int?, _ prefixLength: Int
+    ) throws(StorageError) -> [ExpandedTerm] {
+        let scalars = String(decoding: token, as: UTF8.self).unicodeScalars.count
+        return try TermExpansion(view: view).fuzzy(
+            token, distance: distance ?? TermExpansion.distance(scalars: scalars), prefixLength: prefixLength)
+    }
+
+    /// A leaf for each term, all with the weight of the whole group, less the farther away it is.
+    private mutating func fuzzy(_ terms: [ExpandedTerm], _ scope: Scope) throws(StorageError) -> [QueryNode] {
+        let common = context.weight(documentFrequency: try documentFrequency(terms))
+        var nodes: [QueryNode] = []
+        for term in terms {
+            guard let source = try view.postings(of: term.term) else { continue }
+            let weight = common / Double(1 + term.distance)
+            let edits = term.distance == 0 ? "" : ", \(term.distance) edits away"
+            let leaf = leaf(source, nil, weight: weight, scope, "“\(Self.text(term.term))”\(edits)")
+            order.append(leaf)
+            nodes.append(leaf)
+        }
+        return nodes
+    }
+
+    /// How many documents hold any of the terms.
+    private func documentFrequency(_ terms: [ExpandedTerm]) throws(StorageError) -> UInt32 {
+        guard terms.count > 1 else {
+            return try terms.first.flatMap { (term) throws(StorageError) in try view.postings(of: term.term) }?
+                .documentFrequency ?? 0
+        }
+        var union = PostingUnion(docnoLimit: view.docnoLimit)
+        for term in terms {
+            if let source = try view.postings(of: term.term) { try union.add(source, view) }
+        }
+        return union.documentFrequency
+    }
+
+    /// The terms as one: their frequencies are added up. Nil if no document holds any.
+    private func group(
+        _ terms: [ExpandedTerm], positions: Bool
+    ) throws(StorageError) -> (documents: PostingSource, terms: [PostingSource]?)? {
+        if terms.count <= 1 {
+            guard let term = terms.first, let source = try view.postings(of: term.term) else { return nil }
+            return (source, nil)
+        }
+        var union = PostingUnion(docnoLimit: view.docnoLimit)
+        var sources: [PostingSource] = []
+        for term in terms {
+            guard let source = try view.postings(of: term.term) else { continue }
+            try union.add(source, view)
+            if positions, let again = try view.postings(of: term.term) { sources.append(again) }
+        }
+        let documents = union.finish()
+        return documents.documentFrequency > 0 ? (documents, sources) : nil
+    }
+}
+
+// Phrases and what stands near each other.
+extension QueryCompiler {
+    private mutating func leaf(_ query: TextQuery, _ scope: Scope) throws(StorageError) -> QueryNode? {
+        let needsPositions = scope.fields != nil || context.fieldWeights != nil
+        switch query {
+        case .prefix(let text) where analyzer.phraseTokens(of: text).count == 1, .wildcard(let text):
+            guard let group = try group(try groupTerms(query), positions: needsPositions) else { return nil }
+            let weight = context.weight(documentFrequency: group.documents.documentFrequency)
+            let leaf = leaf(group.documents, group.terms, weight: weight, scope, Self.title(query, text))
+            order.append(leaf)
+            return leaf
+        default:
+            var weights = DistinctWeights()
+            guard let spans = try spans(query, &weights) else { return nil }
+            let leaf = SpanLeaf(
+                context, spans, weight: weights.sum * scope.boost, fields: scope.fields, title: "\(query)")
+            order.append(leaf)
+            return leaf
+        }
+    }
+
+    private static func title(_ query: TextQuery, _ text: String) -> String {
+        if case .prefix = query { return "“\(text)…”" }
+        return "“\(text)”"
+    }
+
+    private func groupTerms(_ query: TextQuery) throws(StorageError) -> [ExpandedTerm] {
+        let expansion = TermExpansion(view: view)
+        switch query {
+        case .prefix(let text): return try expansion.prefix(analyzer.phraseTokens(of: text).last ?? [])
+        case .wildcard(let text): return try expansion.wildcard(WildcardPattern(text, analyzer))
+        default: return []
+        }
+    }
+
+    /// Weights of the distinct words of a phrase, added up in their order.
+    private struct DistinctWeights {
+        private(set) var sum = 0.0
+        private var known: Set<[UInt8]> = []
+
+        mutating func add(_ token: [UInt8], _ weight: Double) {
+            if known.insert(token).inserted { sum += weight }
+        }
+    }
+
+    /// Nil if it stands nowhere.
+    private func spans(
+        _ query: TextQuery, _ weights: inout DistinctWeights, depth: Int = 0
+    ) throws(StorageError) -> SpanSource? {
+        guard depth < Self.depthLimit else { throw .invalid("the query is nested too deep") }
+        switch query {
+        case .words(let text):
+            var parts: [SpanSource] = []
+            for token in distinct(analyzer.tokens(of: text)) {
+                if let term = try term(token, &weights) { parts.append(term) }
+            }
+            return Self.any(parts)
+        case .any(let queries):
+            var parts: [SpanSource] = []
+            for query in queries {
+                if let part = try spans(query, &weights, depth: depth + 1) { parts.append(part) }
+            }
+            return Self.any(parts)
+        case .near(let queries, let distance):
+            var parts: [SpanSource] = []
+            for query in queries {
+                guard let part = try spans(query, &weights, depth: depth + 1) else { return nil }
+                parts.append(part)
+            }
+            return parts.count > 1 ? NearSpans(parts, within: distance, view) : parts.first
+        case .phrase(let text, let slop):
+            return try terms(analyzer.phraseTokens(of: text), &weights).flatMap { phrase($0, slop, then: nil) }
+        case .prefix(let text):
+            guard let last = try group(try groupTerms(query), positions: true) else { return nil }
+            let tokens = analyzer.phraseTokens(of: text)
+            if tokens.count == 1 { return groupSpans(last, query, &weights) }
+            let parts = try terms(tokens.dropLast(), &weights)
+            return parts.flatMap { phrase($0, 0, then: groupSpans(last, query, &weights)) }
+        case .wildcard:
+            return try group(try groupTerms(query), positions: true).map { groupSpans($0, query, &weights) }
+        case .fuzzy(let text, let distance, let prefixLength):
+            var parts: [SpanSource] = []
+            for token in distinct(analyzer.tokens(of: text)) {
+                let terms = try fuzzyTerms(token, distance, prefixLength)
+                guard let group = try group(terms, positions: true) else { continue }
+                weights.add(token, context.weight(documentFrequency: group.documents.documentFrequency))
+                parts.append(group.terms.map { GroupSpans(group.documents, $0) } ?? TermSpans(group.documents))
+            }
+            return Self.any(parts)
+        case .boost(_, let query): return try spans(query, &weights, depth: depth + 1)
+        case .all, .without, .field, .everything:
+            throw .invalid("near takes words, phrases, prefixes, wildcards and fuzzy words, not \(query)")
+        }
+    }
+
+    private func distinct(_ tokens: [[UInt8]]) -> [[UInt8]] {
+        var known: Set<[UInt8]> = []
+        return tokens.filter { known.insert($0).inserted }
+    }
+
+    private static func any(_ parts: [SpanSource]) -> SpanSource? { parts.count > 1 ? AnySpans(parts) : parts.first }
+
+    private func term(_ token: [UInt8], _ weights: inout DistinctWeights) throws(StorageError) -> SpanSource? {
+        guard let source = try view.postings(of: token) else { return nil }
+        weights.add(token, context.weight(documentFrequency: source.documentFrequency))
+        return TermSpans(source)
+    }
+
+    private func groupSpans(
+        _ group: (documents: PostingSource, terms: [PostingSource]?), _ query: TextQuery,
+        _ weights: inout DistinctWeights
+    ) -> SpanSource {
+        weights.add(Array("\(query)".utf8), context.weight(documentFrequency: group.documents.documentFrequency))
+        return group.terms.map { GroupSpans(group.documents, $0) } ?? TermSpans(group.documents)
+    }
+
+    /// The words of a phrase, each once, and which of them stands at each place.
+    private struct PhraseTerms {
+        var parts: [SpanSource] = []
+        var order: [Int] = []
+    }
+
+    /// Nil if one is in no document.
+    private func terms(
+        _ tokens: [[UInt8]], _ weights: inout DistinctWeights
+    ) throws(StorageError) -> PhraseTerms? {
+        var terms = PhraseTerms()
+        var places: [[UInt8]: Int] = [:]
+        for token in tokens {
+            if let place = places[token] {
+                terms.order.append(place)
+                continue
+            }
+            guard let term = try term(token, &weights) else { return nil }
+            places[token] = terms.parts.count
+            terms.order.append(terms.parts.count)
+            terms.parts.append(term)
+        }
+        return terms
+    }
+
+    private func phrase(_ terms: PhraseTerms, _ slop: Int, then last: SpanSource?) -> SpanSource? {
+        var terms = terms
+        if let last {
+            terms.order.append(terms.parts.count)
+            terms.parts.append(last)
+        }
+        guard terms.order.count > 1 else { return terms.parts.first }
+        return PhraseSpans(terms.parts, order: terms.order, slop: slop, view)
+    }
+}

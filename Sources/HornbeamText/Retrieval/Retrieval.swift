@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the best documents of a query without scoring all: block-max MAXSCORE (Turtle, Flood, “Query evaluation:
+// strategies and optimizations”, 1995; Ding, Suel, 2011), a window of documents at a time. Clauses whose bounds together
+// can't reach the worst of the best so far are not gone through: they are asked about the documents that others brought
+// up. Sums on the way are approximate and bounds have room for that; what may be among the best is summed again exactly,
+// in the query's order. So the result is to the last bit that of scoring everything.
+
+import HornbeamPages
+
+/// One evaluation of a compiled query.
+final class Retrieval {
+    private let context: ScoreContext
+    private let view: IndexView
+    private let clauses: [QueryNode]
+    private let order: [Leaf]
+    private let leaves: [Leaf]
+    private let filter: TextFilter
+    /// The documents that the filter lets through, if they are few.
+    private var allowed: DocumentList?
+    private let required = WindowSet()
+    private let candidates = WindowSet()
+    private let sums: UnsafeMutablePointer<Double>
+    /// What each clause contributes at most in the window.
+    private var bounds: [Double]
+    /// The clauses by that, ascending.
+    private var ranks: [Int]
+
+    /// What rounding can do to a sum is far less than this part of it.
+    private static let slack = 1e-9
+    /// Finding a document by its row costs as much as going through so many postings.
+    private static let lookupCost = 24
+
+    init(_ query: CompiledQuery, _ context: ScoreContext, filter: TextFilter) throws(StorageError) {
+        self.context = context
+        self.filter = filter
+        view = context.view
+        clauses = query.clauses
+        order = query.order
+        var leaves: [Leaf] = []
+        for leaf in order where !leaves.contains(where: { $0 === leaf }) { leaves.append(leaf) }
+        self.leaves = leaves
+        bounds = [Double](repeating: 0, count: clauses.count)
+        ranks = Array(clauses.indices)
+        sums = .allocate(capacity: DocumentWindow.size)
+        sums.initialize(repeating: 0, count: DocumentWindow.size)
+        if case .documents(let rows) = filter {
+            let cost = clauses.reduce(0) { $0.addingReportingOverflow($1.cost).partialValue }
+            if rows.count <= cost / Self.lookupCost { allowed = try documents(rows) }
+        }
+    }
+
+    deinit { sums.deallocate() }
+
+    private func documents(_ rows: [UInt64]) throws(StorageError) -> DocumentList {
+        var docnos: [UInt32] = []
+        docnos.reserveCapacity(rows.count)
+        var ascends = true
+        for row in rows {
+            guard let docno = try view.docno(of: row) else { continue }
+            if let last = docnos.last, docno <= last { ascends = false }
+            docnos.append(docno)
+        }
+        return DocumentList(ascends ? docnos : Set(docnos).sorted())
+    }
+
+    /// Whether the filter lets a row through, as far as the documents that are asked about are not only those.
+    private func accepts(_ row: UInt64) throws(StorageError) -> Bool {
+        switch filter {
+        case .all: return true
+        case .matching(let accepts): return try accepts(row)
+        case .documents(let rows):
+            guard allowed == nil else { return true }
+            var range = 0..<rows.count
+            while !range.isEmpty {
+                let middle = (range.lowerBound + range.upperBound) / 2
+                if rows[middle] == row { return true }
+                range = rows[middle] < row ? middle + 1..<range.upperBound : range.lowerBound..<middle
+            }
+            return false
+        }
+    }
+
+    /// The base of the next window from `target` on that something may match in, nil at the end.
+    private func nextWindow(_ target: UInt32) throws(StorageError) -> UInt32? {
+        var target = target
+        while target < view.docnoLimit {
+            var next = UInt32.max
+            for clause in clauses { next = min(next, try clause.lowerBound(from: target)) }
+            guard next < view.docnoLimit else { return nil }
+            guard let wanted = allowed?.advance(to: next) else { return DocumentWindow.base(of: next) }
+            if DocumentWindow.base(of: wanted) == DocumentWindow.base(of: next) { return DocumentWindow.base(of: next) }
+            target = wanted
+        }
+        return nil
+    }
+
+    /// The documents of a window that the filter lets through, nil if that isn't known before it is asked.
+    private func requiredBits(_ base: UInt32) -> WindowBits? {
+        guard allowed != nil else { return nil }
+        allowed?.match(base, required.words)
+        return required.words.bits
+    }
+
+    // MARK: Without scores
+
+    /// Calls `body` with each matching document's row, in the order of documents.
+    func forEach(_ body: (UInt64) throws(StorageError) -> Void) throws(StorageError) {
+        try forEachWindow { (base, bits) throws(StorageError) in
+            try bits.forEach { (offset) throws(StorageError) in
+                let row = try view.row(of: base &+ UInt32(offset))
+                if try accepts(row) { try body(row) }
+            }
+        }
+    }
+
+    func count() throws(StorageError) -> UInt64 {
+        var count: UInt64 = 0
+        var isKnown = allowed != nil
+        if case .all = filter { isKnown = true }
+        guard isKnown else {
+            try forEach { (_) throws(StorageError) in count += 1 }
+            return count
+        }
+        try forEachWindow { (_, bits) throws(StorageError) in count += UInt64(bits.population) }
+        return count
+    }
+
+    private func forEachWindow(
+        _ body: (_ base: UInt32, _ bits: WindowBits) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        var target: UInt32 = 0
+        while let base = try nextWindow(target) {
+            let required = requiredBits(base)
+            candidates.words.clear()
+            for clause in clauses {
+                try clause.match(base, required, -.infinity)
+                candidates.words.formUnion(clause.bits)
+            }
+            try body(base, candidates.words)
+            guard DocumentWindow.last(base) < .max else { return }
+            target = DocumentWindow.last(base) + 1
+        }
+    }
+}
+
+// Ranking.
+extension Retrieval {
+    /// Offers to `best` every document that may be among them.
+    func rank(_ best: inout TopK) throws(StorageError) {
+        var target: UInt32 = 0
+        while let base = try nextWindow(target) {
+            try rankWindow(base, &best)
+            guard DocumentWindow.last(base) < .max else { return }
+            target = DocumentWindow.last(base) + 1
+        }
+    }
+
+    /// What a sum must have so that the document may be among the best.
+    @inline(__always)
+    private static func need(_ best: borrowing TopK) -> Double {
+        let threshold = best.threshold
+        return threshold > 0 ? threshold * (1 - slack) : threshold
+    }
+
+    private func rankWindow(_ base: UInt32, _ best: inout TopK) throws(StorageError) {
+        let need = Self.need(best)
+        let (optional, rest) = try partition(base, need)
+        guard optional < clauses.count else { return }
+        for leaf in leaves { leaf.reset() }
+        let required = requiredBits(base)
+        let candidates = self.candidates.words
+        if optional + 1 == clauses.count, required == nil, let leaf = clauses[ranks[optional]] as? TermLeaf {
+            try leaf.takeBest(base, need - rest, sums)
+            candidates.assign(leaf.bits)
+        } else {
+            candidates.clear()
+            let minimum = optional + 1 == clauses.count ? need - rest : -.infinity
+            for rank in optional..<clauses.count {
+                let clause = clauses[ranks[rank]]
+                try clause.match(base, required, minimum)
+                candidates.formUnion(clause.bits)
+                try addContributions(clause, base)
+            }
+            prune(candidates, need - rest)
+        }
+        try addOptional(base, optional, rest, need)
+        try offer(base, &best)
+        for leaf in leaves {
+            for place in 0..<leaf.count { sums[Int(leaf.offsets[place])] = 0 }
+        }
+    }
+
+    /// Ranks the clauses by what they contribute at most in the window. How many of them, from the least on, can't reach
+    /// `need` together, and what they contribute at most.
+    private func partition(_ base: UInt32, _ need: Double) throws(StorageError) -> (optional: Int, sum: Double) {
+        for clause in clauses.indices { bounds[clause] = try clauses[clause].windowBound(base) }
+        for place in ranks.indices.dropFirst() {
+            var place = place
+            while place > 0, bounds[ranks[place - 1]] > bounds[ranks[place]] {
+                ranks.swapAt(place - 1, place)
+                place -= 1
+            }
+        }
+        var (optional, sum) = (0, 0.0)
+        while optional < clauses.count {
+            let next = sum + bounds[ranks[optional]]
+            // Room for the rounding of the bounds themselves.
+            guard next * (1 + Self.slack) < need else { break }
+            sum = next
+            optional += 1
+        }
+        return (optional, sum * (1 + Self.slack))
+    }
+
+    private func addContributions(_ clause: QueryNode, _ base: UInt32) throws(StorageError) {
+        if let leaf = clause as? Leaf { return try leaf.addContributions(base, to: sums) }
+        clause.activate(clause.bits)
+        try forEachLeaf(clause) { (leaf) throws(StorageError) in try leaf.addContributions(base, to: sums) }
+    }
+
+    private func forEachLeaf(
+        _ node: QueryNode, _ body: (Leaf) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        if let leaf = node as? Leaf { return try body(leaf) }
+        for child in node.children { try forEachLeaf(child, body) }
+    }
+
+    /// Leaves the candidates whose sums are not below `least`.
+    private func prune(_ candidates: UnsafeMutablePointer<UInt64>, _ least: Double) {
+        guard least > 0 else { return }
+        let sums = self.sums
+        for word in 0..<DocumentWindow.words {
+            var rest = candidates[word]
+            var kept: UInt64 = 0
+            while rest != 0 {
+                let bit = UInt64(truncatingIfNeeded: rest.trailingZeroBitCount)
+                kept |= (sums[word &<< 6 | Int(bit)] >= least ? 1 : 0) &<< bit
+                rest &= rest &- 1
+            }
+            candidates[word] = kept
+        }
+    }
+
+    /// Asks the clauses that can't bring up a document about the candidates, those first that contribute the most.
+    private func addOptional(
+        _ base: UInt32, _ optional: Int, _ sum: Double, _ need: Double
+    ) throws(StorageError) {
+        var rest = sum
+        for rank in stride(from: optional - 1, through: 0, by: -1) {
+            guard !candidates.words.bits.isEmpty else { return }
+            let clause = clauses[ranks[rank]]
+            try clause.match(base, candidates.words, -.infinity)
+            try addContributions(clause, base)
+            rest = max(rest - bounds[ranks[rank]], 0) + need.magnitude * Self.slack
+            if need > 0 { prune(candidates.words, need - rest) }
+        }
+    }
+
+    /// Sums the candidates' scores exactly and offers them.
+    private func offer(_ base: UInt32, _ best: inout TopK) throws(StorageError) {
+        guard !candidates.words.bits.isEmpty else { return }
+        var need = Self.need(best)
+        for word in 0..<DocumentWindow.words {
+            var rest = candidates.words[word]
+            while rest != 0 {
+                let offset = word << 6 | rest.trailingZeroBitCount
+                rest &= rest - 1
+                guard sums[offset] >= need else { continue }
+                var score = 0.0
+                for leaf in order {
+                    if let place = leaf.find(offset) { score += try leaf.contribution(place) }
+                }
+                guard best.mayAdmit(score, laterRow: view.rowsAscend) else { continue }
+                let hit = TextHit(docno: try view.row(of: base &+ UInt32(offset)), score: score)
+                guard try best.admits(hit), try accepts(hit.docno) else { continue }
+                try best.insert(hit)
+                need = Self.need(best)
+            }
+        }
+    }
+}
+
+// Explaining.
+extension Retrieval {
+    /// How the score of a row's document comes about; nil if it doesn't match. The filter must let through that row alone.
+    func explain(_ row: UInt64) throws(StorageError) -> TextScoreExplanation? {
+        guard let docno = try view.docno(of: row) else { return nil }
+        let base = DocumentWindow.base(of: docno)
+        let offset = Int(docno &- base)
+        required.words.clear()
+        required.words.insert(offset)
+        for leaf in leaves { leaf.reset() }
+        var matches = false
+        for clause in clauses {
+            try clause.match(base, required.words, -.infinity)
+            matches = matches || clause.bits.bits.contains(offset)
+            if !(clause is Leaf) { clause.activate(clause.bits) }
+        }
+        guard matches else { return nil }
+        _ = try context.lengths(base)
+        var parts: [TextScoreExplanation] = []
+        var score = 0.0
+        for leaf in order {
+            guard let part = try leaf.explain(offset) else { continue }
+            score += part.value
+            parts.append(part)
+        }
+        return TextScoreExplanation(score, "score: the sum of these, in this order", parts)
+    }
+}

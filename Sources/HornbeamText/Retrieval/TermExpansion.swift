@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which terms of an index a prefix, a pattern or a misspelt word stands for. Each goes through the sorted vocabulary and
+// seeks past what can't match, so that it looks at few terms; none has a limit on how many it finds.
+
+import HornbeamPages
+
+/// A term that a form of a query stands for.
+struct ExpandedTerm: Equatable {
+    let term: [UInt8]
+    /// Edits between it and the word that was asked for; 0 for prefixes and patterns.
+    var distance = 0
+}
+
+/// Looks for terms in the vocabulary.
+struct TermExpansion {
+    let view: IndexView
+
+    /// Terms that begin with these bytes, in byte order.
+    func prefix(_ prefix: [UInt8]) throws(StorageError) -> [ExpandedTerm] {
+        // Longer terms come in any order behind their first 200 bytes.
+        let orderedPart = Array(prefix.prefix(TermDictionary.plainLimit))
+        var found: [ExpandedTerm] = []
+        try view.forEachTerm(from: orderedPart) { (term) throws(StorageError) in
+            guard term.starts(with: orderedPart) else { return .stop }
+            if term.starts(with: prefix) { found.append(ExpandedTerm(term: term)) }
+            return .next
+        }
+        return found
+    }
+
+    /// Terms that match a pattern as a whole, in byte order.
+    func wildcard(_ pattern: WildcardPattern) throws(StorageError) -> [ExpandedTerm] {
+        try prefix(pattern.prefix).filter { pattern.matches($0.term) }
+    }
+
+    /// Terms within `distance` edits of `word` that agree with its first `prefixLength` scalars: by distance, then by
+    /// their bytes.
+    func fuzzy(_ word: [UInt8], distance: Int, prefixLength: Int) throws(StorageError) -> [ExpandedTerm] {
+        let scalars = Array(String(decoding: word, as: UTF8.self).unicodeScalars)
+        let fixed = String(String.UnicodeScalarView(scalars.prefix(max(prefixLength, 0))))
+        let prefix = Array(fixed.utf8)
+        let orderedPart = Array(prefix.prefix(TermDictionary.plainLimit))
+        var automaton = EditAutomaton(scalars.map(\.value), limit: max(distance, 0))
+        var found: [ExpandedTerm] = []
+        try view.forEachTerm(from: orderedPart) { (term) throws(StorageError) in
+            guard term.starts(with: orderedPart) else { return .stop }
+            switch automaton.read(term) {
+            case .matches(let distance):
+                if term.starts(with: prefix) { found.append(ExpandedTerm(term: term, distance: distance)) }
+                return .next
+            case .fails: return .next
+            case .failsAfter(let size):
+                // 0xFF is in no term, and above every byte of one.
+                return size < TermDictionary.plainLimit ? .seek(Array(term[..<size]) + [0xFF]) : .next
+            }
+        }
+        found.sort {
+            $0.distance != $1.distance
+                ? $0.distance < $1.distance : $0.term.lexicographicallyPrecedes($1.term)
+        }
+        return found
+    }
+
+    /// How many edits a word of so many scalars may be away when the query doesn't say.
+    static func distance(scalars: Int) -> Int { scalars <= 2 ? 0 : scalars <= 5 ? 1 : 2 }
+}
+
+/// Literal parts between `*` (any scalars) and `?` (one scalar).
+struct WildcardPattern: Equatable {
+    enum Part: Equatable {
+        case scalar(UInt32)
+        case one
+        case many
+    }
+
+    private(set) var parts: [Part] = []
+
+    /// What is between the signs is folded as the analyzer folds terms.
+    init(_ text: String, _ analyzer: Analyzer) {
+        var literal = ""
+        for character in text.unicodeScalars {
+            guard character == "*" || character == "?" else {
+                literal.unicodeScalars.append(character)
+                continue
+            }
+            append(literal, analyzer)
+            literal = ""
+            let part = character == "*" ? Part.many : .one
+            if part == .one || parts.last != .many { parts.append(part) }
+        }
+        append(literal, analyzer)
+    }
+
+    private mutating func append(_ literal: String, _ analyzer: Analyzer) {
+        guard !literal.isEmpty else { return }
+        for scalar in analyzer.folded(literal).unicodeScalars { parts.append(.scalar(scalar.value)) }
+    }
+
+    /// What all matches begin with.
+    var prefix: [UInt8] {
+        var prefix = String.UnicodeScalarView()
+        for part in parts {
+            guard case .scalar(let value) = part, let scalar = Unicode.Scalar(value) else { break }
+            prefix.append(scalar)
+        }
+        return Array(String(prefix).utf8)
+    }
+
+    /// Takes the first way for each `*` and goes back to the last one when it fails: time is the product of the lengths
+    /// at worst.
+    func matches(_ term: [UInt8]) -> Bool {
+        let scalars = String(decoding: term, as: UTF8.self).unicodeScalars.map(\.value)
+        var (place, part) = (0, 0)
+        var retry: (place: Int, part: Int)?
+        while true {
+            if part < parts.count, case .many = parts[part] {
+                part += 1
+                retry = (place, part)
+                continue
+            }
+            if place < scalars.count, part < parts.count, parts[part] == .one || parts[part] == .scalar(scalars[place])
+            {
+                (place, part) = (place + 1, part + 1)
+                continue
+            }
+            if place == scalars.count, part == parts.count { return true }
+            guard let (last, behind) = retry, last < scalars.count else { return false }
+            retry = (last + 1, behind)
+            (place, part) = (last + 1, behind)
+        }
+    }
+}
+
+/// Distances of terms from one word, for terms that come sorted: the rows of the usual table, a row for each scalar, are
+/// kept for the next term as far as it begins alike. Insertions, deletions, substitutions, and exchanges of neighbours
+/// that no other edit touches (optimal string alignment).
+struct EditAutomaton {
+    enum Result: Equatable {
+        case matches(Int)
+        case fails
+        /// No term that begins with so many bytes of it matches.
+        case failsAfter(Int)
+    }
+
+    private let word: [UInt32]
+    private let limit: Int
+    /// One row of `word.count + 1` distances for each scalar of the last term and one before them.
+    private var rows: [Int]
+    /// The last term, as far as there are rows: its scalars, and how many bytes each and those before it have.
+    private var scalars: [UInt32] = []
+    private var sizes: [Int] = []
+    private var last: [UInt8] = []
+
+    init(_ word: [UInt32], limit: Int) {
+        self.word = word
+        self.limit = limit
+        rows = Array(0...word.count)
+    }
+
+    /// The distance of a term, if it is within the limit.
+    mutating func read(_ term: [UInt8]) -> Result {
+        var common = 0
+        while common < term.count, common < last.count, term[common] == last[common] { common += 1 }
+        while let size = sizes.last, size > common {
+            sizes.removeLast()
+            scalars.removeLast()
+        }
+        let width = word.count + 1
+        rows.removeSubrange((scalars.count + 1) * width..<rows.count)
+        last.removeSubrange((sizes.last ?? 0)..<last.count)
+        return term.withUnsafeBufferPointer { bytes in
+            var size = last.count
+            while size < bytes.count {
+                let start = size
+                let scalar = UTF8Scalars.decode(bytes, at: &size)
+                last.append(contentsOf: bytes[start..<size])
+                scalars.append(scalar)
+                sizes.append(size)
+                if appendRow(scalar) > limit { return .failsAfter(size) }
+            }
+            let distance = rows[rows.count - 1]
+            return distance <= limit ? .matches(distance) : .fails
+        }
+    }
+
+    /// Appends the row of the next scalar. No row after it has a smaller distance than the least of it and of the row
+    /// before, which an exchange may go on from.
+    private mutating func appendRow(_ scalar: UInt32) -> Int {
+        let width = word.count + 1
+        let row = rows.count
+        let before = row - width
+        rows.append(rows[before] + 1)
+        var least = rows[row]
+        for column in 1..<max(width, 1) {
+            var distance = min(rows[before + column], rows[row + column - 1]) + 1
+            distance = min(distance, rows[before + column - 1] + (word[column - 1] == scalar ? 0 : 1))
+            if column > 1, scalars.count > 1, word[column - 1] == scalars[scalars.count - 2],
+                word[column - 2] == scalar
+            {
+                distance = min(distance, rows[before - width + column - 2] + 1)
+            }
+            rows.append(distance)
+            least = min(least, distance)
+        }
+        if scalars.count > 0 {
+            for column in 0..<width { least = min(least, rows[before + column] + 1) }
+        }
+        return least
+    }
+}

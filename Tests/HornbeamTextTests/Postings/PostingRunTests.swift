@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs of postings and of positions: dense, sparse and anywhere; and what hostile bytes decode to.
+
+import HornbeamPages
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamText
+
+/// A posting as the model has it.
+private struct Model: Equatable {
+    let docno: UInt32
+    let positions: [UInt32]
+    let length: UInt32
+}
+
+@Suite("Runs of postings")
+struct PostingRunTests {
+    /// Postings of a density and with frequencies that the round decides.
+    private func postings(_ round: Int, _ count: Int, _ random: inout SeededGenerator) -> [Model] {
+        var docnos: Set<UInt32> = []
+        let start = UInt32.random(in: 0...[0, 1000, UInt32.max - 5_000_000][round % 3], using: &random)
+        let span = [UInt32(count), UInt32(count) * 3 / 2, UInt32(count) * 200, UInt32.max - start][round % 4]
+        while docnos.count < count {
+            docnos.insert(start + UInt32.random(in: 0..<max(span, UInt32(count)), using: &random))
+        }
+        let most = [1, 2, 40][round % 3]
+        return docnos.sorted().map { docno in
+            let frequency = Int.random(in: 0..<8, using: &random) == 0 ? Int.random(in: 1...most, using: &random) : 1
+            var positions: Set<UInt32> = []
+            let range: UInt32 = [60, 70_000, .max][round % 3]
+            while positions.count < frequency { positions.insert(UInt32.random(in: 0...range, using: &random)) }
+            return Model(
+                docno: docno, positions: positions.sorted(),
+                length: UInt32(frequency) + UInt32.random(in: 0...300, using: &random))
+        }
+    }
+
+    private func encoded(_ model: [Model]) -> (run: [UInt8], positions: [UInt8], bounds: [Bound]) {
+        var buffer = PostingsBuffer()
+        var run = ByteSink()
+        var positions = ByteSink()
+        var encoder = RunEncoder()
+        var positionEncoder = PositionRunEncoder()
+        var frontier = BoundFrontier()
+        for posting in model {
+            buffer.append(posting.docno, frequency: UInt32(posting.positions.count), length: posting.length)
+            for position in posting.positions { buffer.append(position: position) }
+        }
+        encoder.encode(buffer, 0..<buffer.count, to: &run, bounds: &frontier)
+        let end = positionEncoder.encode(buffer, 0..<buffer.count, positionsFrom: 0, to: &positions)
+        #expect(end == buffer.positionCount)
+        frontier.reduce(to: 4)
+        return ([UInt8](run.bytes), [UInt8](positions.bytes), frontier.descending)
+    }
+
+    @Test("What is encoded comes back, and its bounds bound it", .seeded)
+    func roundTrips() throws {
+        var random = SeededGenerator(seed: SeededGenerator.seed)
+        for round in 0..<120 {
+            let count = [1, 2, 127, 128, 129, 700, 1023, 1024][round % 8]
+            let model = postings(round, count, &random)
+            let (run, positions, bounds) = encoded(model)
+            let block = DecodedRun()
+            try #require(block.decode(run, positions, first: model[0].docno))
+            #expect(block.docnos == model.map(\.docno))
+            #expect(block.positions == model.map(\.positions))
+            for (place, posting) in model.enumerated() {
+                let bound = Bound(frequency: UInt32(posting.positions.count), length: posting.length)
+                #expect(bounds.contains { $0.covers(bound) })
+                #expect(block.bounds[place / 128].contains { $0.covers(bound) })
+            }
+            // One posting's positions, without those before it.
+            for place in [0, count / 2, count - 1] {
+                #expect(block.positions(of: place, positions) == model[place].positions)
+            }
+        }
+    }
+
+    @Test("Dense documents take a bit each, or less")
+    func dense() {
+        let all = (0..<1024).map { Model(docno: UInt32($0), positions: [0], length: 1) }
+        #expect(encoded(all).run.count < 64)
+        var random = SeededGenerator(seed: 1)
+        let half = (UInt32(0)..<2100).filter { _ in Bool.random(using: &random) }.prefix(1024)
+            .map { Model(docno: $0, positions: [0], length: 1) }
+        #expect(encoded(half).run.count < half.count * 2 / 8 + 80)
+    }
+
+    @Test("Damaged runs are refused, or decode to ascending postings within what they claim", .seeded)
+    func hostile() {
+        var random = SeededGenerator(seed: SeededGenerator.seed)
+        var refused = 0
+        for round in 0..<600 {
+            let model = postings(round, [3, 128, 200, 400][round % 4], &random)
+            var (run, positions, _) = encoded(model)
+            for _ in 0..<Int.random(in: 1...3, using: &random) {
+                run[Int.random(in: 0..<run.count, using: &random)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+                positions[Int.random(in: 0..<positions.count, using: &random)] ^= 1
+            }
+            let block = DecodedRun()
+            guard block.decode(run, positions, first: model[0].docno) else {
+                refused += 1
+                continue
+            }
+            #expect(zip(block.docnos, block.docnos.dropFirst()).allSatisfy { $0 < $1 })
+            for list in block.positions { #expect(zip(list, list.dropFirst()).allSatisfy { $0 < $1 }) }
+        }
+        #expect(refused > 200)
+    }
+}
+
+/// A run decoded as a whole.
+private final class DecodedRun {
+    var docnos: [UInt32] = []
+    var frequencies: [UInt32] = []
+    var positions: [[UInt32]] = []
+    var bounds: [[Bound]] = []
+
+    /// False if a part of it can't be decoded.
+    func decode(_ run: [UInt8], _ positionRun: [UInt8], first: UInt32) -> Bool {
+        var directory = RunDirectory()
+        var positionBlock = PositionBlock()
+        let (docnos, frequencies) = (
+            UnsafeMutablePointer<UInt32>.allocate(capacity: 128), UnsafeMutablePointer<UInt32>.allocate(capacity: 128)
+        )
+        defer {
+            docnos.deallocate()
+            frequencies.deallocate()
+        }
+        return withBytes(run) { run in
+            withBytes(positionRun) { positionRun in
+                guard directory.read(run, first: first) else { return false }
+                for block in 0..<directory.count {
+                    guard directory.decode(block, of: run, docnos: docnos, frequencies: frequencies) else {
+                        return false
+                    }
+                    let size = directory.size(block)
+                    self.docnos += UnsafeBufferPointer(start: docnos, count: size)
+                    self.frequencies += UnsafeBufferPointer(start: frequencies, count: size)
+                    #expect(docnos[0] >= directory.base(block) && docnos[size - 1] == directory.last(block))
+                    bounds.append([directory.bound(block), directory.secondBound(block)])
+                    guard let bytes = PositionBlock.find(block, of: directory.count, in: positionRun),
+                        positionBlock.open(bytes, frequencies: frequencies, count: size)
+                    else { return false }
+                    for place in 0..<size {
+                        var list: [UInt32] = []
+                        guard positionBlock.append(place, of: size, to: &list) else { return false }
+                        positions.append(list)
+                    }
+                }
+                return true
+            }
+        }
+    }
+
+    /// Those of one posting, from the bytes anew.
+    func positions(of place: Int, _ positionRun: [UInt8]) -> [UInt32] {
+        let block = place / 128
+        let frequencies = Array(self.frequencies[block * 128..<min(block * 128 + 128, self.frequencies.count)])
+        var list: [UInt32] = []
+        var positionBlock = PositionBlock()
+        return withBytes(positionRun) { positionRun in
+            guard let bytes = PositionBlock.find(block, of: (self.frequencies.count + 127) / 128, in: positionRun)
+            else {
+                return []
+            }
+            let isRead = frequencies.withUnsafeBufferPointer { frequencies in
+                guard let start = frequencies.baseAddress else { return false }
+                return positionBlock.open(bytes, frequencies: start, count: frequencies.count)
+                    && positionBlock.append(place % 128, of: frequencies.count, to: &list)
+            }
+            return isRead ? list : []
+        }
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which terms a prefix, a pattern or a misspelt word stands for, against looking at every term.
+
+import HornbeamPages
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamText
+
+@Suite("Expansion of terms")
+struct TermExpansionTests {
+    /// Random words of few letters, so that many are near each other.
+    static func words(_ random: inout SeededGenerator, _ count: Int) -> [String] {
+        (0..<count).map { _ in
+            let size = Int.random(in: 1...7, using: &random)
+            return String((0..<size).map { _ in Array("abcéж中")[random.below(6)] })
+        }
+    }
+
+    static func view(_ words: [String]) -> MemoryView {
+        MemoryView([TestDocument(row: 1, fields: [[words]])], fieldCount: 1)
+    }
+
+    @Test("A fuzzy word finds what the whole table of edits says", arguments: SeededGenerator.seeds(3))
+    func fuzzy(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        let words = Self.words(&random, 400)
+        let expansion = TermExpansion(view: Self.view(words))
+        for word in Self.words(&random, 30) + words.prefix(10) {
+            for distance in 0...3 {
+                let prefixLength = random.below(3)
+                let scalars = Array(word.unicodeScalars)
+                var expected: Set<String> = []
+                for term in Set(words) where term.unicodeScalars.starts(with: scalars.prefix(prefixLength)) {
+                    let edits = NaiveQuery.distance(scalars, Array(term.unicodeScalars))
+                    if edits <= distance { expected.insert("\(term) \(edits)") }
+                }
+                let found = try expansion.fuzzy(Array(word.utf8), distance: distance, prefixLength: prefixLength)
+                let names = found.map { "\(String(decoding: $0.term, as: UTF8.self)) \($0.distance)" }
+                #expect(Set(names) == expected && names.count == expected.count, "\(word), HORNBEAM_SEED=\(seed)")
+                #expect(found.map(\.distance) == found.map(\.distance).sorted())
+            }
+        }
+    }
+
+    @Test("An exchange of neighbours is one edit, and a deletion beside it another")
+    func exchanges() throws {
+        func distance(_ word: String, _ term: String) throws -> Int? {
+            try TermExpansion(view: Self.view([term])).fuzzy(Array(word.utf8), distance: 3, prefixLength: 0)
+                .first?.distance
+        }
+        #expect(try distance("wrod", "word") == 1)
+        #expect(try distance("ca", "abc") == 3, "a letter that was exchanged isn't moved again")
+        #expect(try distance("a", "abcde") == nil)
+        #expect(try distance("", "abc") == 3)
+    }
+
+    @Test("A pattern matches the whole term")
+    func patterns() {
+        func matches(_ pattern: String, _ term: String) -> Bool {
+            WildcardPattern(pattern, .words).matches(Array(term.utf8))
+        }
+        #expect(matches("W?rd*", "words"))
+        #expect(matches("w?rd*", "word"))
+        #expect(!matches("w?rd", "words"))
+        #expect(matches("*中*", "a中b") && matches("*", "x") && matches("?", "中") && matches("**a", "ba"))
+        #expect(!matches("?", "ab") && !matches("", "a") && matches("*a*b*c", "xaxbxbxc"))
+        #expect(!matches("*a*b*c", "xaxbxbxcx"))
+    }
+
+    @Test("Patterns match what trying every way says", arguments: SeededGenerator.seeds(2))
+    func patternsLikeModel(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        for _ in 0..<2000 {
+            let pattern = String((0..<random.below(6)).map { _ in Array("ab*?")[random.below(4)] })
+            let term = String((0..<random.below(7)).map { _ in Array("ab")[random.below(2)] })
+            let expected = NaiveQuery.wildcard(Array(pattern), Array(term))
+            #expect(WildcardPattern(pattern, .words).matches(Array(term.utf8)) == expected, "\(pattern) \(term)")
+        }
+    }
+
+    @Test("Patterns are folded as terms are, and not stemmed")
+    func folding() {
+        let stemming = Analyzer(.unicode(keepsAccents: false, stemming: .english))
+        #expect(WildcardPattern("RÜNNING*", stemming).prefix == Array("running".utf8))
+        #expect(WildcardPattern("É*", .words).prefix == Array("é".utf8))
+    }
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model of queries: what each form matches and scores, from the documents alone and as plainly as possible.
+
+import Foundation
+import HornbeamPages
+
+@testable import HornbeamText
+
+/// Answers queries by looking at every document.
+struct NaiveQuery {
+    let documents: [TestDocument]
+    var weights: [Double]?
+    private let analyzer = Analyzer.words
+
+    init(_ documents: [TestDocument], weights: [Double]? = nil) {
+        self.documents = documents
+        self.weights = weights
+    }
+
+    /// All that match with their scores, best first, then by row.
+    func search(_ query: TextQuery) -> [TextHit] {
+        var hits: [TextHit] = []
+        let leaves = leaves(query)
+        for document in documents {
+            guard matches(query, document, nil) else { continue }
+            var place = 0
+            var score = 0.0
+            add(query, document, Scope(), leaves, &place, true, &score)
+            hits.append(TextHit(docno: document.row, score: score))
+        }
+        return hits.sorted { $0.score != $1.score ? $0.score > $1.score : $0.docno < $1.docno }
+    }
+
+    private struct Scope {
+        var boost = 1.0
+        var fields: Set<Int>?
+    }
+
+    /// A scoring part: where it stands in a document, and its weight without boosts.
+    private struct Scoring {
+        var spans: (TestDocument) -> [(start: Int, end: Int)]
+        var weight: Double
+    }
+
+    private func tokens(_ text: String) -> [String] { NaiveIndex.tokens(of: text) }
+
+    private func idf(_ holds: (TestDocument) -> Bool) -> Double {
+        let frequency = Double(documents.count { holds($0) })
+        return log(1 + (Double(documents.count) - frequency + 0.5) / (frequency + 0.5))
+    }
+
+    private func idf(_ token: String) -> Double { idf { $0.tokens.contains { $0.token == token } } }
+
+    /// The scoring parts of the query in their order.
+    private func leaves(_ query: TextQuery) -> [Scoring] {
+        switch query {
+        case .words(let text): return tokens(text).map { token in Scoring(spans: { word(token, $0) }, weight: idf(token)) }
+        case .any(let parts), .all(let parts): return parts.flatMap { leaves($0) }
+        case .without(let first, _): return leaves(first)
+        case .field(_, let query), .boost(_, let query): return leaves(query)
+        case .everything: return []
+        case .fuzzy(let text, let distance, let prefix):
+            return tokens(text).flatMap { token in
+                let found = fuzzy(token, distance, prefix)
+                let common = idf { document in document.tokens.contains { token in found.contains { $0.term == token.token } } }
+                return found.map { expansion in
+                    Scoring(spans: { word(expansion.term, $0) }, weight: common / Double(1 + expansion.distance))
+                }
+            }
+        case .phrase, .near, .prefix, .wildcard:
+            var known: Set<String> = []
+            var weight = 0.0
+            for (name, part) in weights(query) where known.insert(name).inserted { weight += part }
+            return [Scoring(spans: { spans(query, $0) }, weight: weight)]
+        }
+    }
+
+    /// The words of a phrase with their weights, in order.
+    private func weights(_ query: TextQuery) -> [(String, Double)] {
+        switch query {
+        case .words(let text), .phrase(let text, _): tokens(text).filter(exists).map { ($0, idf($0)) }
+        case .near(let parts, _), .any(let parts): parts.flatMap { weights($0) }
+        case .prefix(let text):
+            tokens(text).dropLast().map { ($0, idf($0)) }
+                + [("\(query)", idf { !self.spans(.prefix(self.tokens(text).last ?? ""), $0).isEmpty })]
+        case .wildcard: [("\(query)", idf { !self.spans(query, $0).isEmpty })]
+        case .fuzzy(let text, let distance, let prefix):
+            Set(tokens(text)).count == 1 || true
+                ? tokens(text).compactMap { token in
+                    let found = fuzzy(token, distance, prefix)
+                    guard !found.isEmpty else { return nil }
+                    return (token, idf { document in document.tokens.contains { t in found.contains { $0.term == t.token } } })
+                } : []
+        case .boost(_, let query): weights(query)
+        default: []
+        }
+    }
+
+    private func exists(_ token: String) -> Bool { documents.contains { $0.tokens.contains { $0.token == token } } }
+
+    /// Where one word stands.
+    private func word(_ token: String, _ document: TestDocument) -> [(start: Int, end: Int)] {
+        document.tokens.enumerated().filter { $0.element.token == token }.map { ($0.offset, $0.offset) }
+    }
+
+    /// Where a phrase or the like stands.
+    private func spans(_ query: TextQuery, _ document: TestDocument) -> [(start: Int, end: Int)] {
+        switch query {
+        case .words(let text): return union(tokens(text).map { word($0, document) })
+        case .any(let parts): return union(parts.map { spans($0, document) })
+        case .boost(_, let query): return spans(query, document)
+        case .phrase(let text, let slop): return phrase(tokens(text).map { word($0, document).map(\.start) }, slop, document)
+        case .prefix(let text):
+            let tokens = tokens(text)
+            guard let last = tokens.last else { return [] }
+            let prefixed = document.tokens.enumerated().filter { $0.element.token.utf8.starts(with: last.utf8) }.map(\.offset)
+            return phrase(tokens.dropLast().map { word($0, document).map(\.start) } + [prefixed], 0, document)
+        case .wildcard(let pattern):
+            return document.tokens.enumerated().filter { Self.wildcard(Array(pattern.lowercased()), Array($0.element.token)) }
+                .map { ($0.offset, $0.offset) }
+        case .fuzzy(let text, let distance, let prefix):
+            return union(tokens(text).map { token in union(fuzzy(token, distance, prefix).map { word($0.term, document) }) })
+        case .near(let parts, let distance):
+            let parts = parts.map { spans($0, document) }
+            guard !parts.isEmpty else { return [] }
+            if parts.count == 1 { return parts[0] }
+            return Set(parts.joined().map(\.start)).sorted().compactMap { start in
+                let firsts = parts.compactMap { part in part.first { $0.start >= start } }
+                guard firsts.count == parts.count, let last = firsts.map(\.start).max(), last - start <= distance,
+                    let end = firsts.map(\.end).max(), document.tokens[start].section == document.tokens[end].section
+                else { return nil }
+                return (start, end)
+            }
+        default: return []
+        }
+    }
+
+    private func union(_ parts: [[(start: Int, end: Int)]]) -> [(start: Int, end: Int)] {
+        var least: [Int: Int] = [:]
+        for span in parts.joined() { least[span.start] = min(least[span.start] ?? .max, span.end) }
+        return least.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    }
+
+    private func phrase(_ places: [[Int]], _ slop: Int, _ document: TestDocument) -> [(start: Int, end: Int)] {
+        guard let first = places.first else { return [] }
+        return first.compactMap { start in
+            var position = start
+            for part in places.dropFirst() {
+                guard let next = part.first(where: { $0 > position }) else { return nil }
+                position = next
+            }
+            let sections = document.tokens
+            guard position - start - (places.count - 1) <= slop, sections[start].section == sections[position].section
+            else { return nil }
+            return (start, position)
+        }
+    }
+
+    static func wildcard(_ pattern: [Character], _ text: [Character]) -> Bool {
+        guard let first = pattern.first else { return text.isEmpty }
+        if first == "*" {
+            return (0...text.count).contains { wildcard(Array(pattern.dropFirst()), Array(text.dropFirst($0))) }
+        }
+        guard let letter = text.first, first == "?" || first == letter else { return false }
+        return wildcard(Array(pattern.dropFirst()), Array(text.dropFirst()))
+    }
+
+    private func fuzzy(_ token: String, _ distance: Int?, _ prefix: Int) -> [(term: String, distance: Int)] {
+        let word = Array(token.unicodeScalars)
+        let limit = distance ?? (word.count <= 2 ? 0 : word.count <= 5 ? 1 : 2)
+        return Set(documents.flatMap { $0.tokens.map(\.token) }).compactMap { term in
+            let scalars = Array(term.unicodeScalars)
+            let edits = Self.distance(word, scalars)
+            guard edits <= limit, scalars.starts(with: word.prefix(prefix)) else { return nil }
+            return (term, edits)
+        }.sorted { $0.distance != $1.distance ? $0.distance < $1.distance : $0.term.utf8.lexicographicallyPrecedes($1.term.utf8) }
+    }
+
+    /// Optimal string alignment, the whole table.
+    static func distance(_ left: [Unicode.Scalar], _ right: [Unicode.Scalar]) -> Int {
+        var table = Array(repeating: Array(0...right.count), count: left.count + 1)
+        for row in 1..<left.count + 1 {
+            table[row][0] = row
+            for column in 1..<right.count + 1 {
+                var best = min(table[row - 1][column], table[row][column - 1]) + 1
+                best = min(best, table[row - 1][column - 1] + (left[row - 1] == right[column - 1] ? 0 : 1))
+                if row > 1, column > 1, left[row - 1] == right[column - 2], left[row - 2] == right[column - 1] {
+                    best = min(best, table[row - 2][column - 2] + 1)
+                }
+                table[row][column] = best
+            }
+        }
+        return table[left.count][right.count]
+    }
+}
+
+// Matching and scores.
+extension NaiveQuery {
+    private func inFields(_ spans: [(start: Int, end: Int)], _ document: TestDocument, _ fields: Set<Int>?) -> Bool {
+        spans.contains { fields?.contains(document.tokens[$0.start].field) ?? true }
+    }
+
+    private func matches(_ query: TextQuery, _ document: TestDocument, _ fields: Set<Int>?) -> Bool {
+        switch query {
+        case .words, .phrase, .near, .prefix, .wildcard, .fuzzy: inFields(spans(query, document), document, fields)
+        case .any(let parts): parts.contains { matches($0, document, fields) }
+        case .all(let parts): !parts.isEmpty && parts.allSatisfy { matches($0, document, fields) }
+        case .without(let first, let second): matches(first, document, fields) && !matches(second, document, fields)
+        case .field(let names, let query):
+            matches(query, document, fields.map { $0.intersection(names) } ?? Set(names))
+        case .boost(_, let query): matches(query, document, fields)
+        case .everything: true
+        }
+    }
+
+    /// Adds what the query's parts contribute where all forms around them match; `place` counts the parts.
+    private func add(
+        _ query: TextQuery, _ document: TestDocument, _ scope: Scope, _ leaves: [Scoring], _ place: inout Int,
+        _ isActive: Bool, _ score: inout Double
+    ) {
+        var scope = scope
+        let isActive = isActive && matches(query, document, scope.fields)
+        switch query {
+        case .any(let parts), .all(let parts):
+            for part in parts { add(part, document, scope, leaves, &place, isActive, &score) }
+        case .without(let first, _): add(first, document, scope, leaves, &place, isActive, &score)
+        case .field(let names, let query):
+            scope.fields = scope.fields.map { $0.intersection(names) } ?? Set(names)
+            add(query, document, scope, leaves, &place, isActive, &score)
+        case .boost(let factor, let query):
+            scope.boost *= factor
+            add(query, document, scope, leaves, &place, isActive, &score)
+        case .everything: break
+        case .words, .phrase, .near, .prefix, .wildcard, .fuzzy:
+            for _ in self.leaves(query) {
+                if isActive { score += contribution(leaves[place], document, scope) }
+                place += 1
+            }
+        }
+    }
+
+    private func contribution(_ leaf: Scoring, _ document: TestDocument, _ scope: Scope) -> Double {
+        let starts = leaf.spans(document).map { document.tokens[$0.start].field }
+            .filter { scope.fields?.contains($0) ?? true }
+        guard !starts.isEmpty else { return 0 }
+        var (frequency, length, total) = (Double(starts.count), Double(document.tokens.count), 0.0)
+        if let weights {
+            (frequency, length) = (0, 0)
+            for field in weights.indices {
+                frequency += weights[field] * Double(starts.count { $0 == field })
+                length += weights[field] * Double(document.fields[field].joined().count)
+                total += weights[field] * Double(documents.reduce(0) { $0 + $1.fields[field].joined().count })
+            }
+            guard frequency > 0 else { return 0 }
+        } else {
+            total = Double(documents.reduce(0) { $0 + $1.tokens.count })
+        }
+        let average = total / Double(documents.count)
+        return (leaf.weight * scope.boost) * frequency / (frequency + 1.2 * (1 - 0.75 + 0.75 * length / average))
+    }
+}
