@@ -6,6 +6,7 @@ import PackageDescription
 
 let targets = [
     "FuzzFile", "FuzzJournal", "FuzzNode", "FuzzStore", "FuzzKeys", "FuzzRows", "FuzzText", "FuzzPostings", "FuzzTokens",
+    "FuzzTextQueries",
 ]
 
 let package = Package(

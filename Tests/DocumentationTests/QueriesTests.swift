@@ -173,8 +173,31 @@ struct QueriesTests {
             .ranked(in: context)
         #expect(hits.map(\.id) == [2, 1])
         #expect(try hits[0].entity?.title == "Copy on write")
+        try moreThanWords(context)
         let sorted = Page.filter(.string(\.title, \.text, matches: "copy")).sorted(by: \.id.desc)
         #expect(try sorted.ids(in: context) == [3, 2])
         #expect(throws: HornbeamError.self) { try sorted.ranked(in: context) }
+    }
+
+    private func moreThanWords(_ context: Context) throws {
+        let found =
+            try Page
+            .filter(.string(\.title, \.text, matches: .phrase("copy on write").boosted(2) || .prefix("snapsh")))
+            .limit(10)
+            .ranked(in: context)
+        #expect(found.map(\.id) == [2, 3] || found.map(\.id) == [3, 2])
+        let written = try SearchQuery<Page>(parsing: #"title:"copy on write" OR (snapshot AND NOT virtual)"#)
+        let some = Page.filter(.string(\.title, \.text, matches: written)).filter(\.language == "en")
+        #expect(try some.ids(in: context) == [2])
+        let shown = try found.map { try $0.snippet(\.title, \.text, words: 12)?.marked("<b>", "</b>") ?? "" }
+        #expect(shown == ["<b>Copy on write</b>", "<b>Copy on write</b>"])
+        let index = SearchIndex<Page>(\.title, \.text)
+        let words = try index.completions(of: "copy on wr", in: context).map(\.word)
+        #expect(words == ["write"])
+        let meant = try index.corrected("tres copy", in: context)
+        #expect(meant == "trees copy")
+        let page = try #require(try context.find(2) as Page?)
+        let alike = try index.query(like: page, in: context)
+        #expect(try Page.filter(.string(\.title, \.text, matches: alike)).ids(in: context).contains(3))
     }
 }

@@ -234,6 +234,15 @@ extension RowReader {
         return DocumentText(fields: fields)
     }
 
+    /// The same texts apart, an element of an array each.
+    func sections(_ columns: [Int]) throws(HornbeamError) -> [TextSection] {
+        var sections: [TextSection] = []
+        for (field, texts) in try texts(columns).fields.enumerated() {
+            for text in texts { sections.append(TextSection(field: field, text: text)) }
+        }
+        return sections
+    }
+
     /// Whether these are one column, of a string.
     func isText(_ columns: [Int]) -> Bool {
         guard columns.count == 1, case .string = layout.fields[columns[0]].type else { return false }

@@ -43,9 +43,9 @@ public struct TextAnalyzer: Sendable {
 
     /// Rules of the program's own. Each index keeps the version it was declared with, also where a program has several.
     public static func custom(_ tokenizer: any TextTokenizer) -> TextAnalyzer {
-        let custom = CustomTokenizer(name: tokenizer.name, version: tokenizer.version) { text, emit in
-            tokenizer.forEachToken(in: text, emit)
-        }
+        let custom = CustomTokenizer(
+            name: tokenizer.name, version: tokenizer.version, locate: { tokenizer.forEachToken(in: $0, locating: $1) },
+            tokenize: { tokenizer.forEachToken(in: $0, $1) })
         custom.register()
         return TextAnalyzer(analyzer: Analyzer(.custom(custom)))
     }
@@ -78,4 +78,13 @@ public protocol TextTokenizer: Sendable {
     var version: Int { get }
     /// Calls `emit` with each token of the text, in order. Empty ones are left out.
     func forEachToken(in text: String, _ emit: (_ token: String) -> Void)
+    /// The same with the part of the text that each token was made of, for highlights and snippets. Unless the rules
+    /// say themselves, it is nil, and tokens are looked for in the text: as they are, then without regard to case.
+    func forEachToken(in text: String, locating emit: (_ token: String, _ place: Range<String.Index>?) -> Void)
+}
+
+extension TextTokenizer {
+    public func forEachToken(in text: String, locating emit: (_ token: String, _ place: Range<String.Index>?) -> Void) {
+        forEachToken(in: text) { emit($0, nil) }
+    }
 }

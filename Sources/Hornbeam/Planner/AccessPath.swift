@@ -106,7 +106,7 @@ enum AccessPath {
     case join(Join)
     /// Without a walk as the entries lie, for row ids that are put in order.
     case index(IndexMatch, IndexWalk?)
-    case text(EntityTextIndex, query: String, ranked: Bool)
+    case text(EntityTextIndex, TextMatch, ranked: Bool)
     case union([AccessPath])
     case intersection([AccessPath])
     case nothing
@@ -125,8 +125,8 @@ extension AccessPath {
             .index(
                 name: match.index.description.name, ranges: match.rangeCount, entries: match.count,
                 reversed: walk?.isReversed ?? false)
-        case .text(let index, let query, let ranked):
-            .text(index: index.description.name, query: query, ranked: ranked)
+        case .text(let index, let match, let ranked):
+            .text(index: index.description.name, query: match.text, ranked: ranked)
         case .union(let parts): .union(parts.map { $0.described(rows: rows) })
         case .intersection(let parts): .intersection(parts.map { $0.described(rows: rows) })
         case .nothing: .nothing

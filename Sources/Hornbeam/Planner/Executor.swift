@@ -53,7 +53,7 @@ extension EntitySession {
         if query.after == nil { query.sort = [] }
         if query.isWhole { query.needs = RowNeeds() }
         let executor = try executor(query)
-        if let known = executor.knownCount { return known }
+        if let known = try executor.knownCount ?? executor.countOfSearch() { return known }
         var count = 0
         try executor.run(needsRows: false) { _, _, _ in
             count += 1
@@ -125,7 +125,9 @@ final class Executor {
 
     /// - Parameter needsRows: whether `body` wants the rows; else it may get nil.
     func run(needsRows: Bool, _ body: (RowID, RowReader?, Double?) throws -> Bool) throws {
-        if case .text(let index, let query, true) = plan.path { return try ranked(index, query, needsRows, body) }
+        if case .text(let index, let match, true) = plan.path {
+            return try ranked(try IndexSearch(index, match, store), needsRows, body)
+        }
         if plan.sort.isEmpty {
             // Counted trees find the place of an offset without reading what is before it.
             let isCounted = filter.acceptsAll && !isList && start == nil && plan.path.canSkip
@@ -275,9 +277,7 @@ final class Executor {
             }
             if !match.isInRowOrder { found.sort() }
             return found
-        case .text(let index, let query, _):
-            try store.flushText()
-            return try TextSearcher(index.index, in: store.transaction).matches(query)
+        case .text(let index, let match, _): return try IndexSearch(index, match, store).matches()
         case .union(let parts):
             var found: [UInt64] = []
             for part in parts { found += try rowIDs(part) }
@@ -346,18 +346,14 @@ final class Executor {
 
     /// What a sort by score and something else goes by.
     private func scores() throws -> [RowID: Double] {
-        guard let (index, query) = plan.scores else { return [:] }
-        try store.flushText()
-        let hits = try TextSearcher(index.index, in: store.transaction).search(query, limit: .max)
+        guard let (index, match) = plan.scores else { return [:] }
+        let hits = try IndexSearch(index, match, store).search(limit: .max)
         return Dictionary(hits.map { (RowID(rawValue: $0.docno), $0.score) }) { first, _ in first }
     }
 
     private func ranked(
-        _ index: EntityTextIndex, _ query: String, _ needsRows: Bool,
-        _ body: (RowID, RowReader?, Double?) throws -> Bool
+        _ search: IndexSearch, _ needsRows: Bool, _ body: (RowID, RowReader?, Double?) throws -> Bool
     ) throws {
-        try store.flushText()
-        let searcher = try TextSearcher(index.index, in: store.transaction)
         // The search knows errors of storage only; others are kept and thrown after it.
         var failure: (any Error)?
         func accepts(_ docno: UInt64) -> Bool {
@@ -373,8 +369,9 @@ final class Executor {
                 return false
             }
         }
-        let hits = try searcher.search(
-            query, limit: plan.budget ?? .max, filter: filter.acceptsAll ? .all : .matching { accepts($0) },
+        let hits = try search.search(
+            limit: plan.budget ?? .max, after: try last(search),
+            filter: filter.acceptsAll ? .all : .matching { accepts($0) },
             tieBreak: tieBreak { failure = $0 })
         if let failure { throw failure }
         for hit in hits.dropFirst(plan.offset) {
@@ -382,6 +379,26 @@ final class Executor {
             let row = needsRows ? try store.row(rowID) : nil
             guard try body(rowID, row, hit.score) else { return }
         }
+    }
+
+    /// The hit that a ranked list goes on after, with the score that it has now.
+    private func last(_ search: IndexSearch) throws -> TextHit? {
+        guard let position = plan.position else { return nil }
+        guard let rowID = position.rowID, let score = try search.explain(rowID)?.value else {
+            throw HornbeamError(
+                .invalid,
+                "\(store.type.name) \(position.position.id.text) isn't found by the search any more, so the list has "
+                    + "no place after it: use an offset")
+        }
+        return TextHit(docno: rowID.rawValue, score: score)
+    }
+
+    /// How many results a search has that is all of the query; nil for other queries.
+    func countOfSearch() throws -> Int? {
+        guard case .text(let index, let match, false) = plan.path, filter.acceptsAll, plan.limit == nil,
+            plan.offset == 0, plan.position == nil
+        else { return nil }
+        return try IndexSearch(index, match, store).count()
     }
 
     /// Equal scores go by the smaller id. Integer ids that are their row ids need no look.

@@ -25,7 +25,7 @@ struct QueryPlan {
     let accessOrder: [SortTerm]
     let covering: Covering
     /// The search whose scores the sort goes by, beside something else.
-    let scores: (index: EntityTextIndex, query: String)?
+    let scores: (index: EntityTextIndex, match: TextMatch)?
 
     /// Results that have to be found before the rest may be left unread.
     var budget: Int? {
@@ -197,10 +197,10 @@ struct Planner: ~Copyable {
     }
 
     /// The search that a sort by score goes by.
-    private var searched: (index: EntityTextIndex, query: String)? {
+    private var searched: (index: EntityTextIndex, match: TextMatch)? {
         guard hasScore else { return nil }
-        for case .matches(let columns, let text) in conjuncts {
-            if let index = type.textIndexes.first(where: { $0.columns == columns }) { return (index, text) }
+        for case .matches(let match) in conjuncts {
+            if let index = type.textIndexes.first(where: { $0.columns == match.columns }) { return (index, match) }
         }
         return nil
     }
@@ -544,31 +544,25 @@ struct Planner: ~Copyable {
 
     /// The search for a `matches` condition, if an index is over exactly its columns, and about how much it finds.
     private func textPath(_ filter: Filter, ranked: Bool) throws -> (AccessPath, count: Int)? {
-        guard case .matches(let columns, let text) = filter,
-            let index = type.textIndexes.first(where: { $0.columns == columns })
+        guard case .matches(let match) = filter,
+            let index = type.textIndexes.first(where: { $0.columns == match.columns })
         else { return nil }
-        var count = rows
-        if !ranked {
-            try store.flushText()
-            let searcher = try TextSearcher(index.index, in: store.transaction)
-            var sum: UInt64 = 0
-            for token in Set(index.index.analyzer.tokens(of: text)) {
-                sum += try searcher.documentFrequency(of: String(decoding: token, as: UTF8.self))
-            }
-            count = min(rows, Int(entries: sum))
-        }
-        return (.text(index, query: text, ranked: ranked), count)
+        try match.requireSense(type)
+        let count = ranked ? rows : min(rows, try IndexSearch(index, match, store).estimate())
+        return (.text(index, match, ranked: ranked), count)
     }
 
     private func ranked() throws -> Candidate {
-        let isBest = query.sort.count == 1 && query.sort[0].descending && position == nil
+        let isBest = query.sort.count == 1 && query.sort[0].descending
         for place in conjuncts.indices {
             guard let (path, _) = try textPath(conjuncts[place], ranked: isBest) else { continue }
-            if position != nil {
+            if position != nil, !isBest {
                 throw HornbeamError(
-                    .invalid, "a list in the order of scores can't go on after an entity: use an offset")
+                    .invalid,
+                    "a list in the order of scores and something else can't go on after an entity: use an offset")
             }
-            return Candidate(path: path, answered: ConjunctSet(place), isOrdered: isBest, cost: 0)
+            return Candidate(
+                path: path, answered: ConjunctSet(place), isOrdered: isBest, cost: 0, isBehind: position != nil)
         }
         throw HornbeamError(
             .invalid,

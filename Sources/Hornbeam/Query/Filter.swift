@@ -32,9 +32,9 @@ package indirect enum Filter: Sendable {
     case links(LinkTest)
     /// How many stored entities a relation leads to.
     case linkCount(relation: String, Comparison, Int)
-    /// Any word of the text occurs in the columns (strings joined by line feeds). Answered by the full-text index over
-    /// exactly these columns, if there is one.
-    case matches(columns: [Int], text: String)
+    /// A full-text query finds the columns. Answered by the full-text index over exactly these columns, if there is
+    /// one.
+    case matches(TextMatch)
     /// Without a sort, the result is in this order.
     case ids([Value])
     /// Without a sort, the result is in the order of linking.
@@ -145,7 +145,7 @@ extension Filter {
         case .links(let test): return test.describe()
         case .linkCount(let relation, let comparison, let count):
             return "count of \(relation) \(comparison.rawValue) \(count)"
-        case .matches(let columns, let text): return "\(names(columns)) matches \(Value.string(text).text)"
+        case .matches(let match): return "\(names(match.columns)) matches \(match.described(type))"
         case .ids(let ids):
             return "id in [\(ids.prefix(5).map(\.text).joined(separator: ", "))\(ids.count > 5 ? ", …" : "")]"
         case .related(let source): return "in \(source.type) \(source.source.text).\(source.relation)"

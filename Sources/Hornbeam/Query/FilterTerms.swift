@@ -9,7 +9,7 @@ extension Filter {
         case .compare(let column, _, _), .isNull(let column), .within(let column, _): RowNeeds(columns: [column])
         case .string(let test): RowNeeds(columns: Set(test.columns), wantsExactText: true)
         case .text(let test): RowNeeds(columns: Set(test.columns), wantsExactText: true)
-        case .matches(let columns, _): RowNeeds(columns: Set(columns), wantsExactText: true)
+        case .matches(let match): RowNeeds(columns: Set(match.columns), wantsExactText: true)
         case .elements(let test): RowNeeds(columns: [test.column])
         case .opaque: nil
         case .not(let part): part.needs

@@ -14,6 +14,7 @@
 // Dates, UUIDs and decimals are written as strings. `size desc, name` is a sort.
 
 import FoundationEssentials
+import HornbeamText
 
 /// Parses filter text for one entity type.
 package struct FilterText {
@@ -206,7 +207,7 @@ package struct FilterText {
         case .name("in"): return try within(columns, token)
         case .name("matches"):
             try requireText(columns, names)
-            return .matches(columns: columns, text: try string())
+            return .matches(TextMatch(columns: columns, query: try search(columns)))
         case .name("not"):
             if take(.name("in")) { return .not(try within(columns, token)) }
             guard case .name(let word) = next(), let kind = StringTest.Kind(rawValue: word) else { break }
@@ -223,6 +224,12 @@ package struct FilterText {
         for (column, name) in zip(columns, names) where !type.description.columns[column].type.isText {
             throw failure("\(name.name) is no text but a \(type.description.columns[column].type)", name.token)
         }
+    }
+
+    /// Text in quotes, in the language of queries; its fields are the columns before it.
+    private mutating func search(_ columns: [Int]) throws(HornbeamError) -> TextQuery {
+        let text = try string()
+        return try TextMatch.query(text, of: columns, type.description)
     }
 
     private mutating func string() throws(HornbeamError) -> String {

@@ -21,9 +21,9 @@ public struct Predicate<Entity: EntityModelProtocol>: Sendable {
 
     /// Whether it is a full-text match by an index, whose hits have scores.
     var isRanked: Bool {
-        guard case .matches(let columns, _) = filter else { return false }
+        guard case .matches(let match) = filter else { return false }
         let description = Entity.entityShape.description
-        let names = columns.map { description.columns[$0].name }
+        let names = match.columns.map { description.columns[$0].name }
         return description.indexes.contains { $0.kind == .text && $0.components.map(\.column) == names }
     }
 }

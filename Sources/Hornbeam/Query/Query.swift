@@ -110,6 +110,8 @@ public struct Ranked<Entity: EntityModelProtocol>: Sendable {
     public let score: Double
     let row: RowID
     let context: Context
+    /// What was searched for.
+    let match: TextMatch
 
     /// The entity, read now. Works as long as the transaction of the search.
     public var entity: Entity? {

@@ -239,7 +239,8 @@ extension QueryList {
     /// Only what comes after `entity` in the order of the query, whose limit counts from there: `query.after(last)` is
     /// the page after the one that ended with `last`, whatever was inserted or deleted meanwhile. By an index over just
     /// the order's properties, or in the order of linking, going there takes O(log n), however far it is. A list in the
-    /// order of relevance can't be gone on with (`.invalid`): use an offset.
+    /// order of relevance goes on behind the score that the entity has now, and is `.invalid` if it isn't found
+    /// any more.
     ///
     /// The place is that of the values in `entity`, which need not be stored any more. If it isn't, and its id doesn't
     /// tell its row, entities equal to it in the order may come once more. `.invalid` if only the stored entity could
@@ -309,18 +310,38 @@ extension QueryList {
 
     /// Best first, with scores; entities are read when asked for. For queries that begin with a full-text match.
     public func ranked(in context: Context) throws -> [Ranked<Entity>] {
-        guard isRanked, case .all = source else {
-            // What is wrong with its rows comes first.
-            if case .rows(let source) = source { _ = try context.session.run { try source($0) } }
-            throw HornbeamError(
-                .invalid,
-                "only a query that begins with a match in a full-text index, and isn't sorted, has scores: "
-                    + "write filter(.string(…, matches: …)) over the properties of the index first")
-        }
+        // What is wrong with its rows comes first.
+        if case .rows(let source) = source { _ = try context.session.run { try source($0) } }
+        let match = try rankedMatch()
         return try context.session.run { session in
             try session.ranked(coreQuery, of: Entity.self).compactMap { row, score in
-                try session.id(of: row, Entity.self).map { Ranked(id: $0, score: score, row: row, context: context) }
+                try session.id(of: row, Entity.self).map {
+                    Ranked(id: $0, score: score, row: row, context: context, match: match)
+                }
             }
+        }
+    }
+
+    /// The full-text match that a ranked query begins with.
+    private func rankedMatch() throws(HornbeamError) -> TextMatch {
+        if isRanked, case .all = source, case .matches(let match)? = filter.conjuncts.first { return match }
+        throw HornbeamError(
+            .invalid,
+            "only a query that begins with a match in a full-text index, and isn't sorted, has scores: "
+                + "write filter(.string(…, matches: …)) over the properties of the index first")
+    }
+
+    /// How the score of an entity comes about: the numbers that the search adds up, as a tree. Nil if the search
+    /// doesn't find it; conditions beside the full-text match don't count. For queries that begin with one.
+    public func explainScore(of id: Entity.ID, in context: Context) throws -> ScoreExplanation? {
+        let match = try rankedMatch()
+        return try context.session.run { session in
+            let store = try session.store(Entity.self)
+            guard let index = store.type.textIndexes.first(where: { $0.columns == match.columns }),
+                let rowID = try store.rowID(of: id.columnValue)
+            else { return nil }
+            try match.requireSense(store.type)
+            return try IndexSearch(index, match, store).explain(rowID).map { ScoreExplanation($0) }
         }
     }
 

@@ -22,6 +22,7 @@ struct RowFilter {
         case links(LinkFilter)
         case linkCount(LinkCounter, Comparison, Int)
         case matches([Int], TokenTest)
+        case search([Int], QueryMatcher)
         case rows(Set<RowID>)
         case linked(EdgeSide, RowID, EdgeTrees)
         case opaque((RowReader) throws -> Bool)
@@ -86,7 +87,7 @@ struct RowFilter {
         case .links(let test): return .links(try LinkFilter(test, of: type, session))
         case .linkCount(let relation, let comparison, let count):
             return .linkCount(try LinkCounter(relation, of: type, session), comparison, count)
-        case .matches(let columns, let text): return .matches(columns, TokenTest(text, type.analyzer(of: columns)))
+        case .matches(let match): return try bind(match, type)
         case .ids(let ids):
             let store = try session.store(type.name)
             return .rows(Set(try ids.compactMap { try store.rowID(of: $0) }))
@@ -134,6 +135,13 @@ struct RowFilter {
             return .text(column, comparison, ascii: ascii, key: try key(literal, column, type))
         default: return .key(column, comparison, try key(literal, column, type))
         }
+    }
+
+    private static func bind(_ match: TextMatch, _ type: EntityType) throws(HornbeamError) -> Node {
+        try match.requireSense(type)
+        let analyzer = type.analyzer(of: match.columns)
+        if let words = match.words { return .matches(match.columns, TokenTest(words, analyzer)) }
+        return .search(match.columns, QueryMatcher(match.query, analyzer))
     }
 
     private static func bind(_ test: ElementTest, _ type: EntityType) throws(HornbeamError) -> Node {
@@ -188,6 +196,7 @@ struct RowFilter {
             let found = try counter.count(rowID)
             return holds(comparison, found < count ? -1 : found > count ? 1 : 0)
         case .matches(let columns, let tokens): return try matches(row, columns, tokens)
+        case .search(let columns, let matcher): return matcher.matches(try row.sections(columns))
         case .rows(let rowIDs): return rowIDs.contains(rowID)
         case .linked(let side, let source, let edges): return try edges.contains(side, source, rowID)
         case .opaque(let test): return try test(row)

@@ -60,6 +60,34 @@ extension Predicate {
         words(of: TextProperty.list(repeat each keyPaths), text)
     }
 
+    /// What `query` finds in these properties, which it may name. By the full-text index over exactly these, or read
+    /// through without one, with the same result. At the head of a query the hits come best first.
+    /// - Parameter weights: how much words in each property count, in their order: at least 0, and not all 0. Empty is
+    ///   1 for all.
+    @_disfavoredOverload
+    public static func string<each Text: TextValue>(
+        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, matches query: SearchQuery<Entity>,
+        weights: [Double] = []
+    ) -> Self {
+        search(of: TextProperty.list(repeat each keyPaths), query, weights)
+    }
+
+    private static func search(
+        of properties: [TextProperty<Entity>], _ query: SearchQuery<Entity>, _ weights: [Double]
+    ) -> Self {
+        let columns = properties.compactMap(\.column)
+        guard columns.count == properties.count else {
+            let error = unsearchable(properties)
+            return Self(.opaque(label: "matches") { _ in throw error })
+        }
+        do {
+            let found = try query.query(over: columns)
+            return Self(.matches(TextMatch(columns: columns, query: found, weights: weights)))
+        } catch {
+            return Self(.opaque(label: "matches") { _ in throw error })
+        }
+    }
+
     // Apart, because a key path that is written where there is a pack can't be made at run time.
     private static func words(of properties: [TextProperty<Entity>], _ text: String) -> Self {
         let columns = properties.compactMap(\.column)

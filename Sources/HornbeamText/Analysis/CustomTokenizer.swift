@@ -13,13 +13,18 @@ package struct CustomTokenizer: Sendable {
     package static let maximumName = 200
     /// Calls the function with each token of a text, in order.
     package let tokenize: @Sendable (_ text: String, _ emit: (String) -> Void) -> Void
+    /// The same with the place of each token; without one it is looked for.
+    package let locate: (@Sendable (_ text: String, _ emit: (String, Range<String.Index>?) -> Void) -> Void)?
 
     package init(
-        name: String, version: Int, tokenize: @escaping @Sendable (_ text: String, _ emit: (String) -> Void) -> Void
+        name: String, version: Int,
+        locate: (@Sendable (_ text: String, _ emit: (String, Range<String.Index>?) -> Void) -> Void)? = nil,
+        tokenize: @escaping @Sendable (_ text: String, _ emit: (String) -> Void) -> Void
     ) {
         self.name = name
         self.version = version
         self.tokenize = tokenize
+        self.locate = locate
     }
 
     private static let registered = Mutex<[String: CustomTokenizer]>([:])

@@ -6,10 +6,10 @@ package import HornbeamPages
 
 /// Cuts texts into tokens as its analyzer says. Owns the buffer in which a token is built; one thread at a time.
 package struct Tokenizer: ~Copyable {
-    private var token: UnsafeMutablePointer<UInt8>
+    private(set) var token: UnsafeMutablePointer<UInt8>
     private var capacity: Int
     /// Nil for `words`, which is read here.
-    private let rules: OtherRules?
+    let rules: OtherRules?
 
     package init(_ analyzer: Analyzer) {
         rules = OtherRules(analyzer.rules)
@@ -47,7 +47,7 @@ package struct Tokenizer: ~Copyable {
 
     /// A token is never longer than one and a half times its text: no lower-case mapping turns two bytes into more
     /// than three, or three into more than three.
-    private mutating func reserve(_ sourceSize: Int) {
+    mutating func reserve(_ sourceSize: Int) {
         let needed = sourceSize + sourceSize / 2 + 8
         guard needed > capacity else { return }
         token.deallocate()
@@ -91,7 +91,7 @@ package struct Tokenizer: ~Copyable {
     /// Takes the scalar at `index`, one beyond ASCII, and appends its lower case to the token. True if the token ends
     /// here.
     @inline(never)
-    private static func appendScalar(
+    static func appendScalar(
         _ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, _ tables: ScalarTables,
         _ token: UnsafeMutablePointer<UInt8>, _ size: inout Int
     ) -> Bool {
@@ -117,7 +117,7 @@ package struct Tokenizer: ~Copyable {
 }
 
 /// The rules beside `words`, each with its tokenizer.
-private enum OtherRules {
+enum OtherRules {
     case unicode(UnicodeTokenizer)
     case trigrams(TrigramTokenizer)
     case custom(CustomTokenizer)

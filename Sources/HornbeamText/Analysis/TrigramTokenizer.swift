@@ -9,6 +9,8 @@ final class TrigramTokenizer {
     private let keepsAccents: Bool
     private let rules = FoldingRules.shared
     private var text = ComposedText()
+    /// Where each scalar of `text` stands in the source, if that is asked for: the whole of a letter with its marks.
+    private var places: [(start: Int, end: Int)] = []
 
     init(keepsAccents: Bool) {
         self.keepsAccents = keepsAccents
@@ -29,16 +31,54 @@ final class TrigramTokenizer {
         if count >= 3 { body(Bytes(rebasing: bytes[starts.0...])) }
     }
 
+    /// The same with the places of the tokens in the source.
+    func forEachSourceToken(in source: UnsafeBufferPointer<UInt8>, _ body: (Bytes, Range<Int>) -> Void) {
+        places.removeAll(keepingCapacity: true)
+        fold(source, keepsPlaces: true)
+        let bytes = text.finish()
+        var starts: [Int] = []
+        for place in bytes.indices where bytes[place] & 0xC0 != 0x80 { starts.append(place) }
+        starts.append(bytes.count)
+        for first in 0..<max(0, places.count - 2) {
+            let token = Bytes(rebasing: bytes[starts[first]..<starts[first + 3]])
+            body(token, places[first].start..<places[first + 2].end)
+        }
+    }
+
     /// The whole text folded, with or without accents.
-    private func fold(_ source: UnsafeBufferPointer<UInt8>) {
+    private func fold(_ source: UnsafeBufferPointer<UInt8>, keepsPlaces: Bool = false) {
         text.removeAll()
         var index = 0
+        var letter = (start: 0, end: 0)
+        var placed = 0
         while index < source.count {
+            let start = index
             let scalar = UTF8Scalars.decode(source, at: &index)
             guard scalar != UTF8Scalars.malformed else { continue }
+            if keepsPlaces {
+                if !mayJoin(scalar) {
+                    place(letter, from: &placed)
+                    letter.start = start
+                }
+                letter.end = index
+            }
             rules.forEachFolded(scalar) { folded in
                 if keepsAccents { text.append(folded) } else { rules.forEachBase(folded) { text.append($0) } }
             }
         }
+        if keepsPlaces { place(letter, from: &placed) }
+    }
+
+    /// Whether what a scalar becomes may change the letter before it.
+    private func mayJoin(_ scalar: UInt32) -> Bool {
+        let facts = rules.facts(scalar)
+        return facts.isOrdered || facts.part == .mark || (0x1161..<0x11C3).contains(scalar)
+    }
+
+    /// Gives the scalars of `text` from `start` on, which nothing changes any more, the place of their letter.
+    private func place(_ letter: (start: Int, end: Int), from start: inout Int) {
+        let bytes = text.finish()
+        for place in start..<bytes.count where bytes[place] & 0xC0 != 0x80 { places.append(letter) }
+        start = bytes.count
     }
 }

@@ -18,6 +18,11 @@ final class UnicodeTokenizer {
     /// The unit before `word` in a run without spaces.
     private var unit = ByteBuffer()
     private var isASCII = true
+    /// Where the token that `body` was last called with stands in the source.
+    private(set) var place = (start: 0, end: 0)
+    /// Where `unit` and `word` begin in a run without spaces.
+    private var unitStart = 0
+    private var wordStart = 0
 
     init(keepsAccents: Bool, stemmer: Stemmer?) {
         self.keepsAccents = keepsAccents
@@ -43,6 +48,7 @@ final class UnicodeTokenizer {
     /// Reads the word that begins at `index`, and moves there where it ends.
     private func readWord(_ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, _ body: (Bytes) -> Void) {
         clear()
+        let start = index
         var before = WordPart.joiner
         var isWord = false
         scan: while index < source.count {
@@ -66,7 +72,9 @@ final class UnicodeTokenizer {
             }
             index = next
         }
-        if isWord { emit(body) }
+        guard isWord else { return }
+        place = (start, index)
+        emit(body)
     }
 
     /// Whether what stands between two words of this part makes one of them.
@@ -110,12 +118,13 @@ final class UnicodeTokenizer {
     private func readRun(_ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, _ body: (Bytes) -> Void) {
         clear()
         unit.removeAll()
+        wordStart = index
         scan: while index < source.count {
             var next = index
             let scalar = UTF8Scalars.decode(source, at: &next)
             switch rules.facts(scalar).part {
             case .unspaced:
-                if !word.isEmpty && !isSyllable(word.letter, scalar) { endUnit(body) }
+                if !word.isEmpty && !isSyllable(word.letter, scalar) { endUnit(index, body) }
                 append(scalar)
             case .mark: append(scalar)
             case .format: break
@@ -123,7 +132,8 @@ final class UnicodeTokenizer {
             }
             index = next
         }
-        endUnit(body)
+        endUnit(index, body)
+        place = (unitStart, index)
         body(unit.bytes)
     }
 
@@ -131,17 +141,20 @@ final class UnicodeTokenizer {
         (0x1161..<0x11C3).contains(next) && rules.composed(letter, next) != nil
     }
 
-    /// Gives the pair that the unit in `word` is the second of.
-    private func endUnit(_ body: (Bytes) -> Void) {
+    /// Gives the pair that the unit in `word`, which ends at `end`, is the second of.
+    private func endUnit(_ end: Int, _ body: (Bytes) -> Void) {
         let letter = word.finish()
         if !unit.isEmpty {
             let size = unit.count
+            place = (unitStart, end)
             unit.append(letter)
             body(unit.bytes)
             unit.shorten(to: size)
         }
         unit.removeAll()
         unit.append(letter)
+        unitStart = wordStart
+        wordStart = end
         clear()
     }
 

@@ -99,11 +99,13 @@ struct TextSnapshot {
         return try StoredPostings(entry, index: index, trees: trees, in: transaction)
     }
 
-    /// Calls `body` with each term that a document holds, with how many hold it and how often; until it returns false.
+    /// Calls `body` with each term from `start` on that a document holds, with how many hold it and how often; until it
+    /// returns false.
     func forEachTerm(
+        from start: [UInt8],
         _ body: (_ term: Bytes, _ documents: UInt64, _ occurrences: UInt64) throws(StorageError) -> Bool
     ) throws(StorageError) {
-        try walkTerms(from: []) { (term, entry, added) throws(StorageError) in
+        try walkTerms(from: start) { (term, entry, added) throws(StorageError) in
             let found = try Self.frequencies(entry, added, index)
             let goesOn = try term.withBytes { (bytes) throws(StorageError) in
                 try body(bytes, found.documents, found.occurrences)

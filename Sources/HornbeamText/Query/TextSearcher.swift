@@ -119,11 +119,15 @@ package struct TextSearcher {
 
     /// Calls `body` with each term, the number of documents that hold it, and how often it occurs in all of them; until
     /// it returns false. In byte order, except that terms of more than 200 bytes that begin alike come in any order.
+    /// - Parameter first: only the terms from this one on; it need not be one.
     package func forEachTerm(
+        from first: [UInt8] = [],
         _ body: (_ term: String, _ documentFrequency: UInt64, _ collectionFrequency: UInt64) throws(StorageError) ->
             Bool
     ) throws(StorageError) {
-        try snapshot?.forEachTerm { (term, documents, occurrences) throws(StorageError) in
+        // Beyond so many bytes terms stand in another order than theirs.
+        let start = Array(first.prefix(TermDictionary.plainLimit))
+        try snapshot?.forEachTerm(from: start) { (term, documents, occurrences) throws(StorageError) in
             try body(String(decoding: term, as: UTF8.self), documents, occurrences)
         }
     }
@@ -135,5 +139,11 @@ package struct TextSearcher {
 
     private func documentFrequency(_ term: Bytes) throws(StorageError) -> UInt64 {
         try snapshot?.frequencies(of: term).documents ?? 0
+    }
+
+    /// Nil if nothing was ever indexed.
+    func expansion() throws(StorageError) -> TermExpansion? {
+        guard let snapshot else { return nil }
+        return TermExpansion(view: try StoredView(snapshot))
     }
 }

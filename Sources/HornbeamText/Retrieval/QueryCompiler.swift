@@ -204,7 +204,7 @@ extension QueryCompiler {
     private mutating func leaf(_ query: TextQuery, _ scope: Scope) throws(StorageError) -> QueryNode? {
         let needsPositions = scope.fields != nil || context.fieldWeights != nil
         switch query {
-        case .prefix(let text) where analyzer.tokens(of: text).count == 1, .wildcard(let text):
+        case .prefix(let text) where analyzer.phraseTokens(of: text).count == 1, .wildcard(let text):
             guard let group = try group(try groupTerms(query), positions: needsPositions) else { return nil }
             let weight = context.weight(documentFrequency: group.documents.documentFrequency)
             let leaf = leaf(group.documents, group.terms, weight: weight, scope, Self.title(query, text))
@@ -228,7 +228,7 @@ extension QueryCompiler {
     private func groupTerms(_ query: TextQuery) throws(StorageError) -> [ExpandedTerm] {
         let expansion = TermExpansion(view: view)
         switch query {
-        case .prefix(let text): return try expansion.prefix(analyzer.tokens(of: text).last ?? [])
+        case .prefix(let text): return try expansion.prefix(analyzer.phraseTokens(of: text).last ?? [])
         case .wildcard(let text): return try expansion.wildcard(WildcardPattern(text, analyzer))
         default: return []
         }
@@ -270,10 +270,10 @@ extension QueryCompiler {
             }
             return parts.count > 1 ? NearSpans(parts, within: distance, view) : parts.first
         case .phrase(let text, let slop):
-            return try terms(analyzer.tokens(of: text), &weights).flatMap { phrase($0, slop, then: nil) }
+            return try terms(analyzer.phraseTokens(of: text), &weights).flatMap { phrase($0, slop, then: nil) }
         case .prefix(let text):
             guard let last = try group(try groupTerms(query), positions: true) else { return nil }
-            let tokens = analyzer.tokens(of: text)
+            let tokens = analyzer.phraseTokens(of: text)
             if tokens.count == 1 { return groupSpans(last, query, &weights) }
             let parts = try terms(tokens.dropLast(), &weights)
             return parts.flatMap { phrase($0, 0, then: groupSpans(last, query, &weights)) }

@@ -12,9 +12,13 @@ enum QueryCommand {
     static let jsonOption = OptionDeclaration.flag("json", "j", "as JSON lines")
     static let explainOption = OptionDeclaration.flag("explain", "e", "print on standard error how it was answered")
     static let timeOption = OptionDeclaration.flag("time", "t", "print on standard error how long it took")
+    static let searchHelp =
+        "Words may be joined by AND, OR and NOT, and be a \"phrase\", a pre*, a w?ld*, wrod~ (nearly so), near others "
+        + "(a NEAR/5 b), in one column (title:word), +there, -not there, or count more (word^2)."
     static let filterHelp =
         "FILTER compares columns with values: ==, !=, <, <=, >, >=, in [a, b], contains, hasPrefix, hasSuffix (with "
-        + "not before and caseSensitive after them), matches (full text), joined by &&, ||, ! and parentheses: "
+        + "not before and caseSensitive after them), matches (full text, in the language of search), "
+        + "joined by &&, ||, ! and parentheses: "
         + "'section == \"net\" && size > 1000'. Several columns before an operator mean any of them; nil is a value; "
         + "dates, UUIDs and decimals are written as strings; a relation is compared with an id."
 

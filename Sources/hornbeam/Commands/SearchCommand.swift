@@ -9,7 +9,7 @@ enum SearchCommand {
         path: ["search"],
         summary: "find entities by words, the best first",
         discussion: "Entities with any of the words, ranked by BM25. Without INDEX, or with auto, the type's only "
-            + "full-text index is used.\n" + QueryCommand.filterHelp,
+            + "full-text index is used. " + QueryCommand.searchHelp + "\n" + QueryCommand.filterHelp,
         operands: [
             .store, .type,
             OperandDeclaration(name: "INDEX", help: "a full-text index of the type", isOptional: true),
@@ -35,9 +35,9 @@ enum SearchCommand {
             let schema = try SchemaCatalogue.load(transaction)
             let type = try Selection.type(arguments.type, in: schema.descriptions)
             let index = try index(arguments.operand("INDEX"), of: type)
-            let words = Filter.matches(
-                columns: index.components.compactMap { type.column($0.column) },
-                text: arguments.operand("WORDS") ?? "")
+            let columns = index.components.compactMap { type.column($0.column) }
+            let search = try TextMatch.query(arguments.operand("WORDS") ?? "", of: columns, type)
+            let words = Filter.matches(TextMatch(columns: columns, query: search))
             let query = EntityQuery(
                 type: type.name, filter: .and([words, try QueryCommand.filter(arguments, try schema.type(type.name))]),
                 sort: [.bestScore],

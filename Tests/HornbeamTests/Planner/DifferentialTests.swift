@@ -108,7 +108,8 @@ private struct Naive {
                 }
             }
             return any != test.isNegated
-        case .matches(let columns, let text):
+        case .matches(let match):
+            let (columns, text) = (match.columns, match.words ?? "")
             guard case .string(let stored) = row[columns[0]] else { return false }
             let wanted = Set(text.lowercased().split(separator: " "))
             return !wanted.isDisjoint(with: stored.lowercased().split(separator: " "))

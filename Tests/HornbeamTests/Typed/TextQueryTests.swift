@@ -82,7 +82,13 @@ struct TextQueryTests {
         #expect(throws: HornbeamError.self) { try query.sorted(by: \.title).ranked(in: context) }
         #expect(throws: HornbeamError.self) { try Article.query().ranked(in: context) }
         let best = try #require(try query.first(in: context))
-        #expect(throws: HornbeamError.self) { try query.after(best).resolve(in: context) }
+        #expect(try query.after(best).resolve(in: context).map(\.id) == Array(found.dropFirst()))
+        #expect(try query.limit(1).after(best).ranked(in: context).map(\.id) == [found[1]])
+        let other = try #require(try context.find("4") as Article?)
+        #expect(throws: HornbeamError.self) { try query.after(other).resolve(in: context) }
+        #expect(throws: HornbeamError.self) {
+            try query.sorted(by: .score, .by(\.title)).after(best).resolve(in: context)
+        }
     }
 
     @Test("matches means the same with and without an index, whatever the case")

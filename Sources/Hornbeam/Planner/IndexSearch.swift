@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// A full-text condition asked of its index: what the planner and the executor want to know.
+
+import HornbeamText
+import HornbeamTree
+
+/// One search in the state of a transaction, changes that wait in it included.
+struct IndexSearch {
+    let searcher: TextSearcher
+    private let match: TextMatch
+
+    init(_ index: EntityTextIndex, _ match: TextMatch, _ store: EntityStore) throws {
+        try store.flushText()
+        searcher = try TextSearcher(index.index, in: store.transaction)
+        self.match = match
+    }
+
+    /// About how many it finds, at most.
+    func estimate() throws -> Int { Int(entries: try estimate(match.query)) }
+
+    private func estimate(_ query: TextQuery) throws -> UInt64 {
+        switch query {
+        case .words(let text):
+            var sum: UInt64 = 0
+            for token in Set(searcher.index.analyzer.tokens(of: text)) { sum += try frequency(of: token) }
+            return sum
+        case .phrase(let text, _):
+            return try searcher.index.analyzer.phraseTokens(of: text).map { try frequency(of: $0) }.min() ?? 0
+        case .any(let parts):
+            var sum: UInt64 = 0
+            for part in parts { sum = min(searcher.statistics.documentCount, sum + (try estimate(part))) }
+            return sum
+        case .all(let parts), .near(let parts, _): return try parts.map { try estimate($0) }.min() ?? 0
+        case .without(let wanted, _): return try estimate(wanted)
+        case .field(_, let part), .boost(_, let part): return try estimate(part)
+        // What they stand for would have to be looked up.
+        case .prefix, .wildcard, .fuzzy: return searcher.statistics.documentCount / 8
+        case .everything: return searcher.statistics.documentCount
+        }
+    }
+
+    private func frequency(of token: [UInt8]) throws -> UInt64 {
+        try searcher.documentFrequency(of: String(decoding: token, as: UTF8.self))
+    }
+
+    private var weights: [Double]? { match.weights.isEmpty ? nil : match.weights }
+
+    /// All row ids, ascending.
+    func matches() throws -> [UInt64] { try searcher.matches(match.query) }
+
+    /// How many there are.
+    func count() throws -> Int { Int(entries: try searcher.count(match.query)) }
+
+    /// The best, in their order.
+    func search(
+        limit: Int, after: TextHit? = nil, filter: TextFilter = .all, tieBreak: TextTieBreak? = nil
+    ) throws -> [TextHit] {
+        try searcher.search(
+            match.query, limit: limit, filter: filter, after: after, weights: weights, tieBreak: tieBreak)
+    }
+
+    /// How the score of a row comes about; nil if it isn't found.
+    func explain(_ rowID: RowID) throws -> TextScoreExplanation? {
+        try searcher.explain(match.query, row: rowID.rawValue, weights: weights)
+    }
+}

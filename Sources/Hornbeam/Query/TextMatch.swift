@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The full-text condition of a filter: a query over columns, and what each of these counts.
+
+package import HornbeamText
+
+/// A full-text query over columns. A class, so that a filter stays small.
+package final class TextMatch: Sendable {
+    package let columns: [Int]
+    /// Its fields are places in `columns`.
+    package let query: TextQuery
+    /// Of the columns, in their order; empty if all count alike.
+    package let weights: [Double]
+
+    package init(columns: [Int], query: TextQuery, weights: [Double] = []) {
+        self.columns = columns
+        self.query = query
+        self.weights = weights
+    }
+
+    /// The words, if any of them is all that is asked for.
+    var words: String? {
+        if case .words(let words) = query, weights.isEmpty { words } else { nil }
+    }
+
+    /// As in the language of queries, with numbers for the fields.
+    var text: String {
+        if let words { words } else { query.text(fields: []) }
+    }
+
+    func described(_ type: EntityDescription) -> String {
+        let names = columns.map { type.columns.indices.contains($0) ? type.columns[$0].label : "#\($0)" }
+        let weighted = weights.isEmpty ? "" : " weighted \(weights)"
+        return Value.string(query.text(fields: names)).text + weighted
+    }
+
+    /// `.invalid` if it can't be asked.
+    func requireSense(_ type: EntityType) throws(HornbeamError) {
+        if words != nil { return }
+        if let problem = query.problem(fieldCount: columns.count) {
+            throw HornbeamError(.invalid, "in a search of \(type.name), \(problem)")
+        }
+        let isRight =
+            weights.isEmpty
+            || weights.count == columns.count && weights.allSatisfy { $0 >= 0 && $0.isFinite }
+                && weights.contains { $0 > 0 }
+        guard isRight else {
+            throw HornbeamError(
+                .invalid,
+                "a search of \(type.name) over \(columns.count) properties has the weights \(weights): give one for "
+                    + "each, at least 0 and not all 0")
+        }
+    }
+
+    /// The query that a text in the language of queries says about these columns.
+    package static func query(
+        _ text: String, of columns: [Int], _ type: EntityDescription
+    ) throws(HornbeamError) -> TextQuery {
+        do {
+            return try QuerySyntax(fields: columns.map { type.columns[$0].name }).parse(text)
+        } catch {
+            throw HornbeamError(.invalid, error.description)
+        }
+    }
+}
+
+extension Filter {
+    /// Any word of the text occurs in the columns.
+    package static func matches(columns: [Int], text: String) -> Filter {
+        .matches(TextMatch(columns: columns, query: .words(text)))
+    }
+}

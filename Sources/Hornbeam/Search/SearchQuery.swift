@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// What to search for, as a value: built of parts, or read from what somebody wrote.
+
+import HornbeamText
+
+/// What is searched for in the texts of entities:
+///
+///     Page.filter(.string(\.title, \.text, matches: .phrase("copy on write").boosted(2) || "snapshots"))
+///     Page.filter(.string(\.title, \.text, matches: try SearchQuery(parsing: "title:swift +database -sql")))
+///
+/// A string literal is any of its words. What a word is, the analyzer of the index says that the search is over. Values
+/// can be built without a database; what makes no sense (a negative boost, a property that isn't searched) is
+/// `.invalid` when the query runs.
+public struct SearchQuery<Entity: EntityModelProtocol>: Sendable, Hashable {
+    /// Its fields are columns.
+    let query: TextQuery
+
+    init(_ query: TextQuery) {
+        self.query = query
+    }
+}
+
+// MARK: - Building
+
+extension SearchQuery {
+    /// Any of the words. The score is the sum of those that are found, so that texts with more of them, and with rarer
+    /// ones, come first.
+    public static func words(_ text: String) -> Self { Self(.words(text)) }
+
+    /// Any of these. Without one it finds nothing.
+    public static func any(_ queries: Self...) -> Self { any(queries) }
+
+    public static func any(_ queries: [Self]) -> Self { Self(.any(queries.map(\.query))) }
+
+    /// All of these. Without one it finds nothing.
+    public static func all(_ queries: Self...) -> Self { all(queries) }
+
+    public static func all(_ queries: [Self]) -> Self { Self(.all(queries.map(\.query))) }
+
+    /// The words in their order, next to each other, within one property.
+    /// - Parameter slop: how many other words may stand between them, in all.
+    public static func phrase(_ text: String, slop: Int = 0) -> Self { Self(.phrase(text, slop: slop)) }
+
+    /// Words, phrases, prefixes, patterns and fuzzy words near each other within one property, in any order: each
+    /// begins at most `within` words behind the first.
+    public static func near(_ queries: Self..., within distance: Int) -> Self {
+        Self(.near(queries.map(\.query), within: distance))
+    }
+
+    /// Words that begin so. Of several words the last one does, and the others stand before it as in a phrase.
+    public static func prefix(_ text: String) -> Self { Self(.prefix(text)) }
+
+    /// Words that match a pattern: `*` stands for any letters, `?` for one. A pattern that begins with a sign looks at
+    /// all words of the index.
+    public static func wildcard(_ pattern: String) -> Self { Self(.wildcard(pattern)) }
+
+    /// Words that are spelled nearly so. A letter too many, too few or another one is one edit, and so are two
+    /// neighbours that have changed places.
+    /// - Parameters:
+    ///   - distance: at most so many edits, up to 2. Nil is none for words of up to 2 letters, 1 for up to 5, else 2.
+    ///   - prefixLength: so many letters at the head must be right.
+    public static func fuzzy(_ word: String, distance: Int? = nil, prefixLength: Int = 1) -> Self {
+        Self(.fuzzy(word, distance: distance, prefixLength: prefixLength))
+    }
+
+    /// Every entity, with the score 0: `.everything.without("draft")`.
+    public static var everything: Self { Self(.everything) }
+
+    /// What this finds, but for what the other does. The score is that of this.
+    public func without(_ other: Self) -> Self { Self(.without(query, other.query)) }
+
+    /// Only what stands in these properties, which must be among those that are searched.
+    public func `in`<each Text: TextValue>(_ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable) -> Self {
+        let properties = TextProperty<Entity>.list(repeat each keyPaths)
+        // No column is one that can't be searched.
+        return Self(.field(properties.map { $0.column ?? -1 }, query))
+    }
+
+    /// With its score times `factor`, at least 0.
+    public func boosted(_ factor: Double) -> Self { Self(.boost(factor, query)) }
+
+    /// Any of both.
+    public static func || (left: Self, right: Self) -> Self {
+        if case .any(let parts) = left.query, parts.count > 1 { return Self(.any(parts + [right.query])) }
+        return .any(left, right)
+    }
+
+    /// Both.
+    public static func && (left: Self, right: Self) -> Self {
+        if case .all(let parts) = left.query, parts.count > 1 { return Self(.all(parts + [right.query])) }
+        return .all(left, right)
+    }
+}
+
+extension SearchQuery: ExpressibleByStringLiteral, ExpressibleByStringInterpolation {
+    public init(stringLiteral text: String) { self = .words(text) }
+}
+
+// MARK: - Text
+
+extension SearchQuery {
+    /// How words count about which a text says nothing.
+    public enum Matching: Sendable {
+        /// One of them is enough.
+        case any
+        /// Each must be there.
+        case all
+    }
+
+    /// Reads a query: words, `"a phrase"`, `"a phrase"~2` (slop), `a NEAR/5 b`, `pre*`, `w?ld*`, `word~` and `word~1`
+    /// (fuzzy), `title:word`, `title,text:(two words)`, `word^2.5` (boost), AND, OR and NOT in capitals, `+word`,
+    /// `-word`, parentheses. The names before a colon are those of the properties. A backslash takes away the meaning
+    /// of the character behind it. `description` writes one back.
+    public init(parsing text: String, matching: Matching = .any) throws(SearchSyntaxError) {
+        do {
+            query = try Self.syntax(matching, isTyping: false).parse(text)
+        } catch {
+            throw SearchSyntaxError(error)
+        }
+    }
+
+    /// Reads what somebody wrote into a search field, whatever it is: what isn't right is taken for words.
+    /// - Parameter isTyping: whether it is still being written. The last word then is the beginning of one.
+    public init(lenient text: String, matching: Matching = .any, isTyping: Bool = false) {
+        query = Self.syntax(matching, isTyping: isTyping).parse(lenient: text)
+    }
+
+    private static func syntax(_ matching: Matching, isTyping: Bool) -> QuerySyntax {
+        QuerySyntax(fields: columnNames, matchesAll: matching == .all, isTyping: isTyping)
+    }
+
+    private static var columnNames: [String] { Entity.entityShape.description.columns.map(\.name) }
+
+    /// The query over some columns: its fields are places in the list.
+    func query(over columns: [Int]) throws(HornbeamError) -> TextQuery {
+        let simple = try requireDepth()
+        return try simple.mapFields { (column) throws(HornbeamError) in
+            guard let place = columns.firstIndex(of: column) else {
+                let names = Self.columnNames
+                func name(_ column: Int) -> String {
+                    names.indices.contains(column) ? names[column] : "a property that isn't a stored String"
+                }
+                throw HornbeamError(
+                    .invalid,
+                    "a search of \(Entity.entityName) asks for words in \(name(column)), and is over "
+                        + "\(columns.map(name).joined(separator: ", ")): search both, or leave that out")
+            }
+            return place
+        }
+    }
+
+    private func requireDepth() throws(HornbeamError) -> TextQuery {
+        guard query.isWithin(TextQuery.maximumDepth) else {
+            throw HornbeamError(
+                .invalid,
+                "a search of \(Entity.entityName) is nested more than \(TextQuery.maximumDepth) deep: give long lists "
+                    + "to one “any” or “all”")
+        }
+        return query
+    }
+}
+
+extension SearchQuery: CustomStringConvertible {
+    /// In the language that `init(parsing:)` reads. What is nested too deep for it is not written out.
+    public var description: String {
+        query.isWithin(TextQuery.maximumDepth) ? query.normalized.text(fields: Self.columnNames) : "(…)"
+    }
+}
+
+/// A text that can't be read as a query, and where.
+public struct SearchSyntaxError: Error, Hashable, CustomStringConvertible {
+    /// The whole text.
+    public let text: String
+    /// The character where it goes wrong, from 0.
+    public let offset: Int
+    /// What is wrong there.
+    public let problem: String
+    /// What to write instead.
+    public let advice: String
+    /// All of it on three lines, with a caret under the place.
+    public let description: String
+
+    init(_ error: QuerySyntaxError) {
+        text = error.text
+        offset = error.offset
+        problem = error.problem
+        advice = error.advice
+        description = error.description
+    }
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tokens with the places that they have in the text, for what shows texts: highlights and snippets. Apart from the
+// plain form, which writing and searching use and which must not pay for it. Both give the same tokens.
+
+package import HornbeamPages
+
+extension Tokenizer {
+    /// Calls `body` with each token of `text`, in order, and with the bytes of the text that it was made of. These
+    /// ascend and may overlap; they begin and end between scalars. Empty where a tokenizer of a program's own made a
+    /// token of what isn't there.
+    package mutating func forEachSourceToken(in text: Bytes, _ body: (_ token: Bytes, _ place: Range<Int>) -> Void) {
+        text.withMemoryRebound(to: UInt8.self) { source in
+            switch rules {
+            case nil: scanWords(source, body)
+            case .unicode(let tokenizer)?:
+                tokenizer.forEachToken(in: source) { body($0, tokenizer.place.start..<tokenizer.place.end) }
+            case .trigrams(let tokenizer)?: tokenizer.forEachSourceToken(in: source, body)
+            case .custom(let tokenizer)?: tokenizer.forEachSourceToken(in: text, body)
+            case .none?: return
+            }
+        }
+    }
+
+    private mutating func scanWords(_ source: UnsafeBufferPointer<UInt8>, _ body: (Bytes, Range<Int>) -> Void) {
+        reserve(source.count)
+        let tables = ScalarTables.shared
+        var (index, size) = (0, 0)
+        var (start, end) = (0, 0)
+        func finish() {
+            if size > 0 { body(Bytes(start: token, count: size), start..<end) }
+            size = 0
+        }
+        while index < source.count {
+            let (first, before) = (index, size)
+            let mapped = ASCIITable.shared[Int(source[index])]
+            var ends = false
+            if mapped > ASCIITable.beyond {
+                token[size] = mapped
+                size += 1
+                index += 1
+            } else if mapped == ASCIITable.beyond {
+                ends = Self.appendScalar(source, &index, tables, token, &size)
+            } else {
+                index += 1
+                ends = true
+            }
+            if size > before {
+                if before == 0 { start = first }
+                end = index
+            }
+            if ends { finish() }
+        }
+        finish()
+    }
+}
+
+extension CustomTokenizer {
+    /// Tokens that come without a place are looked for behind the one before: as they are, then whatever their case.
+    fileprivate func forEachSourceToken(in text: Bytes, _ body: (Bytes, Range<Int>) -> Void) {
+        let text = String(decoding: text, as: UTF8.self)
+        var last = text.startIndex
+        func emit(_ token: String, _ place: Range<String.Index>?) {
+            var token = token
+            guard !token.isEmpty else { return }
+            let found = place ?? Self.find(token, in: text[last...])
+            if let found { last = max(last, found.lowerBound) }
+            let range = found ?? last..<last
+            let start = text.utf8.distance(from: text.startIndex, to: range.lowerBound)
+            let end = start + text.utf8.distance(from: range.lowerBound, to: range.upperBound)
+            if place == nil, let found { last = found.upperBound }
+            token.withUTF8 { body(Bytes($0), start..<end) }
+        }
+        if let locate {
+            locate(text) { emit($0, $1) }
+        } else {
+            tokenize(text) { emit($0, nil) }
+        }
+    }
+
+    /// How many characters are gone through for a token: what isn't in the text must not cost all of it each time.
+    private static let searchLimit = 2_000
+
+    private static func find(_ token: String, in rest: Substring) -> Range<String.Index>? {
+        var start = rest.startIndex
+        let lowered = token.lowercased()
+        for _ in 0..<searchLimit where start < rest.endIndex {
+            if let end = end(of: lowered, at: start, in: rest) { return start..<end }
+            start = rest.index(after: start)
+        }
+        return nil
+    }
+
+    /// Where the token that begins at `start` ends.
+    private static func end(of token: String, at start: String.Index, in rest: Substring) -> String.Index? {
+        var (place, end) = (token.startIndex, start)
+        while place < token.endIndex {
+            guard end < rest.endIndex, rest[end].lowercased() == String(token[place]).lowercased() else { return nil }
+            token.formIndex(after: &place)
+            rest.formIndex(after: &end)
+        }
+        return end
+    }
+}
+
+extension Analyzer {
+    /// The tokens that a phrase is made of. A letter that stands at its end for the end of a run without spaces, and is
+    /// part of the pair before it, isn't one: it doesn't stand there in a longer run.
+    package func phraseTokens(of text: String) -> [[UInt8]] {
+        guard case .unicode = rules else { return tokens(of: text) }
+        var tokens: [[UInt8]] = []
+        var tokenizer = Tokenizer(self)
+        var (last, isRepeated) = (0, false)
+        var text = text
+        text.withUTF8 { utf8 in
+            tokenizer.forEachSourceToken(in: Bytes(utf8)) { token, place in
+                tokens.append([UInt8](token))
+                isRepeated = place.upperBound == last
+                last = place.upperBound
+            }
+        }
+        if isRepeated { tokens.removeLast() }
+        return tokens
+    }
+}

@@ -1,0 +1,572 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queries as people write them. `QueryPrinter` writes them back.
+//
+//     query     = sequence { "OR" sequence }
+//     sequence  = clause { clause }                        any of them; see below for + and −
+//     clause    = near { "AND" near }
+//     near      = [ "+" | "-" | "NOT" ] item { "NEAR" [ "/" number ] item }
+//     item      = primary [ "^" number ]                                              boosted
+//     primary   = "(" [ query ] ")" | fields ":" primary | "*"                        * is everything
+//               | word | word "*" | word "~" [ distance ] [ "/" letters ]             prefix, fuzzy
+//               | word with * and ? in it | "*" quoted                                pattern
+//               | quoted [ "~" number | "*" ]                                         phrase, slop, prefix
+//     fields    = name { "," name }
+//
+// Words that follow each other are one list of words. In a sequence with + what has none needn't be there but counts;
+// what has − or NOT must not be there. A backslash takes away the meaning of what is behind it.
+
+/// How texts are read.
+package struct QuerySyntax: Sendable {
+    /// The names that may stand before a colon; a query has their places in this list.
+    package var fields: [String]
+    /// Whether words need all be there that nothing is said about.
+    package var matchesAll: Bool
+    /// Whether the text is still being typed: its last word is a prefix, unless something stands behind it.
+    package var isTyping: Bool
+
+    package init(fields: [String] = [], matchesAll: Bool = false, isTyping: Bool = false) {
+        self.fields = fields
+        self.matchesAll = matchesAll
+        self.isTyping = isTyping
+    }
+
+    /// The query that `text` says. Without a word it finds nothing.
+    package func parse(_ text: String) throws(QuerySyntaxError) -> TextQuery {
+        var parser = QueryParser(text, self, isLenient: false)
+        return try parser.whole()
+    }
+
+    /// The same of what people write into a search field: what isn't right is taken for words. A question mark behind
+    /// a word is one.
+    package func parse(lenient text: String) -> TextQuery {
+        var parser = QueryParser(text, self, isLenient: true)
+        for _ in 0..<QueryParser.maximumRepairs {
+            do throws(QuerySyntaxError) {
+                return try parser.whole()
+            } catch {
+                parser.repair(error)
+            }
+        }
+        return parser.plainWords()
+    }
+}
+
+/// Reads one text, character by character.
+struct QueryParser {
+    /// Parentheses and fields may be nested so deep, and so may the tree be.
+    static let maximumDepth = 50
+    static let maximumRepairs = 16
+    static let defaultDistance = 10
+
+    private enum Sign {
+        case none, required, excluded
+    }
+
+    /// A part of a sequence.
+    private struct Clause {
+        var query: TextQuery
+        var sign = Sign.none
+        /// The word, if it is one and nothing else, which joins its neighbours.
+        var word: String?
+    }
+
+    private let text: String
+    /// Scalars, not characters: a mark at the head of a word would be part of the sign before it.
+    private let characters: [Unicode.Scalar]
+    private let syntax: QuerySyntax
+    private let isLenient: Bool
+    private var at = 0
+    /// Characters without their meaning.
+    private var repaired: Set<Int> = []
+
+    init(_ text: String, _ syntax: QuerySyntax, isLenient: Bool) {
+        self.text = text
+        self.syntax = syntax
+        self.isLenient = isLenient
+        characters = Array(text.unicodeScalars)
+    }
+
+    mutating func whole() throws(QuerySyntaxError) -> TextQuery {
+        at = 0
+        let query = try query(depth: 0)
+        guard at == characters.count else {
+            throw failure("this ) closes nothing", "leave it out, or write ( before, or \\) for the character", at)
+        }
+        // One level of text may be several of the tree, each of which has parentheses when it is written.
+        guard query.isWithin(Self.maximumDepth) else {
+            throw failure("more than \(Self.maximumDepth) levels", "leave parentheses out", 0)
+        }
+        return query
+    }
+
+    /// Takes away the meaning of what an error is about.
+    mutating func repair(_ error: QuerySyntaxError) { repaired.insert(error.culprit) }
+
+    /// All that isn't white space or a sign of the language, as words.
+    func plainWords() -> TextQuery {
+        let words = characters.split { Self.special.contains($0) || $0.properties.isWhitespace }
+        return .words(words.map { Self.string($0) }.joined(separator: " "))
+    }
+
+    // MARK: Grammar
+
+    private mutating func query(depth: Int) throws(QuerySyntaxError) -> TextQuery {
+        var alternatives: [TextQuery] = []
+        while true {
+            let clauses = try clauses(depth)
+            let (start, isOr) = (at, takeKeyword("OR"))
+            if clauses.isEmpty, isOr || !alternatives.isEmpty {
+                throw alone("OR", isOr ? start : lastKeyword)
+            }
+            if !clauses.isEmpty { alternatives.append(joined(clauses)) }
+            guard isOr else { break }
+            lastKeyword = start
+        }
+        switch alternatives.count {
+        case 0: return .words("")
+        case 1: return alternatives[0]
+        default: return .any(alternatives)
+        }
+    }
+
+    /// Where the last keyword that needs something behind it stands.
+    private var lastKeyword = 0
+
+    private mutating func clauses(_ depth: Int) throws(QuerySyntaxError) -> [Clause] {
+        var clauses: [Clause] = []
+        while let clause = try clause(depth) { clauses.append(clause) }
+        return clauses
+    }
+
+    /// Parts joined by AND; nil at the end of a sequence.
+    private mutating func clause(_ depth: Int) throws(QuerySyntaxError) -> Clause? {
+        guard let first = try near(depth) else {
+            let start = at
+            if takeKeyword("AND") { throw alone("AND", start) }
+            return nil
+        }
+        var parts = [first]
+        while true {
+            skipSpace()
+            let start = at
+            guard takeKeyword("AND") else { break }
+            guard let next = try near(depth) else { throw alone("AND", start) }
+            parts.append(next)
+        }
+        if parts.count == 1 { return first }
+        let wanted = parts.filter { $0.sign != .excluded }.map(\.query)
+        let unwanted = parts.filter { $0.sign == .excluded }.map(\.query)
+        return Clause(query: Self.without(wanted.isEmpty ? .everything : Self.all(wanted), unwanted))
+    }
+
+    private mutating func near(_ depth: Int) throws(QuerySyntaxError) -> Clause? {
+        skipSpace()
+        let start = at
+        var sign = Sign.none
+        if takeKeyword("NOT") {
+            sign = .excluded
+        } else if let character = peek, character == "+" || character == "-", !isSpace(at + 1), !isAtEnd(at + 1) {
+            sign = character == "+" ? .required : .excluded
+            at += 1
+        }
+        let signed = at
+        guard var clause = try item(depth) else {
+            guard sign == .none else {
+                throw failure(
+                    "nothing is behind \(signed - start > 1 ? "NOT" : String(Character(characters[start])))",
+                    "write a word, a phrase or parentheses there", start)
+            }
+            return nil
+        }
+        clause.sign = sign
+        var parts: [TextQuery] = []
+        var distance: Int?
+        while case let keyword = nextKeywordStart, let number = try takeNear() {
+            if parts.isEmpty { parts = [try neighbour(clause.query, signed)] }
+            guard distance == nil || distance == number else {
+                throw failure("another distance than before", "write the same number, or parentheses", keyword)
+            }
+            distance = number
+            skipSpace()
+            let second = at
+            guard let next = try item(depth) else { throw alone("NEAR", keyword) }
+            parts.append(try neighbour(next.query, second))
+        }
+        if let distance { clause = Clause(query: .near(parts, within: distance), sign: sign) }
+        return clause
+    }
+
+    /// What may stand beside NEAR.
+    private func neighbour(_ query: TextQuery, _ start: Int) throws(QuerySyntaxError) -> TextQuery {
+        if query.hasPlaces { return query }
+        throw failure("NEAR can't have this beside it", "write a word, a phrase, a prefix or a pattern", start)
+    }
+
+    /// A primary and what is behind it; nil where there is none.
+    private mutating func item(_ depth: Int) throws(QuerySyntaxError) -> Clause? {
+        guard var clause = try primary(depth) else { return nil }
+        if let start = take("^") {
+            guard let factor = takeNumber() else {
+                throw failure("^ needs a number", "write ^2 or ^0.5, or \\^ for the character", start)
+            }
+            clause = Clause(query: .boost(factor, clause.query))
+        }
+        return clause
+    }
+
+    private mutating func primary(_ depth: Int) throws(QuerySyntaxError) -> Clause? {
+        skipSpace()
+        guard let character = peek, character != ")" else { return nil }
+        guard depth < Self.maximumDepth else {
+            throw failure("more than \(Self.maximumDepth) levels", "leave parentheses out", at)
+        }
+        let start = at
+        switch character {
+        case "(":
+            at += 1
+            let inner = try query(depth: depth + 1)
+            guard take(")") != nil else {
+                throw failure("this ( has no end", "write ) behind it, or \\( for the character", start)
+            }
+            return Clause(query: inner)
+        case "\"": return try quoted()
+        case "*" where sign(at + 1) == "\"":
+            at += 1
+            return Clause(query: .wildcard(Self.collapsed(try quotedText())))
+        case ":", "^", "~":
+            let owner = character == ":" ? "the name of a field" : "a word or a phrase"
+            throw failure(
+                "\(character) needs \(owner) right before it", "write it, or \\\(character) for the character", start)
+        default:
+            if isKeyword { return nil }
+            return try word(depth)
+        }
+    }
+
+    /// A phrase, or a prefix of several words.
+    private mutating func quoted() throws(QuerySyntaxError) -> Clause {
+        let text = try quotedText()
+        if syntax.isTyping, isUnclosed { return Clause(query: .prefix(text)) }
+        if take("*") != nil { return Clause(query: .prefix(text)) }
+        if let start = take("~") {
+            guard let slop = takeInteger() else {
+                throw failure(
+                    "~ behind a phrase needs a number", "write ~2 for two other words between, at most", start)
+            }
+            return Clause(query: .phrase(text, slop: slop))
+        }
+        return Clause(query: .phrase(text, slop: 0))
+    }
+
+    // MARK: Sequences
+
+    private func joined(_ clauses: [Clause]) -> TextQuery {
+        let isMixed = clauses.contains { $0.sign == .required }
+        let required =
+            syntax.matchesAll && !isMixed ? clauses.filter { $0.sign == .none } : Self.signed(clauses, .required)
+        let optional = syntax.matchesAll && !isMixed ? [] : Self.alternatives(Self.signed(clauses, .none))
+        let excluded = Self.alternatives(Self.signed(clauses, .excluded))
+        var wanted = required.map(\.query)
+        if wanted.isEmpty {
+            let base = optional.isEmpty ? .everything : Self.any(optional)
+            return Self.without(base, excluded)
+        }
+        // Everything has no score, and so what is optional is.
+        if !optional.isEmpty { wanted.append(.any([.everything] + optional)) }
+        return Self.without(Self.all(wanted), excluded)
+    }
+
+    private static func signed(_ clauses: [Clause], _ sign: Sign) -> [Clause] { clauses.filter { $0.sign == sign } }
+
+    /// Words that follow each other become one list.
+    private static func alternatives(_ clauses: [Clause]) -> [TextQuery] {
+        var parts: [TextQuery] = []
+        var words: [String] = []
+        for clause in clauses {
+            if let word = clause.word {
+                words.append(word)
+                continue
+            }
+            if !words.isEmpty { parts.append(.words(words.joined(separator: " "))) }
+            words = []
+            parts.append(clause.query)
+        }
+        if !words.isEmpty { parts.append(.words(words.joined(separator: " "))) }
+        return parts
+    }
+
+    private static func any(_ parts: [TextQuery]) -> TextQuery { parts.count == 1 ? parts[0] : .any(parts) }
+    private static func all(_ parts: [TextQuery]) -> TextQuery { parts.count == 1 ? parts[0] : .all(parts) }
+
+    private static func without(_ query: TextQuery, _ unwanted: [TextQuery]) -> TextQuery {
+        unwanted.isEmpty ? query : .without(query, any(unwanted))
+    }
+
+    // MARK: Words
+
+    /// The characters that mean something wherever they stand.
+    static let special: Set<Unicode.Scalar> = ["(", ")", "\"", "\\", ":", "^", "~", "*", "?"]
+    static let keywords: Set<String> = ["AND", "OR", "NOT", "NEAR"]
+
+    private mutating func word(_ depth: Int) throws(QuerySyntaxError) -> Clause {
+        let start = at
+        var text = ""
+        // Where the signs of a pattern are in it.
+        var stars: [Int] = []
+        var marks = 0
+        var count = 0
+        while let character = peek, !isSpace(at), !["(", ")", "\"", ":", "^", "~"].contains(sign(at)) {
+            if sign(at) == "\\" {
+                guard at + 1 < characters.count else {
+                    throw failure("nothing is behind the backslash", "write \\\\ for the character", at)
+                }
+                at += 1
+                text.unicodeScalars.append(characters[at])
+            } else {
+                if sign(at) == "*" { stars.append(count) }
+                if sign(at) == "?" { marks += 1 }
+                text.unicodeScalars.append(character)
+            }
+            at += 1
+            count += 1
+        }
+        if let colon = take(":") { return try field(characters[start..<colon], start, colon, depth) }
+        if isLenient, marks == 1, stars.isEmpty, text.unicodeScalars.last == "?" {
+            text.unicodeScalars.removeLast()
+            return Clause(query: .words(text), word: text)
+        }
+        if text == "*", stars.count == 1 { return Clause(query: .everything) }
+        let isPattern = !stars.isEmpty || marks > 0
+        if let tilde = take("~") { return Clause(query: try fuzzy(text, tilde, isPattern: isPattern)) }
+        if stars == [count - 1], marks == 0 {
+            text.unicodeScalars.removeLast()
+            return Clause(query: .prefix(text))
+        }
+        if isPattern { return Clause(query: .wildcard(Self.collapsed(text))) }
+        if syntax.isTyping, at == characters.count { return Clause(query: .prefix(text)) }
+        return Clause(query: .words(text), word: text)
+    }
+
+    private mutating func fuzzy(
+        _ text: String, _ tilde: Int, isPattern: Bool
+    ) throws(QuerySyntaxError) -> TextQuery {
+        guard !isPattern else {
+            throw failure("~ can't be behind a pattern", "leave out ~, or * and ?", tilde)
+        }
+        let distance = takeInteger()
+        guard distance ?? 0 <= TextQuery.maximumDistance else {
+            throw failure(
+                "more than \(TextQuery.maximumDistance) edits", "write at most ~\(TextQuery.maximumDistance)", tilde)
+        }
+        var letters = TextQuery.defaultPrefixLength
+        if let slash = take("/") {
+            guard let number = takeInteger() else {
+                throw failure("/ needs a number", "write how many letters at the head must be the same: ~1/2", slash)
+            }
+            letters = number
+        }
+        return .fuzzy(text, distance: distance, prefixLength: letters)
+    }
+
+    private mutating func field(
+        _ names: ArraySlice<Unicode.Scalar>, _ start: Int, _ colon: Int, _ depth: Int
+    ) throws(QuerySyntaxError) -> Clause {
+        var fields: [Int] = []
+        for name in Self.unescaped(names).split(separator: ",", omittingEmptySubsequences: false) {
+            guard let field = syntax.fields.firstIndex(of: String(name)) else {
+                let known = syntax.fields.joined(separator: ", ")
+                throw failure(
+                    "there is no field “\(name)”",
+                    (known.isEmpty ? "there are none" : "write \(known)") + ", or \\: for the character", start, colon)
+            }
+            fields.append(field)
+        }
+        guard let inner = try primary(depth + 1) else {
+            throw failure("nothing is behind the field", "write a word, a phrase or parentheses there", start, colon)
+        }
+        return Clause(query: .field(fields, inner.query))
+    }
+
+    private static func string(_ scalars: ArraySlice<Unicode.Scalar>) -> String {
+        String(String.UnicodeScalarView(scalars))
+    }
+
+    private static func unescaped(_ characters: ArraySlice<Unicode.Scalar>) -> String {
+        var text = String.UnicodeScalarView()
+        var isEscaped = false
+        for character in characters {
+            if character == "\\", !isEscaped {
+                isEscaped = true
+            } else {
+                text.append(character)
+                isEscaped = false
+            }
+        }
+        return String(text)
+    }
+
+    /// Stars that follow each other mean what one does.
+    static func collapsed(_ pattern: String) -> String {
+        var text = String.UnicodeScalarView()
+        for scalar in pattern.unicodeScalars where !(scalar == "*" && text.last == "*") { text.append(scalar) }
+        return String(text)
+    }
+
+    // MARK: Characters
+
+    /// The character here, nil at the end.
+    private var peek: Unicode.Scalar? { at < characters.count ? characters[at] : nil }
+
+    private func isAtEnd(_ place: Int) -> Bool { place >= characters.count }
+
+    /// The character that has a meaning at a place; a space for any other.
+    private func sign(_ place: Int) -> Unicode.Scalar {
+        guard place < characters.count, !repaired.contains(place) else { return " " }
+        return characters[place]
+    }
+
+    /// Whether words are separated here.
+    private func isSpace(_ place: Int) -> Bool {
+        guard place < characters.count else { return false }
+        return characters[place].properties.isWhitespace
+            || repaired.contains(place) && Self.special.contains(characters[place])
+    }
+
+    private mutating func skipSpace() {
+        while isSpace(at) { at += 1 }
+    }
+
+    /// Where it was, if it is right here.
+    private mutating func take(_ character: Unicode.Scalar) -> Int? {
+        guard sign(at) == character else { return nil }
+        at += 1
+        return at - 1
+    }
+
+    private mutating func takeDigits() -> String {
+        var digits = ""
+        while let character = peek, ("0"..."9").contains(character) {
+            digits.unicodeScalars.append(character)
+            at += 1
+        }
+        return digits
+    }
+
+    /// At most six digits.
+    private mutating func takeInteger() -> Int? {
+        let start = at
+        let digits = takeDigits()
+        guard digits.count <= 6, let number = Int(digits) else {
+            at = start
+            return nil
+        }
+        return number
+    }
+
+    private mutating func takeNumber() -> Double? {
+        var number = takeDigits()
+        if peek == "." {
+            at += 1
+            number += "." + takeDigits()
+        }
+        if let exponent = peek, exponent == "e" || exponent == "E" {
+            let start = at
+            at += 1
+            var power = "e"
+            if let sign = peek, sign == "+" || sign == "-" {
+                power.unicodeScalars.append(sign)
+                at += 1
+            }
+            let digits = takeDigits()
+            if digits.isEmpty { at = start } else { number += power + digits }
+        }
+        guard let value = Double(number), value.isFinite else { return nil }
+        return value
+    }
+
+    /// The text in quotes that begin here, behind which it goes on.
+    private mutating func quotedText() throws(QuerySyntaxError) -> String {
+        let start = at
+        var content = ""
+        at += 1
+        isUnclosed = false
+        while at < characters.count {
+            let character = sign(at)
+            at += 1
+            if character == "\"" { return content }
+            if character == "\\", at < characters.count {
+                content.unicodeScalars.append(characters[at])
+                at += 1
+            } else {
+                content.unicodeScalars.append(repaired.contains(at - 1) ? " " : characters[at - 1])
+            }
+        }
+        isUnclosed = true
+        if isLenient { return content }
+        throw failure("this quotation has no end", "write \" behind it, or \\\" for the character", start)
+    }
+
+    /// Whether the last text in quotes had no end.
+    private var isUnclosed = false
+
+    // MARK: Keywords
+
+    /// The capitals here, if they are a word of their own.
+    private var capitals: String? {
+        var end = at
+        while end < characters.count, ("A"..."Z").contains(characters[end]) { end += 1 }
+        guard end > at, !repaired.contains(at),
+            end == characters.count || isSpace(end) || "()\"/".unicodeScalars.contains(sign(end))
+        else { return nil }
+        return Self.string(characters[at..<end])
+    }
+
+    private var isKeyword: Bool {
+        guard let word = capitals, Self.keywords.contains(word) else { return false }
+        return sign(at + word.count) != "/" || word == "NEAR"
+    }
+
+    private mutating func takeKeyword(_ keyword: String) -> Bool {
+        skipSpace()
+        guard isKeyword, capitals == keyword else { return false }
+        at += keyword.count
+        return true
+    }
+
+    private var nextKeywordStart: Int {
+        var place = at
+        while isSpace(place) { place += 1 }
+        return place
+    }
+
+    /// The distance, if NEAR is here.
+    private mutating func takeNear() throws(QuerySyntaxError) -> Int? {
+        let before = at
+        skipSpace()
+        let start = at
+        guard takeKeyword("NEAR") else {
+            at = before
+            return nil
+        }
+        guard take("/") != nil else { return Self.defaultDistance }
+        guard let distance = takeInteger() else {
+            throw failure("NEAR/ needs a number", "write NEAR/5 for at most five words from one to the other", start)
+        }
+        return distance
+    }
+
+    // MARK: Errors
+
+    private func alone(_ keyword: String, _ start: Int) -> QuerySyntaxError {
+        failure(
+            "\(keyword) needs something on both sides", "write it, or \\\(keyword) for the word", start)
+    }
+
+    private func failure(_ problem: String, _ advice: String, _ offset: Int, _ culprit: Int? = nil) -> QuerySyntaxError
+    {
+        QuerySyntaxError(
+            text: text, offset: Self.string(characters[..<min(offset, characters.count)]).count, problem: problem,
+            advice: advice,
+            culprit: culprit ?? offset)
+    }
+}

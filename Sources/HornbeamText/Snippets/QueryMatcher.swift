@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a query matches texts, and where, from the texts alone: for filters without an index, for highlights and
+// snippets.
+// The meaning is that of the index's evaluation (TextQuery says it); the texts are read anew each time.
+
+import HornbeamPages
+
+/// A text of a document: all of a property, or an element of an array. Phrases don't go from one to the next.
+package struct TextSection: Sendable {
+    /// The place of its property among those that are searched.
+    package let field: Int
+    package let text: String
+
+    package init(field: Int, text: String) {
+        self.field = field
+        self.text = text
+    }
+}
+
+/// Where a query's tokens stand in one document. Places are numbers of occurrences, which ascend in the document.
+struct Occurrences {
+    struct Item {
+        /// Its number among the document's tokens.
+        var position: Int
+        var section: Int
+        /// The bytes of the section's text.
+        var bytes: Range<Int>
+        /// Among the different words that the query found here.
+        var word: Int
+    }
+
+    var items: [Item] = []
+    /// The occurrences of each test, ascending.
+    var byTest: [[Int]]
+    /// The field of each section.
+    var fields: [Int] = []
+    /// The tokens of each section, and where they stand, if that was asked for.
+    var tokens: [[Range<Int>]] = []
+    /// The different words that were found.
+    var words: [[UInt8]] = []
+}
+
+/// A query made ready for many documents. One thread at a time.
+package final class QueryMatcher {
+    private let terms: QueryTerms
+    private var tokenizer: Tokenizer
+    private var wordNumbers: [[UInt8]: Int] = [:]
+
+    package init(_ query: TextQuery, _ analyzer: Analyzer) {
+        terms = QueryTerms(query, analyzer)
+        tokenizer = Tokenizer(analyzer)
+    }
+
+    /// Whether the document is one of those that the query finds.
+    package func matches(_ sections: [TextSection]) -> Bool {
+        holds(terms.root, nil, occurrences(sections))
+    }
+
+    // MARK: Reading
+
+    func occurrences(_ sections: [TextSection], keepingTokens: Bool = false) -> Occurrences {
+        var found = Occurrences(byTest: Array(repeating: [], count: terms.tests.count))
+        wordNumbers.removeAll(keepingCapacity: true)
+        var position = 0
+        for (number, section) in sections.enumerated() {
+            found.fields.append(section.field)
+            var tokens: [Range<Int>] = []
+            var text = section.text
+            text.withUTF8 { utf8 in
+                tokenizer.forEachSourceToken(in: Bytes(utf8)) { token, bytes in
+                    add(token, Occurrences.Item(position: position, section: number, bytes: bytes, word: 0), &found)
+                    position += 1
+                    if keepingTokens { tokens.append(bytes) }
+                }
+            }
+            if keepingTokens { found.tokens.append(tokens) }
+        }
+        return found
+    }
+
+    private func add(_ token: Bytes, _ item: Occurrences.Item, _ found: inout Occurrences) {
+        var isNew = true
+        terms.forEachTest(of: token) { test in
+            if isNew {
+                isNew = false
+                var item = item
+                item.word = word([UInt8](token), &found)
+                found.items.append(item)
+            }
+            found.byTest[test].append(found.items.count - 1)
+        }
+    }
+
+    private func word(_ token: [UInt8], _ found: inout Occurrences) -> Int {
+        if let known = wordNumbers[token] { return known }
+        wordNumbers[token] = found.words.count
+        found.words.append(token)
+        return found.words.count - 1
+    }
+
+    // MARK: Matching
+
+    /// - Parameter fields: those that count; nil is all.
+    private func holds(_ node: MatchNode, _ fields: Set<Int>?, _ found: Occurrences) -> Bool {
+        switch node {
+        case .terms, .phrase, .near: !places(node, fields, found).isEmpty
+        case .any(let parts): parts.contains { holds($0, fields, found) }
+        case .all(let parts): !parts.isEmpty && parts.allSatisfy { holds($0, fields, found) }
+        case .without(let wanted, let unwanted): holds(wanted, fields, found) && !holds(unwanted, fields, found)
+        case .field(let names, let part): holds(part, fields?.intersection(names) ?? names, found)
+        case .everything: true
+        }
+    }
+
+    /// A match of a part: where it begins, and its occurrences.
+    struct Place {
+        var first: Int
+        /// Empty if the first is all.
+        var others: [Int] = []
+    }
+
+    /// The matches of what is found at places, in the order of their beginnings, one for each.
+    private func places(_ node: MatchNode, _ fields: Set<Int>?, _ found: Occurrences) -> [Place] {
+        switch node {
+        case .terms(let tests):
+            let all = tests.count == 1 ? found.byTest[tests[0]] : Set(tests.flatMap { found.byTest[$0] }).sorted()
+            return all.filter { isIn(fields, $0, found) }.map { Place(first: $0) }
+        case .phrase(let tests, let slop): return phrases(tests, slop, fields, found)
+        case .near(let parts, let distance):
+            return neighbours(parts.map { places($0, fields, found) }, distance, found)
+        case .any(let parts):
+            return Self.merged(parts.map { places($0, fields, found) })
+        case .all, .without, .field, .everything: return []
+        }
+    }
+
+    private func isIn(_ fields: Set<Int>?, _ occurrence: Int, _ found: Occurrences) -> Bool {
+        fields?.contains(found.fields[found.items[occurrence].section]) ?? true
+    }
+
+    /// From each place of the first token the next place of the second, the next of the third after that, and so on.
+    private func phrases(_ tests: [Int], _ slop: Int, _ fields: Set<Int>?, _ found: Occurrences) -> [Place] {
+        var places: [Place] = []
+        // As the first goes forward, so do the next ones.
+        var cursors = Array(repeating: 0, count: tests.count)
+        for first in found.byTest[tests[0]] where isIn(fields, first, found) {
+            var others: [Int] = []
+            var last = first
+            for part in 1..<tests.count {
+                let list = found.byTest[tests[part]]
+                while cursors[part] < list.count, list[cursors[part]] <= last { cursors[part] += 1 }
+                guard cursors[part] < list.count else { return places }
+                last = list[cursors[part]]
+                others.append(last)
+            }
+            let (start, end) = (found.items[first], found.items[last])
+            guard start.section == end.section, end.position - start.position - (tests.count - 1) <= slop else {
+                continue
+            }
+            places.append(Place(first: first, others: others))
+        }
+        return places
+    }
+
+    /// From each place of any part the first of each other one, if all of them begin near enough.
+    private func neighbours(_ parts: [[Place]], _ distance: Int, _ found: Occurrences) -> [Place] {
+        guard !parts.isEmpty, parts.allSatisfy({ !$0.isEmpty }) else { return [] }
+        var places: [Place] = []
+        var cursors = Array(repeating: 0, count: parts.count)
+        for start in Set(parts.joined().map(\.first)).sorted() {
+            let head = found.items[start]
+            var members: [Int] = []
+            for (number, part) in parts.enumerated() {
+                while cursors[number] < part.count, part[cursors[number]].first < start { cursors[number] += 1 }
+                guard cursors[number] < part.count else { return places }
+                let next = part[cursors[number]]
+                members += [next.first] + next.others
+            }
+            let isNear = parts.indices.allSatisfy { number in
+                let item = found.items[parts[number][cursors[number]].first]
+                return item.section == head.section && item.position - head.position <= distance
+            }
+            if isNear { places.append(Place(first: start, others: members)) }
+        }
+        return places
+    }
+
+    private static func merged(_ lists: [[Place]]) -> [Place] {
+        var known: Set<Int> = []
+        return lists.joined().sorted { $0.first < $1.first }.filter { known.insert($0.first).inserted }
+    }
+
+    // MARK: Marking
+
+    /// What a reader would want to see marked: all that the query's parts find, but for what must not be there. Runs
+    /// of occurrences, from the first to the last; overlapping ones too.
+    func marks(_ found: Occurrences) -> [ClosedRange<Int>] {
+        var marks: [ClosedRange<Int>] = []
+        mark(terms.root, nil, found, &marks)
+        return marks
+    }
+
+    private func mark(
+        _ node: MatchNode, _ fields: Set<Int>?, _ found: Occurrences, _ marks: inout [ClosedRange<Int>]
+    ) {
+        switch node {
+        case .terms, .near:
+            for place in places(node, fields, found) {
+                marks.append(place.first...place.first)
+                for other in place.others { marks.append(other...other) }
+            }
+        case .phrase(let tests, let slop):
+            for place in phrases(tests, slop, fields, found) {
+                let last = place.others.last ?? place.first
+                if found.items[last].position - found.items[place.first].position == tests.count - 1 {
+                    marks.append(place.first...last)
+                } else {
+                    for one in [place.first] + place.others { marks.append(one...one) }
+                }
+            }
+        case .any(let parts), .all(let parts):
+            for part in parts { mark(part, fields, found, &marks) }
+        case .without(let wanted, _): mark(wanted, fields, found, &marks)
+        case .field(let names, let part): mark(part, fields?.intersection(names) ?? names, found, &marks)
+        case .everything: break
+        }
+    }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// What somebody who searches might mean: how a word goes on, how it is spelled, what else is like a text. All from the
+// index's own terms, as its snapshot has them.
+
+package import HornbeamPages
+import HornbeamTree
+
+/// A term of the index that is suggested.
+package struct SuggestedTerm: Hashable, Sendable {
+    package let term: String
+    package let documentFrequency: UInt64
+    /// How many edits it is from what was asked for.
+    package let distance: Int
+}
+
+extension TextSearcher {
+    // MARK: Completion
+
+    /// The terms that the last word of `text` may be the beginning of, those in most documents first, then in byte
+    /// order. Goes through all terms that begin so.
+    package func completions(of text: String, limit: Int) throws(StorageError) -> [SuggestedTerm] {
+        guard limit > 0, let head = index.analyzer.phraseTokens(of: text).last else { return [] }
+        let prefix = String(decoding: head, as: UTF8.self)
+        var best: [SuggestedTerm] = []
+        try forEachTerm(from: head) { (term, frequency, _) throws(StorageError) in
+            guard term.utf8.starts(with: head) else { return term.utf8.lexicographicallyPrecedes(prefix.utf8) }
+            Self.insert(SuggestedTerm(term: term, documentFrequency: frequency, distance: 0), &best, limit)
+            return true
+        }
+        return best
+    }
+
+    // MARK: Correction
+
+    /// The terms that are nearest to a token, by their distance, then those in most documents first; without the token
+    /// itself. Of those with the same first letter, and of all there are if none of them is near; what can't be is
+    /// sought past.
+    package func corrections(of token: [UInt8], limit: Int) throws(StorageError) -> [SuggestedTerm] {
+        let length = String(decoding: token, as: UTF8.self).unicodeScalars.count
+        guard limit > 0, length > 1, let expansion = try expansion() else { return [] }
+        let distance = max(1, TermExpansion.distance(scalars: length))
+        for prefixLength in [1, 0] {
+            let terms = try expansion.fuzzy(token, distance: distance, prefixLength: prefixLength)
+            var best: [SuggestedTerm] = []
+            for found in terms where found.term != token {
+                let term = String(decoding: found.term, as: UTF8.self)
+                let frequency = try documentFrequency(of: term)
+                Self.insert(
+                    SuggestedTerm(term: term, documentFrequency: frequency, distance: found.distance), &best, limit)
+            }
+            if !best.isEmpty { return best }
+        }
+        return []
+    }
+
+    /// Keeps the best, in order.
+    private static func insert(_ new: SuggestedTerm, _ best: inout [SuggestedTerm], _ limit: Int) {
+        let place = best.firstIndex { new.precedes($0) } ?? best.count
+        guard place < limit else { return }
+        best.insert(new, at: place)
+        if best.count > limit { best.removeLast() }
+    }
+
+    /// The query with each word that no document holds replaced by the nearest that some do; nil if there is nothing to
+    /// replace, or nothing to replace it by. Prefixes, patterns and fuzzy words stay as they are.
+    package func corrected(_ query: TextQuery) throws(StorageError) -> TextQuery? {
+        let changed = try query.mapWords { (text) throws(StorageError) in try self.corrected(text) }
+        return changed == query ? nil : changed
+    }
+
+    private func corrected(_ text: String) throws(StorageError) -> String {
+        var corrected: [UInt8] = []
+        var end = 0
+        let utf8 = Array(text.utf8)
+        for (token, place) in index.analyzer.sourceTokens(of: text) where !place.isEmpty && place.lowerBound >= end {
+            let term = String(decoding: token, as: UTF8.self)
+            guard try documentFrequency(of: term) == 0, let best = try corrections(of: token, limit: 1).first else {
+                continue
+            }
+            corrected += utf8[end..<place.lowerBound]
+            corrected += Array(best.term.utf8)
+            end = place.upperBound
+        }
+        return String(decoding: corrected + utf8[end...], as: UTF8.self)
+    }
+
+    // MARK: More of the same
+
+    /// The words of a document that say most about it: those with the greatest product of how often it has them and
+    /// their weight in the index, greatest first, as they stand in it. Words that no other document has are left out.
+    package func characteristicWords(of texts: [String], limit: Int) throws(StorageError) -> [String] {
+        var counts: [[UInt8]: (count: Int, word: String)] = [:]
+        for text in texts {
+            let utf8 = Array(text.utf8)
+            for (token, place) in index.analyzer.sourceTokens(of: text) where !place.isEmpty {
+                let word = { String(decoding: utf8[place], as: UTF8.self) }
+                counts[token, default: (0, word())].count += 1
+            }
+        }
+        var words: [(word: String, weight: Double, token: [UInt8])] = []
+        for (token, entry) in counts {
+            let frequency = try documentFrequency(of: String(decoding: token, as: UTF8.self))
+            guard frequency > 1 else { continue }
+            words.append((entry.word, Double(entry.count) * weight(ofFrequency: frequency), token))
+        }
+        words.sort { left, right in
+            left.weight != right.weight
+                ? left.weight > right.weight : left.token.lexicographicallyPrecedes(right.token)
+        }
+        return words.prefix(max(0, limit)).map(\.word)
+    }
+
+    /// What a term that is in so many documents counts in a score.
+    package func weight(ofFrequency frequency: UInt64) -> Double {
+        BM25.weight(documentCount: statistics.documentCount, documentFrequency: frequency)
+    }
+}
+
+extension SuggestedTerm {
+    fileprivate func precedes(_ other: SuggestedTerm) -> Bool {
+        if distance != other.distance { return distance < other.distance }
+        if documentFrequency != other.documentFrequency { return documentFrequency > other.documentFrequency }
+        return term.utf8.lexicographicallyPrecedes(other.term.utf8)
+    }
+}
+
+extension Analyzer {
+    /// The tokens of a text with the bytes that each was made of. As `tokens`, convenient, not fast.
+    package func sourceTokens(of text: String) -> [(token: [UInt8], place: Range<Int>)] {
+        var tokens: [(token: [UInt8], place: Range<Int>)] = []
+        var tokenizer = Tokenizer(self)
+        var text = text
+        text.withUTF8 { utf8 in
+            tokenizer.forEachSourceToken(in: Bytes(utf8)) { tokens.append(([UInt8]($0), $1)) }
+        }
+        return tokens
+    }
+}
+
+extension TextQuery {
+    /// The same tree with other texts of words and phrases.
+    func mapWords<Failure: Error>(
+        _ transform: (String) throws(Failure) -> String
+    ) throws(Failure) -> TextQuery {
+        func all(_ parts: [TextQuery]) throws(Failure) -> [TextQuery] {
+            var mapped: [TextQuery] = []
+            for part in parts { mapped.append(try part.mapWords(transform)) }
+            return mapped
+        }
+        switch self {
+        case .words(let text): return .words(try transform(text))
+        case .phrase(let text, let slop): return .phrase(try transform(text), slop: slop)
+        case .prefix, .wildcard, .fuzzy, .everything: return self
+        case .any(let parts): return .any(try all(parts))
+        case .all(let parts): return .all(try all(parts))
+        case .near(let parts, let distance): return .near(try all(parts), within: distance)
+        case .without(let wanted, let unwanted): return .without(try wanted.mapWords(transform), unwanted)
+        case .field(let fields, let part): return .field(fields, try part.mapWords(transform))
+        case .boost(let factor, let part): return .boost(factor, try part.mapWords(transform))
+        }
+    }
+}

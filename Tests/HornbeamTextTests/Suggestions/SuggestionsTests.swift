@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Completions, corrections and characteristic words, from an index of a few texts.
+
+import HornbeamTestSupport
+import HornbeamText
+import HornbeamTree
+import Testing
+
+@Suite("Suggestions")
+struct SuggestionsTests {
+    private func searcher() throws -> TextSearcher {
+        try TreeStore.index(
+            of: "database data swift", "database index", "databank data", "data base", "swift swifts index tree",
+            "tree tree tree index rare"
+        ).searcher()
+    }
+
+    @Test("A word goes on as most documents have it")
+    func completions() throws {
+        let searcher = try searcher()
+        #expect(try searcher.completions(of: "full DATA", limit: 3).map(\.term) == ["data", "database", "databank"])
+        #expect(try searcher.completions(of: "da", limit: 1).map(\.documentFrequency) == [3])
+        #expect(try searcher.completions(of: "swifts", limit: 5).map(\.term) == ["swifts"])
+        for text in ["", "zz", " ?"] { #expect(try searcher.completions(of: text, limit: 5).isEmpty) }
+        #expect(try searcher.completions(of: "da", limit: 0).isEmpty)
+        #expect(try TreeStore.inMemory().searcher().completions(of: "a", limit: 5).isEmpty)
+    }
+
+    @Test("A word is corrected to the nearest term, to the commonest of those as near")
+    func corrections() throws {
+        let searcher = try searcher()
+        func corrections(_ word: String) throws -> [String] {
+            try searcher.corrections(of: Array(word.utf8), limit: 3).map(\.term)
+        }
+        #expect(try corrections("databsae") == ["database"])
+        #expect(try corrections("indxe") == ["index"])
+        #expect(try corrections("swiftt") == ["swift", "swifts"])
+        #expect(try corrections("xree") == ["tree"], "another first letter if nothing else is near")
+        #expect(try corrections("zzzzzz") == [] && corrections("d") == [])
+        #expect(try searcher.corrections(of: Array("data".utf8), limit: 0).isEmpty)
+    }
+
+    @Test("Of a query only words that no document holds are corrected; all else stays as it was")
+    func queries() throws {
+        let searcher = try searcher()
+        let query = TextQuery.any([.words("the Swfit, data!"), .phrase("databsae index", slop: 0), .prefix("indxe")])
+        #expect(
+            try searcher.corrected(query)
+                == .any([.words("the swift, data!"), .phrase("database index", slop: 0), .prefix("indxe")]))
+        #expect(try searcher.corrected(.words("data unheardof")) == nil)
+        #expect(try searcher.corrected(.without(.words("data"), .words("swfit"))) == nil)
+    }
+
+    @Test("What says most about a text is what it has often and few others have")
+    func characteristicWords() throws {
+        let searcher = try searcher()
+        let words = try searcher.characteristicWords(of: ["Tree, tree and TREE; index", "rare"], limit: 5)
+        #expect(words == ["Tree", "index"], "no other document has “rare”, none “and”")
+        #expect(try searcher.characteristicWords(of: ["tree index"], limit: 1) == ["tree"])
+        #expect(try searcher.characteristicWords(of: [], limit: 5).isEmpty)
+    }
+}
