@@ -97,7 +97,8 @@ private struct PendingScript {
                 if number == 12 { try store.checkpoint() }
             } catch {
                 if case StorageError.failed = error { return }
-                if states.count > former { states.removeLast() }
+                // A checkpoint may fail behind a commit that was acknowledged.
+                if states.count > former, acknowledged < states.count - 1 { states.removeLast() }
             }
         }
     }
