@@ -72,7 +72,8 @@ class Store:
         self.write().add_document(document)
 
     def remove(self, number):
-        self.write().delete_documents_by_term("number", number)
+        # By a query: the binding's delete by a term takes the number for a signed one, and deletes nothing.
+        self.write().delete_documents_by_query(tantivy.Query.term_query(self.schema, "number", number))
 
     def commit(self):
         self.writer.commit()

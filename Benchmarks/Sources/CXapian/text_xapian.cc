@@ -168,7 +168,8 @@ text_xapian_query *text_xapian_query_make(int kind, const char *const *words, in
                 auto operation = kind == TEXT_XAPIAN_ANY   ? Xapian::Query::OP_OR
                                  : kind == TEXT_XAPIAN_ALL ? Xapian::Query::OP_AND
                                                            : Xapian::Query::OP_PHRASE;
-                made->query = Xapian::Query(operation, words, words + count, count);
+                // A phrase's window is as wide as the phrase.
+                made->query = Xapian::Query(operation, words, words + count, kind == TEXT_XAPIAN_PHRASE ? count : 0);
             }
             if (group >= 0)
                 made->query =
@@ -204,8 +205,16 @@ int64_t text_xapian_count(text_xapian *database, const text_xapian_query *query)
         [&]() -> int64_t {
             Xapian::Enquire enquire(database->database);
             enquire.set_query(query->query);
-            enquire.set_weighting_scheme(Xapian::BoolWeight());
-            return enquire.get_mset(0, 0, database->database.get_doccount()).get_matches_estimated();
+            auto all = database->database.get_doccount();
+            try {
+                enquire.set_weighting_scheme(Xapian::BoolWeight());
+                return enquire.get_mset(0, 0, all).get_matches_estimated();
+            } catch (const Xapian::DatabaseCorruptError &) {
+                // Xapian 1.4.22 takes a word that is in all documents for a list without gaps, also after deletes, where
+                // nothing weighs. With weights it reads the list itself.
+                enquire.set_weighting_scheme(Xapian::BM25Weight());
+                return enquire.get_mset(0, 0, all).get_matches_estimated();
+            }
         },
         -1);
 }
