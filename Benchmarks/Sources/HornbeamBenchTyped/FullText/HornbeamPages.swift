@@ -69,7 +69,6 @@ final class HornbeamPages: TextEngine {
     func query(_ kind: QuestionKind, _ question: Question) throws -> Query? {
         switch kind {
         case .any, .count, .texts: Query(words: question.words.joined(separator: " "), group: question.group)
-        // One word is all of them.
         case .all, .phrase, .prefix: nil
         }
     }
