@@ -104,8 +104,10 @@ struct TextRun<Engine: TextEngine> {
     private func ask(_ set: QuestionSet, of engine: Engine) throws {
         let queries = try set.questions.compactMap { try engine.query(set.kind, $0) }
         guard queries.count == set.questions.count else { return }
-        for (query, question) in zip(queries, set.questions) {
-            try TextCheck(set: set, question: question, corpus: corpus).check(query, of: engine)
+        for (place, (query, question)) in zip(queries, set.questions).enumerated() {
+            // Hornbeam counts by going through all documents: ten counts tell as much as a hundred.
+            let isCounted = place < 10 || set.kind == .count
+            try TextCheck(set: set, question: question, corpus: corpus, isCounted: isCounted).check(query, of: engine)
         }
         var sum = 0
         try run.look(set.name, queries.count * passes) { latencies in
@@ -180,11 +182,13 @@ struct TextCheck {
     let set: QuestionSet
     let question: Question
     let corpus: Corpus
+    /// Whether the number of all matches is checked.
+    let isCounted: Bool
 
     private func wrong(_ what: String) -> BenchError { BenchError("\(set.name), \(question.words): \(what)") }
 
     func check<Engine: TextEngine>(_ query: Engine.Query, of engine: Engine) throws {
-        if question.group == nil {
+        if isCounted, question.group == nil {
             let count = try engine.count(query)
             // A peer's tables of letters may be of another version of Unicode.
             let tolerance = Engine.hasCommonScores ? 0 : question.count / 1_000 + 1
