@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 STRICT = -Xswiftc -warnings-as-errors
 SOURCES = Package.swift Sources Tests Examples Benchmarks/Package.swift Benchmarks/Sources fuzz/Package.swift fuzz/Sources
 
-.PHONY: demo test build deps lint format bench bench-smoke bench-report counts counts-baseline crash hostile faults readers soak tsan asan outside fuzz install clean
+.PHONY: demo test build deps lint format bench bench-smoke bench-report bench-text counts counts-baseline crash hostile faults readers soak tsan asan outside fuzz install clean
 
 demo: deps
 	Scripts/make-demo-data.sh data/debian
@@ -61,6 +61,16 @@ bench-report:
 	test -e $(REPORT) || $(HORNBEAM_BENCH) run --json $(REPORT)
 	$(HORNBEAM_BENCH) report $(REPORT) --markdown Docs/performance.md --svg Docs/performance.svg
 	$(HORNBEAM_BENCH) scaling --instructions --markdown Docs/performance.md
+
+# Those of full text: the texts (600 MB of Debian's packages and RFCs, once) and half an hour for each round.
+TEXT_DATA = data/text
+bench-text:
+	@Scripts/install-dependencies.sh bench
+	Scripts/make-demo-data.sh data/debian
+	Scripts/make-text-data.py $(TEXT_DATA) --debian data/debian
+	$(BENCHMARKS)
+	$(HORNBEAM_BENCH) text --data $(TEXT_DATA) --runs $(or $(RUNS),3) --json Benchmarks/.build/text.json \
+	    --markdown Docs/performance.md $(TEXT)
 
 # Instructions and allocations an operation: no more than in the baseline? counts-baseline writes that anew.
 COUNTS = Benchmarks/Baselines/counts.json

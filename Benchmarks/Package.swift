@@ -32,6 +32,11 @@ if isInstalled("rocksdb/c.h") {
     peers.append("CRocksDB")
     settings.append(.define("PEER_ROCKSDB"))
 }
+// In C++, so a target of its own between Swift and the library.
+if isInstalled("xapian.h") {
+    targets.append(.target(name: "CXapian", linkerSettings: [.linkedLibrary("xapian")]))
+    settings.append(.define("PEER_XAPIAN"))
+}
 targets.append(.target(name: "CCounts"))
 targets.append(
     .target(name: "BenchHarness", dependencies: ["CCounts"], path: "Sources/BenchHarness", swiftSettings: settings))
@@ -45,11 +50,12 @@ targets.append(
     .executableTarget(
         name: "hornbeam-bench-typed",
         dependencies: ["BenchHarness", .product(name: "Hornbeam", package: "hornbeam")]
-            + (isInstalled("sqlite3.h") ? ["CSQLite"] : []),
+            + (isInstalled("sqlite3.h") ? ["CSQLite"] : []) + (isInstalled("xapian.h") ? ["CXapian"] : []),
         path: "Sources/HornbeamBenchTyped", swiftSettings: settings))
 
 let package = Package(
     name: "hornbeam-benchmarks",
     dependencies: [.package(name: "hornbeam", path: "..")],
-    targets: targets
+    targets: targets,
+    cxxLanguageStandard: .cxx17
 )

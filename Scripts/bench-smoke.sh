@@ -11,11 +11,13 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 
-printf '<!-- figures -->\n<!-- end of figures -->\n<!-- entities -->\n<!-- end of entities -->\n<!-- workloads -->\n<!-- end of workloads -->\n<!-- scaling -->\n<!-- end of scaling -->\n' >report.md
+printf '<!-- figures -->\n<!-- end of figures -->\n<!-- entities -->\n<!-- end of entities -->\n<!-- workloads -->\n<!-- end of workloads -->\n<!-- scaling -->\n<!-- end of scaling -->\n<!-- full text -->\n<!-- end of full text -->\n' >report.md
 "$bench" list >/dev/null
 "$bench" run --smoke --json run.json >/dev/null
 "$bench" compare run.json run.json >/dev/null
 "$bench" report run.json --markdown report.md --svg report.svg
+"$bench" text --smoke --json text.json --markdown report.md >/dev/null
+"$bench" report text.json >/dev/null
 "$bench" scaling --max 10000 --runs 1 --markdown report.md
 "$bench" reliability updates --n 1500
 "$bench" reliability growth --n 1500
@@ -29,6 +31,10 @@ for workload in $("$bench" list | sed -n '/^  [a-z]/s/ *\([^ ]*\).*/\1/p'); do
     *) grep -q "\"$workload\"" run.json || { echo "bench-smoke: no figure of $workload"; exit 1; } ;;
     esac
 done
+for workload in build-none size-words any-1-rare any-5-common insert-1 after-changes beside-search beside-write ndcg-10; do
+    grep -q "\"$workload\"" text.json || { echo "bench-smoke: no figure of $workload"; exit 1; }
+done
+grep -q 'phrase of 2 words' report.md
 grep -q '</svg>' report.svg
 grep -q '`entity-get`' report.md
 grep -q 'equality on `@Unique`' report.md

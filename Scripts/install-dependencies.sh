@@ -3,7 +3,7 @@
 set -euo pipefail
 
 packages=(make pkg-config python3 gcc libc6-dev libxxhash-dev liblz4-dev libicu-dev libstemmer-dev)
-[ "${1:-}" = bench ] && packages+=(liblmdb-dev libsqlite3-dev librocksdb-dev valgrind)
+[ "${1:-}" = bench ] && packages+=(liblmdb-dev libsqlite3-dev librocksdb-dev libxapian-dev valgrind)
 
 missing=()
 for package in "${packages[@]}"; do

@@ -5,6 +5,8 @@
 package struct Figure: Codable, Sendable {
     package var workload: String
     package var engine: String
+    /// The texts that full text was measured with.
+    package var corpus: String?
     package var round: Int
     package var operations: Int
     package var seconds: Double
@@ -12,6 +14,8 @@ package struct Figure: Codable, Sendable {
     package var processorSeconds: Double?
     /// What an operation makes or reads, where that is the question.
     package var encodedBytes: Int?
+    /// What was measured, where that is no time.
+    package var value: Double?
     package var latency: LatencySummary?
     /// Handed to calls that write meanwhile, and the number of these calls.
     package var writtenBytes: Int

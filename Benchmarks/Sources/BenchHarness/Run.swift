@@ -84,7 +84,15 @@ package final class Run {
         if wants(name) { try tell(figure(name, operations: operations, seconds: seconds, Latencies())) }
     }
 
-    /// The same of another engine than the run's, with what an operation makes or reads.
+    /// Tells what isn't a time.
+    package func tell(_ name: String, value: Double) throws {
+        guard wants(name) else { return }
+        var figure = figure(name, operations: 1, seconds: 1, Latencies())
+        figure.value = value
+        try tell(figure)
+    }
+
+    /// Tells a figure of another engine than the run's, with what an operation makes or reads.
     package func tell(_ name: String, engine: String, operations: Int, seconds: Double, bytes: Int) throws {
         guard wants(name) else { return }
         var figure = figure(name, operations: operations, seconds: seconds, Latencies())

@@ -5,7 +5,7 @@
 import Foundation
 
 let help = """
-    hornbeam-bench: measures Hornbeam beside LMDB, SQLite and RocksDB
+    hornbeam-bench: measures Hornbeam beside LMDB, SQLite, RocksDB and Xapian
 
       run [options]          measure, and print medians and ratios (the default)
         --engine A,B         these engines (default: all of this build)
@@ -20,6 +20,14 @@ let help = """
         --svg FILE           draw the ratios
         --smoke              every workload once with 500 entries: do all of them give right answers?
         --folder FOLDER      where stores lie meanwhile (default: the current one)
+      text --data FOLDER     full text on the texts of Scripts/make-text-data.py
+        --corpus A,B         these of them (default: debian, debian-long and rfc-page)
+        --engine A,B         of hornbeam, sqlite, xapian and tantivy (default: those of this build)
+        --python FILE        runs Scripts/bench-tantivy.py with a Python that has tantivy
+        --n NUMBER           no more documents of each
+        --runs, --seed, --json, --markdown (the part <!-- full text -->), --folder
+        --instructions       instead: instructions of Hornbeam's searches; needs valgrind
+        --smoke              with a small text of its own, once
       report FILE            the figures of a run once more [--markdown FILE] [--svg FILE]
       list                   engines and workloads
       compare FILE FILE      two runs' figures side by side
@@ -48,6 +56,7 @@ func perform(_ words: [String]) throws {
     let rest = Array(words.dropFirst())
     switch words.first {
     case "list": ListCommand.run()
+    case "text": try TextCommand(rest).run()
     case "compare": try CompareCommand.run(rest)
     case "report": try ReportCommand.run(rest)
     case "scaling": try ScalingCommand(rest).run()

@@ -6,20 +6,28 @@
 import BenchHarness
 import Foundation
 
-do {
-    let words = Array(CommandLine.arguments.dropFirst())
-    guard words.count > 1, words[0] == "child" else {
-        throw BenchError("this is a part of hornbeam-bench: hornbeam-bench run --workload typed")
-    }
-    let run = try Run(Arguments(Array(words.dropFirst(2)), options: Run.options))
-    switch words[1] {
+func perform(_ scenario: String, _ run: Run) throws {
+    switch scenario {
     case "typed": try typedScenario(run)
     case "documents": try documentScenario(run, isInMemory: false)
     case "documents-memory": try documentScenario(run, isInMemory: true)
     case "chats": try chatScenario(run, isInMemory: false)
     case "chats-memory": try chatScenario(run, isInMemory: true)
     case "coding": try codingScenario(run)
-    default: throw BenchError("there is no scenario \(words[1]) of entities")
+    default: throw BenchError("there is no scenario \(scenario) of entities")
+    }
+}
+
+do {
+    let words = Array(CommandLine.arguments.dropFirst())
+    guard words.count > 1, words[0] == "child" else {
+        throw BenchError("this is a part of hornbeam-bench: hornbeam-bench run --workload typed")
+    }
+    let arguments = try Arguments(Array(words.dropFirst(2)), options: Run.options.union(TextScenario.options))
+    if words[1].hasPrefix("text-") {
+        try TextScenario.perform(words[1], arguments)
+    } else {
+        try perform(words[1], Run(arguments))
     }
 } catch {
     FileHandle.standardError.write(Data("hornbeam-bench-typed: \(error)\n".utf8))

@@ -20,17 +20,30 @@ enum Callgrind {
         _ scenario: Scenario, _ workloads: [Workload], _ engine: any Engine.Type, folder: String, count: Int,
         seed: UInt64
     ) throws -> [String: Count] {
+        try counts(in: folder) { program, under, environment in
+            try Child.run(
+                scenario, workloads, engine, folder: folder + "/store", count: count, seed: seed, program: program,
+                under: under, environment: environment)
+        }
+    }
+
+    /// The same of a child that is run otherwise: what it is told is which copy of hornbeam-bench to run, what runs that,
+    /// and what the environment must have.
+    static func counts(
+        in folder: String,
+        _ run: (_ program: String, _ under: [String], _ environment: [String: String]) throws -> [Figure]
+    ) throws -> [String: Count] {
         guard access(program, X_OK) == 0 else { throw BenchError("counting needs valgrind: apt install valgrind") }
         let told = folder + "/callgrind"
         try? FileManager.default.removeItem(atPath: told)
         try FileManager.default.createDirectory(atPath: told, withIntermediateDirectories: true)
         let programs = try withoutDebugInformation(in: folder)
-        let figures = try Child.run(
-            scenario, workloads, engine, folder: folder + "/store", count: count, seed: seed, program: programs,
-            under: [
+        let figures = try run(
+            programs,
+            [
                 program, "--quiet", "--tool=callgrind", "--instr-atstart=no", "--separate-threads=yes",
                 "--callgrind-out-file=\(told)/out",
-            ], environment: ["SWIFT_DETERMINISTIC_HASHING": "1"])
+            ], ["SWIFT_DETERMINISTIC_HASHING": "1"])
         let totals = try totals(in: told)
         var counts: [String: Count] = [:]
         for figure in figures {

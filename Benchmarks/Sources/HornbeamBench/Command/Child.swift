@@ -25,6 +25,11 @@ enum Child {
                 "--workload", wanted.map(\.name).joined(separator: ","), "--n", "\(count)", "--seed", "\(seed)",
                 "--round", "\(round)", "--folder", folder,
             ]
+        return try figures(of: words, "\(engine.name) in \(scenario.name)", environment: environment)
+    }
+
+    /// Runs a program and its arguments, and takes what it tells. `what`: for the error if it fails.
+    static func figures(of words: [String], _ what: String, environment: [String: String] = [:]) throws -> [Figure] {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: words[0])
         process.arguments = Array(words.dropFirst())
@@ -35,7 +40,7 @@ enum Child {
         let output = pipe.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
         guard process.terminationReason == .exit, process.terminationStatus == 0 else {
-            throw BenchError("\(engine.name) failed in \(scenario.name)")
+            throw BenchError("failed: \(what)")
         }
         return try output.split(separator: UInt8(ascii: "\n")).map { try JSONDecoder().decode(Figure.self, from: $0) }
     }

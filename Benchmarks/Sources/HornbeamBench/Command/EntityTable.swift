@@ -122,7 +122,7 @@ enum EntityTable {
         return Table(rows: table)
     }
 
-    fileprivate static func seconds(_ value: Double) -> String {
+    static func seconds(_ value: Double) -> String {
         switch value {
         case ..<1e-6: String(format: "%.0f ns", value * 1e9)
         case ..<1e-4: String(format: "%.1f µs", value * 1e6)
@@ -133,7 +133,7 @@ enum EntityTable {
         }
     }
 
-    fileprivate static func ratio(_ theirs: Double?, _ ours: Double?) -> String {
+    static func ratio(_ theirs: Double?, _ ours: Double?) -> String {
         guard let theirs, let ours, ours > 0 else { return "–" }
         let ratio = theirs / ours
         return String(format: ratio < 100 ? "%.2f" : "%.0f", ratio)

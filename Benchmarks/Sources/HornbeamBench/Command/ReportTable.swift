@@ -31,7 +31,10 @@ extension Report {
 
     /// Those that are compared with other engines, or with none; and those that are compared with the machine.
     var ordinary: [String] {
-        workloads.filter { figures($0, Figure.machine).isEmpty && !EntityTable.workloads.contains($0) }
+        workloads.filter { workload in
+            figures(workload, Figure.machine).isEmpty && !EntityTable.workloads.contains(workload)
+                && figures.contains { $0.workload == workload && $0.corpus == nil }
+        }
     }
     private var bare: [String] { workloads.filter { !figures($0, Figure.machine).isEmpty } }
 

@@ -65,9 +65,11 @@ enum ReportCommand {
     static func show(_ report: Report, _ arguments: Arguments) throws {
         if report.hasOrdinary { print(report.text) }
         if report.hasEntities { print(report.entityText) }
+        if report.hasFullText { print(report.fullText) }
         if let markdown = arguments.text("markdown") {
             if report.hasOrdinary { try replacePart("figures", of: markdown, with: report.markdown) }
             if report.hasEntities { try replacePart("entities", of: markdown, with: report.entityMarkdown) }
+            if report.hasFullText { try replacePart("full text", of: markdown, with: report.fullTextMarkdown) }
             try replacePart("workloads", of: markdown, with: ListCommand.markdown)
         }
         if let svg = arguments.text("svg") { try Data(Chart(report).svg.utf8).write(to: URL(fileURLWithPath: svg)) }

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures of full text as tables, one for each corpus, and one of how good the answers are.
+
+import BenchHarness
+import Foundation
+
+enum TextTable {
+    fileprivate enum Form {
+        /// Median and the slowest of a hundred.
+        case latency
+        /// The whole.
+        case seconds
+        /// Operations a second.
+        case speed
+        case disk, memory
+        /// A number, the greater the better.
+        case value
+    }
+
+    struct Row {
+        let workload: String
+        fileprivate let title: String
+        fileprivate var form = Form.latency
+    }
+
+    static let rows: [Row] = {
+        var rows = [
+            Row(workload: "build-none", title: "store the texts, without an index", form: .seconds),
+            Row(workload: "build-words", title: "store and index them, without positions", form: .seconds),
+            Row(workload: "build-positions", title: "store and index them, with positions", form: .seconds),
+            Row(workload: "size-none", title: "on the disk, without an index", form: .disk),
+            Row(workload: "size-words", title: "on the disk, without positions", form: .disk),
+            Row(workload: "size-positions", title: "on the disk, with positions", form: .disk),
+        ]
+        for frequency in ["rare", "medium", "common"] {
+            for count in [1, 2, 3, 5] {
+                rows.append(
+                    Row(
+                        workload: "any-\(count)-\(frequency)",
+                        title: count == 1 ? "1 \(frequency) word" : "any of \(count) \(frequency) words"))
+            }
+        }
+        for count in [2, 3, 5] {
+            rows.append(Row(workload: "any-\(count)-document", title: "any of \(count) words of a document"))
+        }
+        for frequency in ["rare", "medium", "common"] {
+            for count in [2, 3, 5] {
+                rows.append(
+                    Row(workload: "all-\(count)-\(frequency)", title: "all of \(count) \(frequency) words"))
+            }
+        }
+        return rows + [
+            Row(workload: "all-2-document", title: "all of 2 words of a document"),
+            Row(workload: "phrase-2", title: "phrase of 2 words"),
+            Row(workload: "phrase-3", title: "phrase of 3 words"),
+            Row(workload: "prefix-3", title: "prefix of 3 letters"),
+            Row(workload: "any-2-common-filter", title: "any of 2 common words, in a tenth of the documents"),
+            Row(workload: "any-2-document-filter", title: "any of 2 words of a document, in a tenth"),
+            Row(workload: "all-2-common-filter", title: "all of 2 common words, in a tenth"),
+            Row(workload: "count-2-document", title: "number of those with any of 2 words of a document"),
+            Row(workload: "texts-2-document", title: "the best ten with their texts"),
+            Row(workload: "texts-2-document", title: "memory after the searches", form: .memory),
+            Row(workload: "insert-1", title: "insert a document, durable"),
+            Row(workload: "update-1", title: "change a document, durable"),
+            Row(workload: "delete-1", title: "delete a document, durable"),
+            Row(workload: "after-changes", title: "any of 2 words of a document, after that"),
+            Row(workload: "beside-search", title: "the same beside a writer of one after the other"),
+            Row(workload: "beside-write", title: "what the writer does meanwhile", form: .speed),
+        ] + judged
+    }()
+
+    fileprivate static let judged = [
+        Row(workload: "ndcg-10", title: "nDCG@10", form: .value), Row(workload: "map", title: "MAP", form: .value),
+        Row(workload: "mrr", title: "MRR", form: .value),
+    ]
+}
+
+extension TextTable.Row {
+    fileprivate func value(_ figure: Figure) -> Double? {
+        switch form {
+        case .latency: figure.latency.map { Double($0.p50) * 1e-9 }
+        case .seconds: figure.seconds
+        case .speed: figure.perSecond
+        case .disk: Double(figure.diskBytes)
+        case .memory: figure.anonymousBytes > 0 ? Double(figure.anonymousBytes) : nil
+        case .value: figure.value
+        }
+    }
+
+    fileprivate func told(_ value: Double) -> String {
+        switch form {
+        case .latency, .seconds: EntityTable.seconds(value)
+        case .speed: String(format: "%.0f/s", value)
+        case .disk, .memory: String(format: value < 1e7 ? "%.2f MB" : "%.1f MB", value / 1e6)
+        case .value: String(format: "%.4f", value)
+        }
+    }
+
+    /// How many times as good the first is.
+    fileprivate func ratio(_ ours: Double?, _ theirs: Double?) -> String {
+        switch form {
+        case .speed, .value: EntityTable.ratio(ours, theirs)
+        case .latency, .seconds, .disk, .memory: EntityTable.ratio(theirs, ours)
+        }
+    }
+}
+
+extension Report {
+    var hasFullText: Bool { figures.contains { $0.corpus != nil } }
+
+    private var corpora: [String] {
+        var names: [String] = []
+        for case let name? in figures.map(\.corpus) where !names.contains(name) { names.append(name) }
+        return names
+    }
+
+    private func of(_ corpus: String) -> Report {
+        var part = self
+        part.figures = figures.filter { $0.corpus == corpus }
+        return part
+    }
+
+    /// Of one corpus.
+    private func table(_ rows: [TextTable.Row]) -> Table {
+        let engines = engines
+        let ours = HornbeamEngine.name
+        var table = [
+            ["row"] + engines.flatMap { $0 == ours ? ["\($0)", "p99"] : ["\($0)", "p99", "×"] }
+        ]
+        for row in rows where engines.contains(where: { median(row.workload, $0, row.value) != nil }) {
+            let own = median(row.workload, ours, row.value)
+            table.append(
+                [row.title]
+                    + engines.flatMap { engine -> [String] in
+                        let value = median(row.workload, engine, row.value)
+                        let slowest = median(row.workload, engine) { $0.latency.map { Double($0.p99) * 1e-9 } }
+                        let cells = [
+                            value.map(row.told) ?? (engine == ours ? "not yet" : "–"),
+                            row.form == .latency ? slowest.map(EntityTable.seconds) ?? "–" : "",
+                        ]
+                        return engine == ours ? cells : cells + [row.ratio(own, value)]
+                    })
+        }
+        return Table(rows: table)
+    }
+
+    private var textTables: [(head: String, table: Table)] {
+        let judged = Set(TextTable.judged.map(\.workload))
+        let rows = TextTable.rows.filter { !judged.contains($0.workload) }
+        var tables: [(String, Table)] = []
+        for corpus in corpora where of(corpus).workloads.contains(where: { $0.hasPrefix("any-") }) {
+            tables.append(("On `\(corpus)`:", of(corpus).table(rows)))
+        }
+        for corpus in corpora where of(corpus).workloads.contains(where: judged.contains) {
+            let known = of(corpus).relevance
+            tables.append(("How well documents are found in `\(corpus)`:", known))
+        }
+        return tables
+    }
+
+    /// Of one corpus, without ratios: they are no times.
+    private var relevance: Table {
+        var table = [["measure"] + engines]
+        for row in TextTable.judged {
+            table.append(
+                [row.title] + engines.map { median(row.workload, $0, row.value).map(row.told) ?? "–" })
+        }
+        return Table(rows: table)
+    }
+
+    var fullText: String {
+        textTables.map { "\n\($0.head)\n\n\($0.table.text)" }.joined(separator: "\n")
+    }
+
+    var fullTextMarkdown: String {
+        (["Taken on \(date) by `\(command)`."] + textTables.flatMap { [$0.head, $0.table.markdown] })
+            .joined(separator: "\n\n")
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Texts as a program that embeds Hornbeam declares and searches them. What of full text the engine has, it has here:
+// where a question gives no query, the tables say so.
+
+import BenchHarness
+import Hornbeam
+
+/// Without an index of its text.
+@EntityModel
+struct PlainPage {
+    @Index<Self>(\.group) private var byGroup
+
+    let id: Int
+    var group: Int
+    var text: String
+}
+
+@EntityModel
+struct Page {
+    @Index<Self>(\.group) private var byGroup
+    @FullTextIndex<Self>(\.text) private var search
+
+    let id: Int
+    var group: Int
+    var text: String
+
+    /// Nothing is kept of what is deleted, as by the peers.
+    func asDeleted(in context: Context) throws -> Deleted<Page>? { nil }
+}
+
+final class HornbeamPages: TextEngine {
+    static let name = "hornbeam"
+    static let hasCommonScores = true
+    static let indexings: [TextIndexing] = [.none, .words]
+
+    /// A question in the words of the query language, made into a query when it is asked.
+    struct Query {
+        var words: String
+        var group: Int?
+    }
+
+    private let database: Database
+    private let indexing: TextIndexing
+
+    init(path: String, indexing: TextIndexing) throws {
+        self.indexing = indexing
+        database = try Database(at: path, models: PlainPage.self, Page.self)
+    }
+
+    /// For another thread: a database serves all of them.
+    init(sharing other: HornbeamPages) {
+        (database, indexing) = (other.database, other.indexing)
+    }
+
+    func build(_ corpus: Corpus, _ documents: Range<Int>) throws {
+        try database.write { context in
+            for number in documents {
+                let (group, text) = (Corpus.group(of: number), corpus.text(number))
+                if indexing == .none {
+                    try PlainPage(id: number, group: group, text: text).save(to: &context)
+                } else {
+                    try Page(id: number, group: group, text: text).save(to: &context)
+                }
+            }
+        }
+        try database.checkpoint()
+    }
+
+    func query(_ kind: QuestionKind, _ question: Question) throws -> Query? {
+        switch kind {
+        case .any, .count, .texts: Query(words: question.words.joined(separator: " "), group: question.group)
+        case .all, .phrase, .prefix: nil
+        }
+    }
+
+    private func list(_ query: Query) -> QueryList<Page> {
+        let found = Page.filter(.string(\.text, matches: query.words))
+        return if let group = query.group { found.filter(\.group == group) } else { found }
+    }
+
+    func best(_ query: Query) throws -> [TextHit] { try best(query, limit: 10) }
+
+    func best(_ query: Query, limit: Int) throws -> [TextHit] {
+        try database.read { context in
+            try list(query).limit(limit).ranked(in: context).map { TextHit(document: $0.id, score: $0.score) }
+        }
+    }
+
+    func texts(_ query: Query) throws -> Int {
+        try database.read { context in
+            try list(query).limit(10).resolve(in: context).reduce(0) { $0 + $1.text.utf8.count }
+        }
+    }
+
+    func count(_ query: Query) throws -> Int {
+        try database.read { context in try list(query).count(in: context) }
+    }
+
+    func insert(_ document: Int, _ text: String) throws {
+        try database.write { context in
+            try Page(id: document, group: Corpus.group(of: document), text: text).save(to: &context)
+        }
+    }
+
+    func update(_ document: Int, _ text: String) throws { try insert(document, text) }
+
+    func delete(_ document: Int) throws {
+        try database.write { try Page.delete(id: document, from: &$0) }
+    }
+
+    func close() throws { try database.close() }
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is measured of one engine with one corpus: a process each for building, searching, changing and judging, so
+// that none of them meets the memory of another.
+
+import BenchHarness
+import Foundation
+
+enum TextScenario {
+    /// Documents of a corpus that are not indexed at first.
+    static let spare = 200
+
+    /// What a child is told besides.
+    static let options: Set<String> = ["corpus", "questions", "judged"]
+
+    /// `text-sample` and `text-prepare` make what the others need.
+    static func perform(_ name: String, _ arguments: Arguments) throws {
+        let count = try arguments.number("n", 1_000, least: 100)
+        let seed = UInt64(try arguments.number("seed", 1))
+        switch (name, arguments.text("corpus"), arguments.text("questions")) {
+        case ("text-sample", let corpus?, _): try Corpus.makeSample(at: corpus, count: count, seed: seed)
+        case ("text-prepare", let corpus?, let questions?):
+            try prepareQuestions(corpus: corpus, questions: questions, limit: count, seed: seed)
+        default: try run(name, arguments)
+        }
+    }
+
+    private static func run(_ name: String, _ arguments: Arguments) throws {
+        let run = try Run(arguments)
+        switch run.engine {
+        case HornbeamPages.name: try TextRun<HornbeamPages>(run, arguments).run(name)
+        #if PEER_SQLITE
+            case FTS5Pages.name: try TextRun<FTS5Pages>(run, arguments).run(name)
+        #endif
+        #if PEER_XAPIAN
+            case XapianPages.name: try TextRun<XapianPages>(run, arguments).run(name)
+        #endif
+        default: throw BenchError("\(run.engine) has no full text in this build")
+        }
+    }
+}
+
+struct TextRun<Engine: TextEngine> {
+    private let run: Run
+    private let corpus: Corpus
+    private let questions: QuestionFile
+    private let judged: String?
+    /// Times that each question is asked by the clock.
+    private let passes = 3
+
+    init(_ run: Run, _ arguments: Arguments) throws {
+        guard let corpus = arguments.text("corpus"), let questions = arguments.text("questions") else {
+            throw BenchError("child is for hornbeam-bench itself: see text")
+        }
+        self.run = run
+        self.corpus = try Corpus(path: corpus)
+        self.questions = try QuestionFile.read(questions)
+        judged = arguments.text("judged")
+    }
+
+    func run(_ name: String) throws {
+        switch name {
+        case "text-build": try build()
+        case "text-search": try search()
+        case "text-change": try change()
+        case "text-judge": try judge()
+        default: throw BenchError("there is no scenario \(name) of full text")
+        }
+    }
+
+    /// The store that is searched: with positions if the engine has them.
+    private var searched: TextIndexing { Engine.indexings.contains(.positions) ? .positions : .words }
+
+    // MARK: - Building
+
+    /// The store that is searched comes last, and stays.
+    private func build() throws {
+        for indexing in Engine.indexings where indexing != searched && run.wants("build-\(indexing)") {
+            try build(indexing)
+            try FileManager.default.removeItem(atPath: run.folder)
+            try FileManager.default.createDirectory(atPath: run.folder, withIntermediateDirectories: true)
+        }
+        try build(searched)
+    }
+
+    private func build(_ indexing: TextIndexing) throws {
+        let engine = try Engine(path: run.storePath, indexing: indexing)
+        try run.change("build-\(indexing)", questions.documents) { _ in
+            try engine.build(corpus, 0..<questions.documents)
+        }
+        try engine.close()
+        // What closing leaves on the disk.
+        try run.tell("size-\(indexing)", operations: questions.documents, seconds: 1)
+    }
+
+    // MARK: - Searching
+
+    private func search() throws {
+        let engine = try Engine(path: run.storePath, indexing: searched)
+        for set in questions.sets where run.wants(set.name) { try ask(set, of: engine) }
+        try engine.close()
+    }
+
+    /// Once through the questions for the answers, which also makes the store warm; and then with the clock.
+    private func ask(_ set: QuestionSet, of engine: Engine) throws {
+        let queries = try set.questions.compactMap { try engine.query(set.kind, $0) }
+        guard queries.count == set.questions.count else { return }
+        for (place, (query, question)) in zip(queries, set.questions).enumerated() {
+            // Hornbeam counts by going through all documents: ten counts tell as much as a hundred.
+            let isCounted = place < 10 || set.kind == .count
+            try TextCheck(set: set, question: question, corpus: corpus, isCounted: isCounted).check(query, of: engine)
+        }
+        var sum = 0
+        try run.look(set.name, queries.count * passes) { latencies in
+            for query in Array(repeating: queries, count: passes).joined() {
+                sum &+= try latencies.timed {
+                    switch set.kind {
+                    case .count: try engine.count(query)
+                    case .texts: try engine.texts(query)
+                    case .any, .all, .phrase, .prefix: try engine.best(query).count
+                    }
+                }
+            }
+        }
+        guard sum > 0 else { throw BenchError("\(set.name): nothing found") }
+    }
+
+    // MARK: - Changing
+
+    /// Inserts what was kept back, writes other texts over some documents, puts them back, and deletes what was
+    /// inserted: in the end every answer must be the one of the beginning.
+    private func change() throws {
+        let engine = try Engine(path: run.storePath, indexing: searched)
+        let spare = Array(questions.documents..<min(corpus.count, questions.documents + TextScenario.spare))
+        var random = SplitMix(state: run.seed)
+        let changed = Array((0..<questions.documents).shuffled(using: &random).prefix(spare.count))
+        try run.change("insert-1", spare.count) { latencies in
+            for number in spare { try latencies.time { try engine.insert(number, corpus.text(number)) } }
+        }
+        try run.change("update-1", 2 * changed.count) { latencies in
+            for (number, other) in zip(changed, spare) {
+                try latencies.time { try engine.update(number, corpus.text(other)) }
+            }
+            for number in changed { try latencies.time { try engine.update(number, corpus.text(number)) } }
+        }
+        try run.change("delete-1", spare.count) { latencies in
+            for number in spare { try latencies.time { try engine.delete(number) } }
+        }
+        try engine.refresh()
+        if let set = questions.sets.first(where: { $0.name == "any-2-document" }) {
+            var after = set
+            after.name = "after-changes"
+            try ask(after, of: engine)
+            if run.wants("beside-search") || run.wants("beside-write") {
+                let reader = try engine.reader(at: run.storePath)
+                let queries = try set.questions.compactMap { try reader.query(set.kind, $0) }
+                let beside = TextBeside(
+                    reader: reader, queries: Array(Array(repeating: queries, count: passes).joined()), writer: engine,
+                    documents: spare.map { ($0, corpus.text($0)) })
+                try beside.run(run)
+            }
+        }
+        try engine.close()
+    }
+
+    // MARK: - Judging
+
+    private func judge() throws {
+        guard let judged else { throw BenchError("text-judge needs what is judged") }
+        let engine = try Engine(path: run.storePath, indexing: searched)
+        let relevance = try Relevance(path: judged, documents: questions.documents).judge { words in
+            try engine.query(.any, Question(words: words)).map { query in
+                try engine.best(query, limit: Relevance.depth).map(\.document)
+            } ?? []
+        }
+        for (name, value) in relevance { try run.tell(name, value: value) }
+        try engine.close()
+    }
+}
+
+/// Holds an engine's answer against the right one.
+struct TextCheck {
+    let set: QuestionSet
+    let question: Question
+    let corpus: Corpus
+    /// Whether the number of all matches is checked.
+    let isCounted: Bool
+
+    private func wrong(_ what: String) -> BenchError { BenchError("\(set.name), \(question.words): \(what)") }
+
+    func check<Engine: TextEngine>(_ query: Engine.Query, of engine: Engine) throws {
+        if isCounted, question.group == nil {
+            let count = try engine.count(query)
+            // A peer's tables of letters may be of another version of Unicode.
+            let tolerance = Engine.hasCommonScores ? 0 : question.count / 1_000 + 1
+            guard abs(count - question.count) <= tolerance else {
+                throw wrong("\(count) documents instead of \(question.count)")
+            }
+        }
+        let hits = try engine.best(query)
+        let isSure = Engine.hasCommonScores || question.count > 11
+        guard !isSure || hits.count == min(10, question.count) else { throw wrong("\(hits.count) best ones") }
+        if set.kind == .texts {
+            // Which are the best is the engine's own; that they are read whole is what counts.
+            let size = hits.reduce(0) { $0 + corpus[$1.document].count }
+            guard try engine.texts(query) == size else { throw wrong("texts of another size than \(size)") }
+        }
+        if let group = question.group {
+            guard hits.allSatisfy({ Corpus.group(of: $0.document) == group }) else { throw wrong("another group") }
+        }
+        if Engine.hasCommonScores { try checkScores(hits) }
+    }
+
+    private func checkScores(_ hits: [TextHit]) throws {
+        for (place, score) in question.scores.enumerated() {
+            let hit = hits[place]
+            guard abs(hit.score - score) <= 1e-9 * score else {
+                throw wrong("score \(hit.score) at \(place) instead of \(score)")
+            }
+            // Scores that differ in their last bits alone may come in either order.
+            let isTied = question.scores.enumerated().contains {
+                $0.offset != place && abs($0.element - score) <= 1e-12 * score
+            }
+            guard isTied || place == 9 || hit.document == question.best[place] else {
+                throw wrong("document \(hit.document) at \(place) instead of \(question.best[place])")
+            }
+        }
+    }
+}
