@@ -104,7 +104,7 @@ struct TextComparison: ~Copyable {
         }
         var stored: UInt64 = 0
         try problems.collect { () throws(StorageError) in
-            try snapshot.forEachTerm { (_, documents, _) throws(StorageError) in
+            try snapshot.forEachTerm(from: []) { (_, documents, _) throws(StorageError) in
                 stored += documents
                 return true
             }
