@@ -5,8 +5,8 @@
 import PackageDescription
 
 let targets = [
-    "FuzzFile", "FuzzJournal", "FuzzNode", "FuzzStore", "FuzzKeys", "FuzzRows", "FuzzText", "FuzzPostings", "FuzzTokens",
-    "FuzzTextQueries",
+    "FuzzFile", "FuzzJournal", "FuzzNode", "FuzzStore", "FuzzKeys", "FuzzRows", "FuzzText", "FuzzPostings",
+    "FuzzTokens", "FuzzTextQueries",
 ]
 
 let package = Package(
