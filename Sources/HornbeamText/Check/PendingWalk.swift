@@ -41,7 +41,8 @@ struct PendingWalk {
         later = PendingPart(segments)
     }
 
-    /// Documents of the batch, whose stored postings count no more for a term behind the watermark; none for the others.
+    /// Documents of the batch, whose stored postings count no more for a term behind the watermark; none for the
+    /// others.
     func superseded(for term: [UInt8]) -> [UInt32] { lacksBatch(term) ? batch.superseded : [] }
 
     private func lacksBatch(_ term: [UInt8]) -> Bool {

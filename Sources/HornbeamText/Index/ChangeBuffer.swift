@@ -2,8 +2,8 @@
 // What a transaction has changed and not yet written: for each term a chain of changes, each the state of one document:
 // where the term stands in it now, or that it is gone from it. The last change of a document wins.
 //
-// A chain is a sequence of codes, varints, mostly one byte each. Documents are named by their places, which are given in
-// the order in which they come.
+// A chain is a sequence of codes, varints, mostly one byte each. Documents are named by their places, which are given
+// in the order in which they come.
 //
 //   distance · 2                        the term stands once more in the same document, so many positions on, less 1
 //   distance · 4 + 1, position          it stands in a document that many places on

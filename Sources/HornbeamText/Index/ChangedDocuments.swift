@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The documents that change, each with a place of its own. They mostly come with ascending rows, as rows are made: while
-// they do, the last one answers whether a row is known and halving finds it; only the first that comes out of order
-// makes a table. A row that leaves and comes again is another document, with a place of its own.
+// The documents that change, each with a place of its own. They mostly come with ascending rows, as rows are made:
+// while they do, the last one answers whether a row is known and halving finds it; only the first that comes out of
+// order makes a table. A row that leaves and comes again is another document, with a place of its own.
 
 import HornbeamPages
 

@@ -4,7 +4,8 @@
 // entries of their own. 256 documents share an entry of a few bytes if their rows follow each other.
 //
 //   key    3, document / 256 u32 big-endian
-//   value     1  flags: 1 a row is that much larger as its place is, 2 some rows are exceptions, 4 there are rows before
+//   value     1  flags: 1 a row is that much larger as its place is, 2 some rows are exceptions, 4 there are rows
+//                before
 //          2  2  place of the first document among the 256 · documents − 1
 //          0-10  varint: the largest row of the documents before that is no exception, if there are rows before
 //          1-10  varint: base
@@ -151,8 +152,8 @@ struct DocumentMap {
         throw index.corrupt(index.documentsName, "the row of document \(docno) is missing")
     }
 
-    /// The entry of the rows of documents from 256 · `number` on; nil if all of them have left, or none came. Lives until
-    /// the next change.
+    /// The entry of the rows of documents from 256 · `number` on; nil if all of them have left, or none came. Lives
+    /// until the next change.
     func chunk(_ number: UInt32) throws(StorageError) -> RowChunk? {
         guard let bytes = try transaction.get(tree, Self.key(chunk: number)) else { return nil }
         guard let chunk = RowChunk(bytes) else { throw unreadable() }

@@ -6,8 +6,8 @@
 //   key    2, document / 64 u32 big-endian
 //   value  for each document that has them, ascending: u8 its place among the 64 · varint size · its sections
 //
-// Sections: for each field in order, varint tokens · 2 if it is one section; else varint number of sections · 2 + 1, and
-// a varint for the tokens of each.
+// Sections: for each field in order, varint tokens · 2 if it is one section; else varint number of sections · 2 + 1,
+// and a varint for the tokens of each.
 
 import HornbeamPages
 import HornbeamTree

@@ -19,7 +19,8 @@
 //                         (low half; 15: a varint follows)
 //              …     …    its own bytes
 //              …   1-…    varints, as far as the bits say so: occurrences before, occurrences now (0: not in it)
-//              …     …    unless bit 3 says otherwise: varints, one an occurrence now: position − position before − 1, the first one whole
+//              …     …    unless bit 3 says otherwise: varints, one an occurrence now: position − position before − 1,
+//                    the first one whole
 
 import HornbeamPages
 

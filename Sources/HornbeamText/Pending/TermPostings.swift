@@ -58,8 +58,8 @@ final class TermPostings {
     @exclusivity(unchecked) private var capacity = TermPostings.smallestCapacity
     private static let smallestCapacity = 256
 
-    /// Nil if no document holds the term. (An initializer that throws and does all this makes the optimizer of Swift 6.3
-    /// crash.)
+    /// Nil if no document holds the term. (An initializer that throws and does all this makes the optimizer of Swift
+    /// 6.3 crash.)
     static func merging(
         _ stored: StoredPostings?, _ added: PendingPostings, superseded: [UInt32], index: TextIndex
     ) throws(StorageError) -> TermPostings? {

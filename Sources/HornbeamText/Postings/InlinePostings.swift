@@ -44,8 +44,9 @@ enum InlinePostings {
         }
     }
 
-    /// Reads `count` postings of so many occurrences, which must be all the bytes, and appends them to `target`; their documents' lengths are
-    /// unknown and 1. False, and what was appended of no meaning, if they aren't ones that `encode` writes.
+    /// Reads `count` postings of so many occurrences, which must be all the bytes, and appends them to `target`; their
+    /// documents' lengths are unknown and 1. False, and what was appended of no meaning, if they aren't ones that
+    /// `encode` writes.
     static func decode(
         _ bytes: Bytes, count: Int, occurrences expected: UInt64, storesPositions: Bool, to target: inout PostingsBuffer
     ) -> Bool {

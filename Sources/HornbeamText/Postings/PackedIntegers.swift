@@ -8,7 +8,8 @@
 //      1  bits of an integer, 0 to 32; 0x40 is added if exceptions follow
 //    0-…  128 integers: 16 · bits bytes, four lanes of u32; fewer: one behind the other from the lowest bit on, the
 //         last byte filled up with zeros
-//    1-…  exceptions, if any: their number u8, then for each, ascending, its place u8 and what is above the bits, varint
+//    1-…  exceptions, if any: their number u8, then for each, ascending, its place u8 and what is above the bits,
+//         varint
 //
 // Reading returns nil for whatever a writer here can't have written, and never reads beyond the bytes it is given.
 

@@ -27,8 +27,8 @@ package indirect enum TextQuery: Hashable, Sendable {
     case wildcard(String)
     /// Terms within an edit distance of any of the text's tokens; exchanging neighbours is one edit, and a letter that
     /// was part of one isn't changed again. Nil: 0 for up to 2 scalars, 1 for up to 5, 2 from 6 on. The first
-    /// `prefixLength` scalars must be equal. A token of more than 255 scalars stands for itself alone, and no more edits
-    /// count than a token has scalars, or 8.
+    /// `prefixLength` scalars must be equal. A token of more than 255 scalars stands for itself alone, and no more
+    /// edits count than a token has scalars, or 8.
     case fuzzy(String, distance: Int?, prefixLength: Int)
     /// Only where the words stand in these fields, by their places in the index's list of fields.
     case field([Int], TextQuery)
