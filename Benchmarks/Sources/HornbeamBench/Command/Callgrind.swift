@@ -27,8 +27,8 @@ enum Callgrind {
         }
     }
 
-    /// The same of a child that is run otherwise: what it is told is which copy of hornbeam-bench to run, what runs that,
-    /// and what the environment must have.
+    /// The same of a child that is run otherwise: what it is told is which copy of hornbeam-bench to run, what runs
+    /// that, and what the environment must have.
     static func counts(
         in folder: String,
         _ run: (_ program: String, _ under: [String], _ environment: [String: String]) throws -> [Figure]
