@@ -54,6 +54,10 @@ package final class EdgeTrees {
     @exclusivity(unchecked) private var waiting = 0
     /// Beyond so many they are put: they take three megabytes.
     private static var mostWaiting: Int { 1 << 17 }
+    /// Links asked for so far.
+    @exclusivity(unchecked) private var asked = 0
+    /// So few links are sooner put than gathered.
+    private static var fewLinks: Int { 8 }
 
     init(session: EntitySession) {
         self.session = session
@@ -107,8 +111,20 @@ package final class EdgeTrees {
         links = []
     }
 
-    private func links(of side: EdgeSide) throws -> SideLinks {
+    /// Whether it is worthwhile to gather links, now that so many more are asked for.
+    private func gathers(_ count: Int) -> Bool {
+        asked &+= count
+        return asked > Self.fewLinks
+    }
+
+    /// What is known of a side whose links are gathered.
+    private func knownLinks(of side: EdgeSide) -> SideLinks? {
         for known in links where known.side === side { return known }
+        return nil
+    }
+
+    private func links(of side: EdgeSide) throws -> SideLinks {
+        if let known = knownLinks(of: side) { return known }
         session.hasGathered = true
         let made = try SideLinks(side, in: transaction)
         links.append(made)
@@ -119,23 +135,24 @@ package final class EdgeTrees {
     private func nextPosition(_ links: SideLinks, _ source: RowID) throws -> UInt64 {
         if let known = links.nextPosition(source) { return known }
         // None of its links waits, or it would be known.
-        var position: UInt64 = 0
-        if let last = try ends(of: links.side).last(source) {
-            // So large that none can be counted up to it.
-            guard last.rawValue < 1 << 62 else {
-                throw damaged("f", links.side, "a link has no position")
-            }
-            position = last.rawValue + 1
-        }
+        let position = try storedPosition(links.side, source)
         if links.remembersMany { try putWaiting() }
         links.remember(position, of: source)
         return position
     }
 
+    /// The position behind the last of a source's links in the tree.
+    private func storedPosition(_ side: EdgeSide, _ source: RowID) throws -> UInt64 {
+        guard let last = try ends(of: side).last(source) else { return 0 }
+        // So large that none can be counted up to it.
+        guard last.rawValue < 1 << 62 else { throw damaged("f", side, "a link has no position") }
+        return last.rawValue + 1
+    }
+
     /// Links two entities of different types if it is known that they aren't linked, nor held by another; else false,
     /// with nothing done.
     private func linkNew(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws -> Bool {
-        if side.type == side.target { return false }
+        guard side.type != side.target, gathers(1) else { return false }
         let own = try links(of: side)
         guard let inverse = try inverse(of: side) else {
             let position = side.isToMany ? try nextPosition(own, source) : 0
@@ -344,7 +361,7 @@ package final class EdgeTrees {
     /// Links a source that has no links to distinct targets of another type; false, with nothing done, for others.
     /// Entities of one type may be linked to themselves, or to each other twice.
     private func linkFirst(_ side: EdgeSide, _ source: RowID, _ targets: [RowID]) throws -> Bool {
-        if side.type == side.target { return false }
+        guard side.type != side.target, gathers(targets.count) else { return false }
         let own = try links(of: side)
         guard try nextPosition(own, source) == 0 else { return false }
         let inverse = try inverse(of: side)
@@ -422,17 +439,17 @@ package final class EdgeTrees {
     /// Adds one side's half of a link, at the end of the order; false if it is there. A to-one side that leads
     /// elsewhere is released first, on both sides. Looks nothing up that the tree tells while it puts.
     private func addHalf(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws -> Bool {
-        let links = try links(of: side)
+        let links = knownLinks(of: side)
         if let lookup = side.lookup {
-            let position = try nextPosition(links, source)
+            let position = try links.map { try nextPosition($0, source) } ?? storedPosition(side, source)
             let place = RowID(rawValue: position)
             guard try transaction.insert(lookup, RowKey(source, target), place) else { return false }
             try transaction.put(side.forward, RowKey(source, place), target)
-            links.note(source, at: position)
+            links?.note(source, at: position)
             return true
         }
         if try transaction.insert(side.forward, RowKey(source), target) {
-            links.note(source, at: 0)
+            links?.note(source, at: 0)
             return true
         }
         if let old = try self.target(side, of: source) {
