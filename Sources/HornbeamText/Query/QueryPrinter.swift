@@ -191,8 +191,12 @@ private struct QueryPrinter {
             if isSign || scalar.properties.isWhitespace || QueryParser.special.contains(scalar) { text.append("\\") }
             text.append(scalar)
         }
-        let head = String(String.UnicodeScalarView(text.prefix { $0 != "/" }))
-        return QueryParser.keywords.contains(head) ? "\\" + String(text) : String(text)
+        return beginsLikeKeyword(text) ? "\\" + String(text) : String(text)
+    }
+
+    /// Whether it would be read as AND or NEAR/3.
+    private static func beginsLikeKeyword(_ word: String.UnicodeScalarView) -> Bool {
+        QueryParser.keywords.contains(String(String.UnicodeScalarView(word.prefix { $0 != "/" })))
     }
 
     private static func quoted(_ text: String) -> String {
@@ -211,7 +215,9 @@ private struct QueryPrinter {
         let isPlain = scalars.allSatisfy {
             $0 == "*" || $0 == "?" || !QueryParser.special.contains($0) && !$0.properties.isWhitespace
         }
-        guard isPlain, stars + marks > 0, let first = scalars.first, first != "+", first != "-" else {
+        guard isPlain, stars + marks > 0, let first = scalars.first, first != "+", first != "-",
+            !beginsLikeKeyword(scalars)
+        else {
             return "*" + quoted(pattern)
         }
         // One star at the end makes a prefix, two are a pattern.
