@@ -20,6 +20,7 @@ import tantivy
 
 GROUPS = 10
 SPARE = 200
+MANY = 5000
 PASSES = 3
 DEPTH = 1000
 
@@ -209,8 +210,14 @@ class Child:
         self.timed("update-1", [(n, self.text(m)) for n, m in zip(changed, spare)]
                    + [(n, self.text(n)) for n in changed], put)
         self.timed("delete-1", spare, remove)
+        if "after-many" in self.wanted:
+            many = random.Random(self.arguments.seed + 1).sample(range(self.documents), min(MANY, self.documents))
+            for number, other in [*zip(many, reversed(many)), *zip(many, many)]:
+                put((number, self.text(other)))
         store.refresh()
         for questions in self.questions["sets"]:
+            if questions["name"] == "any-2-common":
+                self.ask(store, questions, "after-many")
             if questions["name"] == "any-2-document":
                 self.ask(store, questions, "after-changes")
 

@@ -63,6 +63,7 @@ enum TextTable {
             Row(workload: "insert-1", title: "insert a document, durable"),
             Row(workload: "update-1", title: "change a document, durable"),
             Row(workload: "delete-1", title: "delete a document, durable"),
+            Row(workload: "after-many", title: "any of 2 common words, after 10,000 such changes"),
             Row(workload: "after-changes", title: "any of 2 words of a document, after that"),
             Row(workload: "beside-search", title: "the same beside a writer of one after the other"),
             Row(workload: "beside-write", title: "what the writer does meanwhile", form: .speed),

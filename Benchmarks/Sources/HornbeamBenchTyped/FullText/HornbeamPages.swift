@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts as a program that embeds Hornbeam declares and searches them. What of full text the engine has, it has here:
-// where a question gives no query, the tables say so.
+// Texts as a program that embeds Hornbeam declares and searches them.
 
 import BenchHarness
 import Hornbeam
@@ -31,11 +30,10 @@ struct Page {
 final class HornbeamPages: TextEngine {
     static let name = "hornbeam"
     static let hasCommonScores = true
-    static let indexings: [TextIndexing] = [.none, .words]
+    static let indexings: [TextIndexing] = [.none, .positions]
 
-    /// A question in the words of the query language, made into a query when it is asked.
     struct Query {
-        var words: String
+        var search: SearchQuery<Page>
         var group: Int?
     }
 
@@ -67,14 +65,19 @@ final class HornbeamPages: TextEngine {
     }
 
     func query(_ kind: QuestionKind, _ question: Question) throws -> Query? {
-        switch kind {
-        case .any, .count, .texts: Query(words: question.words.joined(separator: " "), group: question.group)
-        case .all, .phrase, .prefix: nil
-        }
+        let words = question.words.joined(separator: " ")
+        let search: SearchQuery<Page> =
+            switch kind {
+            case .any, .count, .texts: .words(words)
+            case .all: .all(question.words.map { .words($0) })
+            case .phrase: .phrase(words)
+            case .prefix: .prefix(words)
+            }
+        return Query(search: search, group: question.group)
     }
 
     private func list(_ query: Query) -> QueryList<Page> {
-        let found = Page.filter(.string(\.text, matches: query.words))
+        let found = Page.filter(.string(\.text, matches: query.search))
         return if let group = query.group { found.filter(\.group == group) } else { found }
     }
 

@@ -9,6 +9,9 @@ enum TextScenario {
     /// Documents of a corpus that are not indexed at first.
     static let spare = 200
 
+    /// Documents that are changed, and changed back, before common words are asked for again.
+    static let many = 5_000
+
     /// What a child is told besides.
     static let options: Set<String> = ["corpus", "questions", "judged"]
 
@@ -145,6 +148,7 @@ struct TextRun<Engine: TextEngine> {
         try run.change("delete-1", spare.count) { latencies in
             for number in spare { try latencies.time { try engine.delete(number) } }
         }
+        if run.wants("after-many") { try askAfterMany(of: engine, &random) }
         try engine.refresh()
         if let set = questions.sets.first(where: { $0.name == "any-2-document" }) {
             var after = set
@@ -160,6 +164,17 @@ struct TextRun<Engine: TextEngine> {
             }
         }
         try engine.close()
+    }
+
+    /// Common words right after ten thousand transactions of a document each, with nothing done in between.
+    private func askAfterMany(of engine: Engine, _ random: inout SplitMix) throws {
+        guard var set = questions.sets.first(where: { $0.name == "any-2-common" }) else { return }
+        let changed = Array((0..<questions.documents).shuffled(using: &random).prefix(TextScenario.many))
+        for (number, other) in zip(changed, changed.reversed()) { try engine.update(number, corpus.text(other)) }
+        for number in changed { try engine.update(number, corpus.text(number)) }
+        try engine.refresh()
+        set.name = "after-many"
+        try ask(set, of: engine)
     }
 
     // MARK: - Judging
