@@ -228,7 +228,10 @@ extension QueryCompiler {
     private func groupTerms(_ query: TextQuery) throws(StorageError) -> [ExpandedTerm] {
         let expansion = TermExpansion(view: view)
         switch query {
-        case .prefix(let text): return try expansion.prefix(analyzer.phraseTokens(of: text).last ?? [])
+        case .prefix(let text):
+            // Every term would begin with nothing.
+            guard let head = analyzer.phraseTokens(of: text).last else { return [] }
+            return try expansion.prefix(head)
         case .wildcard(let text): return try expansion.wildcard(WildcardPattern(text, analyzer))
         default: return []
         }

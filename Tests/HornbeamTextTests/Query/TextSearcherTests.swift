@@ -27,6 +27,19 @@ struct TextSearcherTests {
         #expect(try searcher.documentFrequency(of: "") == 0)
     }
 
+    @Test("What has no token is the beginning of no term")
+    func emptyPrefix() throws {
+        let searcher = try TreeStore.index(of: "rock and roll", "stone", "rock").searcher()
+        for text in ["", "!", " "] {
+            #expect(try searcher.count(.prefix(text)) == 0, "\(text)")
+            #expect(try searcher.matches(.near([.words("rock"), .prefix(text)], within: 9)) == [], "\(text)")
+        }
+        let typing = QuerySyntax(isTyping: true)
+        #expect(try searcher.matches(typing.parse(lenient: "rock &")) == [1, 3])
+        #expect(try searcher.matches(typing.parse(lenient: "\"")) == [])
+        #expect(try searcher.matches(typing.parse(lenient: "rock \"")) == [1, 3])
+    }
+
     @Test("Unknown words add nothing")
     func unknownWords() throws {
         let store = try TreeStore.index(of: "a b", "b c", "c")
