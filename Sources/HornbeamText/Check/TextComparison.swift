@@ -89,6 +89,9 @@ struct TextComparison: ~Copyable {
             guard index.storesPositions else { continue }
             positions.removeAll(keepingCapacity: true)
             try postings.appendPositions(to: &positions)
+            guard positions.count == Int(frequency) else {
+                throw corrupt("\(name) has \(positions.count) positions in document \(docno), not \(frequency)")
+            }
             for found in positions {
                 guard found == changes.postings.positions[position] else {
                     throw corrupt("\(name) is not where it is said to stand in document \(docno)")

@@ -197,6 +197,38 @@ struct PendingWritingTests {
         #expect(try store.problems(NaiveIndex(texts: [1: "one", 2: "two", 3: "back"])) == [])
     }
 
+    @Test("A record whose positions are missing, though the index keeps them, is damage", arguments: [true, false])
+    func withoutPositions(storesPositions: Bool) throws {
+        let index = TextIndex(prefix: "t:", storesPositions: storesPositions)
+        let store = try TreeStore.inMemory()
+        let transaction = try store.beginWrite()
+        func write(_ row: UInt64, _ text: String, _ limits: PendingLimits) throws {
+            let writer = try TextIndexWriter(index, in: transaction, limits: limits)
+            try writer.insert(row, text: text)
+            try writer.flush()
+        }
+        try write(1, "one", .none)
+        try write(2, "two", .standard)
+        let tree = try #require(try transaction.tree(index.pendingName))
+        // Its checksum is right: only what it says can give it away.
+        var header = PendingHeader(row: 2, docno: 1, oldLength: -1, newLength: 3000)
+        header.hasPositions = !storesPositions
+        header.totals = .init(documentCount: 2, totalLength: 3001, nextDocno: 2, largestRow: 2, weight: 9)
+        var record = PendingRecordWriter(header, termCount: 1)
+        withBytes(Array("two".utf8)) { term in
+            Array(UInt32(0)..<3000).withUnsafeBufferPointer {
+                record.add(term, oldFrequency: 0, newFrequency: 3000, positions: $0)
+            }
+        }
+        try transaction.put(tree, PendingTreeReader.key(0), record.finish(after: 0).bytes)
+        #expect(throws: StorageError.self) { try TextSearcher(index, in: transaction).count("two") }
+        #expect(throws: StorageError.self) { try write(3, "three", .none) }
+        let problems = try TextCheck(index, in: transaction).run { (body) throws(StorageError) in
+            try body(1, DocumentText("one"))
+        }
+        #expect(!problems.isEmpty)
+    }
+
     @Test("Fields and sections of pending documents are those of stored ones")
     func sections() throws {
         let text = DocumentText(fields: [["a b", "c"], [], ["d e f"]])
