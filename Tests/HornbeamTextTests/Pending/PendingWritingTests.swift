@@ -229,6 +229,31 @@ struct PendingWritingTests {
         #expect(!problems.isEmpty)
     }
 
+    @Test("Totals that no index has are damage, of a record as of the state of folding")
+    func absurdTotals() throws {
+        for weight in [UInt64.max - 3, 1 << 63, 1 << 62] {
+            let store = try TreeStore.index(of: "one", "two")
+            try store.write(limits: .standard) { try $0.insert(3, text: "three") }
+            let transaction = try store.beginWrite()
+            let tree = try #require(try transaction.tree(testIndex.pendingName))
+            var header = PendingHeader(row: 3, docno: 2, oldLength: -1, newLength: 0)
+            header.totals = .init(documentCount: 3, totalLength: 2, nextDocno: 3, largestRow: 3, weight: weight)
+            var record = PendingRecordWriter(header, termCount: 0)
+            try transaction.put(tree, PendingTreeReader.key(0), record.finish(after: 0).bytes)
+            try transaction.commit()
+            #expect(throws: StorageError.self) {
+                try store.write(limits: PendingLimits(pending: 10, slice: 5)) { try $0.insert(4, text: "four") }
+            }
+        }
+        var fold = FoldState()
+        fold.start = FoldState.Mark(sequence: 3, identity: 5, weight: 1 << 62)
+        #expect(FoldState(fold.encoded()) == nil)
+        fold.start.weight -= 1
+        #expect(FoldState(fold.encoded()) == fold)
+        fold.batch = FoldState.Batch(end: FoldState.Mark(sequence: 4, identity: 6, weight: 7), watermark: [])
+        #expect(FoldState(fold.encoded()) == nil, "it is less than before it")
+    }
+
     @Test("Fields and sections of pending documents are those of stored ones")
     func sections() throws {
         let text = DocumentText(fields: [["a b", "c"], [], ["d e f"]])
