@@ -95,7 +95,8 @@ struct PendingWalk {
         var length = Int64(clamping: stored.totalLength)
         for document in PendingSegment.mergedDocuments(later.segments) {
             count += (document.isThere ? 1 : 0) - (document.isSuperseded ? 1 : 0)
-            length += max(document.newLength, 0) - max(document.oldLength, 0)
+            // Below 2^62 at first; what would take it to 2^63 is no file, and wrong in any case.
+            length &+= max(document.newLength, 0) - max(document.oldLength, 0)
         }
         if count != Int64(clamping: state.statistics.documentCount) {
             problems.add(

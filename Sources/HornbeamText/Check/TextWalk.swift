@@ -38,7 +38,7 @@ struct TextWalk {
             problems.add("the statistics count \(statistics.totalLength) tokens, the documents have \(totalLength)")
         }
         // Terms behind the watermark lack what the documents have already.
-        let expected = Int64(clamping: totalLength) - pending.missingOccurrences()
+        let expected = Int64(clamping: totalLength) &- pending.missingOccurrences()
         if Int64(clamping: occurrences) != expected {
             problems.add("the postings count \(occurrences) tokens, the documents have \(expected)")
         }

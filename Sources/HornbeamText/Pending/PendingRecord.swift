@@ -165,7 +165,8 @@ struct PendingRecord {
             littleEndian: bytes.loadUnaligned(fromByteOffset: PendingRecordWriter.identityOffset, as: UInt64.self))
         var reader = ByteReader(Bytes(rebasing: bytes[PendingRecordWriter.contentOffset...]))
         guard let row = reader.varint(), let docno = reader.varint32(), let documents = reader.varint(),
-            let tokens = reader.varint(), let next = reader.varint32(), docno < next,
+            let tokens = reader.varint(), tokens < TextStatistics.lengthLimit, let next = reader.varint32(),
+            docno < next,
             let largest = reader.varint(), let weight = reader.varint(), weight < PendingHeader.Totals.weightLimit
         else { return nil }
         var header = PendingHeader(row: row, docno: docno, oldLength: -1, newLength: -1)

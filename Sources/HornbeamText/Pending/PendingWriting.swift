@@ -122,9 +122,9 @@ extension TextIndexWriter {
         let (length, overflows) = Int64(clamping: state.statistics.totalLength).addingReportingOverflow(difference)
         // What is read is below this limit; a record must not be above it either.
         let weight = state.next.weight + PendingHeader.weight(terms: terms)
-        guard count >= 0, length >= 0, !overflows, weight < PendingHeader.Totals.weightLimit else {
-            throw statisticsDisagree()
-        }
+        guard count >= 0, length >= 0, !overflows, length < TextStatistics.lengthLimit,
+            weight < PendingHeader.Totals.weightLimit
+        else { throw statisticsDisagree() }
         return PendingHeader.Totals(
             documentCount: UInt64(count), totalLength: UInt64(length), nextDocno: nextDocno,
             largestRow: max(state.largestRow ?? 0, header.row), weight: weight)

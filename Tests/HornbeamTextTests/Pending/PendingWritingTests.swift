@@ -245,6 +245,24 @@ struct PendingWritingTests {
                 try store.write(limits: PendingLimits(pending: 10, slice: 5)) { try $0.insert(4, text: "four") }
             }
         }
+        // Tokens in all: of the statistics, which the check adds to, and of the last record.
+        for total in [UInt64(1) << 62, .max] {
+            let store = try TreeStore.index(of: "one", "two")
+            try store.write(limits: .standard) { try $0.insert(3, text: "three") }
+            let transaction = try store.beginWrite()
+            let tree = try #require(try transaction.tree(testIndex.statisticsName))
+            let key = TextStatistics.key
+            var statistics = try #require(try transaction.get(tree, key).flatMap { TextStatistics($0) })
+            statistics.totalLength = total
+            try transaction.put(tree, key, statistics.encoded())
+            #expect(throws: StorageError.self) { try TextSearcher(testIndex, in: transaction) }
+            try transaction.commit()
+            #expect(try !store.problems(NaiveIndex(texts: [1: "one", 2: "two", 3: "three"])).isEmpty)
+            var header = PendingHeader(row: 3, docno: 2, oldLength: -1, newLength: 0)
+            header.totals = .init(documentCount: 3, totalLength: total, nextDocno: 3)
+            var record = PendingRecordWriter(header, termCount: 0)
+            #expect(withBytes(record.finish(after: 0).bytes) { PendingRecord($0) == nil })
+        }
         var fold = FoldState()
         fold.start = FoldState.Mark(sequence: 3, identity: 5, weight: 1 << 62)
         #expect(FoldState(fold.encoded()) == nil)
