@@ -361,7 +361,7 @@ extension PostingListEditor {
         let perRun = packs || blocks == 0 ? PostingRun.blockLimit : (blocks + most - 1) / most
         var (start, position) = (0, 0)
         while start < count {
-            let end = endOfRun(start, blocks: perRun)
+            let end = try endOfRun(start, blocks: perRun)
             let key = PostingKey(list: number, first: merged.docnos[start])
             run.removeAll()
             runs.encode(merged, start..<end, to: &run, bounds: &frontier)
@@ -384,11 +384,17 @@ extension PostingListEditor {
     }
 
     /// Where a run that begins with the posting at `start` ends.
-    private func endOfRun(_ start: Int, blocks: Int) -> Int {
+    private func endOfRun(_ start: Int, blocks: Int) throws(StorageError) -> Int {
         var (end, positions) = (start, 0)
         for _ in 0..<blocks where end < merged.count {
             let blockEnd = min(end + PostingRun.blockCapacity, merged.count)
+            let before = positions
             for place in end..<blockEnd { positions += Int(merged.frequencies[place]) }
+            guard positions - before <= PositionBlock.positionLimit else {
+                throw .tooLarge(
+                    what: "occurrences of one word in neighbouring documents", size: positions - before,
+                    limit: PositionBlock.positionLimit)
+            }
             if end > start, positions > Self.positionLimit { return end }
             end = blockEnd
         }
