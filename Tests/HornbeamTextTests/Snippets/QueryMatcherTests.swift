@@ -113,10 +113,12 @@ struct QueryMatcherTests {
 
     // MARK: Passages
 
-    private func passage(_ query: TextQuery, _ texts: [String], _ size: Int) throws -> (Int, String)? {
+    private func passage(
+        _ query: TextQuery, _ texts: [String], _ size: Int, _ analyzer: Analyzer = .words
+    ) throws -> (Int, String)? {
         let sections = texts.enumerated().map { TextSection(field: $0.offset, text: $0.element) }
         let weights = ["rare": 9.0]
-        let passage = QueryMatcher(query, .words).passage(of: sections, size: size) { term throws(Never) in
+        let passage = QueryMatcher(query, analyzer).passage(of: sections, size: size) { term throws(Never) in
             weights[String(decoding: term, as: UTF8.self)] ?? 1
         }
         guard let passage else { return nil }
@@ -146,6 +148,18 @@ struct QueryMatcherTests {
         #expect(try #require(try passage(.words("none"), ["", "?", "x y z"], 2)) == (2, "x y"))
         #expect(try #require(try passage(.phrase("w49 w50", slop: 0), [text], 2)) == (0, "[w49 w50]"))
         #expect(try passage(.words("a"), ["", "!"], 2) == nil)
+    }
+
+    @Test("What is marked beyond an edge of the passage is marked up to the edge")
+    func edges() throws {
+        let trigrams = Analyzer(.trigrams(keepsAccents: false))
+        let base = TextQuery.phrase("database", slop: 0)
+        #expect(try #require(try passage(base, ["A database here"], 4, trigrams)) == (0, "[databa]"))
+        #expect(try #require(try passage(base, ["The old database"], 2, trigrams)) == (0, "[data]"))
+        let unicode = Analyzer(.unicode(keepsAccents: false, stemming: nil))
+        let city = TextQuery.phrase("東京都知事選挙", slop: 0)
+        let found = try #require(try passage(city, ["これは東京都知事選挙の日です"], 3, unicode))
+        #expect(found.1.hasPrefix("[東京") && found.1.hasSuffix("]"), "\(found)")
     }
 
     @Test("A text of megabytes takes bounded time and is looked at up to the limit")
