@@ -76,7 +76,7 @@ extension SearchQuery {
         return Self(.field(properties.map { $0.column ?? -1 }, query))
     }
 
-    /// With its score times `factor`, at least 0.
+    /// With its score times `factor`: 0 to 1e9, as must be the product of all that stand in each other.
     public func boosted(_ factor: Double) -> Self { Self(.boost(factor, query)) }
 
     /// Any of both.

@@ -32,7 +32,7 @@ package indirect enum TextQuery: Hashable, Sendable {
     case fuzzy(String, distance: Int?, prefixLength: Int)
     /// Only where the words stand in these fields, by their places in the index's list of fields.
     case field([Int], TextQuery)
-    /// The score times a factor, which must be finite and not negative.
+    /// The score times a factor from 0 to 1e9; factors that stand in each other multiply to no more.
     case boost(Double, TextQuery)
     /// Every document, with the score 0: what only-negative queries start from.
     case everything

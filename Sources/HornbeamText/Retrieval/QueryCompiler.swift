@@ -36,8 +36,8 @@ struct QueryCompiler {
     /// Trees of queries may be this deep: they are followed by calls of functions.
     static let depthLimit = 200
 
-    /// Throws `.invalid` for what can't be asked: a boost that is negative or no number, what has no place in `near`,
-    /// forms that are nested too deep.
+    /// Throws `.invalid` for what can't be asked: a boost that is negative, no number or too large, what has no place in
+    /// `near`, forms that are nested too deep.
     mutating func compile(_ query: TextQuery) throws(StorageError) -> CompiledQuery {
         order = []
         guard let root = try node(query, Scope()) else { return CompiledQuery(clauses: [], order: []) }
@@ -76,11 +76,13 @@ struct QueryCompiler {
             scope.fields = scope.fields.map { $0.intersection(fields) } ?? Set(fields)
             return try node(query, scope)
         case .boost(let factor, let query):
-            guard factor.isFinite, factor >= 0 else {
-                throw .invalid("a boost of \(factor): it must be a number from 0 on")
+            guard factor >= 0, factor <= TextQuery.maximumBoost else {
+                throw .invalid("a boost of \(factor): it must be a number from 0 to 1e9")
             }
             scope.boost *= factor
-            guard scope.boost.isFinite else { throw .invalid("the boosts of a query multiply beyond all numbers") }
+            guard scope.boost <= TextQuery.maximumBoost else {
+                throw .invalid("boosts that stand in each other multiply to \(scope.boost), 1e9 is the most")
+            }
             return try node(query, scope)
         case .everything: return EverythingNode(context)
         }
