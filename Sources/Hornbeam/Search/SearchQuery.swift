@@ -32,7 +32,8 @@ extension SearchQuery {
 
     public static func any(_ queries: [Self]) -> Self { Self(.any(queries.map(\.query))) }
 
-    /// All of these. Without one it finds nothing.
+    /// All of these, but for those in which the index's analyzer finds no word (`"rock & roll"` asks for two). Without
+    /// one it finds nothing.
     public static func all(_ queries: Self...) -> Self { all(queries) }
 
     public static func all(_ queries: [Self]) -> Self { Self(.all(queries.map(\.query))) }

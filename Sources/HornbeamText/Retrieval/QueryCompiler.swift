@@ -97,6 +97,7 @@ struct QueryCompiler {
         var nodes: [QueryNode] = []
         for part in parts {
             guard let node = try node(part, scope) else {
+                if part.isVoid(analyzer) { continue }
                 order.removeSubrange(count...)
                 return nil
             }

@@ -90,7 +90,7 @@ struct QueryTerms {
                     return number(.fuzzy(fuzzyWords.count - 1))
                 })
         case .any(let parts): return .any(nodes(parts, analyzer))
-        case .all(let parts): return .all(nodes(parts, analyzer))
+        case .all(let parts): return .all(nodes(parts.filter { !$0.isVoid(analyzer) }, analyzer))
         case .near(let parts, let distance): return .near(nodes(parts, analyzer), within: distance)
         case .without(let wanted, let unwanted): return .without(node(wanted, analyzer), node(unwanted, analyzer))
         case .field(let fields, let part): return .field(Set(fields), node(part, analyzer))

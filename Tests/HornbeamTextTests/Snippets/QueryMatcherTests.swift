@@ -191,12 +191,21 @@ private struct TextModel {
     func holds(_ query: TextQuery, _ fields: Set<Int>) -> Bool {
         switch query {
         case .any(let parts): parts.contains { holds($0, fields) }
-        case .all(let parts): !parts.isEmpty && parts.allSatisfy { holds($0, fields) }
+        case .all(let parts): parts.contains { !isVoid($0) } && parts.allSatisfy { isVoid($0) || holds($0, fields) }
         case .without(let wanted, let unwanted): holds(wanted, fields) && !holds(unwanted, fields)
         case .field(let names, let part): holds(part, fields.intersection(names))
         case .boost(_, let part): holds(part, fields)
         case .everything: true
         default: !starts(query, fields).isEmpty
+        }
+    }
+
+    private func isVoid(_ query: TextQuery) -> Bool {
+        switch query {
+        case .words(let text), .phrase(let text, _), .prefix(let text), .fuzzy(let text, _, _): text.isEmpty
+        case .any(let parts), .all(let parts), .near(let parts, _): !parts.isEmpty && parts.allSatisfy(isVoid)
+        case .field(_, let part), .boost(_, let part): isVoid(part)
+        case .wildcard, .without, .everything: false
         }
     }
 
