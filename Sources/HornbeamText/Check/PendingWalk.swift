@@ -13,6 +13,8 @@ struct PendingWalk {
     /// The records of the batch that is being folded, and those behind it: read anew, not what is in memory.
     private let batch: PendingPart
     private let later: PendingPart
+    /// Documents of the batch whose stored postings count no more for a term behind the watermark.
+    private let superseded: Set<UInt32>
 
     init(_ state: PendingState, _ stored: TextStatistics, in transaction: Transaction) throws(StorageError) {
         self.state = state
@@ -20,7 +22,7 @@ struct PendingWalk {
         self.transaction = transaction
         let bounds = state.bounds
         guard let tree = state.trees.pending, !bounds.isEmpty else {
-            (batch, later) = (PendingPart.none, PendingPart.none)
+            (batch, later, superseded) = (PendingPart.none, PendingPart.none, [])
             return
         }
         let reader = PendingTreeReader(tree: tree, index: state.index, transaction: transaction)
@@ -39,11 +41,11 @@ struct PendingWalk {
         let start = bounds.foldEnd ?? bounds.start
         if start < bounds.end { segments.append(try reader.segment(from: start, to: bounds.end, after: &identity)) }
         later = PendingPart(segments)
+        superseded = Set(batch.superseded)
     }
 
-    /// Documents of the batch, whose stored postings count no more for a term behind the watermark; none for the
-    /// others.
-    func superseded(for term: [UInt8]) -> [UInt32] { lacksBatch(term) ? batch.superseded : [] }
+    /// Documents whose stored postings of a term count no more.
+    func superseded(for term: [UInt8]) -> Set<UInt32> { lacksBatch(term) ? superseded : [] }
 
     private func lacksBatch(_ term: [UInt8]) -> Bool {
         guard let watermark = state.fold.batch?.watermark else { return false }

@@ -91,7 +91,7 @@ struct TextWalk {
         var documents: UInt64 = 0
         var frequencies: UInt64 = 0
         var positions: [UInt32] = []
-        let superseded = Set(pending.superseded(for: term))
+        let superseded = pending.superseded(for: term)
         while !postings.isAtEnd {
             try postings.decode()
             documents += UInt64(postings.count)
