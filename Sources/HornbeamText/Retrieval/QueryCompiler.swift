@@ -327,22 +327,24 @@ extension QueryCompiler {
         var order: [Int] = []
     }
 
-    /// Nil if one is in no document.
+    /// Nil if one is in no document; then none of them weighs anything.
     private func terms(
         _ tokens: [[UInt8]], _ weights: inout DistinctWeights
     ) throws(StorageError) -> PhraseTerms? {
         var terms = PhraseTerms()
+        var known = weights
         var places: [[UInt8]: Int] = [:]
         for token in tokens {
             if let place = places[token] {
                 terms.order.append(place)
                 continue
             }
-            guard let term = try term(token, &weights) else { return nil }
+            guard let term = try term(token, &known) else { return nil }
             places[token] = terms.parts.count
             terms.order.append(terms.parts.count)
             terms.parts.append(term)
         }
+        weights = known
         return terms
     }
 

@@ -70,6 +70,16 @@ struct TextSearcherTests {
         transaction.abort()
     }
 
+    @Test("A phrase with an unknown word weighs nothing beside others, whichever of its words that is")
+    func unknownPhrases() throws {
+        let searcher = try TreeStore.index(of: "a b", "b c", "c").searcher()
+        let plain = try searcher.search(.near([.words("a"), .words("b")], within: 2), limit: 9)
+        for phrase in ["c zz", "zz c"] {
+            let query = TextQuery.near([.any([.words("a"), .phrase(phrase, slop: 0)]), .words("b")], within: 2)
+            #expect(try searcher.search(query, limit: 9) == plain, "\(phrase)")
+        }
+    }
+
     @Test("Unknown words add nothing")
     func unknownWords() throws {
         let store = try TreeStore.index(of: "a b", "b c", "c")

@@ -80,7 +80,9 @@ struct NaiveQuery {
     /// The words of a phrase with their weights, in order.
     private func weights(_ query: TextQuery) -> [(String, Double)] {
         switch query {
-        case .words(let text), .phrase(let text, _): tokens(text).filter(exists).map { ($0, idf($0)) }
+        case .words(let text): tokens(text).filter(exists).map { ($0, idf($0)) }
+        // A phrase with a word that no document has stands nowhere and weighs nothing.
+        case .phrase(let text, _): tokens(text).allSatisfy(exists) ? tokens(text).map { ($0, idf($0)) } : []
         case .near(let parts, _), .any(let parts): parts.flatMap { weights($0) }
         case .prefix(let text):
             tokens(text).dropLast().map { ($0, idf($0)) }
