@@ -95,7 +95,13 @@ struct PendingWalk {
     private func compareTotals(_ problems: inout TextProblems) {
         var count = Int64(clamping: stored.documentCount)
         var length = Int64(clamping: stored.totalLength)
+        var added: UInt64 = 0
+        var largestRow = stored.largestRow ?? 0
         for document in PendingSegment.mergedDocuments(later.segments) {
+            if !document.isSuperseded {
+                added += 1
+                largestRow = max(largestRow, document.row)
+            }
             count += (document.isThere ? 1 : 0) - (document.isSuperseded ? 1 : 0)
             // Below 2^62 at first; what would take it to 2^63 is no file, and wrong in any case.
             length &+= max(document.newLength, 0) - max(document.oldLength, 0)
@@ -103,6 +109,14 @@ struct PendingWalk {
         if count != Int64(clamping: state.statistics.documentCount) {
             problems.add(
                 "the last pending record counts \(state.statistics.documentCount) documents, there are \(count)")
+        }
+        if UInt64(state.statistics.nextDocno) != UInt64(stored.nextDocno) + added {
+            problems.add(
+                "the last pending record has \(state.statistics.nextDocno) as the next document number, there are "
+                    + "\(stored.nextDocno) and \(added) new ones")
+        }
+        if state.largestRow ?? 0 < largestRow {
+            problems.add("the last pending record knows no row as large as \(largestRow)")
         }
         if length != Int64(clamping: state.statistics.totalLength) {
             problems.add(

@@ -36,6 +36,8 @@ struct TextComparison: ~Copyable {
         let place = buffer.addDocument(row, docno)
         let made = text.add(to: &buffer, at: place, index.analyzer, &tokenizer)
         try problems.collect { () throws(StorageError) in
+            let found = try snapshot.row(of: docno)
+            guard found == row else { throw corrupt("document \(row) is taken for document \(found)") }
             let stored = try snapshot.length(of: docno)
             guard stored == UInt32(truncatingIfNeeded: made.length) else {
                 throw corrupt(
