@@ -12,8 +12,8 @@ struct PostingsBuffer: ~Copyable {
     private(set) var count = 0
     private var capacity = 1024
 
-    /// Those of the first posting, then those of the next: as many as its frequency. Of an index without positions there
-    /// may be fewer or none.
+    /// Those of the first posting, then those of the next: as many as its frequency. Of an index without positions
+    /// there may be fewer or none.
     private(set) var positions = UnsafeMutablePointer<UInt32>.allocate(capacity: 2048)
     private(set) var positionCount = 0
     private var positionCapacity = 2048

@@ -6,8 +6,8 @@ extension TextQuery {
     /// The farthest that a word may be from one that is found by it.
     package static let maximumDistance = 2
 
-    /// The largest boost, those in each other multiplied, and the largest weight of a field: sums of scores stay finite,
-    /// and far enough below the largest number for their bounds.
+    /// The largest boost, those in each other multiplied, and the largest weight of a field: sums of scores stay
+    /// finite, and so do their bounds.
     package static let maximumBoost = 1e9
     /// How many letters at the head of a fuzzy word are the same if nothing is said.
     package static let defaultPrefixLength = 1

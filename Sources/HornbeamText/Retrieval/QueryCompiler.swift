@@ -36,8 +36,8 @@ struct QueryCompiler {
     /// Trees of queries may be this deep: they are followed by calls of functions.
     static let depthLimit = 200
 
-    /// Throws `.invalid` for what can't be asked: a boost that is negative, no number or too large, what has no place in
-    /// `near`, forms that are nested too deep.
+    /// Throws `.invalid` for what can't be asked: a boost that is negative, no number or too large, what has no place
+    /// in `near`, forms that are nested too deep.
     mutating func compile(_ query: TextQuery) throws(StorageError) -> CompiledQuery {
         order = []
         guard let root = try node(query, Scope()) else { return CompiledQuery(clauses: [], order: []) }

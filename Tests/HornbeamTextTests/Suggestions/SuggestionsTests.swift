@@ -30,7 +30,9 @@ struct SuggestionsTests {
     func longCompletions(size: Int) throws {
         let head = String(repeating: "x", count: size)
         // Behind 200 bytes the index has them by their hashes.
-        let endings = (0..<40).map { number in String(repeating: ["a", "b", "y", "z"][number % 4], count: 1 + number / 4) }
+        let endings = (0..<40).map { number in
+            String(repeating: ["a", "b", "y", "z"][number % 4], count: 1 + number / 4)
+        }
         let other = (0..<40).map { number in String(head.dropLast()) + "a\(number)" }
         let store = try TreeStore.index(of: (endings.map { head + $0 } + other + ["xa", "xy"]).joined(separator: " "))
         let found = try store.searcher().completions(of: head, limit: 100).map(\.term)

@@ -221,8 +221,9 @@ extension NaiveQuery {
         switch query {
         case .words, .phrase, .near, .prefix, .wildcard, .fuzzy: inFields(spans(query, document), document, fields)
         case .any(let parts): parts.contains { matches($0, document, fields) }
-        case .all(let parts): parts.contains { !isVoid($0) }
-            && parts.allSatisfy { isVoid($0) || matches($0, document, fields) }
+        case .all(let parts):
+            parts.contains { !isVoid($0) }
+                && parts.allSatisfy { isVoid($0) || matches($0, document, fields) }
         case .without(let first, let second): matches(first, document, fields) && !matches(second, document, fields)
         case .field(let names, let query):
             matches(query, document, fields.map { $0.intersection(names) } ?? Set(names))
