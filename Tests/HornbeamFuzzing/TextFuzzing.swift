@@ -6,7 +6,9 @@ import HornbeamPages
 import HornbeamText
 import HornbeamTree
 
-/// The first byte chooses the tree and the entry whose value becomes the rest of `input`.
+/// The first byte chooses the tree, the second the entry. Its value becomes the rest of `input`; with bit 6 of the
+/// first byte the rest changes it, in pairs of a place and a byte. Unless bit 7 is set, pending records are given right
+/// checksums: else nothing in them would be looked at.
 public func fuzzText(_ input: UnsafeRawBufferPointer) {
     guard input.count >= 2 else { return }
     do throws(StorageError) {
@@ -24,11 +26,20 @@ public func fuzzText(_ input: UnsafeRawBufferPointer) {
             index.termsName, index.postingsName, index.positionsName, index.documentsName, index.statisticsName,
             index.pendingName,
         ]
-        guard let tree = try transaction.tree(names[Int(input[0]) % names.count]) else { return }
+        guard let tree = try transaction.tree(names[Int(input[0] & 63) % names.count]) else { return }
         var cursor = try transaction.cursor(tree)
         guard try cursor.seek(index: UInt64(input[1]) % max(1, transaction.count(tree))) else { return }
         let key = Array(cursor.key)
-        try transaction.put(tree, key, Array(input.dropFirst(2)))
+        var value = Array(input.dropFirst(2))
+        if input[0] & 64 != 0 {
+            let changes = value
+            value = Array(cursor.value)
+            for place in stride(from: 1, to: changes.count, by: 2) where !value.isEmpty {
+                value[Int(changes[place - 1]) % value.count] = changes[place]
+            }
+        }
+        try transaction.put(tree, key, value)
+        if input[0] & 128 == 0 { try index.sealPending(in: transaction) }
         use(index, transaction)
     } catch {}
 }

@@ -30,7 +30,9 @@ struct IndexSearch {
             var sum: UInt64 = 0
             for part in parts { sum = min(searcher.statistics.documentCount, sum + (try estimate(part))) }
             return sum
-        case .all(let parts), .near(let parts, _): return try parts.map { try estimate($0) }.min() ?? 0
+        case .all(let parts):
+            return try parts.filter { !$0.isVoid(searcher.index.analyzer) }.map { try estimate($0) }.min() ?? 0
+        case .near(let parts, _): return try parts.map { try estimate($0) }.min() ?? 0
         case .without(let wanted, _): return try estimate(wanted)
         case .field(_, let part), .boost(_, let part): return try estimate(part)
         // What they stand for would have to be looked up.

@@ -41,13 +41,13 @@ package final class TextMatch: Sendable {
         }
         let isRight =
             weights.isEmpty
-            || weights.count == columns.count && weights.allSatisfy { $0 >= 0 && $0.isFinite }
+            || weights.count == columns.count && weights.allSatisfy { $0 >= 0 && $0 <= TextQuery.maximumBoost }
                 && weights.contains { $0 > 0 }
         guard isRight else {
             throw HornbeamError(
                 .invalid,
                 "a search of \(type.name) over \(columns.count) properties has the weights \(weights): give one for "
-                    + "each, at least 0 and not all 0")
+                    + "each, from 0 to 1e9 and not all 0")
         }
     }
 

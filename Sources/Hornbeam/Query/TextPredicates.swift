@@ -62,8 +62,8 @@ extension Predicate {
 
     /// What `query` finds in these properties, which it may name. By the full-text index over exactly these, or read
     /// through without one, with the same result. At the head of a query the hits come best first.
-    /// - Parameter weights: how much words in each property count, in their order: at least 0, and not all 0. Empty is
-    ///   1 for all.
+    /// - Parameter weights: how much words in each property count, in their order: from 0 to 1e9, and not all 0. Empty
+    ///   is 1 for all.
     @_disfavoredOverload
     public static func string<each Text: TextValue>(
         _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, matches query: SearchQuery<Entity>,

@@ -32,7 +32,8 @@ extension SearchQuery {
 
     public static func any(_ queries: [Self]) -> Self { Self(.any(queries.map(\.query))) }
 
-    /// All of these. Without one it finds nothing.
+    /// All of these, but for those in which the index's analyzer finds no word (`"rock & roll"` asks for two). Without
+    /// one it finds nothing.
     public static func all(_ queries: Self...) -> Self { all(queries) }
 
     public static func all(_ queries: [Self]) -> Self { Self(.all(queries.map(\.query))) }
@@ -76,7 +77,7 @@ extension SearchQuery {
         return Self(.field(properties.map { $0.column ?? -1 }, query))
     }
 
-    /// With its score times `factor`, at least 0.
+    /// With its score times `factor`: 0 to 1e9, as must be the product of all that stand in each other.
     public func boosted(_ factor: Double) -> Self { Self(.boost(factor, query)) }
 
     /// Any of both.

@@ -13,6 +13,8 @@ struct PendingWalk {
     /// The records of the batch that is being folded, and those behind it: read anew, not what is in memory.
     private let batch: PendingPart
     private let later: PendingPart
+    /// Documents of the batch whose stored postings count no more for a term behind the watermark.
+    private let superseded: Set<UInt32>
 
     init(_ state: PendingState, _ stored: TextStatistics, in transaction: Transaction) throws(StorageError) {
         self.state = state
@@ -20,7 +22,7 @@ struct PendingWalk {
         self.transaction = transaction
         let bounds = state.bounds
         guard let tree = state.trees.pending, !bounds.isEmpty else {
-            (batch, later) = (PendingPart.none, PendingPart.none)
+            (batch, later, superseded) = (PendingPart.none, PendingPart.none, [])
             return
         }
         let reader = PendingTreeReader(tree: tree, index: state.index, transaction: transaction)
@@ -39,11 +41,11 @@ struct PendingWalk {
         let start = bounds.foldEnd ?? bounds.start
         if start < bounds.end { segments.append(try reader.segment(from: start, to: bounds.end, after: &identity)) }
         later = PendingPart(segments)
+        superseded = Set(batch.superseded)
     }
 
-    /// Documents of the batch, whose stored postings count no more for a term behind the watermark; none for the
-    /// others.
-    func superseded(for term: [UInt8]) -> [UInt32] { lacksBatch(term) ? batch.superseded : [] }
+    /// Documents whose stored postings of a term count no more.
+    func superseded(for term: [UInt8]) -> Set<UInt32> { lacksBatch(term) ? superseded : [] }
 
     private func lacksBatch(_ term: [UInt8]) -> Bool {
         guard let watermark = state.fold.batch?.watermark else { return false }
@@ -93,13 +95,28 @@ struct PendingWalk {
     private func compareTotals(_ problems: inout TextProblems) {
         var count = Int64(clamping: stored.documentCount)
         var length = Int64(clamping: stored.totalLength)
+        var added: UInt64 = 0
+        var largestRow = stored.largestRow ?? 0
         for document in PendingSegment.mergedDocuments(later.segments) {
+            if !document.isSuperseded {
+                added += 1
+                largestRow = max(largestRow, document.row)
+            }
             count += (document.isThere ? 1 : 0) - (document.isSuperseded ? 1 : 0)
-            length += max(document.newLength, 0) - max(document.oldLength, 0)
+            // Below 2^62 at first; what would take it to 2^63 is no file, and wrong in any case.
+            length &+= max(document.newLength, 0) - max(document.oldLength, 0)
         }
         if count != Int64(clamping: state.statistics.documentCount) {
             problems.add(
                 "the last pending record counts \(state.statistics.documentCount) documents, there are \(count)")
+        }
+        if UInt64(state.statistics.nextDocno) != UInt64(stored.nextDocno) + added {
+            problems.add(
+                "the last pending record has \(state.statistics.nextDocno) as the next document number, there are "
+                    + "\(stored.nextDocno) and \(added) new ones")
+        }
+        if state.largestRow ?? 0 < largestRow {
+            problems.add("the last pending record knows no row as large as \(largestRow)")
         }
         if length != Int64(clamping: state.statistics.totalLength) {
             problems.add(

@@ -36,6 +36,8 @@ struct TextComparison: ~Copyable {
         let place = buffer.addDocument(row, docno)
         let made = text.add(to: &buffer, at: place, index.analyzer, &tokenizer)
         try problems.collect { () throws(StorageError) in
+            let found = try snapshot.row(of: docno)
+            guard found == row else { throw corrupt("document \(row) is taken for document \(found)") }
             let stored = try snapshot.length(of: docno)
             guard stored == UInt32(truncatingIfNeeded: made.length) else {
                 throw corrupt(
@@ -89,6 +91,9 @@ struct TextComparison: ~Copyable {
             guard index.storesPositions else { continue }
             positions.removeAll(keepingCapacity: true)
             try postings.appendPositions(to: &positions)
+            guard positions.count == Int(frequency) else {
+                throw corrupt("\(name) has \(positions.count) positions in document \(docno), not \(frequency)")
+            }
             for found in positions {
                 guard found == changes.postings.positions[position] else {
                     throw corrupt("\(name) is not where it is said to stand in document \(docno)")

@@ -38,7 +38,7 @@ struct TextWalk {
             problems.add("the statistics count \(statistics.totalLength) tokens, the documents have \(totalLength)")
         }
         // Terms behind the watermark lack what the documents have already.
-        let expected = Int64(clamping: totalLength) - pending.missingOccurrences()
+        let expected = Int64(clamping: totalLength) &- pending.missingOccurrences()
         if Int64(clamping: occurrences) != expected {
             problems.add("the postings count \(occurrences) tokens, the documents have \(expected)")
         }
@@ -91,7 +91,7 @@ struct TextWalk {
         var documents: UInt64 = 0
         var frequencies: UInt64 = 0
         var positions: [UInt32] = []
-        let superseded = Set(pending.superseded(for: term))
+        let superseded = pending.superseded(for: term)
         while !postings.isAtEnd {
             try postings.decode()
             documents += UInt64(postings.count)

@@ -12,6 +12,7 @@ import HornbeamTree
 struct PostingListEditor: ~Copyable {
     private let dictionary: TermDictionary
     private let trees: TextTrees
+    private let storesPositions: Bool
     /// Whether the dictionary held nothing before: plain terms come in order and are appended.
     private let isNew: Bool
     private(set) var nextListNumber: UInt32
@@ -51,6 +52,7 @@ struct PostingListEditor: ~Copyable {
         cursor = try transaction.cursor(trees.postings)
         self.dictionary = dictionary
         self.trees = trees
+        storesPositions = dictionary.index.storesPositions
         self.nextListNumber = nextListNumber
         self.isNew = isNew
         lengths = LengthCache(
@@ -134,7 +136,7 @@ struct PostingListEditor: ~Copyable {
         if entry.listNumber == 0 {
             InlinePostings.encode(
                 merged, repeats: entry.collectionFrequency != UInt64(entry.documentFrequency),
-                storesPositions: index.storesPositions, to: &value)
+                storesPositions: storesPositions, to: &value)
         }
         if appends {
             try transaction.append(dictionary.tree, key, value.bytes)
@@ -166,7 +168,7 @@ extension PostingListEditor {
     private mutating func decodeInline(_ entry: TermEntry?) throws(StorageError) {
         decoded.removeAll()
         guard let entry else { return }
-        guard entry.decodeInline(storesPositions: index.storesPositions, to: &decoded) else {
+        guard entry.decodeInline(storesPositions: storesPositions, to: &decoded) else {
             throw index.corrupt(index.termsName, "the postings in a term's entry are not readable")
         }
     }
@@ -221,15 +223,14 @@ extension PostingListEditor {
 
     /// Appends changes, all of them postings; where their positions end.
     private mutating func add(_ changes: borrowing TermChanges, _ range: Range<Int>, positionsFrom start: Int) -> Int {
-        let before = merged.positionCount
-        merged.append(changes.postings, range, positionsFrom: start)
+        let occurrences = merged.append(changes.postings, range, positionsFrom: storesPositions ? start : nil)
         addedDocuments += Int64(range.count)
-        addedOccurrences += Int64(merged.positionCount - before)
-        return start + merged.positionCount - before
+        addedOccurrences += Int64(occurrences)
+        return start + occurrences
     }
 
     private mutating func keep(_ range: Range<Int>, positionsFrom start: Int) {
-        if !range.isEmpty { merged.append(decoded, range, positionsFrom: start) }
+        if !range.isEmpty { merged.append(decoded, range, positionsFrom: storesPositions ? start : nil) }
     }
 }
 
@@ -281,7 +282,7 @@ extension PostingListEditor {
         let bytes = cursor.value
         guard directory.read(bytes, first: key.first) else { throw unreadable(key) }
         var positions = Bytes(start: nil, count: 0)
-        if index.storesPositions {
+        if storesPositions {
             let found = try key.withBytes { (key) throws(StorageError) in try transaction.get(trees.positions, key) }
             guard let found else { throw positionsUnreadable(key) }
             positions = found
@@ -297,21 +298,12 @@ extension PostingListEditor {
                 decoded.lengths[place] = try lengths.length(of: decoded.docnos[place])
             }
             decoded.added(postings: size)
-            if index.storesPositions {
+            if storesPositions {
                 guard let block = PositionBlock.find(block, of: directory.count, in: positions),
                     positionBlock.open(block, frequencies: decoded.frequencies + start, count: size),
                     positionBlock.appendAll(size, to: &decoded)
                 else { throw positionsUnreadable(key) }
-            } else {
-                appendZeros(from: start)
             }
-        }
-    }
-
-    /// So that every posting has as many positions as its frequency, kept or not.
-    private mutating func appendZeros(from start: Int) {
-        for place in start..<decoded.count {
-            for position in 0..<decoded.frequencies[place] { decoded.append(position: position) }
         }
     }
 
@@ -333,7 +325,7 @@ extension PostingListEditor {
         try decode(neighbour)
         guard decoded.count + merged.count <= Self.joinedLimit else { return nil }
         // Behind what is merged, or before it.
-        if next == nil { decoded.append(merged, 0..<merged.count, positionsFrom: 0) }
+        if next == nil { decoded.append(merged, 0..<merged.count, positionsFrom: storesPositions ? 0 : nil) }
         if next == nil { merged.removeAll() }
         keep(0..<decoded.count, positionsFrom: 0)
         try requireAscending()
@@ -349,7 +341,7 @@ extension PostingListEditor {
     private func delete(_ key: PostingKey) throws(StorageError) {
         try key.withBytes { (bytes) throws(StorageError) in
             _ = try transaction.delete(trees.postings, bytes)
-            if index.storesPositions { _ = try transaction.delete(trees.positions, bytes) }
+            if storesPositions { _ = try transaction.delete(trees.positions, bytes) }
         }
     }
 
@@ -361,12 +353,12 @@ extension PostingListEditor {
         let perRun = packs || blocks == 0 ? PostingRun.blockLimit : (blocks + most - 1) / most
         var (start, position) = (0, 0)
         while start < count {
-            let end = endOfRun(start, blocks: perRun)
+            let end = try endOfRun(start, blocks: perRun)
             let key = PostingKey(list: number, first: merged.docnos[start])
             run.removeAll()
             runs.encode(merged, start..<end, to: &run, bounds: &frontier)
             try put(trees.postings, key, isNew)
-            if index.storesPositions {
+            if storesPositions {
                 run.removeAll()
                 position = positionRuns.encode(merged, start..<end, positionsFrom: position, to: &run)
                 try put(trees.positions, key, isNew)
@@ -384,11 +376,17 @@ extension PostingListEditor {
     }
 
     /// Where a run that begins with the posting at `start` ends.
-    private func endOfRun(_ start: Int, blocks: Int) -> Int {
+    private func endOfRun(_ start: Int, blocks: Int) throws(StorageError) -> Int {
         var (end, positions) = (start, 0)
         for _ in 0..<blocks where end < merged.count {
             let blockEnd = min(end + PostingRun.blockCapacity, merged.count)
+            let before = positions
             for place in end..<blockEnd { positions += Int(merged.frequencies[place]) }
+            guard positions - before <= PositionBlock.positionLimit else {
+                throw .tooLarge(
+                    what: "occurrences of one word in neighbouring documents", size: positions - before,
+                    limit: PositionBlock.positionLimit)
+            }
             if end > start, positions > Self.positionLimit { return end }
             end = blockEnd
         }
@@ -422,7 +420,7 @@ extension PostingListEditor {
         var to = PostingKey(list: number, first: .max).bytes
         to.append(0xFF)
         _ = try transaction.deleteRange(trees.postings, from: from, to: to)
-        if index.storesPositions { _ = try transaction.deleteRange(trees.positions, from: from, to: to) }
+        if storesPositions { _ = try transaction.deleteRange(trees.positions, from: from, to: to) }
     }
 
     private func unreadable(_ key: PostingKey) -> StorageError {

@@ -277,7 +277,7 @@ extension TextIndexWriter {
             guard !overflows else { throw statisticsDisagree() }
             length = sum
         }
-        guard count >= 0, length >= 0 else { throw statisticsDisagree() }
+        guard count >= 0, length >= 0, length < TextStatistics.lengthLimit else { throw statisticsDisagree() }
         (statistics.documentCount, statistics.totalLength) = (UInt64(count), UInt64(length))
     }
 

@@ -41,6 +41,8 @@ package struct TextStatistics: Equatable, Sendable {
 
     static let key: [UInt8] = [0]
     static let currentLayout: UInt8 = 3
+    /// No index has as many tokens: sums and differences of `totalLength` with a document's never overflow.
+    static let lengthLimit: UInt64 = 1 << 62
 
     init(_ index: TextIndex) {
         identity = index.analyzer.identity
@@ -52,7 +54,7 @@ package struct TextStatistics: Equatable, Sendable {
         var reader = ByteReader(bytes)
         guard let layout = reader.byte(), layout > 0, layout <= Self.currentLayout, let size = reader.byte(),
             let identity = reader.slice(UInt64(size)), let documentCount = reader.varint(),
-            let totalLength = reader.varint()
+            let totalLength = reader.varint(), totalLength < Self.lengthLimit
         else { return nil }
         self.layout = layout
         self.identity = String(decoding: identity, as: UTF8.self)

@@ -47,7 +47,9 @@ struct FoldState: Equatable, Sendable {
             var reader = ByteReader(bytes)
             guard let start = Self.mark(&reader) else { return nil }
             if reader.isAtEnd { return (start, nil) }
-            guard let end = Self.mark(&reader), end.sequence > start.sequence else { return nil }
+            guard let end = Self.mark(&reader), end.sequence > start.sequence, end.weight >= start.weight else {
+                return nil
+            }
             return (start, Batch(end: end, watermark: [UInt8](reader.rest)))
         }
         guard let read else { return nil }
@@ -56,7 +58,7 @@ struct FoldState: Equatable, Sendable {
 
     private static func mark(_ reader: inout ByteReader) -> Mark? {
         guard let sequence = reader.varint(), sequence < sequenceLimit, let identity = reader.slice(8),
-            let weight = reader.varint()
+            let weight = reader.varint(), weight < PendingHeader.Totals.weightLimit
         else {
             return nil
         }

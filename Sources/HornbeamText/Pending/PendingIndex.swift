@@ -153,7 +153,8 @@ struct PendingTreeReader {
         while sequence < end {
             guard isThere, cursor.key.bigEndian(at: 0, as: UInt64.self) == sequence, cursor.key.count == 8,
                 PendingRecord.follows(cursor.value, after: identity), let record = PendingRecord(cursor.value),
-                builder.add(record)
+                // Folding copies as many positions as a word has occurrences, if the index keeps any.
+                record.header.hasPositions == index.storesPositions, builder.add(record)
             else { throw damaged(sequence) }
             identity = record.identity
             sequence += 1

@@ -35,6 +35,9 @@ struct PendingHeader: Equatable, Sendable {
         var largestRow: UInt64 = 0
         /// How much there is to fold, counted from the index's beginning: each record adds its `weight`.
         var weight: UInt64 = 0
+
+        /// No index gets as much: sums and differences of these never overflow.
+        static let weightLimit: UInt64 = 1 << 62
     }
 
     /// What a record of so many terms costs to fold, roughly: a document is as much as some terms.
@@ -162,8 +165,9 @@ struct PendingRecord {
             littleEndian: bytes.loadUnaligned(fromByteOffset: PendingRecordWriter.identityOffset, as: UInt64.self))
         var reader = ByteReader(Bytes(rebasing: bytes[PendingRecordWriter.contentOffset...]))
         guard let row = reader.varint(), let docno = reader.varint32(), let documents = reader.varint(),
-            let tokens = reader.varint(), let next = reader.varint32(), docno < next,
-            let largest = reader.varint(), let weight = reader.varint()
+            let tokens = reader.varint(), tokens < TextStatistics.lengthLimit, let next = reader.varint32(),
+            docno < next,
+            let largest = reader.varint(), let weight = reader.varint(), weight < PendingHeader.Totals.weightLimit
         else { return nil }
         var header = PendingHeader(row: row, docno: docno, oldLength: -1, newLength: -1)
         header.totals = PendingHeader.Totals(

@@ -120,11 +120,14 @@ extension TextIndexWriter {
             - (header.oldLength < 0 ? 0 : 1)
         let difference = max(header.newLength, 0) - max(header.oldLength, 0)
         let (length, overflows) = Int64(clamping: state.statistics.totalLength).addingReportingOverflow(difference)
-        guard count >= 0, length >= 0, !overflows else { throw statisticsDisagree() }
+        // What is read is below this limit; a record must not be above it either.
+        let weight = state.next.weight + PendingHeader.weight(terms: terms)
+        guard count >= 0, length >= 0, !overflows, length < TextStatistics.lengthLimit,
+            weight < PendingHeader.Totals.weightLimit
+        else { throw statisticsDisagree() }
         return PendingHeader.Totals(
             documentCount: UInt64(count), totalLength: UInt64(length), nextDocno: nextDocno,
-            largestRow: max(state.largestRow ?? 0, header.row),
-            weight: state.next.weight &+ PendingHeader.weight(terms: terms))
+            largestRow: max(state.largestRow ?? 0, header.row), weight: weight)
     }
 
     /// The index must have what the old text makes.

@@ -7,6 +7,9 @@
 //     u8 for each group of 128 positions (the last one may be smaller): bits of an integer
 //     the groups, packed as PackedIntegers does, without exceptions
 //
+// A block has at most 2^30 positions: what neighbours need no bits for takes a byte for 128 of them, so that few bytes
+// could claim any amount of memory.
+//
 // The integers are, for each posting in turn, its first position and then the distances to the next one, less 1.
 
 import HornbeamPages
@@ -88,6 +91,9 @@ struct PositionBlock: ~Copyable {
         starts.deallocate()
     }
 
+    /// No block has more positions.
+    static let positionLimit = 1 << 30
+
     /// The bytes of block `number` of the run, nil if it isn't one of `blocks` blocks.
     static func find(_ number: Int, of blocks: Int, in run: Bytes) -> Bytes? {
         var reader = ByteReader(run)
@@ -113,7 +119,7 @@ struct PositionBlock: ~Copyable {
         }
         starts[count] = sum
         let groups = (sum + PackedIntegers.capacity - 1) / PackedIntegers.capacity
-        guard groups <= bytes.count else { return false }
+        guard sum <= Self.positionLimit, groups <= bytes.count else { return false }
         var size = groups
         for group in 0..<groups {
             guard bytes[group] <= 32 else { return false }

@@ -12,7 +12,8 @@ struct PostingsBuffer: ~Copyable {
     private(set) var count = 0
     private var capacity = 1024
 
-    /// Those of the first posting, then those of the next: as many as its frequency.
+    /// Those of the first posting, then those of the next: as many as its frequency. Of an index without positions
+    /// there may be fewer or none.
     private(set) var positions = UnsafeMutablePointer<UInt32>.allocate(capacity: 2048)
     private(set) var positionCount = 0
     private var positionCapacity = 2048
@@ -57,8 +58,10 @@ struct PostingsBuffer: ~Copyable {
     /// Takes the positions behind the first `count` away.
     mutating func shortenPositions(to count: Int) { positionCount = count }
 
-    /// Copies some postings to the end, with their positions, which begin at `start`.
-    mutating func append(_ other: borrowing PostingsBuffer, _ range: Range<Int>, positionsFrom start: Int) {
+    /// Copies some postings to the end, with their positions, which begin at `start`; without any if that is nil.
+    /// Returns how many occurrences they have.
+    @discardableResult
+    mutating func append(_ other: borrowing PostingsBuffer, _ range: Range<Int>, positionsFrom start: Int?) -> Int {
         reserve(postings: range.count)
         (docnos + count).update(from: other.docnos + range.lowerBound, count: range.count)
         (frequencies + count).update(from: other.frequencies + range.lowerBound, count: range.count)
@@ -66,7 +69,8 @@ struct PostingsBuffer: ~Copyable {
         count += range.count
         var occurrences = 0
         for place in range { occurrences += Int(other.frequencies[place]) }
-        append(positions: other.positions + start, count: occurrences)
+        if let start { append(positions: other.positions + start, count: occurrences) }
+        return occurrences
     }
 
     /// Makes room for more postings, which the caller fills and then counts by `added`.

@@ -96,6 +96,9 @@ struct QueryParser {
         guard query.isWithin(Self.maximumDepth) else {
             throw failure("more than \(Self.maximumDepth) levels", "leave parentheses out", 0)
         }
+        guard query.largestBoost <= TextQuery.maximumBoost else {
+            throw failure("boosts multiply to more than 1e9", "write smaller numbers behind ^", 0)
+        }
         return query
     }
 
@@ -208,6 +211,9 @@ struct QueryParser {
         if let start = take("^") {
             guard let factor = takeNumber() else {
                 throw failure("^ needs a number", "write ^2 or ^0.5, or \\^ for the character", start)
+            }
+            guard factor <= TextQuery.maximumBoost else {
+                throw failure("more than 1e9 behind ^", "write a smaller number", start)
             }
             clause = Clause(query: .boost(factor, clause.query))
         }

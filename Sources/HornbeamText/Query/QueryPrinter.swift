@@ -5,6 +5,10 @@
 extension TextQuery {
     /// The farthest that a word may be from one that is found by it.
     package static let maximumDistance = 2
+
+    /// The largest boost, those in each other multiplied, and the largest weight of a field: sums of scores stay
+    /// finite, and so do their bounds.
+    package static let maximumBoost = 1e9
     /// How many letters at the head of a fuzzy word are the same if nothing is said.
     package static let defaultPrefixLength = 1
     /// Queries may be nested so deep: what goes through them calls itself for each level.
@@ -67,7 +71,22 @@ extension TextQuery {
     }
 
     /// What is wrong with the tree, of an index with so many fields, and what to do; nil if nothing.
-    package func problem(fieldCount: Int) -> String? { problem(fieldCount, Self.maximumDepth) }
+    package func problem(fieldCount: Int) -> String? {
+        if let problem = problem(fieldCount, Self.maximumDepth) { return problem }
+        if largestBoost <= Self.maximumBoost { return nil }
+        return "scores are multiplied by \(largestBoost) in all: give boosts that multiply to at most 1e9"
+    }
+
+    /// The largest product of boosts that stand in each other, from the outermost on. Of a tree that isn't nested deep.
+    var largestBoost: Double {
+        switch self {
+        case .words, .phrase, .prefix, .wildcard, .fuzzy, .everything: 1
+        case .any(let parts), .all(let parts), .near(let parts, _): parts.reduce(1) { max($0, $1.largestBoost) }
+        case .without(let wanted, let unwanted): max(wanted.largestBoost, unwanted.largestBoost)
+        case .field(_, let part): part.largestBoost
+        case .boost(let factor, let part): factor * max(1, part.largestBoost)
+        }
+    }
 
     private func problem(_ fieldCount: Int, _ levels: Int) -> String? {
         guard levels > 0 else {
@@ -98,7 +117,9 @@ extension TextQuery {
             }
             return part.problem(fieldCount, levels - 1)
         case .boost(let factor, let part):
-            guard factor >= 0, factor.isFinite else { return "a score is multiplied by \(factor): give 0 or more" }
+            guard factor >= 0, factor <= Self.maximumBoost else {
+                return "a score is multiplied by \(factor): give 0 to 1e9"
+            }
             return part.problem(fieldCount, levels - 1)
         }
     }

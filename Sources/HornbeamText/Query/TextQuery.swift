@@ -8,7 +8,8 @@ package indirect enum TextQuery: Hashable, Sendable {
     case words(String)
     /// Any of these.
     case any([TextQuery])
-    /// All of these. None at all matches nothing.
+    /// All of these, but for those that ask for nothing since their texts have no token (`isVoid`). None at all matches
+    /// nothing.
     case all([TextQuery])
     /// The first, as far as it isn't the second. Scored as the first.
     case without(TextQuery, TextQuery)
@@ -32,8 +33,23 @@ package indirect enum TextQuery: Hashable, Sendable {
     case fuzzy(String, distance: Int?, prefixLength: Int)
     /// Only where the words stand in these fields, by their places in the index's list of fields.
     case field([Int], TextQuery)
-    /// The score times a factor, which must be finite and not negative.
+    /// The score times a factor from 0 to 1e9; factors that stand in each other multiply to no more.
     case boost(Double, TextQuery)
     /// Every document, with the score 0: what only-negative queries start from.
     case everything
+}
+
+extension TextQuery {
+    /// Whether its texts have no token at all, such as “&”, or “of” where tokens are of three letters. By itself it
+    /// matches nothing; among others that must all match it isn't asked for.
+    package func isVoid(_ analyzer: Analyzer) -> Bool {
+        switch self {
+        case .words(let text), .fuzzy(let text, _, _): analyzer.tokens(of: text).isEmpty
+        case .phrase(let text, _), .prefix(let text): analyzer.phraseTokens(of: text).isEmpty
+        case .any(let parts), .all(let parts), .near(let parts, _):
+            !parts.isEmpty && parts.allSatisfy { $0.isVoid(analyzer) }
+        case .field(_, let part), .boost(_, let part): part.isVoid(analyzer)
+        case .wildcard, .without, .everything: false
+        }
+    }
 }

@@ -100,8 +100,8 @@ package struct TextSearcher {
     private func retrieval(
         _ query: TextQuery, _ filter: TextFilter, _ weights: [Double]?, scores: Bool
     ) throws(StorageError) -> Retrieval? {
-        if let weights, !weights.allSatisfy({ $0.isFinite && $0 >= 0 }) {
-            throw .invalid("weights of fields must be numbers from 0 on, not \(weights)")
+        if let weights, !weights.allSatisfy({ $0 >= 0 && $0 <= TextQuery.maximumBoost }) {
+            throw .invalid("weights of fields must be numbers from 0 to 1e9, not \(weights)")
         }
         guard let snapshot else { return nil }
         let view = try StoredView(snapshot)

@@ -36,8 +36,8 @@ struct QueryCompiler {
     /// Trees of queries may be this deep: they are followed by calls of functions.
     static let depthLimit = 200
 
-    /// Throws `.invalid` for what can't be asked: a boost that is negative or no number, what has no place in `near`,
-    /// forms that are nested too deep.
+    /// Throws `.invalid` for what can't be asked: a boost that is negative, no number or too large, what has no place
+    /// in `near`, forms that are nested too deep.
     mutating func compile(_ query: TextQuery) throws(StorageError) -> CompiledQuery {
         order = []
         guard let root = try node(query, Scope()) else { return CompiledQuery(clauses: [], order: []) }
@@ -76,11 +76,13 @@ struct QueryCompiler {
             scope.fields = scope.fields.map { $0.intersection(fields) } ?? Set(fields)
             return try node(query, scope)
         case .boost(let factor, let query):
-            guard factor.isFinite, factor >= 0 else {
-                throw .invalid("a boost of \(factor): it must be a number from 0 on")
+            guard factor >= 0, factor <= TextQuery.maximumBoost else {
+                throw .invalid("a boost of \(factor): it must be a number from 0 to 1e9")
             }
             scope.boost *= factor
-            guard scope.boost.isFinite else { throw .invalid("the boosts of a query multiply beyond all numbers") }
+            guard scope.boost <= TextQuery.maximumBoost else {
+                throw .invalid("boosts that stand in each other multiply to \(scope.boost), 1e9 is the most")
+            }
             return try node(query, scope)
         case .everything: return EverythingNode(context)
         }
@@ -95,6 +97,7 @@ struct QueryCompiler {
         var nodes: [QueryNode] = []
         for part in parts {
             guard let node = try node(part, scope) else {
+                if part.isVoid(analyzer) { continue }
                 order.removeSubrange(count...)
                 return nil
             }
@@ -228,7 +231,10 @@ extension QueryCompiler {
     private func groupTerms(_ query: TextQuery) throws(StorageError) -> [ExpandedTerm] {
         let expansion = TermExpansion(view: view)
         switch query {
-        case .prefix(let text): return try expansion.prefix(analyzer.phraseTokens(of: text).last ?? [])
+        case .prefix(let text):
+            // Every term would begin with nothing.
+            guard let head = analyzer.phraseTokens(of: text).last else { return [] }
+            return try expansion.prefix(head)
         case .wildcard(let text): return try expansion.wildcard(WildcardPattern(text, analyzer))
         default: return []
         }
@@ -321,22 +327,24 @@ extension QueryCompiler {
         var order: [Int] = []
     }
 
-    /// Nil if one is in no document.
+    /// Nil if one is in no document; then none of them weighs anything.
     private func terms(
         _ tokens: [[UInt8]], _ weights: inout DistinctWeights
     ) throws(StorageError) -> PhraseTerms? {
         var terms = PhraseTerms()
+        var known = weights
         var places: [[UInt8]: Int] = [:]
         for token in tokens {
             if let place = places[token] {
                 terms.order.append(place)
                 continue
             }
-            guard let term = try term(token, &weights) else { return nil }
+            guard let term = try term(token, &known) else { return nil }
             places[token] = terms.parts.count
             terms.order.append(terms.parts.count)
             terms.parts.append(term)
         }
+        weights = known
         return terms
     }
 

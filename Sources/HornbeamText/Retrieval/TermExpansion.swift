@@ -34,9 +34,12 @@ struct TermExpansion {
     }
 
     /// Longer words stand for themselves alone, so that a table of edits stays small.
-    private static let scalarLimit = 255
+    static let scalarLimit = 255
     /// More edits than this, and than a word has scalars, aren't counted.
     private static let distanceLimit = 8
+
+    /// How many edits count of so many that a query asks for.
+    static func limit(_ distance: Int, scalars: Int) -> Int { min(max(distance, 0), max(scalars, distanceLimit)) }
 
     /// Terms within `distance` edits of `word` that agree with its first `prefixLength` scalars: by distance, then by
     /// their bytes.
@@ -48,8 +51,8 @@ struct TermExpansion {
         let fixed = String(String.UnicodeScalarView(scalars.prefix(max(prefixLength, 0))))
         let prefix = Array(fixed.utf8)
         let orderedPart = Array(prefix.prefix(TermDictionary.plainLimit))
-        let limit = min(max(distance, 0), max(scalars.count, Self.distanceLimit))
-        var automaton = EditAutomaton(scalars.map(\.value), limit: limit)
+        var automaton = EditAutomaton(
+            scalars.map(\.value), limit: Self.limit(distance, scalars: scalars.count))
         var found: [ExpandedTerm] = []
         try view.forEachTerm(from: orderedPart) { (term) throws(StorageError) in
             guard term.starts(with: orderedPart) else { return .stop }

@@ -9,7 +9,7 @@ package struct Passage: Sendable {
     /// Which of the texts it is of.
     package let section: Int
     package let range: Range<String.Index>
-    /// Inside the range, ascending, apart from each other.
+    /// Inside the range, ascending, apart from each other; what reaches over an edge of it ends there.
     package let highlights: [Range<String.Index>]
 }
 
@@ -63,7 +63,8 @@ extension QueryMatcher {
         let range = Self.characters(of: [from..<to], in: section.text).first ?? whole
         let highlights = Self.characters(of: byteRanges(marks, found, number), in: section.text)
         return Passage(
-            section: number, range: range, highlights: highlights.filter { range.contains($0) })
+            section: number, range: range,
+            highlights: highlights.map { $0.clamped(to: range) }.filter { !$0.isEmpty })
     }
 
     /// The occurrences of the best window, from the first to the last.
@@ -139,11 +140,5 @@ extension QueryMatcher {
         guard text.utf8.count > passageLimit else { return text }
         let limit = text.utf8.index(text.startIndex, offsetBy: passageLimit)
         return String(text[..<rounded(limit, in: text)])
-    }
-}
-
-extension Range {
-    fileprivate func contains(_ other: Range) -> Bool {
-        lowerBound <= other.lowerBound && other.upperBound <= upperBound
     }
 }

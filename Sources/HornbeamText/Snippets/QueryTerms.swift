@@ -85,11 +85,12 @@ struct QueryTerms {
         case .fuzzy(let text, let distance, let letters):
             return .terms(
                 analyzer.tokens(of: text).map { token in
-                    fuzzyWords.append(FuzzyTerm(token, distance, letters))
+                    guard let word = FuzzyTerm(token, distance, letters) else { return number(.exact(token)) }
+                    fuzzyWords.append(word)
                     return number(.fuzzy(fuzzyWords.count - 1))
                 })
         case .any(let parts): return .any(nodes(parts, analyzer))
-        case .all(let parts): return .all(nodes(parts, analyzer))
+        case .all(let parts): return .all(nodes(parts.filter { !$0.isVoid(analyzer) }, analyzer))
         case .near(let parts, let distance): return .near(nodes(parts, analyzer), within: distance)
         case .without(let wanted, let unwanted): return .without(node(wanted, analyzer), node(unwanted, analyzer))
         case .field(let fields, let part): return .field(Set(fields), node(part, analyzer))
@@ -126,12 +127,15 @@ private final class FuzzyTerm {
     private let head: [UInt8]
     private var automaton: EditAutomaton
 
-    init(_ word: [UInt8], _ distance: Int?, _ prefixLength: Int) {
+    /// Nil for a word so long that it stands for itself alone.
+    init?(_ word: [UInt8], _ distance: Int?, _ prefixLength: Int) {
         let scalars = Array(String(decoding: word, as: UTF8.self).unicodeScalars)
+        guard scalars.count <= TermExpansion.scalarLimit else { return nil }
         length = scalars.count
-        limit = distance ?? TermExpansion.distance(scalars: scalars.count)
+        limit = TermExpansion.limit(
+            distance ?? TermExpansion.distance(scalars: scalars.count), scalars: scalars.count)
         head = Array(String(String.UnicodeScalarView(scalars.prefix(max(0, prefixLength)))).utf8)
-        automaton = EditAutomaton(scalars.map(\.value), limit: max(0, limit))
+        automaton = EditAutomaton(scalars.map(\.value), limit: limit)
     }
 
     func accepts(_ token: Bytes) -> Bool {

@@ -20,10 +20,12 @@ extension TextSearcher {
     /// order. Goes through all terms that begin so.
     package func completions(of text: String, limit: Int) throws(StorageError) -> [SuggestedTerm] {
         guard limit > 0, let head = index.analyzer.phraseTokens(of: text).last else { return [] }
-        let prefix = String(decoding: head, as: UTF8.self)
+        // Longer terms come in any order behind their first 200 bytes.
+        let orderedPart = head.prefix(TermDictionary.plainLimit)
         var best: [SuggestedTerm] = []
         try forEachTerm(from: head) { (term, frequency, _) throws(StorageError) in
-            guard term.utf8.starts(with: head) else { return term.utf8.lexicographicallyPrecedes(prefix.utf8) }
+            guard term.utf8.starts(with: orderedPart) else { return false }
+            guard term.utf8.starts(with: head) else { return true }
             Self.insert(SuggestedTerm(term: term, documentFrequency: frequency, distance: 0), &best, limit)
             return true
         }

@@ -24,6 +24,22 @@ struct TextCheckTests {
         return (store, model)
     }
 
+    /// The same with documents that are added, changed and gone as records, and a batch of them being folded.
+    private func samplePending(seed: UInt64) throws -> (TreeStore, NaiveIndex) {
+        var (store, model) = try sample(seed: seed, count: 60)
+        var generator = TextGenerator(seed: seed + 1)
+        for row in UInt64(0)..<14 {
+            try store.write(limits: PendingLimits(pending: 60, slice: 30)) { writer in
+                let (text, changed) = (generator.text(upTo: 8), generator.text(upTo: 8))
+                try writer.insert(100 + row, text: text)
+                try writer.update(row * 2, from: model[row * 2] ?? "", to: changed)
+                try writer.remove(row * 2 + 31, text: model[row * 2 + 31] ?? "")
+                (model[100 + row], model[row * 2], model[row * 2 + 31]) = (text, changed, nil)
+            }
+        }
+        return (store, model)
+    }
+
     /// Changes a tree behind the writer's back.
     private func tamper(
         _ store: TreeStore, _ name: String, _ body: (Transaction, TreeID) throws -> Void
@@ -106,13 +122,19 @@ struct TextCheckTests {
     func damage(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var found = 0
-        for round in 0..<25 {
-            let (store, model) = try sample(seed: seed, count: 60)
+        for round in 0..<30 {
+            let isPending = round % 6 == 5
+            let hasPending = isPending || round % 2 == 1
+            let (store, model) = try hasPending ? samplePending(seed: seed) : sample(seed: seed, count: 60)
             let names = [
                 testIndex.termsName, testIndex.postingsName, testIndex.positionsName, testIndex.documentsName,
-                testIndex.statisticsName,
+                testIndex.statisticsName, testIndex.pendingName,
             ]
-            try tamper(store, names[round % 5]) { try damageEntry($0, $1, &random) }
+            try tamper(store, names[round % 6]) { transaction, tree in
+                try damageEntry(transaction, tree, &random)
+                // With checksums that are right, so that what the records say is what is looked at.
+                if isPending { try testIndex.sealPending(in: transaction) }
+            }
             let problems = try store.problems(model)
             if !problems.isEmpty { found += 1 }
             do {
@@ -128,7 +150,39 @@ struct TextCheckTests {
             }
             try changeEverything(store, model)
         }
-        #expect(found > 15)
+        #expect(found > 18)
+    }
+
+    @Test(
+        "Damaged pending records that have right checksums are found, or change nothing",
+        arguments: SeededGenerator.seeds(4))
+    func pendingDamage(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        var found = 0
+        for round in 0..<40 {
+            let (store, model) = try samplePending(seed: seed)
+            try tamper(store, testIndex.pendingName) { transaction, tree in
+                try damageEntry(transaction, tree, &random)
+                try testIndex.sealPending(in: transaction)
+            }
+            let problems = try store.problems(model)
+            if !problems.isEmpty { found += 1 }
+            do {
+                let searcher = try store.searcher()
+                for query in ["w39 w38", "w37 w20 w39 w10", "long80"] {
+                    let hits = try searcher.search(query, limit: .max)
+                    if problems.isEmpty {
+                        #expect(hits == model.search(query), "round \(round), HORNBEAM_SEED=\(seed)")
+                    }
+                }
+            } catch {
+                #expect(!problems.isEmpty, "\(error), round \(round), HORNBEAM_SEED=\(seed)")
+            }
+            try changeEverything(store, model)
+            // Folds all of it.
+            do { try store.write { _ in } } catch {}
+        }
+        #expect(found > 20)
     }
 
     private func damageEntry(

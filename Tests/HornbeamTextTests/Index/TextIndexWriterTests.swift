@@ -266,6 +266,38 @@ struct TextIndexWriterTests {
         transaction.abort()
     }
 
+    @Test("An index without positions is changed record by record too, with words that stand very often")
+    func foldingWithoutPositions() throws {
+        var generator = TextGenerator(seed: 6)
+        let index = TextIndex(prefix: "t:", storesPositions: false)
+        let store = try TreeStore.inMemory()
+        var model = NaiveIndex()
+        for row in 0..<UInt64(120) {
+            let transaction = try store.beginWrite()
+            let writer = try TextIndexWriter(
+                index, in: transaction, limits: row == 0 ? .none : PendingLimits(pending: 200, slice: 40))
+            // More positions than a buffer has room for at first.
+            let text = generator.text(upTo: 10) + String(repeating: " often", count: row % 5 == 0 ? 900 : 1)
+            try writer.insert(row, text: text)
+            model[row] = text
+            if row > 9, row % 4 == 0 {
+                let old = model[row - 9] ?? ""
+                try writer.update(row - 9, from: old, to: old + " often more")
+                model[row - 9] = old + " often more"
+            }
+            try writer.flush()
+            try transaction.commit()
+            guard row % 10 == 9 else { continue }
+            let reader = try store.beginRead()
+            let searcher = try TextSearcher(index, in: reader)
+            #expect(try searcher.search("often w39 more", limit: .max) == model.search("often w39 more"))
+            let problems = try TextCheck(index, in: reader).run { (body) throws(StorageError) in
+                for (row, text) in model.texts { try body(row, DocumentText(text)) }
+            }
+            #expect(problems == [])
+        }
+    }
+
     @Test("An index of a former layout is rebuilt, not read")
     func formerLayout() throws {
         let store = try TreeStore.index(of: "one")

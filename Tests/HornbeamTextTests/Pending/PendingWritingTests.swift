@@ -197,6 +197,81 @@ struct PendingWritingTests {
         #expect(try store.problems(NaiveIndex(texts: [1: "one", 2: "two", 3: "back"])) == [])
     }
 
+    @Test("A record whose positions are missing, though the index keeps them, is damage", arguments: [true, false])
+    func withoutPositions(storesPositions: Bool) throws {
+        let index = TextIndex(prefix: "t:", storesPositions: storesPositions)
+        let store = try TreeStore.inMemory()
+        let transaction = try store.beginWrite()
+        func write(_ row: UInt64, _ text: String, _ limits: PendingLimits) throws {
+            let writer = try TextIndexWriter(index, in: transaction, limits: limits)
+            try writer.insert(row, text: text)
+            try writer.flush()
+        }
+        try write(1, "one", .none)
+        try write(2, "two", .standard)
+        let tree = try #require(try transaction.tree(index.pendingName))
+        // Its checksum is right: only what it says can give it away.
+        var header = PendingHeader(row: 2, docno: 1, oldLength: -1, newLength: 3000)
+        header.hasPositions = !storesPositions
+        header.totals = .init(documentCount: 2, totalLength: 3001, nextDocno: 2, largestRow: 2, weight: 9)
+        var record = PendingRecordWriter(header, termCount: 1)
+        withBytes(Array("two".utf8)) { term in
+            Array(UInt32(0)..<3000).withUnsafeBufferPointer {
+                record.add(term, oldFrequency: 0, newFrequency: 3000, positions: $0)
+            }
+        }
+        try transaction.put(tree, PendingTreeReader.key(0), record.finish(after: 0).bytes)
+        #expect(throws: StorageError.self) { try TextSearcher(index, in: transaction).count("two") }
+        #expect(throws: StorageError.self) { try write(3, "three", .none) }
+        let problems = try TextCheck(index, in: transaction).run { (body) throws(StorageError) in
+            try body(1, DocumentText("one"))
+        }
+        #expect(!problems.isEmpty)
+    }
+
+    @Test("Totals that no index has are damage, of a record as of the state of folding")
+    func absurdTotals() throws {
+        for weight in [UInt64.max - 3, 1 << 63, 1 << 62] {
+            let store = try TreeStore.index(of: "one", "two")
+            try store.write(limits: .standard) { try $0.insert(3, text: "three") }
+            let transaction = try store.beginWrite()
+            let tree = try #require(try transaction.tree(testIndex.pendingName))
+            var header = PendingHeader(row: 3, docno: 2, oldLength: -1, newLength: 0)
+            header.totals = .init(documentCount: 3, totalLength: 2, nextDocno: 3, largestRow: 3, weight: weight)
+            var record = PendingRecordWriter(header, termCount: 0)
+            try transaction.put(tree, PendingTreeReader.key(0), record.finish(after: 0).bytes)
+            try transaction.commit()
+            #expect(throws: StorageError.self) {
+                try store.write(limits: PendingLimits(pending: 10, slice: 5)) { try $0.insert(4, text: "four") }
+            }
+        }
+        // Tokens in all: of the statistics, which the check adds to, and of the last record.
+        for total in [UInt64(1) << 62, .max] {
+            let store = try TreeStore.index(of: "one", "two")
+            try store.write(limits: .standard) { try $0.insert(3, text: "three") }
+            let transaction = try store.beginWrite()
+            let tree = try #require(try transaction.tree(testIndex.statisticsName))
+            let key = TextStatistics.key
+            var statistics = try #require(try transaction.get(tree, key).flatMap { TextStatistics($0) })
+            statistics.totalLength = total
+            try transaction.put(tree, key, statistics.encoded())
+            #expect(throws: StorageError.self) { try TextSearcher(testIndex, in: transaction) }
+            try transaction.commit()
+            #expect(try !store.problems(NaiveIndex(texts: [1: "one", 2: "two", 3: "three"])).isEmpty)
+            var header = PendingHeader(row: 3, docno: 2, oldLength: -1, newLength: 0)
+            header.totals = .init(documentCount: 3, totalLength: total, nextDocno: 3)
+            var record = PendingRecordWriter(header, termCount: 0)
+            #expect(withBytes(record.finish(after: 0).bytes) { PendingRecord($0) == nil })
+        }
+        var fold = FoldState()
+        fold.start = FoldState.Mark(sequence: 3, identity: 5, weight: 1 << 62)
+        #expect(FoldState(fold.encoded()) == nil)
+        fold.start.weight -= 1
+        #expect(FoldState(fold.encoded()) == fold)
+        fold.batch = FoldState.Batch(end: FoldState.Mark(sequence: 4, identity: 6, weight: 7), watermark: [])
+        #expect(FoldState(fold.encoded()) == nil, "it is less than before it")
+    }
+
     @Test("Fields and sections of pending documents are those of stored ones")
     func sections() throws {
         let text = DocumentText(fields: [["a b", "c"], [], ["d e f"]])

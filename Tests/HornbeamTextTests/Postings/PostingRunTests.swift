@@ -87,6 +87,24 @@ struct PostingRunTests {
         #expect(encoded(half).run.count < half.count * 2 / 8 + 80)
     }
 
+    @Test("Positions without bits are as many as they say, but no block claims memory without bound")
+    func bitless() {
+        func opens(_ frequencies: [UInt32]) -> Bool {
+            let count = frequencies.reduce(0) { $0 + Int($1) }
+            let bytes = [UInt8](repeating: 0, count: (count + 127) / 128)
+            var block = PositionBlock()
+            return withBytes(bytes) { bytes in
+                frequencies.withUnsafeBufferPointer { frequencies in
+                    guard let start = frequencies.baseAddress else { return false }
+                    return block.open(bytes, frequencies: start, count: frequencies.count)
+                }
+            }
+        }
+        #expect(opens([1]) && opens([128, 200_000]))
+        #expect(!opens([1 << 30, 1]))
+        #expect(!opens([UInt32(1) << 31]))
+    }
+
     @Test("Damaged runs are refused, or decode to ascending postings within what they claim", .seeded)
     func hostile() {
         var random = SeededGenerator(seed: SeededGenerator.seed)

@@ -58,7 +58,8 @@ struct QueryParserTests {
             ("(a AND b) NEAR c", 0, "NEAR can't have this"), ("a NOT", 2, "nothing is behind NOT"),
             ("a^", 1, "^ needs a number"), ("^2", 0, "^ needs a word"), ("~", 0, "~ needs a word"),
             ("a* b*~", 5, "can't be behind a pattern"), ("word~3", 4, "more than 2 edits"),
-            ("\"a b\"~", 5, "needs a number"), ("w~1/", 3, "/ needs a number"), ("names:a", 0, "no field “names”"),
+            ("\"a b\"~", 5, "needs a number"), ("w~1/", 3, "/ needs a number"), ("ab^1e308", 2, "more than 1e9"),
+            ("((ab)^1e5)^1e5", 0, "multiply to more than 1e9"), ("names:a", 0, "no field “names”"),
             ("title:", 0, "nothing is behind the field"), (":a", 0, ": needs the name"), ("a\\", 1, "backslash"),
             (String(repeating: "(", count: 99), 50, "more than 50 levels"),
             (String(repeating: "title:", count: 99), 300, "more than 50 levels"),
@@ -153,7 +154,8 @@ struct QueryParserTests {
             deep, .boost(-1, .words("a")), .boost(.nan, .words("a")), .boost(.infinity, .words("a")),
             .phrase("a", slop: -1), .near([.everything], within: 1), .near([], within: -1), .field([2], .words("a")),
             .field([], .words("a")), .any([.all([.fuzzy("a", distance: 3, prefixLength: 0)])]),
-            .without(.everything, .fuzzy("a", distance: nil, prefixLength: -1)),
+            .without(.everything, .fuzzy("a", distance: nil, prefixLength: -1)), .boost(1.1e9, .words("a")),
+            .any([.words("a"), .boost(1e5, .all([.boost(1e5, .words("a")), .words("b")]))]),
         ]
         for tree in wrong { #expect(tree.problem(fieldCount: 2) != nil) }
         #expect(TextQuery.near([.any([.words("a"), .prefix("b")])], within: 0).problem(fieldCount: 1) == nil)

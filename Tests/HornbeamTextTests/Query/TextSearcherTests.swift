@@ -27,6 +27,59 @@ struct TextSearcherTests {
         #expect(try searcher.documentFrequency(of: "") == 0)
     }
 
+    @Test("What has no token is the beginning of no term")
+    func emptyPrefix() throws {
+        let searcher = try TreeStore.index(of: "rock and roll", "stone", "rock").searcher()
+        for text in ["", "!", " "] {
+            #expect(try searcher.count(.prefix(text)) == 0, "\(text)")
+            #expect(try searcher.matches(.near([.words("rock"), .prefix(text)], within: 9)) == [], "\(text)")
+        }
+        let typing = QuerySyntax(isTyping: true)
+        #expect(try searcher.matches(typing.parse(lenient: "rock &")) == [1, 3])
+        #expect(try searcher.matches(typing.parse(lenient: "\"")) == [])
+        #expect(try searcher.matches(typing.parse(lenient: "rock \"")) == [1, 3])
+    }
+
+    @Test("A word without a token is not asked for among those that must all be there")
+    func voidWords() throws {
+        let searcher = try TreeStore.index(of: "rock and roll", "rock", "roll a rock").searcher()
+        let all = QuerySyntax(matchesAll: true)
+        #expect(try searcher.matches(all.parse("rock & roll")) == [1, 3])
+        #expect(try searcher.matches(all.parse("rock AND (& OR !)")) == [1, 2, 3])
+        #expect(try searcher.matches(all.parse("& !")) == [])
+        #expect(try searcher.matches(.words("&")) == [])
+        #expect(try searcher.matches(.all([.words("rock"), .any([])])) == [], "nothing is asked for in so many words")
+        let query = TextQuery.all([.words("rock"), .words("roll")])
+        #expect(try searcher.search(all.parse("rock & roll"), limit: 9) == searcher.search(query, limit: 9))
+        let typing = QuerySyntax(matchesAll: true, isTyping: true)
+        #expect(try searcher.matches(typing.parse(lenient: "roll &")) == [1, 3])
+    }
+
+    @Test("Words shorter than a trigram aren't asked for")
+    func voidTrigrams() throws {
+        let index = TextIndex(prefix: "t:", analyzer: Analyzer(.trigrams(keepsAccents: false)))
+        let transaction = try TreeStore.inMemory().beginWrite()
+        let writer = try TextIndexWriter(index, in: transaction)
+        try writer.insert(1, text: "A database")
+        try writer.insert(2, text: "A tree")
+        try writer.flush()
+        let query = try QuerySyntax(matchesAll: true).parse("a database")
+        #expect(try TextSearcher(index, in: transaction).matches(query) == [1])
+        let text = TextSection(field: 0, text: "A database")
+        #expect(QueryMatcher(query, index.analyzer).matches([text]))
+        transaction.abort()
+    }
+
+    @Test("A phrase with an unknown word weighs nothing beside others, whichever of its words that is")
+    func unknownPhrases() throws {
+        let searcher = try TreeStore.index(of: "a b", "b c", "c").searcher()
+        let plain = try searcher.search(.near([.words("a"), .words("b")], within: 2), limit: 9)
+        for phrase in ["c zz", "zz c"] {
+            let query = TextQuery.near([.any([.words("a"), .phrase(phrase, slop: 0)]), .words("b")], within: 2)
+            #expect(try searcher.search(query, limit: 9) == plain, "\(phrase)")
+        }
+    }
+
     @Test("Unknown words add nothing")
     func unknownWords() throws {
         let store = try TreeStore.index(of: "a b", "b c", "c")

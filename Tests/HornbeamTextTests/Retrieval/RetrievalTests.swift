@@ -82,6 +82,7 @@ struct RetrievalTests {
         }
 
         mutating func prefix() -> String {
+            if random.oneIn(8) { return random.oneIn(2) ? "" : "!" }
             let text = text(1...2)
             return String(text.prefix(max(1, text.count - random.below(3))))
         }

@@ -76,12 +76,17 @@ struct StoredRetrievalTests {
         for _ in 0..<300 { deep = .boost(1, deep) }
         let queries: [TextQuery] = [
             .boost(-1, .words("a")), .boost(.infinity, .words("a")), .boost(1e200, .boost(1e200, .words("a"))),
-            .near([.words("a"), .everything], within: 3), deep,
+            .near([.words("a"), .everything], within: 3), deep, .boost(.nan, .words("a")),
+            .any([.boost(1e308, .words("a")), .boost(1e308, .words("b"))]), .boost(1.1e9, .words("a")),
+            .boost(1e9, .boost(2, .boost(0, .words("a")))),
         ]
         for query in queries {
             #expect(throws: StorageError.self) { try searcher.search(query, limit: 3) }
         }
         #expect(throws: StorageError.self) { try searcher.search(.words("a"), limit: 3, weights: [-1]) }
+        #expect(throws: StorageError.self) { try searcher.search(.words("a"), limit: 3, weights: [1.1e9]) }
+        let largest = TextQuery.boost(1e9, .boost(1, .any([.words("a"), .words("b")])))
+        #expect(try searcher.search(largest, limit: 3, weights: [1e9]).map { $0.score.isFinite } == [true])
         #expect(try searcher.explain(.words("a"), row: 7) == nil)
         #expect(try searcher.explain(.words("x"), row: 1) == nil)
     }

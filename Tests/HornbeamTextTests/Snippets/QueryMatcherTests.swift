@@ -28,6 +28,14 @@ struct QueryMatcherTests {
         #expect(matches(.wildcard("W?r*"), "word") && !matches(.wildcard("W?r"), "word"))
         #expect(matches(.fuzzy("wrod", distance: nil, prefixLength: 1), "word"))
         #expect(!matches(.fuzzy("wrod", distance: nil, prefixLength: 2), "word"))
+        // As the index does: a long word stands for itself, and no more edits count than 8 or its scalars.
+        let long = String(repeating: "a", count: 255)
+        #expect(matches(.fuzzy(long, distance: 1, prefixLength: 0), long + "b"))
+        #expect(!matches(.fuzzy(long + "a", distance: 1, prefixLength: 0), long + "b"))
+        #expect(matches(.fuzzy(long + "a", distance: 1, prefixLength: 0), "x " + long + "a"))
+        #expect(matches(.fuzzy("ab", distance: .max, prefixLength: 0), "abcdefghij"))
+        #expect(!matches(.fuzzy("ab", distance: .max, prefixLength: 0), "abcdefghijk"))
+        #expect(!matches(.fuzzy("ab", distance: .min, prefixLength: 0), "abc"))
         #expect(matches(.field([1], .words("b")), "a", "b") && !matches(.field([0], .words("b")), "a", "b"))
         #expect(!matches(.field([0], .field([1], .words("b"))), "b", "b"))
         #expect(matches(.field([0], .without(.words("a"), .words("b"))), "a", "b"))
@@ -113,10 +121,12 @@ struct QueryMatcherTests {
 
     // MARK: Passages
 
-    private func passage(_ query: TextQuery, _ texts: [String], _ size: Int) throws -> (Int, String)? {
+    private func passage(
+        _ query: TextQuery, _ texts: [String], _ size: Int, _ analyzer: Analyzer = .words
+    ) throws -> (Int, String)? {
         let sections = texts.enumerated().map { TextSection(field: $0.offset, text: $0.element) }
         let weights = ["rare": 9.0]
-        let passage = QueryMatcher(query, .words).passage(of: sections, size: size) { term throws(Never) in
+        let passage = QueryMatcher(query, analyzer).passage(of: sections, size: size) { term throws(Never) in
             weights[String(decoding: term, as: UTF8.self)] ?? 1
         }
         guard let passage else { return nil }
@@ -148,6 +158,18 @@ struct QueryMatcherTests {
         #expect(try passage(.words("a"), ["", "!"], 2) == nil)
     }
 
+    @Test("What is marked beyond an edge of the passage is marked up to the edge")
+    func edges() throws {
+        let trigrams = Analyzer(.trigrams(keepsAccents: false))
+        let base = TextQuery.phrase("database", slop: 0)
+        #expect(try #require(try passage(base, ["A database here"], 4, trigrams)) == (0, "[databa]"))
+        #expect(try #require(try passage(base, ["The old database"], 2, trigrams)) == (0, "[data]"))
+        let unicode = Analyzer(.unicode(keepsAccents: false, stemming: nil))
+        let city = TextQuery.phrase("東京都知事選挙", slop: 0)
+        let found = try #require(try passage(city, ["これは東京都知事選挙の日です"], 3, unicode))
+        #expect(found.1.hasPrefix("[東京") && found.1.hasSuffix("]"), "\(found)")
+    }
+
     @Test("A text of megabytes takes bounded time and is looked at up to the limit")
     func bounded() throws {
         let filler = String(repeating: "word ", count: QueryMatcher.passageLimit / 5 + 1)
@@ -169,12 +191,21 @@ private struct TextModel {
     func holds(_ query: TextQuery, _ fields: Set<Int>) -> Bool {
         switch query {
         case .any(let parts): parts.contains { holds($0, fields) }
-        case .all(let parts): !parts.isEmpty && parts.allSatisfy { holds($0, fields) }
+        case .all(let parts): parts.contains { !isVoid($0) } && parts.allSatisfy { isVoid($0) || holds($0, fields) }
         case .without(let wanted, let unwanted): holds(wanted, fields) && !holds(unwanted, fields)
         case .field(let names, let part): holds(part, fields.intersection(names))
         case .boost(_, let part): holds(part, fields)
         case .everything: true
         default: !starts(query, fields).isEmpty
+        }
+    }
+
+    private func isVoid(_ query: TextQuery) -> Bool {
+        switch query {
+        case .words(let text), .phrase(let text, _), .prefix(let text), .fuzzy(let text, _, _): text.isEmpty
+        case .any(let parts), .all(let parts), .near(let parts, _): !parts.isEmpty && parts.allSatisfy(isVoid)
+        case .field(_, let part), .boost(_, let part): isVoid(part)
+        case .wildcard, .without, .everything: false
         }
     }
 

@@ -26,6 +26,19 @@ struct SuggestionsTests {
         #expect(try TreeStore.inMemory().searcher().completions(of: "a", limit: 5).isEmpty)
     }
 
+    @Test("Long words go on too, in whatever order they stand", arguments: [199, 200, 201, 230])
+    func longCompletions(size: Int) throws {
+        let head = String(repeating: "x", count: size)
+        // Behind 200 bytes the index has them by their hashes.
+        let endings = (0..<40).map { number in
+            String(repeating: ["a", "b", "y", "z"][number % 4], count: 1 + number / 4)
+        }
+        let other = (0..<40).map { number in String(head.dropLast()) + "a\(number)" }
+        let store = try TreeStore.index(of: (endings.map { head + $0 } + other + ["xa", "xy"]).joined(separator: " "))
+        let found = try store.searcher().completions(of: head, limit: 100).map(\.term)
+        #expect(found == endings.map { head + $0 }.sorted())
+    }
+
     @Test("A word is corrected to the nearest term, to the commonest of those as near")
     func corrections() throws {
         let searcher = try searcher()

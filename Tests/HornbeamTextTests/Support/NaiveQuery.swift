@@ -80,7 +80,9 @@ struct NaiveQuery {
     /// The words of a phrase with their weights, in order.
     private func weights(_ query: TextQuery) -> [(String, Double)] {
         switch query {
-        case .words(let text), .phrase(let text, _): tokens(text).filter(exists).map { ($0, idf($0)) }
+        case .words(let text): tokens(text).filter(exists).map { ($0, idf($0)) }
+        // A phrase with a word that no document has stands nowhere and weighs nothing.
+        case .phrase(let text, _): tokens(text).allSatisfy(exists) ? tokens(text).map { ($0, idf($0)) } : []
         case .near(let parts, _), .any(let parts): parts.flatMap { weights($0) }
         case .prefix(let text):
             tokens(text).dropLast().map { ($0, idf($0)) }
@@ -205,11 +207,23 @@ extension NaiveQuery {
         spans.contains { fields?.contains(document.tokens[$0.start].field) ?? true }
     }
 
+    /// Whether it asks for nothing.
+    private func isVoid(_ query: TextQuery) -> Bool {
+        switch query {
+        case .words(let text), .phrase(let text, _), .prefix(let text), .fuzzy(let text, _, _): tokens(text).isEmpty
+        case .any(let parts), .all(let parts), .near(let parts, _): !parts.isEmpty && parts.allSatisfy(isVoid)
+        case .field(_, let query), .boost(_, let query): isVoid(query)
+        case .wildcard, .without, .everything: false
+        }
+    }
+
     private func matches(_ query: TextQuery, _ document: TestDocument, _ fields: Set<Int>?) -> Bool {
         switch query {
         case .words, .phrase, .near, .prefix, .wildcard, .fuzzy: inFields(spans(query, document), document, fields)
         case .any(let parts): parts.contains { matches($0, document, fields) }
-        case .all(let parts): !parts.isEmpty && parts.allSatisfy { matches($0, document, fields) }
+        case .all(let parts):
+            parts.contains { !isVoid($0) }
+                && parts.allSatisfy { isVoid($0) || matches($0, document, fields) }
         case .without(let first, let second): matches(first, document, fields) && !matches(second, document, fields)
         case .field(let names, let query):
             matches(query, document, fields.map { $0.intersection(names) } ?? Set(names))

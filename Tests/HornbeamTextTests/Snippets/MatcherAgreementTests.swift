@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// A query means the same with an index and without: what the index finds is what the matcher finds in the texts, for
+// every analyzer.
+
+import HornbeamPages
+import HornbeamTestSupport
+import HornbeamText
+import HornbeamTree
+import Testing
+
+@Suite("Queries with an index and without")
+struct MatcherAgreementTests {
+    typealias Generator = RetrievalTests.Generator
+
+    /// Words with what lies between them, in any case.
+    private static func text(_ generator: inout Generator) -> String {
+        let odd = ["東京都", "CAN'T", "Zu\u{308}rich", "&", "...", "wörter", "3.14", "İx", "ΟΔΟΣ", "x"]
+        return (0..<generator.random.below(9)).map { _ in
+            let word = generator.random.oneIn(5) ? odd[generator.random.below(odd.count)] : generator.word()
+            return generator.random.oneIn(6) ? word.uppercased() : word
+        }.joined(separator: generator.random.oneIn(3) ? ", " : " ")
+    }
+
+    private static func agree(_ analyzer: Analyzer, isPlain: Bool, seed: UInt64) throws {
+        var generator = Generator(seed: seed)
+        let index = TextIndex(prefix: "t:", analyzer: analyzer)
+        var found = 0
+        for _ in 0..<4 {
+            let transaction = try TreeStore.inMemory().beginWrite()
+            defer { transaction.abort() }
+            let writer = try TextIndexWriter(index, in: transaction)
+            var texts: [UInt64: [[String]]] = [:]
+            for row in 0..<UInt64(40) {
+                let fields = (0..<(isPlain ? 1 : 2)).map { _ in
+                    (0..<(isPlain ? 1 : generator.random.below(3))).map { _ in text(&generator) }
+                }
+                texts[row] = fields
+                try writer.insert(row, DocumentText(fields: fields))
+            }
+            try writer.flush()
+            let searcher = try TextSearcher(index, in: transaction)
+            for _ in 0..<60 {
+                let query = generator.query()
+                let matcher = QueryMatcher(query, analyzer)
+                let expected = texts.filter { entry in
+                    var sections: [TextSection] = []
+                    for (field, pieces) in entry.value.enumerated() {
+                        sections += pieces.map { TextSection(field: field, text: $0) }
+                    }
+                    return matcher.matches(sections)
+                }.keys.sorted()
+                #expect(try searcher.matches(query) == expected, "\(query), HORNBEAM_SEED=\(seed)")
+                found += expected.count
+            }
+        }
+        #expect(found > 300, "\(found)")
+    }
+
+    @Test("Words", arguments: SeededGenerator.seeds(2))
+    func words(seed: UInt64) throws { try Self.agree(.words, isPlain: false, seed: seed) }
+
+    @Test("Words by Unicode's rules, with stems", arguments: SeededGenerator.seeds(2))
+    func unicode(seed: UInt64) throws {
+        try Self.agree(Analyzer(.unicode(keepsAccents: false, stemming: .english)), isPlain: false, seed: seed)
+        try Self.agree(Analyzer(.unicode(keepsAccents: true, stemming: nil)), isPlain: false, seed: seed)
+    }
+
+    // Of several texts an index of trigrams has tokens from across their boundaries, which the texts themselves don't.
+    @Test("Trigrams of one text", arguments: SeededGenerator.seeds(2))
+    func trigrams(seed: UInt64) throws {
+        try Self.agree(Analyzer(.trigrams(keepsAccents: false)), isPlain: true, seed: seed)
+    }
+}
