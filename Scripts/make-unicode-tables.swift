@@ -109,20 +109,30 @@ func lines(_ items: [String]) -> String {
     var text = ""
     var line = "       "
     for item in items {
-        if line.count + item.count + 2 > 120 {
+        if line.count + item.count + 1 > 120 {
             text += line + "\n"
             line = "       "
         }
-        line += " " + item + ","
+        line += " " + item
     }
     return text + line
 }
 
-func hex(_ value: UInt32) -> String { "0x" + String(value, radix: 16, uppercase: true) }
+func hex(_ value: some BinaryInteger) -> String { String(value, radix: 16, uppercase: true) }
+
+/// A declaration whose value is read from text: the compiler takes long over literals of thousands of elements.
+func table(_ name: String, _ type: String, _ items: [String]) -> String {
+    """
+    static let \(name): [\(type)] = FrozenNumbers.read(
+            \"\"\"
+    \(lines(items))
+            \"\"\")
+    """
+}
 
 /// Lists of scalars, each behind how many there are.
-func counted(_ rows: [[UInt32]]) -> String {
-    lines(rows.flatMap { [String($0.count - 1)] + $0.map(hex) })
+func counted(_ rows: [[UInt32]]) -> [String] {
+    rows.flatMap { [hex($0.count - 1)] + $0.map { hex($0) } }
 }
 
 if CommandLine.arguments.dropFirst().first == "folding" {
@@ -135,36 +145,24 @@ if CommandLine.arguments.dropFirst().first == "folding" {
         /// The lists from which `FoldingRules` is built.
         enum FoldingTables {
             /// Numbers (general category N*): first and last of each range.
-            static let numbers: [UInt32] = [
-        \(lines(numbers.flatMap { [hex($0.first), hex($0.last)] }))
-            ]
+            \(table("numbers", "UInt32", numbers.flatMap { [hex($0.first), hex($0.last)] }))
 
             /// Marks (general category M*): first and last of each range.
-            static let marks: [UInt32] = [
-        \(lines(marks.flatMap { [hex($0.first), hex($0.last)] }))
-            ]
+            \(table("marks", "UInt32", marks.flatMap { [hex($0.first), hex($0.last)] }))
 
             /// What only says how to show a text (Cf): first and last of each range.
-            static let formats: [UInt32] = [
-        \(lines(formats.flatMap { [hex($0.first), hex($0.last)] }))
-            ]
+            \(table("formats", "UInt32", formats.flatMap { [hex($0.first), hex($0.last)] }))
 
             /// Letters whose folded form isn't their lower case: how many scalars it has, the letter, its folded form.
-            static let foldings: [UInt32] = [
-        \(counted(foldings))
-            ]
+            \(table("foldings", "UInt32", counted(foldings)))
 
             /// Folded letters, marks and symbols with a canonical decomposition, without kana and Hangul: how many
             /// scalars it has, the letter, its decomposition.
-            static let decompositions: [UInt32] = [
-        \(counted(decompositions))
-            ]
+            \(table("decompositions", "UInt32", counted(decompositions)))
 
             /// Marks with a canonical combining class, by which those of one letter are ordered: first and last of
             /// each range, and the class.
-            static let classes: [UInt32] = [
-        \(lines(classes.flatMap { [hex($0.first), hex($0.last), String($0.value)] }))
-            ]
+            \(table("classes", "UInt32", classes.flatMap { [hex($0.first), hex($0.last), hex($0.value)] }))
         }
         """)
     exit(0)
@@ -182,23 +180,15 @@ print(
         static let version = (major: UInt16(\(age.major)), minor: UInt16(\(age.minor)))
 
         /// Scalars of the general categories L* and N*: first and last of each range.
-        static let words: [UInt32] = [
-    \(lines(words.flatMap { [hex($0.first), hex($0.last)] }))
-        ]
+        \(table("words", "UInt32", words.flatMap { [hex($0.first), hex($0.last)] }))
 
         /// Scalars with a lower-case mapping to one other scalar: first, last and step of each run, and what to add.
-        static let lower: [Int32] = [
-    \(lines(lower.flatMap { [hex($0.first), hex($0.last), String($0.step), String($0.shift)] }))
-        ]
+        \(table("lower", "Int32", lower.flatMap { [hex($0.first), hex($0.last), hex($0.step), hex($0.shift)] }))
 
         /// Scalars with the property Cased: first and last of each range.
-        static let cased: [UInt32] = [
-    \(lines(cased.flatMap { [hex($0.first), hex($0.last)] }))
-        ]
+        \(table("cased", "UInt32", cased.flatMap { [hex($0.first), hex($0.last)] }))
 
         /// Scalars with the property Case_Ignorable: first and last of each range.
-        static let caseIgnorable: [UInt32] = [
-    \(lines(caseIgnorable.flatMap { [hex($0.first), hex($0.last)] }))
-        ]
+        \(table("caseIgnorable", "UInt32", caseIgnorable.flatMap { [hex($0.first), hex($0.last)] }))
     }
     """)

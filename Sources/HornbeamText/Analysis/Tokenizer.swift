@@ -31,17 +31,32 @@ package struct Tokenizer: ~Copyable {
     /// The same of a text in UTF-8.
     @inline(__always)
     package mutating func forEachToken(in text: Bytes, _ body: (Bytes) -> Void) {
-        if let rules { return forEachToken(of: rules, in: text, body) }
+        if let rules {
+            return withoutActuallyEscaping(body) { forEachToken(of: rules, in: text, TokenTaker(take: $0)) }
+        }
         reserve(text.count)
         text.withMemoryRebound(to: UInt8.self) { scan($0, into: token, body) }
     }
 
+    /// How many tokens a text has.
+    mutating func tokenCount(of text: Bytes) -> Int {
+        var count = 0
+        forEachToken(in: text) { _ in count += 1 }
+        return count
+    }
+
+    /// Whoever takes the tokens, in a form for which the compiler doesn't make the other tokenizers once more.
+    private struct TokenTaker {
+        let take: (Bytes) -> Void
+    }
+
     /// Their tokens are copied to where memory goes on behind them.
-    private mutating func forEachToken(of rules: OtherRules, in text: Bytes, _ body: (Bytes) -> Void) {
+    @inline(never)
+    private mutating func forEachToken(of rules: OtherRules, in text: Bytes, _ taker: TokenTaker) {
         rules.forEachToken(in: text) { bytes in
             reserve(bytes.count)
             UnsafeMutableRawBufferPointer(start: token, count: bytes.count).copyMemory(from: bytes)
-            body(Bytes(start: token, count: bytes.count))
+            taker.take(Bytes(start: token, count: bytes.count))
         }
     }
 

@@ -89,10 +89,9 @@ package struct DocumentText: Equatable, Sendable {
             for (number, piece) in field.enumerated() {
                 if number > 0 { text += "\n" }
                 text += piece
-                var count: UInt32 = 0
-                tokenizer.forEachToken(in: text) { _ in count += 1 }
-                if place == last, number == field.count - 1 { count = length }
-                let end = min(max(count, before), length)
+                var tokens = UInt32(truncatingIfNeeded: text.withUTF8 { tokenizer.tokenCount(of: Bytes($0)) })
+                if place == last, number == field.count - 1 { tokens = length }
+                let end = min(max(tokens, before), length)
                 sections.append(end - before)
                 before = end
             }

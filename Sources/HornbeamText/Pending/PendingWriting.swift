@@ -58,7 +58,7 @@ extension TextIndexWriter {
 
     private func tokenCount(_ text: GatheredText) -> Int {
         var count = 0
-        text.forEachPiece(of: index.analyzer) { text in tokenizer.forEachToken(in: text) { _ in count += 1 } }
+        text.forEachPiece(of: index.analyzer) { count += tokenizer.tokenCount(of: $0) }
         return count
     }
 
