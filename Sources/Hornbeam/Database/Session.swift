@@ -382,19 +382,6 @@ final class Session {
         return try open().rowIDs(query)
     }
 
-    /// The first of them, so many at the most.
-    func rows<Entity: EntityModelProtocol>(
-        _ query: EntityQuery, of _: Entity.Type, atMost maximum: Int
-    ) throws -> [RowID] {
-        if maximum == 0 { return [] }
-        var found: [RowID] = []
-        try Executor(query, try store(Entity.self)).run(needsRows: false) { row, _, _ in
-            found.append(row)
-            return found.count < maximum
-        }
-        return found
-    }
-
     /// The entities of a query that isn't one for a `SoleRow`, read while it runs.
     /// - Parameter rows: gets their rows, if it isn't nil.
     func entities<Entity: EntityModelProtocol>(

@@ -6,7 +6,7 @@ extension QueryList {
     /// Deletes the entities that the query finds, in its order, and by their delete rules those related to them: hooks,
     /// observers and what is left behind (`Deleted`) as for single deletions. All of it or, if something throws,
     /// nothing; the write can go on either way. Needs memory for one entity at a time and eight bytes for each that
-    /// was found; of a query without an order and conditions on relations, of a million at the most.
+    /// was found.
     ///
     /// It is one deletion: a relation with the rule `deny` (`.deleteDenied`) denies nothing where it leads to what is
     /// deleted with it. Where there are such relations, all that goes is looked through, and held by its row, first.
@@ -18,22 +18,13 @@ extension QueryList {
             let session = context.session
             let former = session.deleting
             defer { session.deleting = former }
-            guard canBeginAgain, try session.entities().schema.denying.isEmpty else {
-                return try Entity.delete(rows: try session.run { unique(try self.rows($0)) }, from: &context)
+            let rows = try session.run { unique(try self.rows($0)) }
+            try session.run { try $0.refuseDenied(rows, Entity.self) }
+            for row in rows {
+                // It may have gone with one before it.
+                if let deletion = try Entity.deletion(of: row, in: context) { try deletion.run(in: &context) }
             }
-            let maximum = Entity.rowsAtOnce
-            var rows = try session.run { try $0.rows(coreQuery, of: Entity.self, atMost: maximum) }
-            guard rows.count == maximum else { return try Entity.delete(rows: rows, from: &context) }
-            // More of them. A hook may save again what was deleted: never more than there were.
-            let count = try count(in: context)
-            var done = 0
-            while !rows.isEmpty {
-                done += try Entity.delete(rows: rows, from: &context)
-                rows = try session.run {
-                    try $0.rows(coreQuery, of: Entity.self, atMost: Swift.min(maximum, Swift.max(0, count - done)))
-                }
-            }
-            return count
+            return rows.count
         }
     }
 
@@ -72,11 +63,6 @@ extension QueryList {
         }
     }
 
-    /// Whether the query, asked again when some of what it found is gone, finds just the rest.
-    private var canBeginAgain: Bool {
-        isSelection && order.isEmpty && !isRanked && OwnColumns(parts, ignoresOrder: true) != nil
-    }
-
     private func unique(_ rows: [RowID]) -> [RowID] {
         guard case .rows = source else { return rows }
         var seen: Set<RowID> = []
@@ -93,20 +79,5 @@ extension Query {
     @discardableResult
     public func update(in context: inout Context, _ change: (inout Entity) throws -> Void) throws -> Bool {
         try list.update(in: &context, change) > 0
-    }
-}
-
-extension EntityModelProtocol {
-    /// Rows that a bulk deletion finds at a time.
-    fileprivate static var rowsAtOnce: Int { 1 << 20 }
-
-    /// Deletes the entities of these rows as one deletion.
-    fileprivate static func delete(rows: [RowID], from context: inout Context) throws -> Int {
-        try context.session.run { try $0.refuseDenied(rows, Self.self) }
-        for row in rows {
-            // It may have gone with one before it.
-            if let deletion = try deletion(of: row, in: context) { try deletion.run(in: &context) }
-        }
-        return rows.count
     }
 }

@@ -13,7 +13,7 @@ package struct EntryRun {
     package let keySize: Int
     package let valueSize: Int
 
-    /// Keys and values of more bytes are put one by one.
+    /// Runs with longer keys or values are refused: those are put one by one.
     package static var maximumSize: Int { 255 }
 
     /// `start` has `count * (keySize + valueSize)` bytes.

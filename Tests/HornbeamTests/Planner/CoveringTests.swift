@@ -2,6 +2,7 @@
 // Aggregates by an index alone: that no row is read, what `explain` says of it, and where rows must be read after all.
 
 import Foundation
+import HornbeamKeys
 import HornbeamTree
 import Testing
 
@@ -249,6 +250,51 @@ struct CoveringTests {
         let counts = Dictionary(grouping: parcels) { Pair(cost: $0.cost, owner: $0.owner) }.mapValues(\.count)
         #expect(pairs.count == counts.count)
         for (key, count) in pairs { #expect(counts[Pair(cost: key.0, owner: key.1)] == count) }
+    }
+
+    /// What no row holds is never made of a key, though the key may say so: the row is asked instead.
+    @Test("forged keys (a huge decimal, one that is no number, a malformed escape) are read in the rows")
+    func forged() throws {
+        let context = try parcels()
+        let parcels: [Parcel] = try context.all()
+        try context.session.run { session in
+            let store = try session.store(Parcel.self)
+            func forge(_ name: String, _ id: Int, _ make: (inout KeyWriter) -> Void) throws {
+                let index = try #require(store.type.indexes.first { $0.description.name == name })
+                let rowID = RowID(rawValue: UInt64(id))
+                let row = try #require(try store.transaction.get(store.type.rows, rowID.key))
+                let own = try index.key(of: RowReader(row, layout: store.type.layout)).bytes
+                #expect(try store.transaction.delete(index.tree, own + rowID.key))
+                var key = KeyWriter(capacity: 64)
+                make(&key)
+                try store.transaction.put(index.tree, key.bytes + rowID.key, [])
+            }
+            for (id, exponent) in [(1, 201), (12, -201), (23, 20_000), (34, 30_000), (45, -30_000)] {
+                let huge = try #require(KeyDecimal(isNegative: id % 2 == 0, mantissa: 7, exponent: exponent))
+                try forge("byCost", id) { key in
+                    key.appendPresent()
+                    key.append(huge)
+                    key.appendNil()
+                    key.invert(from: key.bytes.count - 1)
+                }
+            }
+            try forge("byCost", 5) { key in
+                key.appendPresent()
+                key.append(KeyDecimal.nan)
+                key.appendNil()
+                key.invert(from: key.bytes.count - 1)
+            }
+            try forge("byDigest", 9) { key in
+                key.appendPresent()
+                key.bytes += [1, 5, 0]
+                key.appendNil()
+                key.invert(from: key.bytes.count - 1)
+            }
+        }
+        #expect(try Parcel.query().explain(.sum(\.cost), in: context).isCovering)
+        #expect(try Parcel.query().sum(\.cost, in: context) == parcels.map(\.cost).reduce(0, +))
+        #expect(try Parcel.query().distinct(\.digest, in: context).count == 7)
+        #expect(try Parcel.query().aggregate(.countDistinct(\.digest), in: context) == 7)
     }
 
     @Test("explain of groups and of different values names the index that counts them")

@@ -21,6 +21,11 @@ private let item = EntityDescription(
         IndexDescription(name: "byRoom", kind: .value, components: [.init(column: "room")]),
     ])
 
+private let hashed = EntityDescription(
+    name: "Hashed",
+    columns: [ColumnDescription(name: "id", type: .int64), ColumnDescription(name: "code", type: .string)],
+    indexes: [IndexDescription(name: "byCode", kind: .hash, components: [.init(column: "code")])])
+
 private func filled(_ count: Int = 40) throws -> CoreStore {
     let store = try CoreStore([item])
     for number in 0..<count {
@@ -115,6 +120,26 @@ struct SoleRowTests {
             #expect(try access(equal(0, .string("i1"))) == .ids(count: 1))
             #expect(try access(equal(0, .string("nobody"))) == .ids(count: 0))
         }
+    }
+
+    @Test("an entry of a hash index that leads to a row with another key finds nothing; one without its row is reported")
+    func hashCollision() throws {
+        let store = try CoreStore([hashed])
+        for id in 1...9 { try store.save("Hashed", [.int(Int64(id)), .string("c\(id)")]) }
+        let type = try store["Hashed"].type
+        let index = try #require(type.indexes.first)
+        let own = try store.row("Hashed", [.int(3), .string("c3")])
+        let hash = try own.withUnsafeBytes { bytes in
+            IndexKeyBytes.hashed(try index.fullKey(of: RowReader(bytes, layout: type.layout)).key)
+        }
+        // As if the key of 3 had the same hash as the key of 4.
+        _ = try store.session.transaction.delete(index.tree, hash + RowID(rawValue: 3).key)
+        try store.session.transaction.put(index.tree, hash + RowID(rawValue: 4).key, [])
+        let asked = EntityQuery(type: "Hashed", filter: equal(1, .string("c3")))
+        #expect(try store.ids(asked) == [])
+        #expect(try store.session.count(asked) == 0)
+        _ = try store.session.transaction.delete(type.rows, RowID(rawValue: 4).key)
+        #expect { try store.ids(asked) } throws: { "\($0)".contains("which has no row") }
     }
 
     @Test("an entry without its row is reported, as is a literal of another type")

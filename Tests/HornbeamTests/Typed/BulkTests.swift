@@ -45,6 +45,25 @@ private struct Weed {
     func asDeleted(in context: Context) throws -> Deleted<Self>? { nil }
 }
 
+/// When it is deleted, the next loses its mark, one far behind gets one, and some come back.
+@EntityModel
+private struct Rival {
+    @Index<Self>(\.isMarked) private var byMark
+    let id: Int
+    var isMarked: Bool
+    func didDelete(from context: inout Context) throws {
+        if var next: Rival = try context.find(id + 1), id < 19 {
+            next.isMarked = false
+            try next.save(to: &context)
+        }
+        if id < 10 {
+            try save(to: &context)
+            try Rival(id: id + 20, isMarked: true).save(to: &context)
+        }
+    }
+    func asDeleted(in context: Context) throws -> Deleted<Self>? { nil }
+}
+
 @Suite("Bulk deletes and updates")
 struct BulkTests {
     private func fill(_ context: inout Context, _ count: Int = 50) throws {
@@ -163,6 +182,17 @@ struct BulkTests {
             (try Weed.query(3).delete(from: &context), try Weed.query(33).delete(from: &context))
         }
         #expect(one.0 && !one.1)
+    }
+
+    @Test("what is deleted is settled before the first hook runs, whatever hooks change or bring back")
+    func settled() throws {
+        var context = Context()
+        for id in 0..<30 { try Rival(id: id, isMarked: id < 20).save(to: &context) }
+        // Each marks one that wasn't, takes the mark of the next, and the lower half comes back.
+        #expect(try Rival.filter(\.isMarked == true).delete(from: &context) == 20)
+        let left: [Rival] = try context.all()
+        #expect(left.map(\.id) == Array(0..<10) + Array(20..<30))
+        #expect(left.allSatisfy { $0.isMarked })
     }
 
     @Test("an update saves each entity changed, keeps links, and is undone as a whole")
