@@ -101,24 +101,3 @@ extension CustomTokenizer {
         return end
     }
 }
-
-extension Analyzer {
-    /// The tokens that a phrase is made of. A letter that stands at its end for the end of a run without spaces, and is
-    /// part of the pair before it, isn't one: it doesn't stand there in a longer run.
-    package func phraseTokens(of text: String) -> [[UInt8]] {
-        guard case .unicode = rules else { return tokens(of: text) }
-        var tokens: [[UInt8]] = []
-        var tokenizer = Tokenizer(self)
-        var (last, isRepeated) = (0, false)
-        var text = text
-        text.withUTF8 { utf8 in
-            tokenizer.forEachSourceToken(in: Bytes(utf8)) { token, place in
-                tokens.append([UInt8](token))
-                isRepeated = place.upperBound == last
-                last = place.upperBound
-            }
-        }
-        if isRepeated { tokens.removeLast() }
-        return tokens
-    }
-}

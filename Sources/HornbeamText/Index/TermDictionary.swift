@@ -168,6 +168,9 @@ struct TermDictionary {
         return (term, try entry(reader))
     }
 
+    /// The entry that is the value of a term of up to 200 bytes.
+    func entry(_ value: Bytes) throws(StorageError) -> TermEntry { try entry(ByteReader(value)) }
+
     static func isLong(_ key: Bytes) -> Bool { key.count == longKeySize && key[plainLimit] == longMark }
 
     /// What the value of a long term begins with.

@@ -228,3 +228,38 @@ extension PackedIntegers {
         return all
     }
 }
+
+// Reading one.
+extension PackedIntegers {
+    /// The integer at a place among `count` that `pack` wrote; `payload` has `payloadSize` bytes.
+    @inline(__always)
+    static func value(_ place: Int, of payload: Bytes, count: Int, bits: Int) -> UInt32 {
+        guard bits > 0, let source = payload.baseAddress else { return 0 }
+        guard count == capacity else { return packedValue(place, source, payload.count, bits) }
+        let bit = (place &>> 2) &* bits
+        let (word, lane) = (bit &>> 5, place & 3)
+        let low = source.loadUnaligned(fromByteOffset: (word &* 4 &+ lane) &* 4, as: UInt32.self)
+        // The last row ends with the last word: nothing of what is loaded twice there is left.
+        let next = min(word &+ 1, bits &- 1)
+        let high = source.loadUnaligned(fromByteOffset: (next &* 4 &+ lane) &* 4, as: UInt32.self)
+        let both = UInt64(high) &<< 32 | UInt64(low)
+        return UInt32(truncatingIfNeeded: both &>> UInt64(bit & 31)) & mask(bits)
+    }
+
+    @inline(__always)
+    private static func packedValue(_ place: Int, _ source: UnsafeRawPointer, _ size: Int, _ bits: Int) -> UInt32 {
+        let bit = place &* bits
+        let first = bit &>> 3
+        var word: UInt64 = 0
+        if first &+ 8 <= size {
+            word = source.loadUnaligned(fromByteOffset: first, as: UInt64.self)
+        } else {
+            var shift: UInt64 = 0
+            for offset in first..<size {
+                word |= UInt64(source.load(fromByteOffset: offset, as: UInt8.self)) &<< shift
+                shift &+= 8
+            }
+        }
+        return UInt32(truncatingIfNeeded: word &>> UInt64(bit & 7)) & mask(bits)
+    }
+}

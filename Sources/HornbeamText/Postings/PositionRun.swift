@@ -75,21 +75,55 @@ struct PositionRunEncoder: ~Copyable {
     }
 }
 
-/// Reads positions of one block after the other. Owns what it decodes.
+/// Positions of a posting, read over and over into the same memory. Belongs to one search.
+final class PositionList {
+    @exclusivity(unchecked) private(set) var values = UnsafeMutablePointer<UInt32>.allocate(capacity: 64)
+    @exclusivity(unchecked) var count = 0
+    @exclusivity(unchecked) private var capacity = 64
+
+    deinit { values.deallocate() }
+
+    /// Makes room for so many; what was there is forgotten.
+    @inline(__always)
+    func removeAll(reserving size: Int) {
+        count = 0
+        if size > capacity { grow(size) }
+    }
+
+    private func grow(_ size: Int) {
+        values.deallocate()
+        capacity = max(2 * capacity, size)
+        values = .allocate(capacity: capacity)
+    }
+
+    func assign(_ other: some Collection<UInt32>) {
+        removeAll(reserving: other.count)
+        for value in other {
+            values[count] = value
+            count &+= 1
+        }
+    }
+}
+
+/// Reads positions of one block after the other. Those of one posting are taken out of the packed integers one by one,
+/// as few are wanted of a block; groups are unpacked where all are. Owns what it unpacks.
 struct PositionBlock: ~Copyable {
     private let values = UnsafeMutablePointer<UInt32>.allocate(capacity: PackedIntegers.capacity)
-    /// Where each posting's positions begin among the block's; one more for the end.
-    private let starts = UnsafeMutablePointer<Int>.allocate(capacity: PostingRun.blockCapacity + 1)
+    private let list = PositionList()
     private var bytes = Bytes(start: nil, count: 0)
+    private var frequencies: UnsafePointer<UInt32>
+    /// Positions in all, and the groups that they are packed in.
+    private var total = 0
     private var groups = 0
-    /// The group that is decoded, −1 if none is, and where it ends.
-    private var decoded = -1
-    private var decodedEnd = 0
+    /// A posting and where its positions begin; a group and where it begins among the bytes.
+    private var place = 0
+    private var start = 0
+    private var group = 0
+    private var offset = 0
 
-    deinit {
-        values.deallocate()
-        starts.deallocate()
-    }
+    init() { frequencies = UnsafePointer(values) }
+
+    deinit { values.deallocate() }
 
     /// No block has more positions.
     static let positionLimit = 1 << 30
@@ -109,81 +143,110 @@ struct PositionBlock: ~Copyable {
         return Bytes(rebasing: run[start..<start + size])
     }
 
-    /// Makes it the block of these bytes and these frequencies; false if they don't belong together.
+    /// Makes it the block of these bytes and these frequencies, which must stay as they are while it is; false if they
+    /// don't belong together.
     mutating func open(_ bytes: Bytes, frequencies: UnsafePointer<UInt32>, count: Int) -> Bool {
-        (decoded, groups) = (-1, 0)
-        var sum = 0
-        for place in 0..<count {
-            starts[place] = sum
-            sum &+= Int(frequencies[place])
-        }
-        starts[count] = sum
-        let groups = (sum + PackedIntegers.capacity - 1) / PackedIntegers.capacity
-        guard sum <= Self.positionLimit, groups <= bytes.count else { return false }
+        (groups, total) = (0, 0)
+        var sum: UInt64 = 0
+        for place in 0..<count { sum &+= UInt64(frequencies[place]) }
+        let total = Int(sum)
+        let groups = (total + PackedIntegers.capacity - 1) / PackedIntegers.capacity
+        guard total <= Self.positionLimit, groups <= bytes.count else { return false }
         var size = groups
         for group in 0..<groups {
             guard bytes[group] <= 32 else { return false }
-            size += PackedIntegers.payloadSize(count: groupSize(group, sum), bits: Int(bytes[group]))
+            size += PackedIntegers.payloadSize(count: Self.groupSize(group, total), bits: Int(bytes[group]))
         }
         guard size == bytes.count else { return false }
-        (self.bytes, self.groups, decodedEnd) = (bytes, groups, groups)
+        (self.bytes, self.groups, self.total, self.frequencies) = (bytes, groups, total, frequencies)
+        (place, start, group, offset) = (0, 0, 0, groups)
         return true
     }
 
-    private func groupSize(_ group: Int, _ all: Int) -> Int {
-        min(PackedIntegers.capacity, all - group * PackedIntegers.capacity)
+    @inline(__always)
+    private static func groupSize(_ group: Int, _ all: Int) -> Int {
+        min(PackedIntegers.capacity, all &- group &* PackedIntegers.capacity)
     }
 
-    /// Appends the positions of a posting to `target`; false if they aren't positions. `count` is that of the block.
-    mutating func append(_ place: Int, of count: Int, to target: inout [UInt32]) -> Bool {
-        var next: UInt64 = 0
-        for index in starts[place]..<starts[place + 1] {
-            guard let value = value(index, of: starts[count]) else { return false }
-            next += UInt64(value)
-            guard next <= UInt64(UInt32.max) else { return false }
-            target.append(UInt32(truncatingIfNeeded: next))
-            next += 1
+    /// Where the positions of a posting of the block begin among the block's.
+    @inline(__always)
+    private mutating func seek(_ wanted: Int) {
+        if wanted < place { (place, start) = (0, 0) }
+        var sum: UInt64 = 0
+        for before in place..<wanted { sum &+= UInt64(frequencies[before]) }
+        start &+= Int(truncatingIfNeeded: sum)
+        place = wanted
+    }
+
+    /// Finds where a group of the block begins.
+    @inline(__always)
+    private mutating func seek(group wanted: Int) {
+        if wanted < group { (group, offset) = (0, groups) }
+        while group < wanted {
+            offset &+= PackedIntegers.payloadSize(count: PackedIntegers.capacity, bits: Int(bytes[group]))
+            group &+= 1
         }
+    }
+
+    /// Reads the positions of a posting of the block; false if they aren't positions.
+    mutating func read(_ wanted: Int, into list: PositionList) -> Bool {
+        seek(wanted)
+        let end = start &+ Int(frequencies[wanted])
+        guard end <= total else { return false }
+        list.removeAll(reserving: end &- start)
+        let target = list.values
+        var (index, done) = (start, 0)
+        var next: UInt64 = 0
+        while index < end {
+            let number = index &>> 7
+            seek(group: number)
+            let (size, bits) = (Self.groupSize(number, total), Int(bytes[number]))
+            let payload = Bytes(
+                rebasing: bytes[offset..<offset &+ PackedIntegers.payloadSize(count: size, bits: bits)])
+            let stop = min(end, (number &+ 1) &<< 7)
+            while index < stop {
+                next &+= UInt64(PackedIntegers.value(index & 127, of: payload, count: size, bits: bits))
+                guard next <= UInt64(UInt32.max) else { return false }
+                target[done] = UInt32(truncatingIfNeeded: next)
+                next &+= 1
+                done &+= 1
+                index &+= 1
+            }
+        }
+        list.count = done
+        return true
+    }
+
+    /// Appends the positions of a posting to `target`; false if they aren't positions.
+    mutating func append(_ place: Int, to target: inout [UInt32]) -> Bool {
+        guard read(place, into: list) else { return false }
+        target.append(contentsOf: UnsafeBufferPointer(start: list.values, count: list.count))
         return true
     }
 
     /// Appends those of all postings of the block.
     mutating func appendAll(_ count: Int, to target: inout PostingsBuffer) -> Bool {
-        target.reserve(positions: starts[count])
+        target.reserve(positions: total)
+        var index = 0
         for place in 0..<count {
             var next: UInt64 = 0
-            for index in starts[place]..<starts[place + 1] {
-                guard let value = value(index, of: starts[count]) else { return false }
-                next += UInt64(value)
+            for _ in 0..<frequencies[place] {
+                if index & 127 == 0, !unpack(index &>> 7) { return false }
+                next += UInt64(values[index & 127])
                 guard next <= UInt64(UInt32.max) else { return false }
                 target.append(position: UInt32(truncatingIfNeeded: next))
                 next += 1
+                index &+= 1
             }
         }
         return true
     }
 
-    @inline(__always)
-    private mutating func value(_ index: Int, of all: Int) -> UInt32? {
-        let group = index &>> 7
-        if group != decoded, !decode(group, all) { return nil }
-        return values[index & 127]
-    }
-
     @inline(never)
-    private mutating func decode(_ group: Int, _ all: Int) -> Bool {
-        // Forward from where it stands: a block of very many groups is read group by group.
-        var start = group > decoded ? decodedEnd : groups
-        for before in (group > decoded ? decoded + 1 : 0)..<group {
-            start += PackedIntegers.payloadSize(count: PackedIntegers.capacity, bits: Int(bytes[before]))
-        }
-        decoded = -1
-        let (count, bits) = (groupSize(group, all), Int(bytes[group]))
-        let size = PackedIntegers.payloadSize(count: count, bits: bits)
-        let payload = Bytes(rebasing: bytes[start..<start + size])
-        decodedEnd = groups
-        guard PackedIntegers.unpack(payload, count: count, bits: bits, to: values) else { return false }
-        (decoded, decodedEnd) = (group, start + size)
-        return true
+    private mutating func unpack(_ number: Int) -> Bool {
+        seek(group: number)
+        let (size, bits) = (Self.groupSize(number, total), Int(bytes[number]))
+        let payload = Bytes(rebasing: bytes[offset..<offset + PackedIntegers.payloadSize(count: size, bits: bits)])
+        return PackedIntegers.unpack(payload, count: size, bits: bits, to: values)
     }
 }

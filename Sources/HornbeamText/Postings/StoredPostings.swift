@@ -148,6 +148,13 @@ final class StoredPostings {
     /// Appends the positions of posting `place` of the current block, which must be decoded, to `target`: as many as
     /// its frequency, ascending. Throws `.invalid` if the index keeps no positions.
     func appendPositions(of place: Int, to target: inout [UInt32]) throws(StorageError) {
+        let list = PositionList()
+        try readPositions(of: place, into: list)
+        target.append(contentsOf: UnsafeBufferPointer(start: list.values, count: list.count))
+    }
+
+    /// The same positions in place of what `target` has.
+    func readPositions(of place: Int, into target: PositionList) throws(StorageError) {
         precondition(isDecoded && place >= 0 && place < count)
         guard index.storesPositions else {
             throw .invalid("the text index “\(index.prefix)” keeps no positions: phrases need them")
@@ -155,13 +162,12 @@ final class StoredPostings {
         guard list != 0 else {
             var start = 0
             for before in 0..<place { start += Int(frequencies[before]) }
-            target.append(contentsOf: inlinePositions[start..<start + Int(frequencies[place])])
-            return
+            return target.assign(inlinePositions[start..<start + Int(frequencies[place])])
         }
         if positions == nil { positions = try PositionReader(list, index, trees, transaction) }
         let key = PostingKey(list: list, first: directory.first)
         try positions?.open(key, block: block, of: directory.count, frequencies, count)
-        guard positions?.append(place, of: count, to: &target) ?? false else {
+        guard positions?.read(place, into: target) ?? false else {
             throw index.corrupt(index.positionsName, PostingKey.unreadable(key))
         }
     }
@@ -261,9 +267,8 @@ private struct PositionReader: ~Copyable {
         number = wanted
     }
 
-    mutating func append(_ place: Int, of count: Int, to target: inout [UInt32]) -> Bool {
-        block.append(place, of: count, to: &target)
-    }
+    @inline(__always)
+    mutating func read(_ place: Int, into target: PositionList) -> Bool { block.read(place, into: target) }
 
     private func unreadable(_ key: PostingKey) -> StorageError {
         index.corrupt(index.positionsName, "the positions of " + PostingKey.unreadable(key))

@@ -23,13 +23,18 @@ package struct TextSearcher {
     /// Of the whole index: what all scores depend on.
     package let statistics: TextStatistics
     /// Nil if nothing was ever indexed.
-    private let snapshot: TextSnapshot?
+    private let state: SearcherState?
 
     /// Throws `.invalid` if the index was made by another analyzer or Unicode version.
     package init(_ index: TextIndex, in transaction: Transaction) throws(StorageError) {
         self.index = index
-        snapshot = try TextSnapshot(index, in: transaction)
-        statistics = snapshot?.statistics ?? TextStatistics(index)
+        guard let snapshot = try TextSnapshot(index, in: transaction) else {
+            state = nil
+            statistics = TextStatistics(index)
+            return
+        }
+        state = SearcherState(snapshot)
+        statistics = snapshot.statistics
     }
 
     /// The best `limit` documents that match, best first; those of equal score in the order that `tieBreak` gives, else
@@ -42,41 +47,51 @@ package struct TextSearcher {
         _ query: TextQuery, limit: Int, filter: TextFilter = .all, after: TextHit? = nil, weights: [Double]? = nil,
         tieBreak: TextTieBreak? = nil
     ) throws(StorageError) -> [TextHit] {
-        guard limit > 0, let retrieval = try retrieval(query, filter, weights, scores: true) else { return [] }
+        try Self.check(weights)
+        guard limit > 0, let state else { return [] }
         var best = TopK(limit: limit, tieBreak: tieBreak, after: after)
-        try retrieval.rank(&best)
+        if weights == nil, try state.direct().rank(query, &best, filter) { return try best.sorted() }
+        try retrieval(query, filter, weights, scores: true, state).rank(&best)
         return try best.sorted()
     }
 
     /// The rows of all documents that match, ascending.
     package func matches(_ query: TextQuery, filter: TextFilter = .all) throws(StorageError) -> [UInt64] {
-        guard let retrieval = try retrieval(query, filter, nil, scores: false) else { return [] }
+        guard let state else { return [] }
         var (rows, ascends): ([UInt64], Bool) = ([], true)
-        try retrieval.forEach { (row) throws(StorageError) in
+        func add(_ row: UInt64) {
             if let last = rows.last, last >= row { ascends = false }
             rows.append(row)
+        }
+        let isDone = try state.direct().forEach(query, filter) { (row) throws(StorageError) in add(row) }
+        if !isDone {
+            try retrieval(query, filter, nil, scores: false, state).forEach { (row) throws(StorageError) in add(row) }
         }
         return ascends ? rows : rows.sorted()
     }
 
     /// How many documents match.
     package func count(_ query: TextQuery, filter: TextFilter = .all) throws(StorageError) -> UInt64 {
+        guard let state else { return 0 }
         if case .all = filter, case .words(let text) = query {
-            let tokens = Set(index.analyzer.tokens(of: text))
-            if tokens.count == 1, let token = tokens.first {
-                return try token.withBytes { (bytes) throws(StorageError) in
+            let tokens = Set(index.analyzer.queryTokens(of: text))
+            if tokens.count == 1, let token = tokens.first, !token.isOpen {
+                return try token.term.withBytes { (bytes) throws(StorageError) in
                     try documentFrequency(bytes)
                 }
             }
         }
-        return try retrieval(query, filter, nil, scores: false)?.count() ?? 0
+        if let count = try state.direct().count(query, filter) { return count }
+        return try retrieval(query, filter, nil, scores: false, state).count()
     }
 
     /// How the score of a row's document comes about; nil if it doesn't match.
     package func explain(
         _ query: TextQuery, row: UInt64, weights: [Double]? = nil
     ) throws(StorageError) -> TextScoreExplanation? {
-        try retrieval(query, .documents([row]), weights, scores: true)?.explain(row)
+        try Self.check(weights)
+        guard let state else { return nil }
+        return try retrieval(query, .documents([row]), weights, scores: true, state).explain(row)
     }
 
     /// The best `limit` documents that hold any token of `text`.
@@ -96,16 +111,16 @@ package struct TextSearcher {
         try count(.words(text), filter: filter)
     }
 
-    /// Nil if nothing was ever indexed.
-    private func retrieval(
-        _ query: TextQuery, _ filter: TextFilter, _ weights: [Double]?, scores: Bool
-    ) throws(StorageError) -> Retrieval? {
+    private static func check(_ weights: [Double]?) throws(StorageError) {
         if let weights, !weights.allSatisfy({ $0 >= 0 && $0 <= TextQuery.maximumBoost }) {
             throw .invalid("weights of fields must be numbers from 0 to 1e9, not \(weights)")
         }
-        guard let snapshot else { return nil }
-        let view = try StoredView(snapshot)
-        let context = try ScoreContext(view, weights: weights, scores: scores)
+    }
+
+    private func retrieval(
+        _ query: TextQuery, _ filter: TextFilter, _ weights: [Double]?, scores: Bool, _ state: SearcherState
+    ) throws(StorageError) -> Retrieval {
+        let context = try ScoreContext(state.view(), weights: weights, scores: scores)
         var compiler = QueryCompiler(index.analyzer, context)
         return try Retrieval(compiler.compile(query), context, filter: filter)
     }
@@ -127,23 +142,51 @@ package struct TextSearcher {
     ) throws(StorageError) {
         // Beyond so many bytes terms stand in another order than theirs.
         let start = Array(first.prefix(TermDictionary.plainLimit))
-        try snapshot?.forEachTerm(from: start) { (term, documents, occurrences) throws(StorageError) in
+        try state?.snapshot.forEachTerm(from: start) { (term, documents, occurrences) throws(StorageError) in
             try body(String(decoding: term, as: UTF8.self), documents, occurrences)
         }
     }
 
     /// How many terms the index has.
     package func termCount() throws(StorageError) -> UInt64 {
-        try snapshot?.termCount() ?? 0
+        try state?.snapshot.termCount() ?? 0
     }
 
     private func documentFrequency(_ term: Bytes) throws(StorageError) -> UInt64 {
-        try snapshot?.frequencies(of: term).documents ?? 0
+        try state?.snapshot.frequencies(of: term).documents ?? 0
     }
 
     /// Nil if nothing was ever indexed.
     func expansion() throws(StorageError) -> TermExpansion? {
-        guard let snapshot else { return nil }
-        return TermExpansion(view: try StoredView(snapshot))
+        guard let state else { return nil }
+        return TermExpansion(view: try state.view())
+    }
+}
+
+/// What a searcher's searches share: made when the first one asks.
+private final class SearcherState {
+    let snapshot: TextSnapshot
+    private var madeView: StoredView?
+    private var madeDirect: DirectSearch?
+
+    init(_ snapshot: TextSnapshot) { self.snapshot = snapshot }
+
+    /// For one search: nothing is borrowed from before.
+    func view() throws(StorageError) -> StoredView {
+        if let madeView {
+            madeView.begin()
+            return madeView
+        }
+        let view = try StoredView(snapshot)
+        madeView = view
+        return view
+    }
+
+    func direct() throws(StorageError) -> DirectSearch {
+        let view = try view()
+        if let madeDirect { return madeDirect }
+        let direct = DirectSearch(view, snapshot.index.analyzer)
+        madeDirect = direct
+        return direct
     }
 }

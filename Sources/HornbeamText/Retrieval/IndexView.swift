@@ -33,11 +33,37 @@ class IndexView {
     /// The postings of a term, nil if no document holds it.
     func postings(of term: [UInt8]) throws(StorageError) -> PostingSource? { nil }
 
-    /// Calls `body` with each term from `start` on, by its bytes; terms that agree in their first 200 bytes may come in
-    /// any order.
+    /// The same, unless they are more than `FewPostings.limit`; those that are stored with the term are appended to
+    /// `buffer`.
+    func smallList(of term: [UInt8], _ buffer: inout PostingsBuffer) throws(StorageError) -> SmallList {
+        guard let source = try postings(of: term) else { return .none }
+        return source.documentFrequency <= FewPostings.limit ? .source(source) : .many
+    }
+
+    /// Calls `body` with each term from `start` on, by its bytes, which live until it returns; terms that agree in
+    /// their first 200 bytes may come in any order.
     func forEachTerm(
-        from start: [UInt8], _ body: (_ term: [UInt8]) throws(StorageError) -> Step
+        from start: [UInt8], _ body: (_ term: Bytes) throws(StorageError) -> Step
     ) throws(StorageError) {}
+
+    /// Adds the postings of all terms that begin with `prefix` and that `accepts` takes; how many terms, and the first
+    /// of them.
+    func addPostings(
+        _ prefix: [UInt8], to union: inout PostingUnion, accepts: (_ term: Bytes) -> Bool
+    ) throws(StorageError) -> (terms: Int, first: [UInt8]) {
+        // Longer terms come in any order behind their first 200 bytes.
+        let orderedPart = Array(prefix.prefix(TermDictionary.plainLimit))
+        var found: [[UInt8]] = []
+        try forEachTerm(from: orderedPart) { (term) throws(StorageError) in
+            guard term.begins(with: orderedPart) else { return .stop }
+            if term.begins(with: prefix), accepts(term) { found.append([UInt8](term)) }
+            return .next
+        }
+        for term in found {
+            if let source = try postings(of: term) { try union.add(source, self) }
+        }
+        return (found.count, found.first ?? [])
+    }
 
     /// Lengths are loaded for so many documents at a time.
     static let lengthsShift: UInt32 = DocumentLengths.chunkShift

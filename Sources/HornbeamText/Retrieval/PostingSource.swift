@@ -48,6 +48,13 @@ class PostingSource {
     /// subclass's task.
     func readPositions(_ place: Int, _ positions: inout [UInt32]) throws(StorageError) { positions.removeAll() }
 
+    /// The same into memory that is used again.
+    func readPositions(_ place: Int, into list: PositionList) throws(StorageError) {
+        var positions: [UInt32] = []
+        try readPositions(place, &positions)
+        list.assign(positions)
+    }
+
     /// One pair that stands for all postings.
     final var bound: Bound {
         bounds.dropFirst().reduce(bounds.first ?? Bound(frequency: .max, length: 0)) {

@@ -47,6 +47,21 @@ struct PostingUnion: ~Copyable {
         }
     }
 
+    /// Adds postings that were decoded elsewhere.
+    mutating func add(_ buffer: borrowing PostingsBuffer, _ view: IndexView) throws(StorageError) {
+        if frequencies == nil, list.count + buffer.count > listLimit { makeArray() }
+        for place in 0..<buffer.count {
+            guard buffer.docnos[place] < UInt32(limit) else {
+                throw view.corrupt("a document has postings but is not in the index")
+            }
+            if let frequencies, let present {
+                Self.add(buffer.docnos[place], buffer.frequencies[place], frequencies, present)
+            } else {
+                list.append(UInt64(buffer.docnos[place]) << 32 | UInt64(buffer.frequencies[place]))
+            }
+        }
+    }
+
     @inline(__always)
     private static func add(
         _ source: PostingSource, from start: Int, _ frequencies: UnsafeMutablePointer<UInt32>,
@@ -80,41 +95,96 @@ struct PostingUnion: ~Copyable {
         (self.frequencies, self.present) = (frequencies, present)
     }
 
+    /// Sorts the list, and adds up what it has of the same document.
+    private mutating func sumList() {
+        guard list.count > 1 else { return }
+        list.sort()
+        var kept = 0
+        for place in 1..<list.count {
+            if list[place] >> 32 == list[kept] >> 32 {
+                let sum = UInt32(truncatingIfNeeded: list[kept]) &+ UInt32(truncatingIfNeeded: list[place])
+                list[kept] = list[kept] & ~0xFFFF_FFFF | UInt64(sum)
+            } else {
+                kept += 1
+                list[kept] = list[place]
+            }
+        }
+        list.removeSubrange((kept + 1)...)
+    }
+
     /// How many documents there are.
     var documentFrequency: UInt32 {
-        guard let present else { return UInt32(clamping: Set(list.lazy.map { $0 >> 32 }).count) }
-        var count = 0
-        for word in 0..<words { count += present[word].nonzeroBitCount }
-        return UInt32(clamping: count)
+        mutating get {
+            guard let present else {
+                sumList()
+                return UInt32(clamping: list.count)
+            }
+            var count = 0
+            for word in 0..<words { count &+= present[word].nonzeroBitCount }
+            return UInt32(clamping: count)
+        }
+    }
+
+    /// Calls `body` with each document, ascending, and how often it has any of the terms.
+    @inline(__always)
+    mutating func forEach<Failure: Error>(
+        _ body: (_ docno: UInt32, _ frequency: UInt32) throws(Failure) -> Void
+    ) throws(Failure) {
+        guard let present, let frequencies else {
+            sumList()
+            for entry in list {
+                try body(UInt32(truncatingIfNeeded: entry >> 32), UInt32(truncatingIfNeeded: entry))
+            }
+            return
+        }
+        for word in 0..<words {
+            var rest = present[word]
+            while rest != 0 {
+                let docno = word &<< 6 | rest.trailingZeroBitCount
+                rest &= rest &- 1
+                try body(UInt32(truncatingIfNeeded: docno), frequencies[docno])
+            }
+        }
     }
 
     /// The sums as postings.
     mutating func finish() -> PostingSource {
         var (docnos, sums): ([UInt32], [UInt32]) = ([], [])
-        if let present, let frequencies {
-            docnos.reserveCapacity(Int(documentFrequency))
-            sums.reserveCapacity(docnos.capacity)
-            for word in 0..<words {
-                var rest = present[word]
-                while rest != 0 {
-                    let docno = word << 6 | rest.trailingZeroBitCount
-                    docnos.append(UInt32(truncatingIfNeeded: docno))
-                    sums.append(frequencies[docno])
-                    rest &= rest - 1
-                }
-            }
-            return ArrayPostings(docnos, sums)
-        }
-        list.sort()
-        for entry in list {
-            let docno = UInt32(truncatingIfNeeded: entry >> 32)
-            if docno == docnos.last {
-                sums[sums.count - 1] &+= UInt32(truncatingIfNeeded: entry)
-            } else {
-                docnos.append(docno)
-                sums.append(UInt32(truncatingIfNeeded: entry))
-            }
+        docnos.reserveCapacity(Int(documentFrequency))
+        sums.reserveCapacity(docnos.capacity)
+        forEach { docno, frequency in
+            docnos.append(docno)
+            sums.append(frequency)
         }
         return ArrayPostings(docnos, sums)
     }
+
+    /// Offers the documents that may be among the best to `best`, scored as those of one term, as far as `accepts` lets
+    /// their rows through.
+    mutating func rank(
+        _ best: inout TopK, _ view: IndexView, _ lengths: LengthTable,
+        accepts: (UInt64) throws(StorageError) -> Bool
+    ) throws(StorageError) {
+        let weight = BM25.weight(documentCount: view.documentCount, documentFrequency: UInt64(documentFrequency))
+        let average = Double(view.totalLength) / Double(view.documentCount)
+        let averageLength = average > 0 ? average : 1
+        let rowsAscend = view.rowsAscend
+        var need = best.threshold
+        try forEach { (docno, count) throws(StorageError) in
+            let frequency = Double(count)
+            let divisor = frequency + BM25.k1 * (1 - BM25.b + BM25.b * (try lengths.length(docno)) / averageLength)
+            let share = weight * frequency
+            // Both are positive: no need to divide what is clearly too little.
+            guard share >= need * divisor * (1 - Self.slack) || need <= 0 else { return }
+            let score = share / divisor
+            guard best.mayAdmit(score, laterRow: rowsAscend) else { return }
+            let hit = TextHit(docno: try view.row(of: docno), score: score)
+            guard try best.admits(hit), try accepts(hit.docno) else { return }
+            try best.insert(hit)
+            need = best.threshold
+        }
+    }
+
+    /// What rounding can do to a score is far less than this part of it.
+    private static let slack = 1e-9
 }

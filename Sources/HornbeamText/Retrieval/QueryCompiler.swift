@@ -107,21 +107,23 @@ struct QueryCompiler {
     }
 
     private mutating func words(_ text: String, _ scope: Scope) throws(StorageError) -> QueryNode? {
-        var leaves: [[UInt8]: Leaf?] = [:]
+        var leaves: [QueryToken: Leaf?] = [:]
         var nodes: [QueryNode] = []
-        for token in analyzer.tokens(of: text) {
+        for token in analyzer.queryTokens(of: text) {
             if let known = leaves[token] {
                 guard let known else { continue }
                 known.multiplicity += 1
                 order.append(known)
                 continue
             }
-            guard let source = try view.postings(of: token) else {
+            guard let group = try wordGroup(token, positions: scope.fields != nil || context.fieldWeights != nil)
+            else {
                 leaves[token] = .some(nil)
                 continue
             }
-            let weight = context.weight(documentFrequency: source.documentFrequency)
-            let leaf = leaf(source, nil, weight: weight, scope, "“\(Self.text(token))”")
+            let weight = context.weight(documentFrequency: group.documents.documentFrequency)
+            let title = "“\(Self.text(token.term))\(token.isOpen ? "…" : "")”"
+            let leaf = leaf(group.documents, group.terms, weight: weight, scope, title)
             leaves[token] = .some(leaf)
             order.append(leaf)
             nodes.append(leaf)
@@ -176,10 +178,48 @@ extension QueryCompiler {
                 .documentFrequency ?? 0
         }
         var union = PostingUnion(docnoLimit: view.docnoLimit)
+        var buffer = PostingsBuffer()
         for term in terms {
-            if let source = try view.postings(of: term.term) { try union.add(source, view) }
+            buffer.removeAll()
+            switch try view.smallList(of: term.term, &buffer) {
+            case .none: break
+            case .inBuffer: try union.add(buffer, view)
+            case .source(let source): try union.add(source, view)
+            case .many:
+                if let source = try view.postings(of: term.term) { try union.add(source, view) }
+            }
         }
         return union.documentFrequency
+    }
+
+    /// A word of a query, or all that an open one stands for. Nil if no document holds any.
+    private func wordGroup(
+        _ token: QueryToken, positions: Bool
+    ) throws(StorageError) -> (documents: PostingSource, terms: [PostingSource]?)? {
+        guard token.isOpen else { return try view.postings(of: token.term).map { ($0, nil) } }
+        guard !positions else { return try group(try TermExpansion(view: view).prefix(token.term), positions: true) }
+        return try sum(token.term) { _ in true }
+    }
+
+    /// The same of all terms that begin so, without their positions.
+    private func sum(
+        _ prefix: [UInt8], accepts: (Bytes) -> Bool
+    ) throws(StorageError) -> (documents: PostingSource, terms: [PostingSource]?)? {
+        var union = PostingUnion(docnoLimit: view.docnoLimit)
+        let found = try view.addPostings(prefix, to: &union, accepts: accepts)
+        if found.terms <= 1 { return try view.postings(of: found.first).map { ($0, nil) } }
+        let documents = union.finish()
+        return documents.documentFrequency > 0 ? (documents, nil) : nil
+    }
+
+    private func sum(
+        _ query: TextQuery, _ text: String
+    ) throws(StorageError) -> (documents: PostingSource, terms: [PostingSource]?)? {
+        if case .wildcard = query {
+            let pattern = WildcardPattern(text, analyzer)
+            return try sum(pattern.prefix) { pattern.matches($0) }
+        }
+        return try sum(analyzer.phraseTokens(of: text).last ?? []) { _ in true }
     }
 
     /// The terms as one: their frequencies are added up. Nil if no document holds any.
@@ -208,7 +248,9 @@ extension QueryCompiler {
         let needsPositions = scope.fields != nil || context.fieldWeights != nil
         switch query {
         case .prefix(let text) where analyzer.phraseTokens(of: text).count == 1, .wildcard(let text):
-            guard let group = try group(try groupTerms(query), positions: needsPositions) else { return nil }
+            let found =
+                needsPositions ? try group(try groupTerms(query), positions: true) : try sum(query, text)
+            guard let group = found else { return nil }
             let weight = context.weight(documentFrequency: group.documents.documentFrequency)
             let leaf = leaf(group.documents, group.terms, weight: weight, scope, Self.title(query, text))
             order.append(leaf)
@@ -258,8 +300,11 @@ extension QueryCompiler {
         switch query {
         case .words(let text):
             var parts: [SpanSource] = []
-            for token in distinct(analyzer.tokens(of: text)) {
-                if let term = try term(token, &weights) { parts.append(term) }
+            var known: Set<QueryToken> = []
+            for token in analyzer.queryTokens(of: text) where known.insert(token).inserted {
+                guard let group = try wordGroup(token, positions: true) else { continue }
+                weights.add(token.term, context.weight(documentFrequency: group.documents.documentFrequency))
+                parts.append(group.terms.map { GroupSpans(group.documents, $0) } ?? TermSpans(group.documents))
             }
             return Self.any(parts)
         case .any(let queries):
@@ -276,7 +321,14 @@ extension QueryCompiler {
             }
             return parts.count > 1 ? NearSpans(parts, within: distance, view) : parts.first
         case .phrase(let text, let slop):
-            return try terms(analyzer.phraseTokens(of: text), &weights).flatMap { phrase($0, slop, then: nil) }
+            let tokens = analyzer.phraseParts(of: text)
+            guard let last = tokens.last, last.isOpen else {
+                return try terms(tokens.map(\.term), &weights).flatMap { phrase($0, slop, then: nil) }
+            }
+            guard let group = try wordGroup(last, positions: true) else { return nil }
+            if tokens.count == 1 { return groupSpans(group, query, &weights) }
+            let parts = try terms(tokens.dropLast().map(\.term), &weights)
+            return parts.flatMap { phrase($0, slop, then: groupSpans(group, query, &weights)) }
         case .prefix(let text):
             guard let last = try group(try groupTerms(query), positions: true) else { return nil }
             let tokens = analyzer.phraseTokens(of: text)

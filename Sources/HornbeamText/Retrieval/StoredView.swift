@@ -36,16 +36,17 @@ final class StoredView: IndexView {
             docnoLimit: statistics.nextDocno)
     }
 
+    /// Forgets what it borrows from the trees: a write transaction may have changed others since the last search.
+    func begin() {
+        chunk = nil
+        (lengthsChunk, isAtLengths) = (nil, false)
+    }
+
     override func postings(of term: [UInt8]) throws(StorageError) -> PostingSource? {
         guard !term.isEmpty else { return nil }
         return try term.withBytes { (bytes) throws(StorageError) -> PostingSource? in
             guard let found = try source(bytes) else { return nil }
-            guard UInt64(found.documentFrequency) <= documentCount else {
-                throw index.corrupt(index.statisticsName, "a term is in more documents than the index has")
-            }
-            guard totalLength > 0 else {
-                throw index.corrupt(index.statisticsName, "the index has terms but no tokens")
-            }
+            try check(documentFrequency: found.documentFrequency)
             return found
         }
     }
@@ -55,18 +56,100 @@ final class StoredView: IndexView {
         return try snapshot.postings(of: term).map { PendingSource($0) }
     }
 
+    override func smallList(of term: [UInt8], _ buffer: inout PostingsBuffer) throws(StorageError) -> SmallList {
+        guard !term.isEmpty else { return .none }
+        return try term.withBytes { (bytes) throws(StorageError) -> SmallList in
+            guard snapshot.isPlain(bytes) else { return try super.smallList(of: term, &buffer) }
+            guard let entry = try dictionary.find(bytes) else { return .none }
+            try check(documentFrequency: entry.documentFrequency)
+            guard entry.listNumber == 0 else {
+                guard entry.documentFrequency <= FewPostings.limit else { return .many }
+                return .source(
+                    StoredSource(try StoredPostings(entry, index: index, trees: trees, in: transaction)))
+            }
+            try decodeInline(entry, &buffer)
+            return .inBuffer
+        }
+    }
+
+    private func decodeInline(_ entry: TermEntry, _ buffer: inout PostingsBuffer) throws(StorageError) {
+        guard entry.decodeInline(storesPositions: index.storesPositions, to: &buffer) else {
+            throw index.corrupt(index.termsName, "the postings in a term's entry are not readable")
+        }
+    }
+
+    /// What no list of an index of so many documents and tokens can have is corruption.
+    private func check(documentFrequency: UInt32) throws(StorageError) {
+        guard UInt64(documentFrequency) <= documentCount else {
+            throw index.corrupt(index.statisticsName, "a term is in more documents than the index has")
+        }
+        guard totalLength > 0 else {
+            throw index.corrupt(index.statisticsName, "the index has terms but no tokens")
+        }
+    }
+
+    override func addPostings(
+        _ prefix: [UInt8], to union: inout PostingUnion, accepts: (_ term: Bytes) -> Bool
+    ) throws(StorageError) -> (terms: Int, first: [UInt8]) {
+        guard !snapshot.hasPending else { return try super.addPostings(prefix, to: &union, accepts: accepts) }
+        let orderedPart = Array(prefix.prefix(TermDictionary.plainLimit))
+        var buffer = PostingsBuffer()
+        var (count, first): (Int, [UInt8]) = (0, [])
+        var cursor = try transaction.cursor(trees.terms)
+        var isThere = try cursor.seek(orderedPart)
+        while isThere {
+            let key = cursor.key
+            guard key.begins(with: orderedPart) else { break }
+            var entry: TermEntry?
+            if TermDictionary.isLong(key) {
+                let long = try dictionary.read(cursor)
+                let isMeant = long.term.withBytes { $0.begins(with: prefix) && accepts($0) }
+                if isMeant { (entry, first) = (long.entry, count == 0 ? long.term : first) }
+            } else if key.begins(with: prefix), accepts(key) {
+                if count == 0 { first = [UInt8](key) }
+                entry = try dictionary.entry(cursor.value)
+            }
+            if let entry {
+                count += 1
+                try add(entry, to: &union, &buffer)
+            }
+            isThere = try cursor.next()
+        }
+        return (count, first)
+    }
+
+    private func add(
+        _ entry: TermEntry, to union: inout PostingUnion, _ buffer: inout PostingsBuffer
+    ) throws(StorageError) {
+        try check(documentFrequency: entry.documentFrequency)
+        guard entry.listNumber == 0 else {
+            let stored = try StoredPostings(entry, index: index, trees: trees, in: transaction)
+            return try union.add(StoredSource(stored), self)
+        }
+        buffer.removeAll()
+        try decodeInline(entry, &buffer)
+        try union.add(buffer, self)
+    }
+
     override func forEachTerm(
-        from start: [UInt8], _ body: (_ term: [UInt8]) throws(StorageError) -> Step
+        from start: [UInt8], _ body: (_ term: Bytes) throws(StorageError) -> Step
     ) throws(StorageError) {
         guard !snapshot.hasPending else {
-            return try snapshot.walkTerms(from: start) { (term, _, _) throws(StorageError) in try body(term) }
+            return try snapshot.walkTerms(from: start) { (term, _, _) throws(StorageError) in
+                try term.withBytes { (bytes) throws(StorageError) in try body(bytes) }
+            }
         }
         var cursor = try transaction.cursor(trees.terms)
         var isThere = try cursor.seek(start)
         while isThere {
-            let isLong = TermDictionary.isLong(cursor.key)
-            let term = isLong ? try dictionary.read(cursor).term : [UInt8](cursor.key)
-            switch try body(term) {
+            let key = cursor.key
+            let step: Step
+            if TermDictionary.isLong(key) {
+                step = try dictionary.read(cursor).term.withBytes { (term) throws(StorageError) in try body(term) }
+            } else {
+                step = try body(key)
+            }
+            switch step {
             case .next: isThere = try cursor.next()
             case .seek(let target): isThere = try cursor.seek(target)
             case .stop: return
@@ -126,7 +209,10 @@ final class StoredView: IndexView {
         if let chunk, chunk.number == number, let row = chunk.rows.row(Int(docno) % DocumentMap.chunkCapacity) {
             return row
         }
-        if let rows = try map.chunk(number) { chunk = (number, rows) }
+        if let rows = try map.chunk(number) {
+            chunk = (number, rows)
+            if let row = rows.row(Int(docno) % DocumentMap.chunkCapacity) { return row }
+        }
         return try map.row(of: docno)
     }
 
@@ -218,6 +304,10 @@ final class StoredSource: PostingSource {
     override func readPositions(_ place: Int, _ positions: inout [UInt32]) throws(StorageError) {
         positions.removeAll(keepingCapacity: true)
         try stored.appendPositions(of: place, to: &positions)
+    }
+
+    override func readPositions(_ place: Int, into list: PositionList) throws(StorageError) {
+        try stored.readPositions(of: place, into: list)
     }
 }
 

@@ -21,8 +21,8 @@ struct TermExpansion {
         let orderedPart = Array(prefix.prefix(TermDictionary.plainLimit))
         var found: [ExpandedTerm] = []
         try view.forEachTerm(from: orderedPart) { (term) throws(StorageError) in
-            guard term.starts(with: orderedPart) else { return .stop }
-            if term.starts(with: prefix) { found.append(ExpandedTerm(term: term)) }
+            guard term.begins(with: orderedPart) else { return .stop }
+            if term.begins(with: prefix) { found.append(ExpandedTerm(term: [UInt8](term))) }
             return .next
         }
         return found
@@ -51,26 +51,44 @@ struct TermExpansion {
         let fixed = String(String.UnicodeScalarView(scalars.prefix(max(prefixLength, 0))))
         let prefix = Array(fixed.utf8)
         let orderedPart = Array(prefix.prefix(TermDictionary.plainLimit))
-        var automaton = EditAutomaton(
-            scalars.map(\.value), limit: Self.limit(distance, scalars: scalars.count))
+        let limit = Self.limit(distance, scalars: scalars.count)
         var found: [ExpandedTerm] = []
-        try view.forEachTerm(from: orderedPart) { (term) throws(StorageError) in
-            guard term.starts(with: orderedPart) else { return .stop }
-            switch automaton.read(term) {
-            case .matches(let distance):
-                if term.starts(with: prefix) { found.append(ExpandedTerm(term: term, distance: distance)) }
-                return .next
-            case .fails: return .next
-            case .failsAfter(let size):
-                // 0xFF is in no term, and above every byte of one.
-                return size < TermDictionary.plainLimit ? .seek(Array(term[..<size]) + [0xFF]) : .next
-            }
+        try forEachNear(scalars.map(\.value), limit, from: orderedPart) { term, distance in
+            if term.begins(with: prefix) { found.append(ExpandedTerm(term: [UInt8](term), distance: distance)) }
         }
         found.sort {
             $0.distance != $1.distance
                 ? $0.distance < $1.distance : $0.term.lexicographicallyPrecedes($1.term)
         }
         return found
+    }
+
+    /// To seek past what can't match takes as long as to look at so many terms.
+    private static let lookLimit = 12
+
+    /// Calls `body` with each term that begins so and is within the limit.
+    private func forEachNear(
+        _ word: [UInt32], _ limit: Int, from start: [UInt8], _ body: (_ term: Bytes, _ distance: Int) -> Void
+    ) throws(StorageError) {
+        let isShort = word.count <= EditPattern.letterLimit && limit <= EditPattern.editLimit
+        var pattern = EditPattern(isShort ? word : [], limit: isShort ? limit : 0)
+        var automaton = EditAutomaton(isShort ? [] : word, limit: limit)
+        var (failed, looks) = (0, 0)
+        try view.forEachTerm(from: start) { (term) throws(StorageError) in
+            guard term.begins(with: start) else { return .stop }
+            switch isShort ? pattern.read(term) : automaton.read([UInt8](term)) {
+            case .matches(let distance): body(term, distance)
+            case .fails: break
+            case .failsAfter(let size):
+                looks = size == failed ? looks + 1 : 0
+                failed = size
+                guard size < TermDictionary.plainLimit, looks >= Self.lookLimit else { return .next }
+                looks = 0
+                // 0xFF is in no term, and above every byte of one.
+                return .seek(Array(term[..<size]) + [0xFF])
+            }
+            return .next
+        }
     }
 
     /// How many edits a word of so many scalars may be away when the query doesn't say.
@@ -118,28 +136,46 @@ struct WildcardPattern: Equatable {
         return Array(String(prefix).utf8)
     }
 
+    func matches(_ term: [UInt8]) -> Bool { term.withBytes { matches($0) } }
+
     /// Takes the first way for each `*` and goes back to the last one when it fails: time is the product of the lengths
     /// at worst.
-    func matches(_ term: [UInt8]) -> Bool {
-        let scalars = String(decoding: term, as: UTF8.self).unicodeScalars.map(\.value)
-        var (place, part) = (0, 0)
-        var retry: (place: Int, part: Int)?
-        while true {
-            if part < parts.count, case .many = parts[part] {
-                part += 1
-                retry = (place, part)
-                continue
+    func matches(_ term: Bytes) -> Bool {
+        term.withMemoryRebound(to: UInt8.self) { bytes in
+            var (place, part) = (0, 0)
+            var retry: (place: Int, part: Int)?
+            while true {
+                if part < parts.count, parts[part] == .many {
+                    part += 1
+                    retry = (place, part)
+                    continue
+                }
+                if place < bytes.count, part < parts.count {
+                    var next = place
+                    let scalar = UTF8Scalars.decode(bytes, at: &next)
+                    if parts[part] == .one || parts[part] == .scalar(scalar) {
+                        (place, part) = (next, part + 1)
+                        continue
+                    }
+                }
+                if place == bytes.count, part == parts.count { return true }
+                guard let (last, behind) = retry, last < bytes.count else { return false }
+                var next = last
+                _ = UTF8Scalars.decode(bytes, at: &next)
+                retry = (next, behind)
+                (place, part) = (next, behind)
             }
-            if place < scalars.count, part < parts.count, parts[part] == .one || parts[part] == .scalar(scalars[place])
-            {
-                (place, part) = (place + 1, part + 1)
-                continue
-            }
-            if place == scalars.count, part == parts.count { return true }
-            guard let (last, behind) = retry, last < scalars.count else { return false }
-            retry = (last + 1, behind)
-            (place, part) = (last + 1, behind)
         }
+    }
+}
+
+extension Bytes {
+    /// Whether they begin with these.
+    @inline(__always)
+    func begins(with prefix: [UInt8]) -> Bool {
+        guard count >= prefix.count else { return false }
+        for place in 0..<prefix.count where self[place] != prefix[place] { return false }
+        return true
     }
 }
 

@@ -70,9 +70,9 @@ struct QueryTerms {
 
     private mutating func node(_ query: TextQuery, _ analyzer: Analyzer) -> MatchNode {
         switch query {
-        case .words(let text): return .terms(analyzer.tokens(of: text).map { number(.exact($0)) })
+        case .words(let text): return .terms(analyzer.queryTokens(of: text).map { number($0) })
         case .phrase(let text, let slop):
-            let numbers = analyzer.phraseTokens(of: text).map { number(.exact($0)) }
+            let numbers = analyzer.phraseParts(of: text).map { number($0) }
             return numbers.count > 1 ? .phrase(numbers, slop: max(0, slop)) : .terms(numbers)
         case .prefix(let text):
             var tokens = analyzer.phraseTokens(of: text)
@@ -103,6 +103,10 @@ struct QueryTerms {
         var nodes: [MatchNode] = []
         for query in queries { nodes.append(node(query, analyzer)) }
         return nodes
+    }
+
+    private mutating func number(_ token: QueryToken) -> Int {
+        number(token.isOpen ? .prefix(token.term) : .exact(token.term))
     }
 
     private mutating func number(_ test: TermTest) -> Int {

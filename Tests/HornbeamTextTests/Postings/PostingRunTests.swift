@@ -175,7 +175,7 @@ private final class DecodedRun {
             else { return false }
             for place in 0..<size {
                 var list: [UInt32] = []
-                guard positionBlock.append(place, of: size, to: &list) else { return false }
+                guard positionBlock.append(place, to: &list) else { return false }
                 positions.append(list)
             }
         }
@@ -192,7 +192,7 @@ private final class DecodedRun {
         let blocks = (frequencies.count + 127) / 128
         guard let bytes = PositionBlock.find(block, of: blocks, in: copy(positionRun)),
             positionBlock.open(bytes, frequencies: frequencyMemory, count: size),
-            positionBlock.append(place % 128, of: size, to: &list)
+            positionBlock.append(place % 128, to: &list)
         else { return [] }
         return list
     }

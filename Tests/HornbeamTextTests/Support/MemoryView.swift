@@ -67,14 +67,15 @@ final class MemoryView: IndexView {
     }
 
     override func forEachTerm(
-        from start: [UInt8], _ body: (_ term: [UInt8]) throws(StorageError) -> Step
+        from start: [UInt8], _ body: (_ term: Bytes) throws(StorageError) -> Step
     ) throws(StorageError) {
         var place = 0
         var start = start
         while true {
             while place < terms.count, terms[place].term.lexicographicallyPrecedes(start) { place += 1 }
             guard place < terms.count else { return }
-            switch try body(terms[place].term) {
+            let step = try terms[place].term.withBytes { (term) throws(StorageError) in try body(term) }
+            switch step {
             case .next: place += 1
             case .seek(let target): start = target
             case .stop: return

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A query's text as tokens. Scripts without spaces are indexed as overlapping pairs, and a letter alone only where a
+// run ends: a letter that stands alone in a query is meant wherever it stands, so it is the beginning of pairs.
+
+import HornbeamPages
+
+/// A token of a query.
+struct QueryToken: Hashable {
+    var term: [UInt8]
+    /// Whether it stands for all terms that begin with it. Each place of such a letter is that of one such term.
+    var isOpen = false
+}
+
+extension Analyzer {
+    /// The tokens that words are looked for by.
+    func queryTokens(of text: String) -> [QueryToken] { placedTokens(of: text).map(\.token) }
+
+    /// The tokens that a phrase is made of. A letter that stands at its end for the end of a run without spaces, and is
+    /// part of the pair before it, isn't one: it doesn't stand there in a longer run. Only the last one may be open:
+    /// before another word a letter alone is the end of its run.
+    func phraseParts(of text: String) -> [QueryToken] {
+        var placed = placedTokens(of: text)
+        if placed.count > 1, placed[placed.count - 1].isRepeated { placed.removeLast() }
+        var tokens = placed.map(\.token)
+        for place in tokens.indices.dropLast() { tokens[place].isOpen = false }
+        return tokens
+    }
+
+    /// The terms of `phraseParts`.
+    package func phraseTokens(of text: String) -> [[UInt8]] { phraseParts(of: text).map(\.term) }
+
+    /// `isRepeated`: it ends where the token before it does, so that it is part of that.
+    private func placedTokens(of text: String) -> [(token: QueryToken, isRepeated: Bool)] {
+        guard case .unicode = rules, !text.utf8.allSatisfy({ $0 < 0x80 }) else {
+            return tokens(of: text).map { (QueryToken(term: $0), false) }
+        }
+        let facts = FoldingRules.shared
+        var tokens: [(token: QueryToken, isRepeated: Bool)] = []
+        var tokenizer = Tokenizer(self)
+        var end = 0
+        var text = text
+        text.withUTF8 { utf8 in
+            tokenizer.forEachSourceToken(in: Bytes(utf8)) { bytes, place in
+                let term = [UInt8](bytes)
+                var next = 0
+                let first = term.withUnsafeBufferPointer { UTF8Scalars.decode($0, at: &next) }
+                var token = QueryToken(term: term)
+                token.isOpen = facts.facts(first).part == .unspaced && place.lowerBound >= end
+                // What the next one overlaps is a pair.
+                if place.lowerBound < end, !tokens.isEmpty { tokens[tokens.count - 1].token.isOpen = false }
+                tokens.append((token, !tokens.isEmpty && place.upperBound == end))
+                end = place.upperBound
+            }
+        }
+        return tokens
+    }
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a searcher keeps from search to search, and the searches that need no windows: few postings in all, and
+// documents that hold several terms or a phrase. They give what `Retrieval` gives, to the last bit.
+
+import HornbeamPages
+
+/// Lengths of documents, 1,024 of them at a time.
+final class LengthTable {
+    private let view: IndexView
+    private let memory = UnsafeMutablePointer<UInt16>.allocate(capacity: DocumentLengths.chunkCapacity)
+    /// The chunk that is there; none has the number of no chunk.
+    @exclusivity(unchecked) private var chunk = UInt32.max
+
+    init(_ view: IndexView) { self.view = view }
+
+    deinit { memory.deallocate() }
+
+    /// How many tokens a document with postings has. Throws `.corrupt` if the index has no such document.
+    @inline(__always)
+    func length(_ docno: UInt32) throws(StorageError) -> Double {
+        if docno &>> DocumentLengths.chunkShift != chunk { try load(docno &>> DocumentLengths.chunkShift) }
+        let stored = memory[Int(docno & UInt32(DocumentLengths.chunkCapacity - 1))]
+        if stored == DocumentLengths.escape { return Double(try view.length(of: docno)) }
+        guard stored > 0 else { throw view.corrupt("a document has postings but is not in the index") }
+        return Double(stored) - 1
+    }
+
+    @inline(never)
+    private func load(_ wanted: UInt32) throws(StorageError) {
+        chunk = .max
+        try view.loadLengths(chunk: wanted, memory)
+        chunk = wanted
+    }
+}
+
+/// What searches in one state of an index have in common. One thread at a time.
+final class DirectSearch {
+    private let view: IndexView
+    private let analyzer: Analyzer
+    private let lengths: LengthTable
+    private let few: FewPostings
+
+    init(_ view: IndexView, _ analyzer: Analyzer) {
+        (self.view, self.analyzer) = (view, analyzer)
+        lengths = LengthTable(view)
+        few = FewPostings(view, lengths)
+    }
+
+    /// Offers to `best` what may be among the best documents of a query. False, and nothing offered, if the query isn't
+    /// one of those that are answered here.
+    func rank(_ query: TextQuery, _ best: inout TopK, _ filter: TextFilter) throws(StorageError) -> Bool {
+        switch query {
+        case .words(let text):
+            guard try few.gather(analyzer.queryTokens(of: text)) else { return false }
+            try few.rank(&best) { (row) throws(StorageError) in try filter.accepts(row) }
+        case .all, .phrase:
+            let compiled = try conjunction(query, filter)
+            guard compiled.isDirect else { return false }
+            try compiled.conjunction?.rank(&best) { (row) throws(StorageError) in try filter.accepts(row) }
+        case .prefix(let text):
+            let tokens = analyzer.phraseTokens(of: text)
+            guard tokens.count == 1 else { return false }
+            return try rank(tokens[0], &best, filter) { _ in true }
+        case .wildcard(let text):
+            let pattern = WildcardPattern(text, analyzer)
+            return try rank(pattern.prefix, &best, filter) { pattern.matches($0) }
+        default: return false
+        }
+        return true
+    }
+
+    /// The same for all terms that begin so and that `accepts` takes.
+    private func rank(
+        _ prefix: [UInt8], _ best: inout TopK, _ filter: TextFilter, accepts: (Bytes) -> Bool
+    ) throws(StorageError) -> Bool {
+        if case .documents = filter { return false }
+        var union = PostingUnion(docnoLimit: view.docnoLimit)
+        let found = try view.addPostings(prefix, to: &union, accepts: accepts)
+        // Of one long list the best are found without looking at all of it.
+        if found.terms == 1, union.documentFrequency > FewPostings.limit { return false }
+        if found.terms > 0 {
+            try union.rank(&best, view, lengths) { (row) throws(StorageError) in try filter.accepts(row) }
+        }
+        return true
+    }
+
+    /// Calls `body` with the row of each document that matches. False, and not called, if the query isn't answered
+    /// here.
+    func forEach(
+        _ query: TextQuery, _ filter: TextFilter, _ body: (UInt64) throws(StorageError) -> Void
+    ) throws(StorageError) -> Bool {
+        guard query.isConjunctive else { return false }
+        let compiled = try conjunction(query, filter)
+        guard compiled.isDirect else { return false }
+        try compiled.conjunction?.forEach { (docno) throws(StorageError) in
+            let row = try view.row(of: docno)
+            if try filter.accepts(row) { try body(row) }
+        }
+        return true
+    }
+
+    /// How many documents match; nil if the query isn't answered here.
+    func count(_ query: TextQuery, _ filter: TextFilter) throws(StorageError) -> UInt64? {
+        guard query.isConjunctive, case .all = filter else { return nil }
+        let compiled = try conjunction(query, filter)
+        guard compiled.isDirect else { return nil }
+        var count: UInt64 = 0
+        try compiled.conjunction?.forEach { (_) throws(StorageError) in count += 1 }
+        return count
+    }
+
+    /// A filter that lets so few documents through that it should lead.
+    private static let listRatio = 8
+
+    private func conjunction(
+        _ query: TextQuery, _ filter: TextFilter
+    ) throws(StorageError) -> (isDirect: Bool, conjunction: Conjunction?) {
+        var compiler = ConjunctionCompiler(view, analyzer)
+        switch try compiler.add(query) {
+        case .otherForms: return (false, nil)
+        case .nothing: return (true, nil)
+        case .parts: break
+        }
+        let least = compiler.sources.reduce(UInt32.max) { min($0, $1.documentFrequency) }
+        if case .documents(let rows) = filter, rows.count < Int(least) / Self.listRatio { return (false, nil) }
+        // Of one term alone the best are found without looking at all of its postings.
+        guard compiler.sources.count > 1 || compiler.hasPhrases || least <= FewPostings.limit else {
+            return (false, nil)
+        }
+        return (true, Conjunction(view, lengths, compiler.sources, compiler.parts))
+    }
+}
+
+extension TextQuery {
+    fileprivate var isConjunctive: Bool {
+        switch self {
+        case .all, .phrase: true
+        default: false
+        }
+    }
+}
+
+extension TextFilter {
+    /// Whether it lets a row through.
+    func accepts(_ row: UInt64) throws(StorageError) -> Bool {
+        switch self {
+        case .all: return true
+        case .matching(let accepts): return try accepts(row)
+        case .documents(let rows):
+            var range = 0..<rows.count
+            while !range.isEmpty {
+                let middle = (range.lowerBound + range.upperBound) / 2
+                if rows[middle] == row { return true }
+                range = rows[middle] < row ? middle + 1..<range.upperBound : range.lowerBound..<middle
+            }
+            return false
+        }
+    }
+}
+
+/// Finds the terms of a query that consists of words and phrases that must all be there.
+private struct ConjunctionCompiler {
+    enum Outcome {
+        case parts
+        /// No document matches.
+        case nothing
+        case otherForms
+    }
+
+    private let view: IndexView
+    private let analyzer: Analyzer
+    private(set) var sources: [PostingSource] = []
+    private(set) var parts: [ConjunctionPart] = []
+    private(set) var hasPhrases = false
+    private var terms: [[UInt8]] = []
+    private static let depthLimit = 8
+
+    init(_ view: IndexView, _ analyzer: Analyzer) { (self.view, self.analyzer) = (view, analyzer) }
+
+    mutating func add(_ query: TextQuery, depth: Int = 0) throws(StorageError) -> Outcome {
+        switch query {
+        case .all(let parts):
+            guard depth < Self.depthLimit else { return .otherForms }
+            for part in parts {
+                let outcome = try add(part, depth: depth + 1)
+                guard case .parts = outcome else { return outcome }
+            }
+            return parts.isEmpty ? .nothing : .parts
+        case .words(let text): return try addWord(analyzer.queryTokens(of: text))
+        case .phrase(let text, let slop):
+            let tokens = analyzer.phraseParts(of: text)
+            guard slop >= 0, tokens.last.map({ !$0.isOpen }) ?? true else { return .otherForms }
+            return try addPhrase(tokens.map(\.term), slop)
+        default: return .otherForms
+        }
+    }
+
+    /// One word, however often.
+    private mutating func addWord(_ tokens: [QueryToken]) throws(StorageError) -> Outcome {
+        guard let word = tokens.first else { return .nothing }
+        guard !word.isOpen, tokens.allSatisfy({ $0 == word }) else { return .otherForms }
+        guard let source = try source(word.term) else { return .nothing }
+        let weight = weight(source)
+        for _ in tokens { parts.append(ConjunctionPart(weight: weight, slots: [source])) }
+        return .parts
+    }
+
+    private mutating func addPhrase(_ tokens: [[UInt8]], _ slop: Int) throws(StorageError) -> Outcome {
+        guard !tokens.isEmpty else { return .nothing }
+        var (slots, weight): ([Int], Double) = ([], 0)
+        for token in tokens {
+            guard let source = try source(token) else { return .nothing }
+            if !slots.contains(source) { weight += self.weight(source) }
+            slots.append(source)
+        }
+        if slots.count > 1 { hasPhrases = true }
+        parts.append(ConjunctionPart(weight: weight, slots: slots, slop: slop))
+        return .parts
+    }
+
+    /// The place of a term's postings, nil if no document holds it.
+    private mutating func source(_ term: [UInt8]) throws(StorageError) -> Int? {
+        if let known = terms.firstIndex(of: term) { return known }
+        guard let found = try view.postings(of: term) else { return nil }
+        terms.append(term)
+        sources.append(found)
+        return sources.count - 1
+    }
+
+    private func weight(_ source: Int) -> Double {
+        BM25.weight(
+            documentCount: view.documentCount, documentFrequency: UInt64(sources[source].documentFrequency))
+    }
+}

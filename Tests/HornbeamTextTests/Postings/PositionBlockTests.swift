@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// One integer taken out of a packed group is the one that unpacking all gives; positions in any order of postings.
+
+import HornbeamPages
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamText
+
+@Suite("Positions of single postings")
+struct PositionBlockTests {
+    @Test("An integer alone is the same as among all", .seeded)
+    func integers() {
+        var random = SeededGenerator()
+        for bits in 0...32 {
+            for count in [1, 2, 31, 127, 128] {
+                let limit = bits == 32 ? UInt32.max : (1 << UInt32(bits)) - 1
+                let values = (0..<count).map { _ in UInt32.random(in: 0...limit, using: &random) }
+                let size = PackedIntegers.payloadSize(count: count, bits: bits)
+                // One byte more than there is, so that what reads too far reads something else.
+                let memory = UnsafeMutableRawPointer.allocate(byteCount: size + 1, alignment: 16)
+                defer { memory.deallocate() }
+                PackedIntegers.pack(values, count: count, bits: bits, to: memory)
+                memory.storeBytes(of: 0xFF, toByteOffset: size, as: UInt8.self)
+                let payload = Bytes(start: memory, count: size)
+                for place in 0..<count {
+                    let found = PackedIntegers.value(place, of: payload, count: count, bits: bits)
+                    #expect(found == values[place], "\(count) of \(bits) bits")
+                }
+            }
+        }
+    }
+
+    @Test("Postings may be read in any order", .seeded)
+    func order() {
+        var random = SeededGenerator()
+        var postings = PostingsBuffer()
+        var expected: [[UInt32]] = []
+        for docno in 0..<UInt32(128) {
+            let frequency = random.oneIn(5) ? random.below(300) + 1 : random.below(3) + 1
+            postings.append(docno, frequency: UInt32(frequency), length: 1000)
+            var next: UInt32 = 0
+            var positions: [UInt32] = []
+            for _ in 0..<frequency {
+                next += UInt32(random.below(9))
+                positions.append(next)
+                postings.append(position: next)
+                next += 1
+            }
+            expected.append(positions)
+        }
+        var encoder = PositionRunEncoder()
+        var sink = ByteSink()
+        _ = encoder.encode(postings, 0..<128, positionsFrom: 0, to: &sink)
+        var block = PositionBlock()
+        guard let bytes = PositionBlock.find(0, of: 1, in: sink.bytes),
+            block.open(bytes, frequencies: postings.frequencies, count: 128)
+        else {
+            Issue.record("the block isn't readable")
+            return
+        }
+        for place in Array(0..<128) + Array(0..<128).shuffled(using: &random) {
+            var found: [UInt32] = []
+            #expect(block.append(place, to: &found))
+            #expect(found == expected[place])
+        }
+    }
+}
