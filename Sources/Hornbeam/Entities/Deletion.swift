@@ -90,9 +90,7 @@ final class Deletion<Entity: EntityModelProtocol>: DeletionStep {
             // First, because a context without a database may take the type in now.
             let kept = try session.store(Deleted<Entity>.self)
             let store = try session.store(Entity.self)
-            try session.entities().settleLinks()
-            guard let stored = try store.row(row) else { return }
-            let copy = try store.tombstone(of: row, stored, in: kept)
+            guard let copy = try store.tombstone(of: row, in: kept) else { return }
             let generation = try session.entities().generation
             leave = { session in
                 let isCurrent = try session.entities().generation == generation

@@ -27,7 +27,11 @@ extension EntityModelProtocol {
 
     /// What deletes the entity of a row; nil if none is stored there.
     static func deletion(of row: RowID, in context: Context) throws -> DeletionStep? {
-        try context.session.run { try $0.entity(at: row, Self.self) }.map { Deletion($0, at: row) }
+        // Without an optional entity on the way, whose type would be looked up each time.
+        try context.session.run { session in
+            guard let reader = try session.store(Self.self).row(row) else { return nil }
+            return Deletion(try Self(row: reader), at: row)
+        }
     }
 }
 

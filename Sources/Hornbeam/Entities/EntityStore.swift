@@ -175,7 +175,8 @@ package final class EntityStore {
         try (merged ?? row).withBytes { (row) throws(StorageError) in
             try transaction.put(type.rows, RowKey(rowID), row)
         }
-        known.note(rowID, removals: session.removals)
+        // What deletions leave behind is saved while rows are removed: it is not worth remembering.
+        known.note(rowID, removals: session.removals, remembers: !hasNoCounterpart)
         if let newID { try settle(newID, rowID) }
         try row.withUnsafeBytes { try apply(changes, rowID, $0) }
         if type.hasRequired { session.required?.touch(type.name, rowID) }
@@ -255,6 +256,12 @@ package final class EntityStore {
     }
 
     private func removeRow(_ rowID: RowID) throws -> Bool {
+        if capture == nil, !type.hasIndexes {
+            // Nobody needs to know what it held.
+            guard try transaction.delete(type.rows, RowKey(rowID)) else { return false }
+            session.removals += 1
+            return true
+        }
         guard let old = try row(rowID) else { return false }
         let changes = try IndexChanges(of: type, from: old, to: nil)
         try prepareTexts(changes)
@@ -457,6 +464,7 @@ extension EntityStore {
 
     /// The row id of an entity that is saved or referred to; an integer id may have neither yet.
     package func rowID(of id: Value) throws -> RowID? {
+        if type.hasIntegerIDs, let rowID = RowID(integerID: id) { return rowID }
         let id = try converted(id)
         if let rowID = RowID(integerID: id) { return rowID }
         let key = try idKey(id)
@@ -470,16 +478,9 @@ extension EntityStore {
     ///   that is only referred to is remembered with its row id, so that it can be told without a row, and that it is
     ///   known whether links lead to what isn't there.
     package func ensureRowID(of id: Value, saving: Bool = false) throws -> RowID {
+        if type.hasIntegerIDs, let rowID = RowID(integerID: id) { return try ensure(rowID, saving: saving) }
         let id = try converted(id)
-        if let rowID = RowID(integerID: id) {
-            if saving || known.isStored(rowID, removals: session.removals) { return rowID }
-            if try isSaved(rowID) {
-                known.note(rowID, removals: session.removals)
-            } else {
-                try transaction.put(type.unsaved, RowKey(rowID), Bytes(start: nil, count: 0))
-            }
-            return rowID
-        }
+        if let rowID = RowID(integerID: id) { return try ensure(rowID, saving: saving) }
         let key = try idKey(id)
         if let rowID = try rowID(of: id), saving || reserved[key] == nil { return rowID }
         session.hasGathered = true
@@ -493,6 +494,17 @@ extension EntityStore {
         var bytes: [UInt8] = []
         _ = ValueBytes.append(id, as: type.idType, to: &bytes)
         try transaction.put(type.unsaved, rowID.key, bytes)
+        return rowID
+    }
+
+    /// The same of an id that is its own row id.
+    private func ensure(_ rowID: RowID, saving: Bool) throws -> RowID {
+        if saving || known.isStored(rowID, removals: session.removals) { return rowID }
+        if try isSaved(rowID) {
+            known.note(rowID, removals: session.removals)
+        } else {
+            try transaction.put(type.unsaved, RowKey(rowID), Bytes(start: nil, count: 0))
+        }
         return rowID
     }
 

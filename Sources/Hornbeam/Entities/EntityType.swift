@@ -35,6 +35,10 @@ package final class EntityType: Sendable {
     let unsaved: TreeID
     let indexes: [EntityIndex]
     let textIndexes: [EntityTextIndex]
+    /// Whether it has an index of either kind.
+    let hasIndexes: Bool
+    /// Whether its ids are integers of 64 bits, which mostly are row ids as they are.
+    let hasIntegerIDs: Bool
     package let relations: [EdgeSide]
     /// Whether one of the relations is required.
     let hasRequired: Bool
@@ -59,6 +63,8 @@ package final class EntityType: Sendable {
         self.unsaved = unsaved
         self.indexes = indexes
         self.textIndexes = textIndexes
+        hasIndexes = !indexes.isEmpty || !textIndexes.isEmpty
+        hasIntegerIDs = description.columns.first?.type == .int64
         self.relations = relations
         hasRequired = relations.contains(where: \.description.required)
         cascades = relations.contains { $0.description.deleteRule == .cascade }

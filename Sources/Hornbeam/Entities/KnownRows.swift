@@ -38,10 +38,11 @@ struct KnownRows {
     }
 
     /// A row is stored.
-    mutating func note(_ rowID: RowID, removals: Int) {
+    /// - Parameter remembers: whether it is worth remembering.
+    mutating func note(_ rowID: RowID, removals: Int, remembers: Bool = true) {
         if let greatest, rowID.rawValue > greatest { self.greatest = rowID.rawValue }
         told &+= 1
-        guard told > Self.worthwhile else { return }
+        guard remembers, told > Self.worthwhile else { return }
         if removals != self.removals || stored.isEmpty {
             // No row has the greatest number.
             stored = Array(repeating: .max, count: Self.size)

@@ -9,9 +9,13 @@ import HornbeamTree
 extension EntityStore {
     /// What `deleted`, the store of this type's deleted entities, has to keep of a stored entity: its properties by
     /// name, without what is null, and the ids of its links by relation, without relations that have none. Columns and
-    /// relations that only the store still has are kept too.
-    func tombstone(of rowID: RowID, _ row: RowReader, in deleted: EntityStore) throws -> [UInt8] {
+    /// relations that only the store still has are kept too. Nil if it isn't stored.
+    func tombstone(of rowID: RowID, in deleted: EntityStore) throws -> [UInt8]? {
         var writer = deleted.makeRow()
+        // First, because reading links may change trees, where the row lies.
+        var links = JSONBytes()
+        try appendLinks(of: rowID, to: &links)
+        guard let row = try row(rowID) else { return nil }
         if type.idType == deleted.type.idType {
             writer.setRaw(try row.rawBytes(0), 0)
         } else {
@@ -20,9 +24,7 @@ extension EntityStore {
         var json = JSONBytes()
         try appendProperties(of: row, to: &json)
         json.bytes.withUnsafeBytes { writer.setRaw($0, 1) }
-        json.clear()
-        try appendLinks(of: rowID, to: &json)
-        json.bytes.withUnsafeBytes { writer.setRaw($0, 2) }
+        links.bytes.withUnsafeBytes { writer.setRaw($0, 2) }
         deleted.stamp(&writer)
         return try writer.finish()
     }
@@ -73,11 +75,6 @@ struct JSONBytes {
     private var needsComma = false
 
     init() { bytes.reserveCapacity(200) }
-
-    mutating func clear() {
-        bytes.removeAll(keepingCapacity: true)
-        needsComma = false
-    }
 
     mutating func open(_ sign: Unicode.Scalar) {
         bytes.append(UInt8(ascii: sign))

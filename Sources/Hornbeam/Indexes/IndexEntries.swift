@@ -166,6 +166,7 @@ struct IndexChanges {
 
     /// - Parameters: nil for a row that is not there before or after.
     init(of type: EntityType, from old: RowReader?, to new: RowReader?) throws(HornbeamError) {
+        guard type.hasIndexes else { return }
         keys.reserveCapacity(type.indexes.count)
         for index in type.indexes {
             if let old, let new, try Self.isUntouched(index.columns, old, new) { continue }

@@ -40,7 +40,7 @@ package final class EdgeSide: Sendable {
 /// The links of all entities in one transaction. New ones wait before they are put: see WaitingLinks.swift.
 package final class EdgeTrees {
     // The session owns this and outlives every use of it.
-    private unowned let session: EntitySession
+    unowned let session: EntitySession
     let transaction: Transaction
     /// Other sides that were asked for. Few: an entity type has as many as relations.
     private var inverses: [(side: EdgeSide, inverse: EdgeSide)] = []
@@ -50,8 +50,14 @@ package final class EdgeTrees {
     private static var endsKept: Int { 8 }
     /// Of the sides that were linked.
     @exclusivity(unchecked) private var links: [SideLinks] = []
-    /// Entries that wait in them.
+    /// Keys that wait to be removed, by trees, which are few.
+    @exclusivity(unchecked) private var removals: [WaitingEntries] = []
+    /// The trees of these. Looking through them counts no references.
+    @exclusivity(unchecked) private var removalTrees: [UInt32] = []
+    /// Entries that wait in either.
     @exclusivity(unchecked) private var waiting = 0
+    /// Whether they wait to be removed, not to be put.
+    @exclusivity(unchecked) private var isRemoving = false
     /// Beyond so many they are put: they take three megabytes.
     private static var mostWaiting: Int { 1 << 17 }
     /// Links asked for so far.
@@ -78,30 +84,38 @@ package final class EdgeTrees {
 
     // MARK: Links that wait
 
-    /// Puts the links that wait into the trees, which all that reads or removes links does first. It changes trees: a
-    /// query does it before it begins.
+    /// Puts the links that wait into the trees, or removes those that wait for that, which all that reads links does
+    /// first. It changes trees: a query does it before it begins.
     @inline(__always)
     func settle() throws {
-        if waiting > 0 { try putWaiting() }
+        if waiting > 0 { try settleWaiting() }
     }
 
-    private func putWaiting() throws {
-        // Again from the start if one can't be put: what is put twice is there once.
-        for side in links { try side.put(in: transaction) }
-        for side in links { side.removeWaiting() }
+    private func settleWaiting() throws {
+        // Again from the start if one fails: what is put or removed twice is there once, or gone.
+        if isRemoving {
+            for tree in removals { try tree.remove(in: transaction) }
+            for tree in removals { tree.removeAll() }
+        } else {
+            for side in links { try side.put(in: transaction) }
+            for side in links { side.removeWaiting() }
+        }
         waiting = 0
         session.hasWaitingLinks = false
     }
 
-    private func wait(_ count: Int) throws {
+    /// Counts entries that were gathered to be put, or to be removed; what waits for the other is settled.
+    private func wait(_ count: Int, removing: Bool = false) throws {
+        if waiting > 0, isRemoving != removing { try settleWaiting() }
         if waiting == 0 {
             guard transaction.isWritable else {
                 throw StorageError.readOnly("linking entities needs a write transaction")
             }
             session.hasWaitingLinks = true
+            isRemoving = removing
         }
         waiting += count
-        if waiting > Self.mostWaiting { try putWaiting() }
+        if waiting > Self.mostWaiting { try settleWaiting() }
     }
 
     /// The transaction went back to where none waited.
@@ -109,6 +123,42 @@ package final class EdgeTrees {
         waiting = 0
         session.hasWaitingLinks = false
         links = []
+        removals = []
+        removalTrees = []
+    }
+
+    /// The keys that wait to be removed from a tree.
+    private func removals(of tree: TreeID) -> WaitingEntries? {
+        for place in removalTrees.indices where removalTrees[place] == tree.rawValue { return removals[place] }
+        return nil
+    }
+
+    /// Gathers the key of an entry to be removed.
+    func removeLater(_ tree: TreeID, _ first: RowID, _ second: RowID? = nil) throws {
+        if let known = removals(of: tree) {
+            known.add(first, second?.rawValue ?? 0)
+        } else {
+            session.hasGathered = true
+            let made = WaitingEntries(tree, second == nil ? .key : .bare)
+            removals.append(made)
+            removalTrees.append(tree.rawValue)
+            made.add(first, second?.rawValue ?? 0)
+        }
+        try wait(1, removing: true)
+    }
+
+    /// Settles unless what waits is to be removed and none of it has to do with this source.
+    private func settle(_ side: EdgeSide, _ source: RowID) throws {
+        if waiting == 0 { return }
+        if isRemoving {
+            guard let tree = removals(of: side.forward), tree.has(source) != false else { return }
+        }
+        try settleWaiting()
+    }
+
+    /// Puts what waits for that. What waits to be removed may be read still, by whoever removes it once more.
+    func settleLinked() throws {
+        if waiting > 0, !isRemoving { try settleWaiting() }
     }
 
     /// Whether it is worthwhile to gather links, now that so many more are asked for.
@@ -136,7 +186,7 @@ package final class EdgeTrees {
         if let known = links.nextPosition(source) { return known }
         // None of its links waits, or it would be known.
         let position = try storedPosition(links.side, source)
-        if links.remembersMany { try putWaiting() }
+        if links.remembersMany { try settleWaiting() }
         links.remember(position, of: source)
         return position
     }
@@ -197,7 +247,7 @@ package final class EdgeTrees {
             _ = try body(target)
             return
         }
-        try settle()
+        try settle(side, source)
         var start = source.key
         if let last, let position = try position(side, source, last) { start += RowID(rawValue: position + 1).key }
         var cursor = try transaction.cursor(side.forward)
@@ -215,7 +265,7 @@ package final class EdgeTrees {
     }
 
     /// Where a target stands among those of a to-many side; nil if it isn't linked.
-    private func position(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws -> UInt64? {
+    func position(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws -> UInt64? {
         guard let lookup = side.lookup, let value = try transaction.get(lookup, RowKey(source, target)) else {
             return nil
         }
@@ -259,7 +309,8 @@ package final class EdgeTrees {
     /// The target of a to-one side, the first target of a to-many side.
     package func target(_ side: EdgeSide, of source: RowID) throws -> RowID? {
         if side.isToMany { return try targets(side, of: source, limit: 1).first }
-        try settle()
+        if waiting > 0, isRemoving, removals(of: side.forward)?.has(source) == true { return nil }
+        try settle(side, source)
         guard let value = try transaction.get(side.forward, RowKey(source)) else { return nil }
         guard let target = RowID(stored: value) else { throw damaged("f", side, "a link has no target") }
         return target
@@ -291,36 +342,6 @@ package final class EdgeTrees {
         guard try addHalf(side, source, target) else { return }
         try addOtherHalf(side, source, target)
     }
-
-    /// Unlinks two entities on both sides; without effect if they aren't linked.
-    package func remove(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
-        try settle()
-        try removeHalf(side, source, target)
-        try removeOtherHalf(side, source, target)
-    }
-
-    /// Unlinks all targets of a source.
-    package func clear(_ side: EdgeSide, _ source: RowID) throws {
-        try settle()
-        guard let lookup = side.lookup else {
-            guard let target = try target(side, of: source) else { return }
-            touch(side, source)
-            _ = try transaction.delete(side.forward, RowKey(source))
-            return try removeOtherHalf(side, source, target)
-        }
-        let targets = try targets(side, of: source)
-        guard targets.count >= Self.rangeWorthwhile else {
-            for target in targets { try remove(side, source, target) }
-            return
-        }
-        touch(side, source)
-        try transaction.deleteAll(side.forward, of: source)
-        try transaction.deleteAll(lookup, of: source)
-        for target in targets { try removeOtherHalf(side, source, target) }
-    }
-
-    /// From so many links on it takes less to remove all of a source as a range than one by one.
-    private static var rangeWorthwhile: Int { 4 }
 
     /// Makes the targets of a source exactly these, in this order; repeated ones count once. A to-one side takes the
     /// last of them.
@@ -386,18 +407,6 @@ package final class EdgeTrees {
         return true
     }
 
-    /// Removes every link from and to an entity.
-    package func removeAll(of type: EntityType, _ rowID: RowID) throws {
-        for side in type.relations { try clear(side, rowID) }
-        for side in session.schema.incoming[type.name] ?? [] {
-            guard let reverse = side.reverse else { continue }
-            let sources = try sources(side, of: rowID)
-            if sources.isEmpty { continue }
-            for source in sources { try removeHalf(side, source, rowID) }
-            try transaction.deleteAll(reverse, of: rowID)
-        }
-    }
-
     /// Every source that links to `target` by this side.
     func forEachSource(_ side: EdgeSide, of target: RowID, _ body: (RowID) -> Void) throws {
         if let inverse = try inverse(of: side) {
@@ -419,8 +428,13 @@ package final class EdgeTrees {
 
     /// The sources of a one-way relation that link to `target`.
     package func sources(_ side: EdgeSide, of target: RowID) throws -> [RowID] {
-        guard let reverse = side.reverse else { return [] }
         try settle()
+        return try storedSources(side, of: target)
+    }
+
+    /// Those that the tree has.
+    func storedSources(_ side: EdgeSide, of target: RowID) throws -> [RowID] {
+        guard let reverse = side.reverse else { return [] }
         var found: [RowID] = []
         var cursor = try transaction.cursor(reverse)
         var isValid = try cursor.seek(target.key)
@@ -455,6 +469,7 @@ package final class EdgeTrees {
         if let old = try self.target(side, of: source) {
             if old == target { return false }
             try remove(side, source, old)
+            try settle()
         }
         try transaction.put(side.forward, RowKey(source), target)
         return true
@@ -467,14 +482,6 @@ package final class EdgeTrees {
             _ = try addHalf(inverse, target, source)
         } else if let reverse = side.reverse {
             try transaction.put(reverse, RowKey(target, source), Bytes(start: nil, count: 0))
-        }
-    }
-
-    private func removeOtherHalf(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
-        if let inverse = try inverse(of: side) {
-            try removeHalf(inverse, target, source)
-        } else if let reverse = side.reverse {
-            _ = try transaction.delete(reverse, RowKey(target, source))
         }
     }
 
@@ -492,10 +499,11 @@ package final class EdgeTrees {
     }
 
     /// To be called for a source that is about to lose a link.
-    private func touch(_ side: EdgeSide, _ source: RowID) {
+    func touch(_ side: EdgeSide, _ source: RowID) {
         if side.description.required { session.required?.touch(side.type, source) }
     }
 
+    /// At once, with nothing waiting.
     private func removeHalf(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
         touch(side, source)
         guard let lookup = side.lookup else {

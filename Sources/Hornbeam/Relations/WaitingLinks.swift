@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links on their way into the trees. Saving a graph makes links of several relations in turn, each with an entry or two
-// in as many trees: put one by one, each entry takes a descent of its own. Gathered, and put tree by tree in the order
-// of the keys, most of them need none.
+// Links on their way into the trees, or out of them. Saving a graph makes links of several relations in turn, each with
+// an entry or two in as many trees, and a cascade removes them in the same way: one by one, each entry takes a descent
+// of its own. Gathered, and put or removed tree by tree in the order of the keys, most of them need none.
 //
-// Only what is known to be no link yet is gathered, because then nothing has to be looked up to put it. Mostly that is
-// known without looking too: a new entity has a greater row id than all that have links.
+// Only what is known to be no link yet is gathered to be put, because then nothing has to be looked up. Mostly that is
+// known without looking too: a new entity has a greater row id than all that have links. Either some wait to be put, or
+// some to be removed: whoever gathers the ones settles the others.
 
 import HornbeamPages
 import HornbeamTree
 
-/// Entries of one tree that are not in it. A link is there once: none of them has the key of another.
+/// Entries of one tree that are to be put, none of which has the key of another: a link is there once. Or keys whose
+/// entries are to be removed: what is removed twice is gone.
 final class WaitingEntries {
     private struct Entry {
         var first: UInt64
@@ -19,6 +21,13 @@ final class WaitingEntries {
         @inline(__always)
         func precedes(_ other: Entry) -> Bool {
             first != other.first ? first < other.first : second < other.second
+        }
+
+        /// Byte number `number` of its key, counted from the end.
+        @inline(__always)
+        func byte(_ number: Int) -> Int {
+            let half = number < 8 ? second : first
+            return Int(truncatingIfNeeded: half &>> UInt64(8 &* (number & 7))) & 0xFF
         }
     }
 
@@ -30,12 +39,14 @@ final class WaitingEntries {
         case pair
         /// Row id ‖ row id → nothing.
         case bare
+        /// Row id → nothing.
+        case key
 
-        var keySize: Int { self == .single ? 8 : 16 }
-        var valueSize: Int { self == .bare ? 0 : 8 }
+        var keySize: Int { self == .single || self == .key ? 8 : 16 }
+        var valueSize: Int { self == .bare || self == .key ? 0 : 8 }
     }
 
-    private let tree: TreeID
+    let tree: TreeID
     private let form: Form
     @exclusivity(unchecked) private var memory: UnsafeMutablePointer<Entry>?
     @exclusivity(unchecked) private var capacity = 0
@@ -76,14 +87,34 @@ final class WaitingEntries {
         isAscending = true
     }
 
+    /// Whether one of their keys begins with a row id; nil if that is not told soon.
+    func has(_ first: RowID) -> Bool? {
+        guard count > 0, let memory else { return false }
+        guard isAscending else { return nil }
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            if memory[middle].first < first.rawValue { low = middle + 1 } else { high = middle }
+        }
+        return low < count && memory[low].first == first.rawValue
+    }
+
     /// Puts them in the order of their keys.
     func put(in transaction: Transaction) throws(StorageError) {
-        guard count > 0, let memory else { return }
-        if !isAscending {
-            var entries = UnsafeMutableBufferPointer(start: memory, count: count)
-            entries.sort { $0.precedes($1) }
-        }
+        try withRun { (run) throws(StorageError) in try transaction.put(tree, run) }
+    }
+
+    /// Removes them in the order of their keys.
+    func remove(in transaction: Transaction) throws(StorageError) {
+        try withRun { (run) throws(StorageError) in try transaction.delete(tree, run) }
+    }
+
+    private func withRun(_ body: (EntryRun) throws(StorageError) -> Void) throws(StorageError) {
+        guard count > 0 else { return }
+        if !isAscending { sort() }
         isAscending = true
+        guard let memory else { return }
         let (keySize, valueSize) = (form.keySize, form.valueSize)
         let bytes = UnsafeMutableRawPointer.allocate(
             byteCount: count * (keySize + valueSize), alignment: 8)
@@ -99,7 +130,55 @@ final class WaitingEntries {
             if valueSize == 8 { place.storeBytes(of: entry.value.littleEndian, as: UInt64.self) }
             place += valueSize
         }
-        try transaction.put(tree, EntryRun(bytes, count: count, keySize: keySize, valueSize: valueSize))
+        try body(EntryRun(bytes, count: count, keySize: keySize, valueSize: valueSize))
+    }
+
+    /// So few are sorted by comparing them.
+    private static var fewEntries: Int { 64 }
+
+    /// By each byte in which keys differ, the last one first: row ids that lie close together have two or three of
+    /// them. Comparing some thousand entries takes twenty times as many instructions.
+    private func sort() {
+        guard let memory else { return }
+        guard count > Self.fewEntries else {
+            var entries = UnsafeMutableBufferPointer(start: memory, count: count)
+            return entries.sort { $0.precedes($1) }
+        }
+        var differing = Entry(first: 0, second: 0, value: 0)
+        for index in 1..<count {
+            differing.first |= memory[index].first ^ memory[0].first
+            differing.second |= memory[index].second ^ memory[0].second
+        }
+        var (source, target) = (memory, UnsafeMutablePointer<Entry>.allocate(capacity: capacity))
+        let starts = UnsafeMutablePointer<Int>.allocate(capacity: 256)
+        for number in 0..<16 where differing.byte(number) != 0 {
+            Self.sort(source, count, by: number, to: target, starts)
+            (source, target) = (target, source)
+        }
+        starts.deallocate()
+        target.deallocate()
+        self.memory = source
+    }
+
+    /// Moves entries to `target` in the order of one byte; those that have the same stay in their order. `starts` has
+    /// room for 256 numbers.
+    private static func sort(
+        _ source: UnsafeMutablePointer<Entry>, _ count: Int, by number: Int, to target: UnsafeMutablePointer<Entry>,
+        _ starts: UnsafeMutablePointer<Int>
+    ) {
+        starts.initialize(repeating: 0, count: 256)
+        for index in 0..<count { starts[source[index].byte(number)] &+= 1 }
+        var start = 0
+        for byte in 0..<256 {
+            let next = start &+ starts[byte]
+            starts[byte] = start
+            start = next
+        }
+        for index in 0..<count {
+            let byte = source[index].byte(number)
+            target[starts[byte]] = source[index]
+            starts[byte] &+= 1
+        }
     }
 }
 

@@ -87,19 +87,24 @@ struct NodeEditor {
     }
 
     /// Takes the entry out.
-    func remove(at index: Int) {
+    func remove(at index: Int) { remove(index..<index + 1) }
+
+    /// Takes entries out that lie side by side.
+    func remove(_ range: Range<Int>) {
         let view = view
         let count = view.count
-        bury(view.slot(index))
-        let place = NodeLayout.heads + NodeLayout.headSize * index
-        let slots = NodeLayout.heads + NodeLayout.headSize * count
-        let slot = slots + NodeLayout.slotSize * index
-        memmove(base + place, base + (place + NodeLayout.headSize), NodeLayout.headSize * (count - 1 - index))
-        memmove(base + (slots - NodeLayout.headSize), base + slots, NodeLayout.slotSize * index)
+        let (index, removed) = (range.lowerBound, range.count)
+        for gone in range { bury(view.slot(gone)) }
+        let place = NodeLayout.heads &+ NodeLayout.headSize &* index
+        let slots = NodeLayout.heads &+ NodeLayout.headSize &* count
+        let heads = NodeLayout.headSize &* removed
+        let slot = slots &+ NodeLayout.slotSize &* index
+        let behind = count &- removed &- index
+        memmove(base + place, base + (place &+ heads), NodeLayout.headSize &* behind)
+        memmove(base + (slots &- heads), base + slots, NodeLayout.slotSize &* index)
         memmove(
-            base + (slot - NodeLayout.headSize), base + (slot + NodeLayout.slotSize),
-            NodeLayout.slotSize * (count - 1 - index))
-        base.write16(count - 1, NodeLayout.count)
+            base + (slot &- heads), base + (slot &+ NodeLayout.slotSize &* removed), NodeLayout.slotSize &* behind)
+        base.write16(count &- removed, NodeLayout.count)
     }
 
     /// Gives the entry another value, where the old one is if it isn't larger. It fits (`fits`, the old cell freed).

@@ -20,6 +20,8 @@ enum RedoKind: UInt8 {
     /// Many puts. a: the size of each key u8, of each value u8; b: keys and values, one entry behind the other. Read
     /// as the puts that it stands for.
     static var putRun: UInt8 { 6 }
+    /// Many deletes, in the same form, with values of 0 bytes.
+    static var deleteRun: UInt8 { 7 }
 }
 
 /// Collects operations while a transaction works. Part of a store's writer memory.
@@ -99,10 +101,11 @@ final class RedoLog {
         size = needed
     }
 
-    /// Puts of many entries as one operation.
-    func add(_ run: EntryRun, tree: UInt32) {
+    /// Puts of many entries, or deletes of many keys, as one operation.
+    func add(_ run: EntryRun, tree: UInt32, isDeleting: Bool = false) {
         let sizes = (UInt8(truncatingIfNeeded: run.keySize), UInt8(truncatingIfNeeded: run.valueSize))
-        withUnsafeBytes(of: sizes) { add(RedoKind.putRun, tree: tree, $0, run.bytes) }
+        let kind = isDeleting ? RedoKind.deleteRun : RedoKind.putRun
+        withUnsafeBytes(of: sizes) { add(kind, tree: tree, $0, run.bytes) }
     }
 
     private func grow(to needed: Int) {
@@ -135,8 +138,8 @@ struct RedoOperation {
 /// Reads a log back.
 struct RedoReader {
     private var rest: Bytes
-    /// Puts of a run that are still to come.
-    private var run: (entries: Bytes, tree: UInt32, keySize: Int, valueSize: Int)?
+    /// Puts or deletes of a run that are still to come.
+    private var run: (kind: RedoKind, entries: Bytes, tree: UInt32, keySize: Int, valueSize: Int)?
 
     init(_ bytes: Bytes) { rest = bytes }
 
@@ -148,7 +151,12 @@ struct RedoReader {
             throw damaged("ends within an operation")
         }
         let number = start.load(as: UInt8.self)
-        let kind = number == RedoKind.putRun ? RedoKind.put : RedoKind(rawValue: number)
+        let kind: RedoKind? =
+            switch number {
+            case RedoKind.putRun: .put
+            case RedoKind.deleteRun: .delete
+            default: RedoKind(rawValue: number)
+            }
         guard let kind else { throw damaged("has an operation of unknown kind \(number)") }
         let sizeA = Int(start.read32(5))
         let sizeB = Int(start.read32(9))
@@ -159,7 +167,7 @@ struct RedoReader {
             a: Bytes(start: start + RedoLog.headerSize, count: sizeA),
             b: Bytes(start: start + (RedoLog.headerSize + sizeA), count: sizeB))
         rest = Bytes(rebasing: rest[end...])
-        guard number == RedoKind.putRun else { return operation }
+        guard number == RedoKind.putRun || number == RedoKind.deleteRun else { return operation }
         try begin(operation)
         return nextOfRun()
     }
@@ -172,14 +180,15 @@ struct RedoReader {
         guard operation.b.count > 0, operation.b.count % (keySize + valueSize) == 0 else {
             throw damaged("has a run that ends within an entry")
         }
-        run = (operation.b, operation.tree, keySize, valueSize)
+        guard operation.kind == .put || valueSize == 0 else { throw damaged("has a run of deletes with values") }
+        run = (operation.kind, operation.b, operation.tree, keySize, valueSize)
     }
 
     private mutating func nextOfRun() -> RedoOperation? {
         guard let run else { return nil }
         let size = run.keySize + run.valueSize
         let operation = RedoOperation(
-            kind: .put, tree: run.tree, a: Bytes(rebasing: run.entries[..<run.keySize]),
+            kind: run.kind, tree: run.tree, a: Bytes(rebasing: run.entries[..<run.keySize]),
             b: Bytes(rebasing: run.entries[run.keySize..<size]))
         if run.entries.count > size {
             self.run?.entries = Bytes(rebasing: run.entries[size...])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Putting many small entries in the order of their keys: where they come behind all others, as many as a leaf takes go
-// into it at once.
+// Putting and removing many small entries in the order of their keys: as many as go into a leaf side by side, or lie
+// side by side in one, go in or out at once.
 
 import Glibc
 import HornbeamPages
@@ -37,26 +37,63 @@ package struct EntryRun {
 }
 
 extension TreeWriter {
-    /// Adds entries behind the one before `first`, which was put just now: if that is the tree's last, as many as go
-    /// into its leaf as it is. How many they are.
-    func fillLast(_ tree: OpenTreePointer, _ run: EntryRun, from first: Int) -> Int {
-        guard let kept, kept.isLast, kept.tree == tree, kept.changes == tree.pointee.changes,
+    /// Adds entries behind the one before `first`, which was put just now: as many as go into its leaf as it is, and
+    /// come before that leaf's next entry; where there is none, only in the tree's last leaf. How many they are.
+    func fill(_ tree: OpenTreePointer, _ run: EntryRun, from first: Int) -> Int {
+        guard let kept, kept.tree == tree, kept.changes == tree.pointee.changes,
             NodeLayout.cellHeader + run.entrySize <= tree.pointee.inlineLimit(pageSize: pageSize)
         else { return 0 }
         let leaf = editor(0)
-        let count = leaf.countFitting(run, from: first)
+        let index = kept.isLast ? leaf.view.count : path[0].index + 1
+        guard kept.isLast || index < leaf.view.count else { return 0 }
+        let count = leaf.countFitting(run, from: first, before: index)
         guard count > 0 else { return 0 }
-        leaf.append(run, first, count: count)
+        leaf.insert(run, first, count: count, at: index)
+        if !kept.isLast { path[0].index = index + count - 1 }
         addToCounts(tree, Int64(count))
+        return count
+    }
+
+    /// Removes the entry of a run's key `first`, and those of the keys behind it that lie behind it in its leaf. How
+    /// many keys are done with, and how many of them had an entry: none or all.
+    func delete(
+        _ tree: OpenTreePointer, _ run: EntryRun, from first: Int
+    ) throws(StorageError) -> (keys: Int, entries: Int) {
+        guard let index = try place(tree, of: run.key(first)) else { return (1, 0) }
+        let count = NodeView(leaf: path[0].base).countFollowing(run, from: first, at: index)
+        try remove(tree, index..<index + count)
+        return (count, count)
+    }
+}
+
+extension NodeView {
+    /// How many of a run's keys from `first` on are those of the leaf's entries from `index` on, one by one. The first
+    /// one is.
+    fileprivate func countFollowing(_ run: EntryRun, from first: Int, at index: Int) -> Int {
+        let most = min(run.count &- first, self.count &- index)
+        let prefixSize = prefixSize
+        let suffixSize = run.keySize &- prefixSize
+        var count = 1
+        while count < most {
+            let cell = cell(index &+ count)
+            guard cell.suffixSize == suffixSize, let suffix = cell.suffix.baseAddress else { break }
+            let key = run.start + (first &+ count) &* run.entrySize
+            // What the first key shares with the leaf, this one must share too.
+            guard suffix.order(key + prefixSize, suffixSize) == 0,
+                prefixSize == 0 || key.order(key - run.entrySize, prefixSize) == 0
+            else { break }
+            count &+= 1
+        }
         return count
     }
 }
 
 extension NodeEditor {
-    /// How many entries of a run go behind the leaf's last, which is the one before `first`: they ascend, share the
-    /// prefix, and find room.
-    fileprivate func countFitting(_ run: EntryRun, from first: Int) -> Int {
+    /// How many entries of a run go into the leaf before the entry at `index`, or behind its last: they ascend from the
+    /// one before `first`, which lies before `index`, share the prefix, and find room.
+    fileprivate func countFitting(_ run: EntryRun, from first: Int, before index: Int) -> Int {
         let view = view
+        let next = index < view.count ? view.cell(index).suffix : nil
         let prefix = view.prefix
         guard run.keySize >= prefix.count else { return 0 }
         let needed = NodeLayout.cellHeader + run.entrySize - prefix.count + NodeLayout.entryOverhead
@@ -68,23 +105,34 @@ extension NodeEditor {
             if prefix.count > 0, let other = prefix.baseAddress, key.order(other, prefix.count) != 0 {
                 break
             }
+            if let next {
+                let rest = Bytes(start: key + prefix.count, count: run.keySize &- prefix.count)
+                guard next.order(rest) > 0 else { break }
+            }
             count &+= 1
         }
         return max(0, count)
     }
 
-    /// Adds entries that fit behind the last one.
-    fileprivate func append(_ run: EntryRun, _ first: Int, count: Int) {
+    /// Inserts entries that fit before `index`.
+    fileprivate func insert(_ run: EntryRun, _ first: Int, count: Int, at index: Int) {
         let view = view
         let before = view.count
         let prefixSize = view.prefixSize
         let suffixSize = run.keySize &- prefixSize
         let cellSize = NodeLayout.cellHeader &+ suffixSize &+ run.valueSize
         var low = size &- view.heapSize
-        let heads = NodeLayout.heads &+ NodeLayout.headSize &* before
+        // The slots move by the new heads' size, those from `index` on by the new slots' more: the last first.
+        let formerSlots = NodeLayout.heads &+ NodeLayout.headSize &* before
+        let newSlots = formerSlots &+ NodeLayout.headSize &* count
         memmove(
-            base + (heads &+ NodeLayout.headSize &* count), base + heads, NodeLayout.slotSize &* before)
-        let slots = heads &+ NodeLayout.headSize &* count &+ NodeLayout.slotSize &* before
+            base + (newSlots &+ NodeLayout.slotSize &* (index &+ count)),
+            base + (formerSlots &+ NodeLayout.slotSize &* index), NodeLayout.slotSize &* (before &- index))
+        memmove(base + newSlots, base + formerSlots, NodeLayout.slotSize &* index)
+        let heads = NodeLayout.heads &+ NodeLayout.headSize &* index
+        memmove(
+            base + (heads &+ NodeLayout.headSize &* count), base + heads, NodeLayout.headSize &* (before &- index))
+        let slots = newSlots &+ NodeLayout.slotSize &* index
         var rest = run.start + (first &* run.entrySize &+ prefixSize)
         for index in 0..<count {
             low &-= cellSize

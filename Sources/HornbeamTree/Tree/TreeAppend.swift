@@ -4,7 +4,7 @@
 
 import HornbeamPages
 
-/// For which tree the writer's path leads to the leaf that was put into last. Any descent takes the path for itself,
+/// For which tree the writer's path leads to the leaf that was changed last. Any descent takes the path for itself,
 /// and any other change of the tree makes its counter go on.
 struct KeptPath {
     var tree: OpenTreePointer
@@ -33,7 +33,7 @@ extension TreeWriter {
         return true
     }
 
-    /// Whether the path still leads to the leaf of the tree that was put into last, or even to its last leaf. The
+    /// Whether the path still leads to the leaf of the tree that was changed last, or even to its last leaf. The
     /// transaction has counted one change of the tree since.
     @inline(__always)
     func keepsPath(_ tree: OpenTreePointer, toLast: Bool) -> Bool {
@@ -41,8 +41,8 @@ extension TreeWriter {
         return kept.tree == tree && kept.changes &+ 1 == tree.pointee.changes && (kept.isLast || !toLast)
     }
 
-    /// Where a key belongs in the kept path's leaf; nil if it isn't certain that it belongs there: between two of its
-    /// entries it does.
+    /// Where a key belongs in the kept path's leaf; nil if it isn't certain that it belongs there: from its first entry
+    /// to its last it does.
     @inline(__always)
     func keptPlace(_ tree: OpenTreePointer, _ key: Bytes) -> (index: Int, found: Bool)? {
         guard keepsPath(tree, toLast: false), editor(0).sharesPrefix(key) else { return nil }
@@ -52,7 +52,9 @@ extension TreeWriter {
     private func placeWithin(_ leaf: NodeView, _ key: Bytes) -> (index: Int, found: Bool)? {
         // Without a search for those that lie elsewhere.
         let rest = Bytes(rebasing: key[leaf.prefixSize...])
-        guard leaf.cell(0).suffix.order(rest) < 0, leaf.cell(leaf.count &- 1).suffix.order(rest) > 0 else { return nil }
+        guard leaf.cell(0).suffix.order(rest) <= 0, leaf.cell(leaf.count &- 1).suffix.order(rest) >= 0 else {
+            return nil
+        }
         let (index, found) = leaf.find(key)
         path[0].index = index
         return (index, found)

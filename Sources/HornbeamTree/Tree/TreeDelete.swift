@@ -8,18 +8,51 @@ import HornbeamPages
 extension TreeWriter {
     /// Removes the entry; false, and nothing is copied, if there is none.
     func delete(_ tree: OpenTreePointer, _ key: Bytes) throws(StorageError) -> Bool {
-        guard !tree.pointee.root.isEmpty else { return false }
+        guard let index = try place(tree, of: key) else { return false }
+        try remove(tree, index..<index + 1)
+        return true
+    }
+
+    /// Where the entry of a key lies in the leaf to which the path leads then; nil if there is none.
+    func place(_ tree: OpenTreePointer, of key: Bytes) throws(StorageError) -> Int? {
+        guard !tree.pointee.root.isEmpty else { return nil }
+        // Keys that lie close together need no descent.
+        if let (index, found) = keptPlace(tree, key) {
+            // Where nothing is there to be changed, the path stays as right as it was.
+            if !found { kept?.changes = tree.pointee.changes }
+            return found ? index : nil
+        }
         let (index, found) = try descend(tree, key)
-        guard found else { return false }
+        return found ? index : nil
+    }
+
+    /// Removes entries of the leaf to which the path leads.
+    func remove(_ tree: OpenTreePointer, _ range: Range<Int>) throws(StorageError) {
         appendedBytes = 0
         try ownPath(tree)
         if tree.pointee.reductionSize > 0 { markStale(tree) }
         let leaf = editor(0)
-        try freeLongValue(tree, leaf.view.cell(index))
-        leaf.remove(at: index)
-        addToCounts(tree, -1)
-        try tidyPath(tree)
-        return true
+        if tree.pointee.longValues > 0 {
+            for index in range { try freeLongValue(tree, leaf.view.cell(index)) }
+        }
+        leaf.remove(range)
+        addToCounts(tree, -Int64(range.count))
+        if isPathTidy(tree) {
+            kept = KeptPath(tree: tree, changes: tree.pointee.changes, isLast: false)
+        } else {
+            kept = nil
+            try tidyPath(tree)
+        }
+    }
+
+    /// Whether no node of the path below the root is thin, and the leaf isn't empty: nothing is to be put right.
+    private func isPathTidy(_ tree: OpenTreePointer) -> Bool {
+        var level = 0
+        while level < tree.pointee.root.level {
+            if isThin(editor(level).view) { return false }
+            level &+= 1
+        }
+        return editor(0).view.count > 0
     }
 
     /// Puts the path right, from the leaf up, after an entry went from the leaf.

@@ -13,6 +13,7 @@ extension TreeWriter {
         if keepsPath(tree, toLast: true), editor(0).view.isBehindAll(key) { return try putLast(tree, key, value) }
         // Nor do those that lie close together.
         if let (index, found) = keptPlace(tree, key) { return try put(tree, at: index, found, key, value) }
+        isFilling = false
         let (index, found) = try descend(tree, key)
         if !found, isRightEdge(tree, level: 0, index: index) {
             try ownPath(tree)
@@ -169,7 +170,11 @@ extension TreeWriter {
         }
         // Ascending keys fill nodes to the brim: the new entry starts the next one.
         let isAscending = !replacing && isRightEdge(tree, level: level, index: index)
-        guard let cut = isAscending ? index : list.splitIndex(capacity: node.capacity) else {
+        let isFull =
+            isAscending
+            || (isFilling && !replacing && level == 0 && index > 0
+                && list.nodeSize(index..<list.count) <= node.capacity)
+        guard let cut = isFull ? index : list.splitIndex(capacity: node.capacity) else {
             throw .corrupt(Corruption(page: path[level].page, reason: "the entries of a node do not fit in two"))
         }
         try split(tree, level: level, list, at: cut)

@@ -69,6 +69,9 @@ final class TreeWriter {
     let pageSize: Int
     /// The tree to one of whose leaves the path leads, all of it this transaction's.
     @exclusivity(unchecked) var kept: KeptPath?
+    /// Whether entries are being put in the order of their keys, the last of them at the path's place: where a leaf is
+    /// full, the next one begins there.
+    @exclusivity(unchecked) var isFilling = false
     /// Bytes of leaves that were filled one after the other, since anything else was put or pages were written.
     @exclusivity(unchecked) var appendedBytes = 0
     /// How many of them are written at once. Leaves that were filled in order are done with: they go to the medium

@@ -171,6 +171,69 @@ struct EdgeModelTests {
         }
     }
 
+    /// Links that are removed wait until somebody asks for what they have to do with, or links anew.
+    @Test("links removed in a row, some of them undone, agree with lists in memory whoever asks in between", .seeded)
+    func removing() throws {
+        struct Undo: Error {}
+        var random = SeededGenerator()
+        let store = try CoreStore(models)
+        let edges = { store.session.edges }
+        let sides = try ["A", "B"].flatMap { type in
+            try store[type].type.relations.map { ($0, try store.session.edges.inverse(of: $0)) }
+        }
+        var lists = Lists()
+        let rows: UInt64 = 30
+        func row() -> RowID { RowID(rawValue: UInt64.random(in: 1...rows, using: &random)) }
+        func saveAll() throws {
+            for type in ["A", "B"] { for row in 1...rows { try store.save(type, [.int(Int64(row))]) } }
+        }
+        func remove() throws {
+            let (side, inverse) = sides[Int.random(in: 0..<sides.count, using: &random)]
+            let source = row()
+            switch Int.random(in: 0..<4, using: &random) {
+            case 0:
+                let target = lists.targets(side, source).randomElement(using: &random) ?? row()
+                lists.unlink(side, inverse, source, target)
+                try edges().remove(side, source, target)
+            case 1:
+                lists.set(side, inverse, source, [])
+                try edges().clear(side, source)
+            case 2:
+                lists.delete(side.type, source, sides)
+                try store[side.type].delete(source)
+            default:
+                // Only what is asked for, which mustn't depend on what else waits.
+                let expected = lists.targets(side, source)
+                if Bool.random(using: &random) {
+                    #expect(try edges().targets(side, of: source) == expected)
+                } else {
+                    #expect(try edges().target(side, of: source) == expected.first)
+                }
+            }
+        }
+        for _ in 1...25 {
+            try saveAll()
+            for (side, inverse) in sides {
+                for _ in 1...30 {
+                    let (source, target) = (row(), row())
+                    lists.link(side, inverse, source, target)
+                    try edges().append(side, source, target)
+                }
+            }
+            for _ in 1...Int.random(in: 1...40, using: &random) { try remove() }
+            let former = lists
+            #expect(throws: Undo.self) {
+                try store.session.nested {
+                    for _ in 1...20 { try remove() }
+                    throw Undo()
+                }
+            }
+            lists = former
+            try saveAll()
+            try compare(sides.map(\.0), lists, store, rows: rows)
+        }
+    }
+
     private func compare(_ sides: [EdgeSide], _ lists: Lists, _ store: CoreStore, rows: UInt64 = 9) throws {
         let edges = store.session.edges
         for side in sides {

@@ -14,6 +14,17 @@ private struct Link {
     func asDeleted(in context: Context) throws -> Deleted<Self>? { nil }
 }
 
+/// Related to others of its type in every way.
+@EntityModel
+private struct Knot {
+    let id: Int
+    @Relationship(inverse: \.groups) var members: [Knot]?
+    @Relationship(inverse: \.members) var groups: [Knot]?
+    @Relationship(deleteRule: .cascade, inverse: \.whole) var parts: [Knot]?
+    @Relationship(inverse: \.parts) var whole: Knot?
+    @Relationship() var owner: Knot?
+}
+
 /// A property of each type that is stored.
 @EntityModel
 private struct Everything: Equatable {
@@ -108,6 +119,62 @@ struct DeletionTests {
         try Link.delete(id: 0, from: &context)
         #expect(try Link.query().count(in: context) == 0)
         #expect(try context.isWhole())
+    }
+
+    /// The ids that each knot is linked to: of members, groups, parts, whole and owner.
+    private func knots(_ context: Context) throws -> [Int: [[Int]]] {
+        var all: [Int: [[Int]]] = [:]
+        for knot in try Knot.query().with(.ids).resolve(in: context) {
+            all[knot.id] = [
+                knot.$members.ids ?? [], knot.$groups.ids ?? [], knot.$parts.ids ?? [],
+                [knot.$whole.id].compactMap { $0 }, [knot.$owner.id].compactMap { $0 },
+            ]
+        }
+        return all
+    }
+
+    @Test("a cascade in a circle keeps each entity with the links that it still had, and gives them back", .seeded)
+    func circles() throws {
+        struct Undo: Error {}
+        var random = SeededGenerator()
+        for _ in 0..<12 {
+            var context = Context()
+            let count = 24
+            for id in 0..<count {
+                let members = (0..<random.below(4)).map { _ in random.below(count) }
+                let parts = (0..<random.below(3)).map { _ in random.below(count) }
+                try Knot(id: id, members: .ids(members), parts: .ids(parts), owner: .id(random.below(count)))
+                    .save(to: &context)
+            }
+            let former = try knots(context)
+            let victim = random.below(count)
+            #expect(throws: Undo.self) {
+                try context.transaction { context in
+                    try Knot.delete(id: victim, from: &context)
+                    throw Undo()
+                }
+            }
+            #expect(try knots(context) == former)
+            var gone: Set<Int> = []
+            var waiting = [victim]
+            while let next = waiting.popLast() {
+                if gone.insert(next).inserted { waiting += former[next]?[2] ?? [] }
+            }
+            try Knot.delete(id: victim, from: &context)
+            #expect(Set(try context.ids(Deleted<Knot>.self)) == gone)
+            let left = former.filter { !gone.contains($0.key) }
+            #expect(
+                try knots(context)
+                    == left.mapValues { lists in lists.map { list in list.filter { !gone.contains($0) } } })
+            #expect(try context.isWhole())
+            for kept in try Deleted<Knot>.query().resolve(in: context) { try kept.restore(in: &context) }
+            // Whichever of a mutual link's ends went first has kept it. That somebody else owned them, nobody has.
+            func mutual(_ knots: [Int: [[Int]]]) -> [Int: [[Int]]] {
+                knots.mapValues { lists in lists.dropLast().map { $0.sorted() } }
+            }
+            #expect(try mutual(knots(context)) == mutual(former))
+            #expect(try context.isWhole())
+        }
     }
 
     private func sample(_ id: String, date: Date, text: String = "plain", double: Double = 0.1) -> Everything {

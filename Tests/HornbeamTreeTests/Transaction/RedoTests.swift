@@ -49,7 +49,7 @@ struct RedoTests {
     }
 
     @Test(
-        "A run of entries comes back as the puts that it stands for, and one that is damaged not at all"
+        "A run of entries comes back as the puts or deletes that it stands for, and one that is damaged not at all"
     )
     func runs() throws {
         let log = RedoLog()
@@ -59,6 +59,7 @@ struct RedoTests {
             guard let start = bytes.baseAddress else { return }
             log.add(EntryRun(start, count: 3, keySize: 2, valueSize: 1), tree: 9)
             log.add(EntryRun(start, count: 1, keySize: 9, valueSize: 0), tree: 8)
+            log.add(EntryRun(start, count: 3, keySize: 3, valueSize: 0), tree: 7, isDeleting: true)
         }
         log.add(.drop, tree: 9)
         var bytes = log.bytes.map { Array($0) } ?? []
@@ -76,12 +77,19 @@ struct RedoTests {
         let puts: [[UInt8]] = [
             [3, 9, 1, 2, 0xFF, 10], [3, 9, 3, 4, 0xFF, 20], [3, 9, 5, 6, 0xFF, 30],
         ]
-        #expect(try read() == puts + [[3, 8] + entries + [0xFF], [2, 9, 0xFF]])
+        let deletes: [[UInt8]] = [[4, 7, 1, 2, 10, 0xFF], [4, 7, 3, 4, 20, 0xFF], [4, 7, 5, 6, 30, 0xFF]]
+        #expect(try read() == puts + [[3, 8] + entries + [0xFF]] + deletes + [[2, 9, 0xFF]])
         // Behind the first header: no key, or an entry that the run ends within.
         for sizes: [UInt8] in [[0, 1], [2, 2], [0, 0], [9, 1]] {
             bytes.replaceSubrange(RedoLog.headerSize..<RedoLog.headerSize + 2, with: sizes)
             #expect(throws: StorageError.self) { try read() }
         }
+        // Deletes have no values.
+        let last = bytes.count - 2 * RedoLog.headerSize - entries.count - 2
+        bytes.replaceSubrange(RedoLog.headerSize..<RedoLog.headerSize + 2, with: [2, 1])
+        #expect(try read().count == 8)
+        bytes.replaceSubrange(last + RedoLog.headerSize..<last + RedoLog.headerSize + 2, with: [2, 1])
+        #expect(throws: StorageError.self) { try read() }
     }
 
     @Test("A log that is too long keeps nothing, until the next transaction")

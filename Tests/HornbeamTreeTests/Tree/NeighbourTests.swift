@@ -138,6 +138,67 @@ struct NeighbourTests {
         }
     }
 
+    @Test(
+        "Many keys removed at once are gone as if removed one by one, now and after recovery", .seeded,
+        arguments: Kind.allCases)
+    func manyRemoved(kind: Kind) throws {
+        var random = SeededGenerator()
+        let sum = Reduction.sum(of: Int64.self)
+        var disk = try SimulatedDisk()
+        var options = StoreOptions()
+        options.pageSize = 4096
+        let treeOptions = TreeOptions(
+            reduction: kind == .reduced ? sum : nil, isCompressed: kind == .compressed)
+        var model = ModelTree()
+        for round in 0..<14 {
+            disk = try SimulatedDisk(disk.imageAfterKill())
+            let store = try TreeStore.open(file: disk, options: options, reductions: [sum])
+            let transaction = try store.beginWrite()
+            let tree = try #require(try transaction.tree("t", create: true, options: treeOptions))
+            #expect(try transaction.contents(tree) == model)
+            for _ in 0..<(round % 3 == 0 ? 1_500 : 40) {
+                let number = UInt64(random.below(5_000)).bigEndian
+                let key = withUnsafeBytes(of: number) { Array($0) } + (random.oneIn(20) ? [1] : [])
+                let content = value(random.oneIn(200) ? 5_000 : random.below(60), &random)
+                try transaction.put(tree, key, content)
+                model.put(key, content)
+            }
+            let former = model
+            let savepoint = random.oneIn(3) ? try transaction.savepoint() : nil
+            for _ in 0..<random.below(12) { try removeMany(transaction, tree, &model, &random) }
+            #expect(try transaction.contents(tree) == model)
+            #expect(try transaction.count(tree) == UInt64(model.count))
+            if let savepoint {
+                try transaction.rollback(to: savepoint)
+                try transaction.release(savepoint)
+                model = former
+            }
+            try transaction.commit()
+            #expect(try store.check { Issue.record("\($0)") })
+        }
+        #expect(model.count > 100)
+    }
+
+    /// Keys of one size, many of which are there: mostly ascending, some of them twice.
+    private func removeMany(
+        _ transaction: Transaction, _ tree: TreeID, _ model: inout ModelTree, _ random: inout SeededGenerator
+    ) throws {
+        let tail: [UInt8] = random.oneIn(5) ? [1] : []
+        var number = random.below(5_000)
+        var bytes: [UInt8] = []
+        let count = random.below(random.oneIn(3) ? 400 : 12)
+        for _ in 0..<count {
+            let key = withUnsafeBytes(of: UInt64(number).bigEndian) { Array($0) } + tail
+            bytes += key
+            _ = model.delete(key)
+            number = random.oneIn(30) ? random.below(5_000) : number + random.below(3)
+        }
+        try bytes.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress else { return }
+            try transaction.delete(tree, EntryRun(start, count: count, keySize: 8 + tail.count, valueSize: 0))
+        }
+    }
+
     /// Keys within some thousand numbers of each other: mostly ascending, some of them there already, or prefixes.
     private func run(_ trees: inout Trees, _ place: Int, _ random: inout SeededGenerator) throws {
         var number = random.below(100_000)
