@@ -63,10 +63,15 @@ extension TextIndexWriter {
         return count
     }
 
-    /// There are so many changes that they are better written term by term. All that is pending goes first, so that
-    /// postings and records never speak of the same change in the wrong order.
+    /// There are more changes than are kept as texts. They become records, and gathering goes on; unless this
+    /// transaction changes half as much as is pending, or more: then they are written term by term, which costs less
+    /// for many. All that is pending goes first, so that postings and records never speak of the same change in the
+    /// wrong order. So what a transaction folds is bounded by what it changes.
     private func leaveGatheringIfFull() throws(StorageError) {
-        guard gathered.isFull else { return }
+        guard gathered.isFull, let trees else { return }
+        let pending: UInt64
+        do { pending = try PendingState(index, trees, statistics, in: transaction).weight } catch { throw fail(error) }
+        guard pending / 2 <= recordedWeight + gathered.weight else { return try flush() }
         do { try foldAll() } catch { throw fail(error) }
         gathers = false
         let documents = gathered.documents
@@ -109,6 +114,7 @@ extension TextIndexWriter {
         }
         snapshot = nil
         let added = state.next.weight - before
+        recordedWeight += added
         if state.fold.batch != nil || state.weight > limits.pending { try foldSlice(added: added) }
     }
 

@@ -193,6 +193,61 @@ struct PendingWritingTests {
         #expect(batches >= 2)
     }
 
+    /// Leaves records of a weight of about 16,000, none of which is folded.
+    private func storeWithRecords() throws -> TreeStore {
+        var random = SeededGenerator(seed: 4)
+        let store = try TreeStore.index(of: "one", "two")
+        for step in UInt64(0)..<10 {
+            try store.write(limits: .standard) { writer in
+                for document in UInt64(0)..<50 {
+                    let text = (0..<25).map { _ in "w\(random.below(2_000))" }.joined(separator: " ")
+                    try writer.insert(1_000 + step * 50 + document, text: text)
+                }
+            }
+        }
+        #expect(try pending(store).records == 500)
+        return store
+    }
+
+    @Test("A commit folds no more than it changes, be it of many small documents or of one large one")
+    func proportionate() throws {
+        let store = try storeWithRecords()
+        let small = try pending(store)
+        try store.write(limits: .standard) { writer in
+            for row in UInt64(10)..<310 { try writer.insert(row, text: "short \(row)") }
+        }
+        #expect(try pending(store).records == small.records + 300)
+        // Of a quarter of a megabyte, but few different words.
+        let long = String(repeating: "long words that are said again and again ", count: 6_000)
+        try store.write(limits: .standard) { try $0.insert(500, text: long) }
+        try store.write(limits: .standard) { try $0.update(500, from: long, to: "short") }
+        #expect(try pending(store).records == small.records + 302)
+        #expect(try store.searcher().count("short") == 301)
+        #expect(try store.searcher().count("again") == 0)
+        // One that changes as much as is pending folds it first and leaves no record.
+        try store.write(limits: .standard) { writer in
+            for row in UInt64(2_000)..<4_000 {
+                try writer.insert(row, text: "many documents \(row) \(row % 7) at once")
+            }
+        }
+        #expect(try pending(store).records == 0)
+        #expect(try store.searcher().count("many") == 2_000)
+        #expect(try store.searcher().count("short") == 301)
+    }
+
+    @Test("An index whose documents have all left is not folded before it is filled again")
+    func emptied() throws {
+        let store = try TreeStore.index(of: "one", "two")
+        try store.write(limits: .standard) { writer in
+            try writer.remove(1, text: "one")
+            try writer.remove(2, text: "two")
+        }
+        #expect(try pending(store).records == 2)
+        try store.write(limits: .standard) { try $0.insert(1, text: "again") }
+        #expect(try pending(store).records == 3)
+        #expect(try store.problems(NaiveIndex(texts: [1: "again"])) == [])
+    }
+
     @Test("An index that is dropped in the middle and made anew has nothing of the old one")
     func dropped() throws {
         let store = try TreeStore.index(of: "one", "two")
