@@ -24,6 +24,8 @@ package final class TextIndexWriter {
     /// Whether they may still be few: false once they have gone to the buffer.
     var gathers = false
     @exclusivity(unchecked) var records = PendingRecordMaker()
+    /// Weight of the records that this transaction has written.
+    var recordedWeight: UInt64 = 0
     /// The index before what is gathered, once somebody asked.
     var snapshot: TextSnapshot?
     /// The number that the next document gets, those not yet written counted.
@@ -53,8 +55,9 @@ package final class TextIndexWriter {
             statistics = opened.statistics
             let state = try PendingState(index, opened.trees, statistics, in: transaction)
             (nextDocno, largest) = (state.statistics.nextDocno, state.largestRow)
-            // An index that has nothing yet is mostly about to be filled.
-            let isFilled = opened.trees.pending != nil && state.statistics.documentCount > 0
+            // An index that has nothing yet is mostly about to be filled. One that has nothing left but records of what
+            // has left is not folded for that, before it is known how much comes.
+            let isFilled = opened.trees.pending != nil && (state.statistics.documentCount > 0 || !state.isEmpty)
             gathers = limits.pending > 0 && budget >= PendingChanges.sizeLimit && isFilled
             if !gathers { try foldAll() }
         }

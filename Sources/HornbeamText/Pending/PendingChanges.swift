@@ -52,12 +52,15 @@ struct PendingChanges {
     private var places: [UInt64: Int] = [:]
     private(set) var size = 0
 
-    /// More documents or bytes of text are written into the postings at once.
+    /// More documents or bytes of text than these don't wait.
     static let documentLimit = 256
-    static let sizeLimit = 256 << 10
+    static let sizeLimit = 1 << 20
 
     var isEmpty: Bool { documents.isEmpty }
     var isFull: Bool { documents.count > Self.documentLimit || size > Self.sizeLimit }
+
+    /// What records of them will weigh, roughly: eight bytes of text make a term.
+    var weight: UInt64 { UInt64(documents.count) * PendingHeader.weight(terms: 0) + UInt64(size / 8) }
 
     func place(of row: UInt64) -> Int? {
         if documents.count <= 4 { return documents.lastIndex { $0.row == row } }

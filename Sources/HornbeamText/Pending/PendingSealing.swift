@@ -17,7 +17,8 @@ extension TextIndex {
         var cursor = try transaction.cursor(tree)
         while try cursor.next() { records.append(([UInt8](cursor.key), [UInt8](cursor.value))) }
         var identity = fold.start.identity
-        for var (key, value) in records where value.count > PendingRecordWriter.contentOffset {
+        for (key, record) in records where record.count > PendingRecordWriter.contentOffset {
+            var value = record
             identity = value.withBytes { PendingRecord.identity(of: $0, after: identity) }
             value.withUnsafeMutableBytes {
                 $0.storeBytes(

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a writer leaves few changes to be folded later, and folds: the batch is what is pending when it begins. What the
 // index keeps of documents beside their postings gets the whole batch at once; then each commit takes so many terms, in
-// the order of their bytes, as cost it little time. The records of the batch go with its last term.
+// the order of their bytes, as cost it little time, or twice what its own records will cost if that is more: so what is
+// pending stays bounded, however large the commits are. The records of the batch go with its last term.
 
 import HornbeamPages
 import HornbeamTree
 
-/// How much may be pending, and how much of it a commit folds; in terms and postings, roughly.
+/// How much may be pending, and how much of it a commit folds at least; in terms and postings, roughly.
 package struct PendingLimits: Sendable {
     /// Beyond this a batch is begun.
     package var pending: UInt64
@@ -62,10 +63,15 @@ extension TextIndexWriter {
         return count
     }
 
-    /// There are so many changes that they are better written term by term. All that is pending goes first, so that
-    /// postings and records never speak of the same change in the wrong order.
+    /// There are more changes than are kept as texts. They become records, and gathering goes on; unless this
+    /// transaction changes half as much as is pending, or more: then they are written term by term, which costs less
+    /// for many. All that is pending goes first, so that postings and records never speak of the same change in the
+    /// wrong order. So what a transaction folds is bounded by what it changes.
     private func leaveGatheringIfFull() throws(StorageError) {
-        guard gathered.isFull else { return }
+        guard gathered.isFull, let trees else { return }
+        let pending: UInt64
+        do { pending = try PendingState(index, trees, statistics, in: transaction).weight } catch { throw fail(error) }
+        guard pending / 2 <= recordedWeight + gathered.weight else { return try flush() }
         do { try foldAll() } catch { throw fail(error) }
         gathers = false
         let documents = gathered.documents
@@ -89,6 +95,7 @@ extension TextIndexWriter {
     func writeRecords() throws(StorageError) {
         guard let trees, let tree = trees.pending else { throw fail(statisticsDisagree()) }
         var state = try PendingState(index, trees, statistics, in: transaction)
+        let before = state.next.weight
         for document in gathered.documents where document.old != nil || document.new != nil {
             guard document.docno != nil || nextDocno < UInt32.max - 1 else { throw docnosUsedUp() }
             let docno = document.docno ?? nextDocno
@@ -106,9 +113,9 @@ extension TextIndexWriter {
             state.note(header.totals, next)
         }
         snapshot = nil
-        if state.fold.batch != nil || state.next.weight - state.fold.start.weight > limits.pending {
-            try foldSlice(limits.slice)
-        }
+        let added = state.next.weight - before
+        recordedWeight += added
+        if state.fold.batch != nil || state.weight > limits.pending { try foldSlice(added: added) }
     }
 
     /// The index after a record, and before it `state`.
@@ -162,12 +169,23 @@ extension TextIndexWriter {
     /// Folds everything that is pending.
     func foldAll() throws(StorageError) {
         while let trees, try !PendingState(index, trees, statistics, in: transaction).isEmpty {
-            try foldSlice(.max)
+            try foldSlice(added: nil)
         }
     }
 
-    /// Folds terms of the batch until they have cost `budget`; begins one if there is none.
-    private func foldSlice(_ budget: Int) throws(StorageError) {
+    /// How much to fold after records of weight `added`: twice what folding these will cost, by what the batch costs,
+    /// so that a batch is done before half as much as it has come to be pending; a slice at least; and the more, the
+    /// farther what is pending is above its limit.
+    private func sliceBudget(_ part: PendingPart, _ state: PendingState, added: UInt64) -> Int {
+        let weight = (state.fold.batch?.end.weight ?? state.next.weight) - state.fold.start.weight
+        let cost = 2 * Double(added) * Double(part.foldCost) / Double(max(weight, 1))
+        let excess = max(1, Double(state.weight) / Double(max(limits.pending, 1)))
+        return Int(min(max(Double(limits.slice), cost) * excess, 1e15))
+    }
+
+    /// Folds terms of the batch, as many as records of weight `added` call for; all if that is nil. Begins a batch if
+    /// there is none.
+    private func foldSlice(added: UInt64?) throws(StorageError) {
         guard let trees, let tree = trees.pending else { return }
         var state = try PendingState(index, trees, statistics, in: transaction)
         guard !state.isEmpty else { return }
@@ -181,7 +199,7 @@ extension TextIndexWriter {
         guard var batch = fold.batch else { return }
         let part = try state.view(in: transaction).batch
         snapshot = nil
-        let isDone = try foldTerms(part, &batch, trees, budget)
+        let isDone = try foldTerms(part, &batch, trees, added.map { sliceBudget(part, state, added: $0) } ?? .max)
         if isDone {
             let start = fold.start
             fold = FoldState()
@@ -235,7 +253,7 @@ extension TextIndexWriter {
         while cursor.advance() {
             let term = cursor.withText { [UInt8]($0) }
             if term == batch.watermark { continue }
-            spent += 16 + part.collect(cursor.current, to: &changes)
+            spent += PendingPart.termCost + part.collect(cursor.current, to: &changes)
             if changes.count > 0 {
                 try term.withBytes { (bytes) throws(StorageError) in try editor.apply(changes, to: bytes) }
             }
@@ -251,6 +269,12 @@ extension TextIndexWriter {
 }
 
 extension PendingPart {
+    /// What folding a term costs beside its postings, of which each costs 1.
+    static let termCost = 16
+
+    /// What folding all of it costs, or some more.
+    var foldCost: Int { segments.reduce(0) { $0 + Self.termCost * $1.lists.terms.count + $1.lists.postingCount } }
+
     /// Puts what the records change of a term into `changes`; how many postings were looked at.
     func collect(_ places: [(segment: Int, term: Int)], to changes: inout TermChanges) -> Int {
         let gathered = gathered(places)

@@ -268,6 +268,9 @@ struct PendingState {
 
     var isEmpty: Bool { bounds.isEmpty }
 
+    /// How much is pending. A batch that is being folded counts as a whole.
+    var weight: UInt64 { next.weight - fold.start.weight }
+
     func view(in transaction: Transaction) throws(StorageError) -> PendingView {
         guard let tree = trees.pending, !isEmpty else { return .empty }
         return try PendingIndex.of(tree, in: transaction).view(bounds, tree, index, in: transaction)

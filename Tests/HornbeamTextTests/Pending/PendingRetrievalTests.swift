@@ -53,7 +53,7 @@ struct PendingRetrievalTests {
         return try PendingState(testIndex, opened.trees, opened.statistics, in: transaction).fold.batch != nil
     }
 
-    @Test("Every form of a query is what the model says", arguments: SeededGenerator.seeds(3))
+    @Test("Every form of a query is what the model says", arguments: SeededGenerator.seeds(2))
     func forms(seed: UInt64) throws {
         var generator = Generator(seed: seed)
         let store = try TreeStore.inMemory()
@@ -63,10 +63,8 @@ struct PendingRetrievalTests {
         }
         var asked = (folding: 0, other: 0)
         for step in 0..<90 {
-            try store.write(limits: PendingLimits(pending: 250, slice: 40)) { writer in
-                for _ in 0..<Int.random(in: 1...3, using: &generator.random) {
-                    try Self.change(UInt64(generator.random.below(200)), &documents, writer, &generator)
-                }
+            try store.write(limits: PendingLimits(pending: 150, slice: 30)) { writer in
+                try Self.change(UInt64(generator.random.below(200)), &documents, writer, &generator)
             }
             guard step % 3 == 0, !documents.isEmpty else { continue }
             let isFolding = try Self.isFolding(store)
@@ -74,7 +72,7 @@ struct PendingRetrievalTests {
             let searcher = try store.searcher()
             let all = documents.values.sorted { $0.row < $1.row }
             let model = NaiveQuery(all, weights: weights)
-            for _ in 0..<8 {
+            for _ in 0..<5 {
                 let query = generator.query()
                 let note: Comment = "\(query), step \(step), weights \(weights ?? []), HORNBEAM_SEED=\(seed)"
                 let expected = model.search(query)
@@ -89,6 +87,6 @@ struct PendingRetrievalTests {
                 if isFolding { asked.folding += 1 } else { asked.other += 1 }
             }
         }
-        #expect(asked.folding > 40 && asked.other > 40, "\(asked), HORNBEAM_SEED=\(seed)")
+        #expect(asked.folding > 20 && asked.other > 20, "\(asked), HORNBEAM_SEED=\(seed)")
     }
 }

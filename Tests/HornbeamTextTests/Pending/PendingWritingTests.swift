@@ -115,12 +115,12 @@ struct PendingWritingTests {
         try compare(store.beginRead(), model, &generator, "at the end, HORNBEAM_SEED=\(seed)")
     }
 
-    /// How many records are pending, and whether a batch is being folded.
-    private func pending(_ store: TreeStore) throws -> (records: UInt64, isFolding: Bool) {
+    /// How many records are pending, what they weigh, and whether a batch is being folded.
+    private func pending(_ store: TreeStore) throws -> (records: UInt64, weight: UInt64, isFolding: Bool) {
         let transaction = try store.beginRead()
         let opened = try #require(try testIndex.open(in: transaction))
         let state = try PendingState(testIndex, opened.trees, opened.statistics, in: transaction)
-        return (state.bounds.end - state.bounds.start, state.fold.batch != nil)
+        return (state.bounds.end - state.bounds.start, state.weight, state.fold.batch != nil)
     }
 
     @Test("One document leaves one record and changes nothing else of the index")
@@ -165,6 +165,87 @@ struct PendingWritingTests {
         }
         #expect(batches >= 2 && slices > 3 * batches, "\(slices) slices in \(batches) batches")
         #expect(try pending(store).records < 80)
+    }
+
+    @Test("However large the commits are, what is pending stays bounded", arguments: [1, 3, 40, 200])
+    func bounded(documents: UInt64) throws {
+        var random = SeededGenerator(seed: documents)
+        let store = try TreeStore.index(of: "one", "two")
+        // A few large documents, or many small ones, of words that others have too.
+        let size = documents > 3 ? 20 : 600
+        let limit: UInt64 = 6_000
+        var (largest, last, batches) = (UInt64(0), UInt64(0), 0)
+        for step in 0..<UInt64(documents > 3 ? 24 : 60) {
+            try store.write(limits: PendingLimits(pending: limit, slice: 50)) { writer in
+                for document in 0..<documents {
+                    let text = (0..<size).map { _ in "w\(random.below(4_000))" }.joined(separator: " ")
+                    try writer.insert(10 + step * documents + document, text: text)
+                }
+            }
+            let state = try pending(store)
+            largest = max(largest, state.weight)
+            if state.weight < last { batches += 1 }
+            last = state.weight
+        }
+        // The batch, half as much again, and the commits that go over the one and the other.
+        let commit = documents * UInt64(size + 8)
+        #expect(largest <= limit * 3 / 2 + 3 * commit, "\(largest)")
+        #expect(batches >= 2)
+    }
+
+    /// Leaves records of a weight of about 16,000, none of which is folded.
+    private func storeWithRecords() throws -> TreeStore {
+        var random = SeededGenerator(seed: 4)
+        let store = try TreeStore.index(of: "one", "two")
+        for step in UInt64(0)..<10 {
+            try store.write(limits: .standard) { writer in
+                for document in UInt64(0)..<50 {
+                    let text = (0..<25).map { _ in "w\(random.below(2_000))" }.joined(separator: " ")
+                    try writer.insert(1_000 + step * 50 + document, text: text)
+                }
+            }
+        }
+        #expect(try pending(store).records == 500)
+        return store
+    }
+
+    @Test("A commit folds no more than it changes, be it of many small documents or of one large one")
+    func proportionate() throws {
+        let store = try storeWithRecords()
+        let small = try pending(store)
+        try store.write(limits: .standard) { writer in
+            for row in UInt64(10)..<310 { try writer.insert(row, text: "short \(row)") }
+        }
+        #expect(try pending(store).records == small.records + 300)
+        // Of a quarter of a megabyte, but few different words.
+        let long = String(repeating: "long words that are said again and again ", count: 6_000)
+        try store.write(limits: .standard) { try $0.insert(500, text: long) }
+        try store.write(limits: .standard) { try $0.update(500, from: long, to: "short") }
+        #expect(try pending(store).records == small.records + 302)
+        #expect(try store.searcher().count("short") == 301)
+        #expect(try store.searcher().count("again") == 0)
+        // One that changes as much as is pending folds it first and leaves no record.
+        try store.write(limits: .standard) { writer in
+            for row in UInt64(2_000)..<4_000 {
+                try writer.insert(row, text: "many documents \(row) \(row % 7) at once")
+            }
+        }
+        #expect(try pending(store).records == 0)
+        #expect(try store.searcher().count("many") == 2_000)
+        #expect(try store.searcher().count("short") == 301)
+    }
+
+    @Test("An index whose documents have all left is not folded before it is filled again")
+    func emptied() throws {
+        let store = try TreeStore.index(of: "one", "two")
+        try store.write(limits: .standard) { writer in
+            try writer.remove(1, text: "one")
+            try writer.remove(2, text: "two")
+        }
+        #expect(try pending(store).records == 2)
+        try store.write(limits: .standard) { try $0.insert(1, text: "again") }
+        #expect(try pending(store).records == 3)
+        #expect(try store.problems(NaiveIndex(texts: [1: "again"])) == [])
     }
 
     @Test("An index that is dropped in the middle and made anew has nothing of the old one")
