@@ -123,6 +123,8 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     private let columns: [AnyKeyPath: ColumnPlace]
     /// Columns by where their properties lie in a value, which a key path tells in a third of what its hash takes.
     private let places: [(offset: Int, type: Any.Type, place: ColumnPlace)]
+    /// What sorts have gone by.
+    let orders = KnownOrders()
     private let relationNumbers: [AnyKeyPath: Int]
     private let linkCounts: [AnyKeyPath: LinkCountPlace]
     private let linkIds: [AnyKeyPath: Int]

@@ -76,6 +76,8 @@ package final class RowLayout: Sendable {
     let columns: [Int]
     /// `fixedSizes[n]` is the size of the fixed area of a row with n columns.
     let fixedSizes: [Int]
+    /// The same, without a look at a list. Constant as long as the layout lives.
+    nonisolated(unsafe) let sizes: UnsafePointer<Int>
     /// The beginning of a row of all columns, each null.
     let emptyRow: [UInt8]
 
@@ -108,6 +110,9 @@ package final class RowLayout: Sendable {
         self.places = UnsafePointer(places)
         self.columns = byPosition
         fixedSizes = sizes
+        let copied = UnsafeMutablePointer<Int>.allocate(capacity: sizes.count)
+        copied.initialize(from: sizes, count: sizes.count)
+        self.sizes = UnsafePointer(copied)
         emptyRow =
             [UInt8(truncatingIfNeeded: count), UInt8(truncatingIfNeeded: count >> 8)]
             + [UInt8](repeating: 0xFF, count: Self.headerSize(columns: count) - 2)
@@ -115,7 +120,10 @@ package final class RowLayout: Sendable {
         precondition(self.fields.count == columns.count, "stored positions must be a permutation")
     }
 
-    deinit { places.deallocate() }
+    deinit {
+        places.deallocate()
+        sizes.deallocate()
+    }
 
     /// Bytes before the fixed area of a row with `count` columns.
     static func headerSize(columns count: Int) -> Int { 2 + (count + 7) / 8 }

@@ -11,8 +11,7 @@ struct RowLookups {
     /// As many as a tree looks up side by side.
     static var size: Int { 16 }
 
-    /// Big-endian, as keys are.
-    private var keys = InlineArray<16, UInt64>(repeating: 0)
+    private var ids = InlineArray<16, UInt64>(repeating: 0)
     private(set) var count = 0
 
     var isFull: Bool { count == Self.size }
@@ -20,7 +19,7 @@ struct RowLookups {
     /// There is room while it isn't full.
     @inline(__always)
     mutating func add(_ rowID: RowID) {
-        keys[count] = rowID.rawValue.bigEndian
+        ids[count] = rowID.rawValue
         count &+= 1
     }
 
@@ -29,32 +28,37 @@ struct RowLookups {
     mutating func finish(in store: EntityStore, _ body: (RowID, RowReader?) throws -> Bool) throws -> Bool {
         let count = count
         self.count = 0
+        let ids = ids
         var found = InlineArray<16, Bytes?>(repeating: nil)
         // Page by page, so that an error comes where its row would have come, and not at all if nobody asks for that.
-        guard count > 1, lookUp(count, in: store, &found) else {
+        guard count > 1, Self.lookUp(ids, count, in: store, &found) else {
             for index in 0..<count {
-                let rowID = RowID(rawValue: UInt64(bigEndian: keys[index]))
+                let rowID = RowID(rawValue: ids[index])
                 guard try body(rowID, try store.row(rowID)) else { return false }
             }
             return true
         }
+        // Outside the loop, which would count a reference to it each time.
+        let layout = store.type.layout
         for index in 0..<count {
-            let row = try found[index].map { bytes throws(HornbeamError) in
-                try RowReader(bytes, of: store.type)
-            }
-            guard try body(RowID(rawValue: UInt64(bigEndian: keys[index])), row) else { return false }
+            var row: RowReader?
+            if let bytes = found[index] { row = try RowReader(bytes, layout: layout) }
+            guard try body(RowID(rawValue: ids[index]), row) else { return false }
         }
         return true
     }
 
     /// Whether all could be read.
-    private func lookUp(_ count: Int, in store: EntityStore, _ found: inout InlineArray<16, Bytes?>) -> Bool {
+    private static func lookUp(
+        _ ids: InlineArray<16, UInt64>, _ count: Int, in store: EntityStore, _ found: inout InlineArray<16, Bytes?>
+    ) -> Bool {
         do throws(StorageError) {
-            try keys.span.withUnsafeBytes { (keys) throws(StorageError) in
-                guard let start = keys.baseAddress else { return }
-                try store.transaction.getMany(
-                    store.type.rows, count: count, key: { Bytes(start: start + $0 &* 8, count: 8) },
-                    { found[$0] = $1 })
+            var rows = found.mutableSpan
+            try rows.withUnsafeMutableBufferPointer { (rows) throws(StorageError) in
+                try ids.span.withUnsafeBufferPointer { (ids) throws(StorageError) in
+                    try store.transaction.getMany(
+                        store.type.rows, numbers: UnsafeBufferPointer(rebasing: ids[..<count]), into: rows)
+                }
             }
             return true
         } catch {

@@ -124,8 +124,13 @@ extension EntityIndex {
     }
 
     /// How many bytes of an entry's key are the key itself, without a row id appended.
+    @inline(__always)
     func keySize(_ key: Bytes) -> Int? {
         if !isUnique || key.count >= IndexKeyBytes.cutSize { return key.count >= 8 ? key.count - 8 : nil }
+        return uniqueKeySize(key)
+    }
+
+    private func uniqueKeySize(_ key: Bytes) -> Int? {
         var reader = KeyReader(key)
         for component in components {
             guard let shape = KeyCoding.shape(of: component.type, descending: component.descending),

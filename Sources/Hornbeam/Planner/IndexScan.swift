@@ -140,13 +140,15 @@ struct IndexScan {
         var key: Bytes { Bytes(start: memory.baseAddress, count: size) }
 
         /// A key that is shorter than what is kept of long ones.
+        @inline(__always)
         mutating func begin(_ key: Bytes, _ rowID: RowID) {
-            memory.copyMemory(from: key)
+            if let target = memory.baseAddress, let source = key.baseAddress { target.copyShort(source, key.count) }
             size = key.count
             first = rowID
         }
 
         /// Whether the entry is one of the same key.
+        @inline(__always)
         func takes(_ entry: Bytes) -> Bool {
             !isEmpty && entry.count == size + 8 && Bytes(rebasing: entry[..<size]).order(key) == 0
         }
@@ -158,10 +160,16 @@ struct IndexScan {
     }
 
     /// Hands on the entries of one key and forgets them. False if `body` ended it.
+    @inline(__always)
     private func finish(
         _ run: inout Run, behind last: IndexPlace?, _ body: (RowID, Bytes?) throws -> Bool
     ) throws -> Bool {
         if run.isEmpty { return true }
+        if last == nil, run.others.isEmpty {
+            guard try body(run.first, run.key) else { return false }
+            run.clear()
+            return true
+        }
         let start = last.flatMap { $0.row(of: Array(run.key)) }
         var place = run.others.count
         while place >= 0 {

@@ -35,8 +35,13 @@ struct IndexSearch {
         case .near(let parts, _): return try parts.map { try estimate($0) }.min() ?? 0
         case .without(let wanted, _): return try estimate(wanted)
         case .field(_, let part), .boost(_, let part): return try estimate(part)
+        case .prefix(let text):
+            let tokens = searcher.index.analyzer.phraseTokens(of: text)
+            guard let last = tokens.last else { return 0 }
+            let before = try tokens.dropLast().map { try frequency(of: $0) }.min() ?? .max
+            return min(before, try frequency(ofPrefix: last))
         // What they stand for would have to be looked up.
-        case .prefix, .wildcard, .fuzzy: return searcher.statistics.documentCount / 8
+        case .wildcard, .fuzzy: return searcher.statistics.documentCount / 8
         case .everything: return searcher.statistics.documentCount
         }
     }
@@ -44,6 +49,22 @@ struct IndexSearch {
     private func frequency(of token: [UInt8]) throws -> UInt64 {
         try searcher.documentFrequency(of: String(decoding: token, as: UTF8.self))
     }
+
+    /// Of the terms that begin so; where these are many a guess.
+    private func frequency(ofPrefix prefix: [UInt8]) throws -> UInt64 {
+        var (sum, terms): (UInt64, Int) = (0, 0)
+        try searcher.forEachTerm(from: prefix) { term, documents, _ in
+            guard term.utf8.starts(with: prefix) else { return false }
+            sum += documents
+            terms += 1
+            return terms < Self.countedTerms
+        }
+        let all = searcher.statistics.documentCount
+        return terms < Self.countedTerms ? min(sum, all) : max(min(sum, all), all / 8)
+    }
+
+    /// Terms of a prefix that are looked up for an estimate.
+    private static let countedTerms = 64
 
     private var weights: [Double]? { match.weights.isEmpty ? nil : match.weights }
 

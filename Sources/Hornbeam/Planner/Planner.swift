@@ -71,6 +71,8 @@ struct Planner: ~Copyable {
     let rows: Int
     let matches: [IndexMatch]
     let position: PlannedPosition?
+    /// What full-text indexes can do; nil if there is nothing to ask them.
+    private let texts: TextPaths?
 
     var type: EntityType { store.type }
     private var session: EntitySession { store.session }
@@ -104,12 +106,13 @@ struct Planner: ~Copyable {
             case .compare(0, _, _): kinds.insert(.id)
             case .within: kinds.insert(.within)
             case .or: kinds.insert(.or)
-            case .matches: kinds.insert(.text)
+            case .matches, .string: kinds.insert(.text)
             case .links: kinds.insert(.links)
             default: break
             }
         }
         self.kinds = kinds
+        texts = kinds.contains(.text) && !store.type.textIndexes.isEmpty ? TextPaths() : nil
         self.store = store
         self.query = query
         self.conjuncts = conjuncts
@@ -152,8 +155,10 @@ struct Planner: ~Copyable {
         }
         if hasScore { return try ranked() }
         if query.sort.isEmpty, let list = try list() { return list }
-        var best = try scan()
         if kinds.contains(.id) || matches.contains(where: { $0.count <= 1 }), let sole = try sole() { return sole }
+        // Before anything is priced: how much they find is a part of the prices.
+        try texts?.look(conjuncts, store, rows: rows)
+        var best = try scan()
         func consider(_ candidate: Candidate?) {
             if let candidate, candidate.cost < best.cost { best = candidate }
         }
@@ -165,7 +170,12 @@ struct Planner: ~Copyable {
         if !query.sort.isEmpty { for index in type.indexes { consider(try order(index)) } }
         if matches.count > 1 { consider(intersection()) }
         if kinds.contains(.or) { for candidate in try unions() { consider(candidate) } }
-        if kinds.contains(.text) { for candidate in try texts() { consider(candidate) } }
+        if let texts {
+            for text in texts.found {
+                consider(candidate(text))
+                consider(intersection(text))
+            }
+        }
         if kinds.contains(.links) { for candidate in try joins() { consider(candidate) } }
         return best
     }
@@ -215,7 +225,7 @@ struct Planner: ~Copyable {
     private func selectivity(without answered: ConjunctSet) -> Double {
         var share = 1.0
         for position in conjuncts.indices where !answered.contains(position) {
-            let known = matches.filter { $0.answered.contains(position) }.map(\.count).min()
+            let known = matches.filter { $0.answered.contains(position) }.map(\.count).min() ?? texts?.count(position)
             share = min(share, known.map { Double($0) / Double(max(1, rows)) } ?? 0.3)
         }
         return max(share, 1 / Double(max(1, rows)))
@@ -494,22 +504,23 @@ struct Planner: ~Copyable {
         for (position, conjunct) in conjuncts.enumerated() {
             guard case .or(let branches) = conjunct, !branches.isEmpty else { continue }
             var parts: [AccessPath] = []
+            var count = 0
             var isExact = true
             for branch in Self.flattened(branches) {
-                guard let (path, answersAll) = try branchPath(branch) else {
+                guard let (path, found, answersAll) = try branchPath(branch) else {
                     parts = []
                     break
                 }
                 parts.append(path)
+                count += min(found, rows)
                 isExact = isExact && answersAll
             }
             guard !parts.isEmpty else { continue }
-            let path = AccessPath.union(parts)
             let answered = isExact ? ConjunctSet(position) : ConjunctSet()
             candidates.append(
                 Candidate(
-                    path: path, answered: answered, isOrdered: false,
-                    cost: cost(path.candidates(rows: rows), answered, isOrdered: false, rowCost: 4)))
+                    path: .union(parts), answered: answered, isOrdered: false,
+                    cost: cost(min(rows, count), answered, isOrdered: false, rowCost: 4)))
         }
         return candidates
     }
@@ -520,49 +531,59 @@ struct Planner: ~Copyable {
         }
     }
 
-    private func branchPath(_ branch: Filter) throws -> (AccessPath, answersAll: Bool)? {
+    /// The path of one branch that finds the fewest, and about how many.
+    private func branchPath(_ branch: Filter) throws -> (AccessPath, count: Int, answersAll: Bool)? {
         let parts = branch.conjuncts
         let matcher = IndexMatcher(type: type, transaction: store.transaction, conjuncts: parts)
-        let found = try type.indexes.compactMap { try matcher.match($0) }
-        if let match = found.min(by: { $0.count < $1.count }) {
-            return (.index(match, nil), match.answered.count == parts.count)
+        var best: (AccessPath, count: Int, answersAll: Bool)?
+        for index in type.indexes {
+            guard let match = try matcher.match(index), match.count < best?.count ?? .max else { continue }
+            best = (.index(match, nil), match.count, match.answered.count == parts.count)
         }
-        guard parts.count == 1, let (path, _) = try textPath(parts[0], ranked: false) else { return nil }
-        return (path, true)
+        for part in parts {
+            guard let text = try TextPaths.path(0, part, store, rows: rows), text.count < best?.count ?? .max else {
+                continue
+            }
+            best = (text.path, text.count, text.isExact && parts.count == 1)
+        }
+        return best
     }
 
     // MARK: Full text
 
-    private func texts() throws -> [Candidate] {
-        try conjuncts.indices.compactMap { position in
-            guard let (path, count) = try textPath(conjuncts[position], ranked: false) else { return nil }
-            return Candidate(
-                path: path, answered: ConjunctSet(position), isOrdered: false,
-                cost: cost(count, ConjunctSet(position), isOrdered: false, rowCost: 4))
-        }
+    /// A search and a range whose row ids are intersected before a row is read.
+    private func intersection(_ text: TextPaths.Path) -> Candidate? {
+        guard let match = matches.min(by: { $0.count < $1.count }), rows > 0 else { return nil }
+        let answered = text.isExact ? match.answered.inserting(text.place) : match.answered
+        let both = Int(Double(match.count) * Double(text.count) / Double(rows)) + 1
+        let reading = Double(match.count + text.count) * 0.6
+        return Candidate(
+            path: .intersection([.index(match, nil), text.path]), answered: answered, isOrdered: false,
+            cost: reading + cost(both, answered.inserting(text.place), isOrdered: false, rowCost: 4))
     }
 
-    /// The search for a `matches` condition, if an index is over exactly its columns, and about how much it finds.
-    private func textPath(_ filter: Filter, ranked: Bool) throws -> (AccessPath, count: Int)? {
-        guard case .matches(let match) = filter,
-            let index = type.textIndexes.first(where: { $0.columns == match.columns })
-        else { return nil }
-        try match.requireSense(type)
-        let count = ranked ? rows : min(rows, try IndexSearch(index, match, store).estimate())
-        return (.text(index, match, ranked: ranked), count)
+    private func candidate(_ text: TextPaths.Path) -> Candidate {
+        let answered = text.isExact ? ConjunctSet(text.place) : ConjunctSet()
+        return Candidate(
+            path: text.path, answered: answered, isOrdered: false,
+            cost: cost(text.count, answered.inserting(text.place), isOrdered: false, rowCost: 4))
     }
 
     private func ranked() throws -> Candidate {
         let isBest = query.sort.count == 1 && query.sort[0].descending
         for place in conjuncts.indices {
-            guard let (path, _) = try textPath(conjuncts[place], ranked: isBest) else { continue }
+            guard case .matches(let match) = conjuncts[place],
+                let index = type.textIndexes.first(where: { $0.columns == match.columns })
+            else { continue }
+            try match.requireSense(type)
             if position != nil, !isBest {
                 throw HornbeamError(
                     .invalid,
                     "a list in the order of scores and something else can't go on after an entity: use an offset")
             }
             return Candidate(
-                path: path, answered: ConjunctSet(place), isOrdered: isBest, cost: 0, isBehind: position != nil)
+                path: .text(index, match, ranked: isBest), answered: ConjunctSet(place), isOrdered: isBest, cost: 0,
+                isBehind: position != nil)
         }
         throw HornbeamError(
             .invalid,

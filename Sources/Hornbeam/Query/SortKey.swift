@@ -10,6 +10,10 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
     }
 
     init<Property: Comparable & Sendable>(_ keyPath: any KeyPath<Entity, Property> & Sendable) {
+        if let place = Entity.entityShape.orders.place(of: keyPath) {
+            self.init(term: .column(place.number, descending: place.descending))
+            return
+        }
         let isOrdered = Self.isOrderedAsStored(Property.self)
         self.init(keyPath, isOrdered, { $0 < $1 ? -1 : ($1 < $0 ? 1 : 0) })
     }
@@ -33,6 +37,7 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
         let shape = Entity.entityShape
         if isOrderedAsStored, let place = shape.column(keyPath) {
             term = .column(place.number, descending: place.descending)
+            shape.orders.insert(keyPath, place)
             return
         }
         if let count = shape.linkCount(keyPath) {

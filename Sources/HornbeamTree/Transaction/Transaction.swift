@@ -130,6 +130,16 @@ package final class Transaction {
         }
     }
 
+    /// The same of up to 16 keys of eight bytes, given as the numbers that they are big-endian.
+    package func getMany(
+        _ tree: TreeID, numbers: UnsafeBufferPointer<UInt64>, into found: UnsafeMutableBufferPointer<Bytes?>
+    ) throws(StorageError) {
+        let open = try opened(tree)
+        try answer(open) { () throws(StorageError) in
+            try open.pointee.root.getMany(numbers: numbers, of: open.pointee.number, in: view, into: found)
+        }
+    }
+
     /// Entries in all, O(1).
     package func count(_ tree: TreeID) throws(StorageError) -> UInt64 { try opened(tree).pointee.root.count }
 

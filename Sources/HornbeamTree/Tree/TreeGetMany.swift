@@ -48,4 +48,50 @@ extension TreeRoot {
             start += size
         }
     }
+
+    /// The same of up to 16 keys of eight bytes, given as the numbers that they are big-endian.
+    func getMany(
+        numbers: UnsafeBufferPointer<UInt64>, of tree: UInt32, in view: PageView,
+        into found: UnsafeMutableBufferPointer<Bytes?>
+    ) throws(StorageError) {
+        precondition(numbers.count <= Self.groupSize && found.count >= numbers.count)
+        guard !isEmpty, view.isMapped else {
+            for index in numbers.indices {
+                let key = numbers[index].bigEndian
+                found[index] = try withUnsafeBytes(of: key) { (key) throws(StorageError) in
+                    try get(key, of: tree, in: view)
+                }
+            }
+            return
+        }
+        var places = InlineArray<16, NodePlace>(repeating: NodePlace(page: page, birth: birth))
+        var level = level
+        while level > 0 {
+            for index in numbers.indices {
+                let node = try view.node(places[index].page, birth: places[index].birth, level: level)
+                let child = node.child(node.childIndex(number: numbers[index]))
+                view.prefetchNode(child.page)
+                places[index] = NodePlace(page: child.page, birth: child.birth)
+            }
+            level &-= 1
+        }
+        for index in numbers.indices {
+            let leaf = try view.leaf(places[index].page, birth: places[index].birth, of: tree)
+            let (place, isFound) = leaf.find(number: numbers[index])
+            guard isFound else {
+                if view.holdsPages { view.keepWay() }
+                found[index] = nil
+                continue
+            }
+            let cell = leaf.cell(place)
+            let value = cell.isLong ? try LongValue.read(LongReference(cell.value), in: view) : cell.valueBytes
+            found[index] = view.holdsPages ? view.keep(value) : value
+        }
+    }
+}
+
+/// Where a node lies.
+private struct NodePlace {
+    var page: UInt64
+    var birth: UInt64
 }

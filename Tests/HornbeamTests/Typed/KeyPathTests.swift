@@ -45,6 +45,36 @@ struct KeyPathTests {
         return database
     }
 
+    @Test("mean the same each time a query is sorted by them, however many there are")
+    func sorts() throws {
+        try stored().read { context throws in
+            func expect(_ list: QueryList<Layered>, _ precedes: (Int, Int) -> Bool) throws {
+                let expected = (0..<20).sorted { precedes($0, $1) || !precedes($1, $0) && $0 < $1 }
+                #expect(try list.ids(in: context) == expected)
+            }
+            // An id of none comes first.
+            func name(_ id: Int) -> Int { id % 7 }
+            let all = Layered.query()
+            for _ in 0..<3 {
+                try expect(all.sorted(by: \.count)) { $0 % 5 < $1 % 5 }
+                try expect(all.sorted(by: \.count.desc)) { $0 % 5 > $1 % 5 }
+                try expect(all.sorted(by: \.double)) { $0 % 5 < $1 % 5 }
+                try expect(all.sorted(by: \.double.desc)) { $0 % 5 > $1 % 5 }
+                try expect(all.sorted(by: \.flag.asc)) { $0 % 2 > $1 % 2 }
+                try expect(all.sorted(by: \.flag.desc)) { $0 % 2 < $1 % 2 }
+                try expect(all.sorted(by: \.name.asc)) { name($0) < name($1) }
+                try expect(all.sorted(by: \.name.desc)) { name($0) > name($1) }
+                try expect(all.sorted(by: \.id)) { $0 < $1 }
+                try expect(all.sorted(by: \.id.desc)) { $0 > $1 }
+                try expect(all.sorted(by: \.outer.other)) { $0 % 4 < $1 % 4 }
+                try expect(all.sorted(by: \.outer.deep.number)) { $0 % 3 < $1 % 3 }
+                try expect(all.sorted(by: \.count.desc, \.flag.asc)) {
+                    ($1 % 5, $1 % 2) < ($0 % 5, $0 % 2)
+                }
+            }
+        }
+    }
+
     @Test("of stored properties compare columns; nested and computed ones test the entity, wherever they lie")
     func columns() throws {
         try stored().read { context throws in

@@ -35,6 +35,8 @@ enum EntityTable {
         Row(workload: "match-common-10", title: "match, common words, limit 10", model: 125e-3),
         Row(workload: "match-middle-10", title: "match, middle words, limit 10", model: 8e-3),
         Row(workload: "match-rare-10", title: "match, rare words, limit 10", model: 5e-3),
+        Row(workload: "contains-words", title: "contains, a word and parts of two"),
+        Row(workload: "contains-part", title: "contains, part of a word"),
         Row(workload: "read", title: "a read that asks nothing"),
         Row(workload: "live", title: "from a save to its change in a live list of all documents"),
         Row(workload: "graph-save", title: "save the chats", model: 6, isWhole: true),

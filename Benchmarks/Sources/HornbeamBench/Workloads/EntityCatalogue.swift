@@ -19,6 +19,8 @@ private let documentWorkloads = [
     ("match-common-10", "the best ten with one of two of the 50 commonest words"),
     ("match-middle-10", "the same with words of ranks 100 to 1,000"),
     ("match-rare-10", "the same with words of ranks 2,000 to 5,000"),
+    ("contains-words", "documents with a word, and the end of one before it and the beginning of one behind it"),
+    ("contains-part", "documents with a part of a word"),
     ("read", "a read begun and ended, in which nothing is asked"),
     (
         "live",

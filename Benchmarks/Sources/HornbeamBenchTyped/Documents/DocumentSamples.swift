@@ -89,6 +89,33 @@ struct DocumentSamples: Sendable {
         return range.lowerBound
     }
 
+    /// Three words of a document that stand together, of the first the end and of the last the beginning, with the
+    /// documents that have them so.
+    func pieces(count: Int, _ random: inout SplitMix) -> [(String, answer: Answer)] {
+        var number: [Substring: Int] = [:]
+        for (rank, word) in words.enumerated() { number[word[...]] = rank }
+        return (0..<count).map { _ in
+            let document = documents.randomElement(using: &random) ?? documents[0]
+            let own = document.text.split(separator: " ")
+            let first = Int.random(in: 0..<own.count - 2, using: &random)
+            let piece = "\(own[first].suffix(3)) \(own[first + 1]) \(own[first + 2].prefix(3))"
+            let holders = holders[number[own[first + 1]] ?? 0]
+            return (piece, Answer(holders.lazy.map { documents[$0] }.filter { $0.text.utf8Contains(piece) }))
+        }
+    }
+
+    /// Five letters from within a word, with the documents that have them.
+    func infixes(count: Int, _ random: inout SplitMix) -> [(String, answer: Answer)] {
+        (0..<count).map { _ in
+            var word = ""
+            while word.count < 7 { word = words[Int.random(in: 1_000..<words.count, using: &random)] }
+            let infix = String(word.dropFirst().prefix(5))
+            let ranks = words.indices.filter { words[$0].contains(infix) }
+            let found = ranks.reduce(into: Set<Int>()) { $0.formUnion(holders[$1]) }
+            return (infix, Answer(found.lazy.map { documents[$0] }))
+        }
+    }
+
     /// By score, and of the same score by id.
     var byScore: [DocumentSample] { documents.sorted { ($0.score, $0.id) < ($1.score, $1.id) } }
 
@@ -101,6 +128,15 @@ struct DocumentSamples: Sendable {
             let found = Set(holders[first]).union(holders[second])
             return (WordPair(words[first], words[second]), Answer(found.lazy.map { documents[$0] }))
         }
+    }
+}
+
+extension String {
+    /// Byte by byte.
+    fileprivate func utf8Contains(_ part: String) -> Bool {
+        let (text, part) = (Array(utf8), Array(part.utf8))
+        guard text.count >= part.count else { return false }
+        return (0...text.count - part.count).contains { text[$0...].starts(with: part) }
     }
 }
 
@@ -129,6 +165,8 @@ protocol DocumentStore: AnyObject {
     /// By score.
     func documents(scores: Range<Int>) throws -> Answer
     func first(_ limit: Int, descending: Bool) throws -> Answer
+    /// In any order; without regard to case.
+    func documents(containing part: String) throws -> Answer
     /// Best first.
     func documents(matching words: WordPair, limit: Int?) throws -> Answer
 

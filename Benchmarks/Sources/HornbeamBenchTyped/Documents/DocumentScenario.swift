@@ -15,6 +15,7 @@ func documentScenario(_ run: Run, isInMemory: Bool) throws {
     try indexed(part, samples, store)
     try ordered(part, samples, store)
     try matched(part, samples, store)
+    try partly(part, samples, store)
     try observed(part, samples, store)
     try store.close()
 }
@@ -76,6 +77,14 @@ private func matched(_ part: Part, _ samples: DocumentSamples, _ store: any Docu
         let best = try questions.map { ($0.words, try store.documents(matching: $0.words, limit: nil)) }
         try part.measure("match-\(name)-10", best, by: \.head) { try store.documents(matching: $0, limit: 10) }
     }
+}
+
+private func partly(_ part: Part, _ samples: DocumentSamples, _ store: any DocumentStore) throws {
+    var random = SplitMix(state: part.run.seed &+ 5)
+    let pieces = samples.pieces(count: min(100, samples.documents.count), &random)
+    try part.measure("contains-words", pieces, by: \.sum) { try store.documents(containing: $0) }
+    let infixes = samples.infixes(count: min(20, samples.documents.count), &random)
+    try part.measure("contains-part", infixes, by: \.sum) { try store.documents(containing: $0) }
 }
 
 /// Last: it changes documents.

@@ -97,6 +97,10 @@ final class HornbeamDocuments: DocumentStore {
         }
     }
 
+    func documents(containing part: String) throws -> Answer {
+        try database.read { Answer(try Document.filter(.string(\.text, contains: part)).resolve(in: $0)) }
+    }
+
     func close() throws { try database.close() }
 }
 

@@ -23,6 +23,7 @@
         private let byScores: SQLiteStatement
         private let least: SQLiteStatement
         private let most: SQLiteStatement
+        private let containing: SQLiteStatement
         private let matching: SQLiteStatement
 
         /// `path`: nil for a database in memory.
@@ -48,6 +49,7 @@
             least = try connection.prepare("\(select) ORDER BY score, id LIMIT ?")
             // Not by id: it would have to sort those of each score once more.
             most = try connection.prepare("\(select) ORDER BY score DESC LIMIT ?")
+            containing = try connection.prepare("\(select) WHERE text LIKE ?")
             matching = try connection.prepare(
                 """
                 SELECT document.id, document.key, document.score, document.text
@@ -101,6 +103,10 @@
             let statement = descending ? most : least
             statement.bind(1, limit)
             return try answer(statement)
+        }
+
+        func documents(containing part: String) throws -> Answer {
+            try containing.bind(1, "%\(part)%") { try answer(containing) }
         }
 
         func documents(matching words: WordPair, limit: Int?) throws -> Answer {

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What full-text indexes can do for the conjuncts of a query: answer a `matches` over exactly their properties, and find
+// the candidates of a test for a part of a text, which is made again on each row: so its answer is the same without an
+// index.
+
+import HornbeamPages
+import HornbeamText
+
+/// The paths by full-text indexes, each with about how much it finds. A class, so that a planner can look when it has
+/// to and remember what it saw.
+final class TextPaths {
+    struct Path {
+        /// The conjunct's.
+        let place: Int
+        let path: AccessPath
+        let count: Int
+        /// Whether all that is found passes the conjunct.
+        let isExact: Bool
+    }
+
+    @exclusivity(unchecked) private(set) var found: [Path] = []
+
+    /// Rows below which a scan takes less than the look at an index.
+    private static let fewRows = 64
+
+    func look(_ conjuncts: [Filter], _ store: EntityStore, rows: Int) throws {
+        found = try conjuncts.indices.compactMap { try Self.path($0, conjuncts[$0], store, rows: rows) }
+    }
+
+    /// About how many rows pass a conjunct; nil if no index tells.
+    func count(_ place: Int) -> Int? {
+        found.first { $0.place == place }?.count
+    }
+
+    /// The search for a condition. A part of a text is looked for by the index that finds the fewest.
+    static func path(_ place: Int, _ condition: Filter, _ store: EntityStore, rows: Int) throws -> Path? {
+        switch condition {
+        case .matches(let match):
+            guard let index = store.type.textIndexes.first(where: { $0.columns == match.columns }) else { return nil }
+            try match.requireSense(store.type)
+            let count = min(rows, try IndexSearch(index, match, store).estimate())
+            return Path(place: place, path: .text(index, match, ranked: false), count: count, isExact: true)
+        case .string(let test) where rows >= fewRows:
+            var best: Path?
+            for index in store.type.textIndexes where test.columns.allSatisfy(index.columns.contains) {
+                guard let match = test.match(index), let count = try estimate(index, match, store) else { continue }
+                if let best, best.count <= count { continue }
+                best = Path(
+                    place: place, path: .text(index, match, ranked: false), count: min(rows, count), isExact: false)
+            }
+            return best
+        default: return nil
+        }
+    }
+
+    /// Nil if the index can't be asked, which the test can do without.
+    private static func estimate(_ index: EntityTextIndex, _ match: TextMatch, _ store: EntityStore) throws -> Int? {
+        do {
+            return try IndexSearch(index, match, store).estimate()
+        } catch StorageError.invalid {
+            return nil
+        }
+    }
+}
+
+extension StringTest {
+    /// What every text that passes the test matches in the index; nil if the index can't tell. Without regard to
+    /// accents it can't: the test takes away the marks of all scripts, an index at most those of some.
+    fileprivate func match(_ index: EntityTextIndex) -> TextMatch? {
+        guard !isNegated, isDiacriticSensitive, !columns.isEmpty else { return nil }
+        let place: PartPlace =
+            switch kind {
+            case .contains: .anywhere
+            case .hasPrefix: .beginning
+            case .hasSuffix: .end
+            }
+        return index.index.analyzer.query(forPart: folded(text), at: place).map {
+            TextMatch(columns: index.columns, query: $0)
+        }
+    }
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an index can say of a test for a part of a text: a query that every text with the part matches, and others
+// may too. It says so only of characters whose tokens don't depend on how they are written or on what is beside them;
+// the rest of the part is left to whoever looks at the texts.
+//
+// The test compares by characters (grapheme clusters) that are canonically equivalent, on the lower-cased texts if case
+// doesn't matter. So what a text has where the part is found are characters of which each, in lower case, is the part's.
+
+/// Where in a text a part must be.
+package enum PartPlace: Sendable {
+    case anywhere, beginning, end
+}
+
+extension Analyzer {
+    /// A query that finds every document one of whose fields has the part in this place; nil if there is nothing to
+    /// ask for.
+    /// - Parameter part: lower-cased, if case doesn't matter: by `String.lowercased`, as the texts are for the test.
+    package func query(forPart part: String, at place: PartPlace) -> TextQuery? {
+        guard let roles = CharacterRoles(rules) else { return nil }
+        var parts = PartQuery(self)
+        var run: [(character: Character, role: CharacterRole)] = []
+        // Whether the text begins before the run, or what is known to end a word.
+        var isBounded = place == .beginning
+        for character in part {
+            if let role = roles.role(of: character) {
+                run.append((character, role))
+                continue
+            }
+            parts.add(run, startsWord: isBounded, endsWord: false)
+            run.removeAll()
+            isBounded = false
+        }
+        parts.add(run, startsWord: isBounded, endsWord: place == .end)
+        return parts.query
+    }
+}
+
+/// What a character of a known kind is to the tokens around it.
+private enum CharacterRole {
+    /// Of a word that ends at separators.
+    case word
+    /// Of a run whose letters are taken in pairs.
+    case pair
+    case separator
+    /// Taken with its two neighbours, whatever these are.
+    case any
+}
+
+/// The role of each character of which it is known.
+private struct CharacterRoles {
+    private let rules: Analyzer.Rules
+    private let folding = FoldingRules.shared
+
+    /// Nil for rules that may depend on more than the characters.
+    init?(_ rules: Analyzer.Rules) {
+        switch rules {
+        case .words, .trigrams, .unicode(_, stemming: nil): self.rules = rules
+        case .unicode, .custom, .unknown: return nil
+        }
+    }
+
+    /// Nil if the character may stand in another form in a text, such that other tokens are made of it.
+    func role(of character: Character) -> CharacterRole? {
+        let scalars = character.unicodeScalars
+        guard let scalar = scalars.first?.value, scalars.count == 1, Self.isPlain(scalar) else { return nil }
+        let part = folding.facts(scalar).part
+        switch rules {
+        case .words: return word(scalar)
+        case .trigrams: return part == .mark || part == .format ? nil : .any
+        case .unicode:
+            switch part {
+            case .letter, .number: return .word
+            case .unspaced: return .pair
+            case .separator: return .separator
+            // They join or separate by what is beside them.
+            case .joiner, .midLetter, .midNumber, .midBoth, .apostrophe, .mark, .format: return nil
+            }
+        case .custom, .unknown: return nil
+        }
+    }
+
+    /// For `words`, which takes a letter in one piece for another than the same in two.
+    private func word(_ scalar: UInt32) -> CharacterRole? {
+        let lower = ScalarTables.shared.lower(scalar)
+        guard folding.parts(of: lower) == nil else { return nil }
+        guard ScalarTables.shared.isWord(lower) else { return .separator }
+        // Of sigmas the place in a word tells which it is; iota, some letters of others, ideographs and syllables of
+        // Hangul stand in Unicode more than once.
+        switch lower {
+        case 0x1F0, 0x2B9, 0x390, 0x3B0, 0x3B9, 0x3C2...0x3C3, 0x1100...: return nil
+        default: return .word
+        }
+    }
+
+    /// Blocks that were looked through: `SubstringQueryTests` asks each scalar of Unicode whether it counts as one of
+    /// these and has other tokens. Left out are marks and letters that join others, letters of other widths, and those
+    /// that Unicode has for one that it had before.
+    private static func isPlain(_ scalar: UInt32) -> Bool {
+        switch scalar {
+        case 0x09, 0x0A, 0x20...0x7E: true
+        case 0xAD, 0x130, 0x300...0x36F, 0x374, 0x37A...0x37F, 0x387, 0x483...0x489: false
+        case 0xA0...0x52F: true
+        case 0x531...0x556, 0x561...0x586, 0x5D0...0x5EA, 0x621...0x64A, 0x660...0x669, 0x671...0x6D3: true
+        case 0x10A0...0x10C5, 0x10D0...0x10FF, 0x1E00...0x1EFF: true
+        case 0x2010...0x2027, 0x2030...0x205E, 0x20A0...0x20BF: true
+        case 0x3001...0x3003, 0x3005...0x3011, 0x3041...0x3096, 0x30A1...0x30F6, 0x30FB...0x30FF, 0x3105...0x312F: true
+        case 0x3400...0x4DBF, 0x4E00...0x9FFF, 0xAC00...0xD7A3: true
+        default: false
+        }
+    }
+}
+
+/// Gathers what known characters that stand together ask for.
+private struct PartQuery {
+    private let analyzer: Analyzer
+    private var queries: [TextQuery] = []
+
+    init(_ analyzer: Analyzer) {
+        self.analyzer = analyzer
+    }
+
+    /// A beginning of a word that is shorter stands for too many.
+    private static let shortestPrefix = 3
+    /// Of forms, of words in a phrase and of characters in a run: more find hardly less.
+    private static let limit = 24
+
+    var query: TextQuery? { queries.count > 1 ? .all(queries) : queries.first }
+
+    /// Adds a run of known characters.
+    /// - Parameters:
+    ///   - startsWord: whether no word goes on where the run begins.
+    ///   - endsWord: whether none goes on behind it.
+    mutating func add(_ run: [(character: Character, role: CharacterRole)], startsWord: Bool, endsWord: Bool) {
+        var words: [String] = []
+        var place = 0
+        while place < run.count {
+            let role = run[place].role
+            let end = run[place...].firstIndex { $0.role != role } ?? run.count
+            let text = String(run[place..<end].map(\.character))
+            switch role {
+            case .separator: break
+            case .any: phrase(String(text.prefix(Self.limit)))
+            case .pair:
+                phrase(of: words)
+                words = []
+                if end - place > 1 { phrase(String(text.prefix(Self.limit))) }
+            case .word:
+                // Beside it in the run stands what ends words.
+                let (hasStart, hasEnd) = (place > 0 || startsWord, end < run.count || endsWord)
+                if hasStart, hasEnd {
+                    words.append(text)
+                } else if hasStart {
+                    prefix(text, behind: words)
+                    words = []
+                }
+            }
+            place = end
+        }
+        phrase(of: words)
+    }
+
+    private mutating func phrase(of words: [String]) {
+        phrase(words.prefix(Self.limit).joined(separator: " "))
+    }
+
+    /// The tokens of the text, one next to the other.
+    private mutating func phrase(_ text: String) {
+        // Of nothing a phrase would find nothing.
+        guard queries.count < Self.limit, !analyzer.phraseTokens(of: text).isEmpty else { return }
+        queries.append(.phrase(text, slop: 0))
+    }
+
+    private mutating func prefix(_ text: String, behind words: [String]) {
+        guard text.unicodeScalars.count >= Self.shortestPrefix, words.count < Self.limit else {
+            return phrase(of: words)
+        }
+        let whole = (words + [text]).joined(separator: " ")
+        guard queries.count < Self.limit, !analyzer.phraseTokens(of: whole).isEmpty else { return }
+        queries.append(.prefix(whole))
+    }
+}
