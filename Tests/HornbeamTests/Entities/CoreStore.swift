@@ -74,6 +74,7 @@ final class CoreStore {
 
     /// The number of entries of a tree.
     func entries(_ tree: String) throws -> UInt64 {
+        try session.settleLinks()
         guard let id = try session.transaction.tree(tree) else { return 0 }
         return try session.transaction.count(id)
     }
