@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What full-text indexes can do for the conjuncts of a query: answer a `matches` over exactly their properties, and find
-// the candidates of a test for a part of a text, which is made again on each row: so its answer is the same without an
-// index.
+// What full-text indexes can do for the conjuncts of a query: answer a `matches` over exactly their properties, and
+// find the candidates of a test for a part of a text, which is made again on each row: so its answer is the same
+// without an index.
 
 import HornbeamPages
 import HornbeamText

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Key paths that a sort has gone by before, found by which object they are: a literal is one and the same for as long as
-// the process runs, and `\.score.desc` takes 3,000 instructions by its hash and by what its type can do.
+// Key paths that a sort has gone by before, found by which object they are: a literal is one and the same for as long
+// as the process runs, and `\.score.desc` takes 3,000 instructions by its hash and by what its type can do.
 
 import Synchronization
 

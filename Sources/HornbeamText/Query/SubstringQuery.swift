@@ -4,7 +4,8 @@
 // the rest of the part is left to whoever looks at the texts.
 //
 // The test compares by characters (grapheme clusters) that are canonically equivalent, on the lower-cased texts if case
-// doesn't matter. So what a text has where the part is found are characters of which each, in lower case, is the part's.
+// doesn't matter. So what a text has where the part is found are characters of which each, in lower case, is the
+// part's.
 
 /// Where in a text a part must be.
 package enum PartPlace: Sendable {
