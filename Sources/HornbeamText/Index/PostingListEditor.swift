@@ -14,6 +14,7 @@ struct PostingListEditor: ~Copyable {
     private let trees: TextTrees
     /// Whether the dictionary held nothing before: plain terms come in order and are appended.
     private let isNew: Bool
+    private let storesPositions: Bool
     private(set) var nextListNumber: UInt32
 
     private var cursor: Cursor
@@ -53,6 +54,7 @@ struct PostingListEditor: ~Copyable {
         self.trees = trees
         self.nextListNumber = nextListNumber
         self.isNew = isNew
+        storesPositions = dictionary.index.storesPositions
         lengths = LengthCache(
             DocumentLengths(transaction: transaction, tree: trees.documents, index: dictionary.index))
         runs.averageLength = averageLength
@@ -110,7 +112,8 @@ struct PostingListEditor: ~Copyable {
             result.listNumber = 0
         } else if number == 0, !isInline {
             result.listNumber = try takeListNumber()
-            try loadLengths()
+            // Changes know them; what stood in the dictionary doesn't.
+            if decoded.count > 0 { try loadLengths() }
             try writeRuns(result.listNumber, packs: true, isNew: true)
         }
         if result.listNumber != 0 {
@@ -134,7 +137,7 @@ struct PostingListEditor: ~Copyable {
         if entry.listNumber == 0 {
             InlinePostings.encode(
                 merged, repeats: entry.collectionFrequency != UInt64(entry.documentFrequency),
-                storesPositions: index.storesPositions, to: &value)
+                storesPositions: storesPositions, to: &value)
         }
         if appends {
             try transaction.append(dictionary.tree, key, value.bytes)
@@ -166,7 +169,7 @@ extension PostingListEditor {
     private mutating func decodeInline(_ entry: TermEntry?) throws(StorageError) {
         decoded.removeAll()
         guard let entry else { return }
-        guard entry.decodeInline(storesPositions: index.storesPositions, to: &decoded) else {
+        guard entry.decodeInline(storesPositions: storesPositions, to: &decoded) else {
             throw index.corrupt(index.termsName, "the postings in a term's entry are not readable")
         }
     }
@@ -281,7 +284,7 @@ extension PostingListEditor {
         let bytes = cursor.value
         guard directory.read(bytes, first: key.first) else { throw unreadable(key) }
         var positions = Bytes(start: nil, count: 0)
-        if index.storesPositions {
+        if storesPositions {
             let found = try key.withBytes { (key) throws(StorageError) in try transaction.get(trees.positions, key) }
             guard let found else { throw positionsUnreadable(key) }
             positions = found
@@ -297,7 +300,7 @@ extension PostingListEditor {
                 decoded.lengths[place] = try lengths.length(of: decoded.docnos[place])
             }
             decoded.added(postings: size)
-            if index.storesPositions {
+            if storesPositions {
                 guard let block = PositionBlock.find(block, of: directory.count, in: positions),
                     positionBlock.open(block, frequencies: decoded.frequencies + start, count: size),
                     positionBlock.appendAll(size, to: &decoded)
@@ -349,7 +352,7 @@ extension PostingListEditor {
     private func delete(_ key: PostingKey) throws(StorageError) {
         try key.withBytes { (bytes) throws(StorageError) in
             _ = try transaction.delete(trees.postings, bytes)
-            if index.storesPositions { _ = try transaction.delete(trees.positions, bytes) }
+            if storesPositions { _ = try transaction.delete(trees.positions, bytes) }
         }
     }
 
@@ -366,7 +369,7 @@ extension PostingListEditor {
             run.removeAll()
             runs.encode(merged, start..<end, to: &run, bounds: &frontier)
             try put(trees.postings, key, isNew)
-            if index.storesPositions {
+            if storesPositions {
                 run.removeAll()
                 position = positionRuns.encode(merged, start..<end, positionsFrom: position, to: &run)
                 try put(trees.positions, key, isNew)
@@ -422,7 +425,7 @@ extension PostingListEditor {
         var to = PostingKey(list: number, first: .max).bytes
         to.append(0xFF)
         _ = try transaction.deleteRange(trees.postings, from: from, to: to)
-        if index.storesPositions { _ = try transaction.deleteRange(trees.positions, from: from, to: to) }
+        if storesPositions { _ = try transaction.deleteRange(trees.positions, from: from, to: to) }
     }
 
     private func unreadable(_ key: PostingKey) -> StorageError {
