@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pass over UTF-8: ASCII through a table of bytes, everything else scalar by scalar. No String, array or reference
+// One pass over UTF-8: ASCII in blocks of 64 bytes, everything else scalar by scalar. No String, array or reference
 // counting for a token; the caller gets a slice of one reused buffer. Malformed UTF-8 separates; it never traps.
 
 package import HornbeamPages
@@ -8,6 +8,11 @@ package import HornbeamPages
 package struct Tokenizer: ~Copyable {
     private(set) var token: UnsafeMutablePointer<UInt8>
     private var capacity: Int
+    /// Of the tokens in the buffer: where the first begins, where it ends, where the second begins, …
+    private let edges = UnsafeMutablePointer<UInt32>.allocate(capacity: edgeLimit + 2 * ASCIIBlock.size)
+    /// No more tokens are looked for when there are so many edges; a block and the token before it add fewer than
+    /// there is room for.
+    private static let edgeLimit = 2048
     /// Nil for `words`, which is read here.
     let rules: OtherRules?
 
@@ -18,7 +23,10 @@ package struct Tokenizer: ~Copyable {
         token.initialize(repeating: 0, count: capacity)
     }
 
-    deinit { token.deallocate() }
+    deinit {
+        token.deallocate()
+        edges.deallocate()
+    }
 
     /// Calls `body` with each token of `text`, in order. The bytes live until `body` returns; memory goes on for eight
     /// bytes behind them, of any content.
@@ -35,7 +43,18 @@ package struct Tokenizer: ~Copyable {
             return withoutActuallyEscaping(body) { forEachToken(of: rules, in: text, TokenTaker(take: $0)) }
         }
         reserve(text.count)
-        text.withMemoryRebound(to: UInt8.self) { scan($0, into: token, body) }
+        text.withMemoryRebound(to: UInt8.self) { source in
+            var index = 0
+            while index < source.count {
+                let count = scan(source, from: &index)
+                var edge = 0
+                while edge < count {
+                    let start = Int(edges[edge])
+                    body(Bytes(start: token + start, count: Int(edges[edge &+ 1]) &- start))
+                    edge &+= 2
+                }
+            }
+        }
     }
 
     /// How many tokens a text has.
@@ -60,10 +79,10 @@ package struct Tokenizer: ~Copyable {
         }
     }
 
-    /// A token is never longer than one and a half times its text: no lower-case mapping turns two bytes into more
-    /// than three, or three into more than three.
+    /// Tokens are never longer than one and a half times their text: no lower-case mapping turns two bytes into more
+    /// than three, or three into more than three. A block is written whole.
     mutating func reserve(_ sourceSize: Int) {
-        let needed = sourceSize + sourceSize / 2 + 8
+        let needed = sourceSize + sourceSize / 2 + ASCIIBlock.size + 8
         guard needed > capacity else { return }
         token.deallocate()
         capacity = needed
@@ -71,35 +90,85 @@ package struct Tokenizer: ~Copyable {
         token.initialize(repeating: 0, count: capacity)
     }
 
-    @inline(__always)
-    private func scan(
-        _ source: UnsafeBufferPointer<UInt8>, into token: UnsafeMutablePointer<UInt8>, _ body: (Bytes) -> Void
+    /// Finds the next tokens from `index` on, some thousand at most, and puts them into the buffer one behind the other:
+    /// `edges` has where each begins and ends. The number of edges; `index` moves behind the last token.
+    @inline(never)
+    private func scan(_ source: UnsafeBufferPointer<UInt8>, from index: inout Int) -> Int {
+        guard let text = source.baseAddress else { return 0 }
+        var (place, size, count) = (index, 0, 0)
+        // An odd number of edges: a token is open, and from its first byte on the buffer has a byte for each of the
+        // text.
+        while place < source.count, count < Self.edgeLimit {
+            let block = min(source.count &- place, ASCIIBlock.size)
+            let target = UnsafeMutableRawPointer(token + size)
+            var from = UnsafeRawPointer(text + place)
+            if block < ASCIIBlock.size {
+                target.initializeMemory(as: UInt8.self, repeating: UInt8(ascii: " "), count: ASCIIBlock.size)
+                target.copyMemory(from: from, byteCount: block)
+                from = UnsafeRawPointer(target)
+            }
+            guard ASCIIBlock.isASCII(from) else {
+                let end = place &+ block
+                if count & 1 == 1 {
+                    count &-= 1
+                    place &-= size &- Int(edges[count])
+                    size = Int(edges[count])
+                }
+                scanScalars(source, &place, upTo: end, &size, &count)
+                continue
+            }
+            let words = ASCIIBlock.lower(from, to: target)
+            var changes = words ^ (words &<< 1 | UInt64(truncatingIfNeeded: count & 1))
+            while changes != 0 {
+                edges[count] = UInt32(truncatingIfNeeded: size &+ changes.trailingZeroBitCount)
+                count &+= 1
+                changes &= changes &- 1
+            }
+            place &+= block
+            size &+= ASCIIBlock.size
+        }
+        if count & 1 == 1 {
+            if place == source.count {
+                edges[count] = UInt32(truncatingIfNeeded: size)
+                count &+= 1
+            } else {
+                count &-= 1
+                place &-= size &- Int(edges[count])
+            }
+        }
+        index = place
+        return count
+    }
+
+    /// The same scalar by scalar from `index`, where no token is open, to the end of the token at `end`.
+    @inline(never)
+    private func scanScalars(
+        _ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, upTo end: Int, _ size: inout Int, _ count: inout Int
     ) {
         let tables = ScalarTables.shared
+        var start = size
         ASCIITable.shared.withUnsafeBufferPointer { ascii in
-            var index = 0
-            var size = 0
-            repeat {
-                var mapped = ASCIITable.separator
-                while index < source.count {
-                    mapped = ascii[Int(source[index])]
-                    guard mapped > ASCIITable.beyond else { break }
-                    token[size] = mapped
-                    size &+= 1
-                    index &+= 1
+            while index < end || size > start {
+                var ends = true
+                if index < source.count {
+                    let mapped = ascii[Int(source[index])]
+                    if mapped > ASCIITable.beyond {
+                        token[size] = mapped
+                        size &+= 1
+                        index &+= 1
+                        ends = false
+                    } else if mapped == ASCIITable.beyond {
+                        ends = Self.appendScalar(source, &index, tables, token, &size)
+                    } else {
+                        index &+= 1
+                    }
                 }
-                if index < source.count, mapped == ASCIITable.beyond {
-                    // Through copies, so that the two above stay in registers.
-                    var (next, length) = (index, size)
-                    let ends = Self.appendScalar(source, &next, tables, token, &length)
-                    (index, size) = (next, length)
-                    guard ends else { continue }
-                } else {
-                    index &+= 1
-                }
-                if size > 0 { body(Bytes(start: token, count: size)) }
-                size = 0
-            } while index < source.count || size > 0
+                guard ends, size > start else { continue }
+                edges[count] = UInt32(truncatingIfNeeded: start)
+                edges[count &+ 1] = UInt32(truncatingIfNeeded: size)
+                count &+= 2
+                start = size
+            }
         }
     }
 

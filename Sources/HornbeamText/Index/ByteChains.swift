@@ -54,6 +54,29 @@ struct ByteChains: ~Copyable {
         append(UInt8(truncatingIfNeeded: rest), to: &end)
     }
 
+    /// The same of two. Both are mostly small: then without a loop, and without a branch that depends on how small.
+    @inline(__always)
+    mutating func append(varint first: UInt64, varint second: UInt64, to end: inout End) {
+        guard end.room >= 4, (first | second) < 1 << 14 else {
+            append(varint: first, to: &end)
+            return append(varint: second, to: &end)
+        }
+        let start = end.offset
+        let firstSize = Self.store(first, memory + start)
+        let size = firstSize &+ Self.store(second, memory + start + firstSize)
+        end.offset = start &+ size
+        end.room &-= UInt16(truncatingIfNeeded: size)
+    }
+
+    /// Writes two bytes, of which the varint, below 2¹⁴, has one or two: how many.
+    @inline(__always)
+    private static func store(_ varint: UInt64, _ target: UnsafeMutableRawPointer) -> Int {
+        let isLong = varint >= 0x80
+        let both = isLong ? (varint & 0x7F | 0x80) | (varint &>> 7) &<< 8 : varint
+        target.storeBytes(of: UInt16(truncatingIfNeeded: both).littleEndian, as: UInt16.self)
+        return isLong ? 2 : 1
+    }
+
     /// Links a fresh slice behind the full one.
     @inline(never)
     private mutating func extend(_ end: inout End) {
@@ -105,8 +128,24 @@ struct ChainReader {
         return byte
     }
 
+    /// Mostly of one or two bytes: then without a branch that depends on which.
     @inline(__always)
     mutating func varint() -> UInt64 {
+        if room >= 2 {
+            let both = UInt64(UInt16(littleEndian: memory.loadUnaligned(fromByteOffset: offset, as: UInt16.self)))
+            if both & 0x8080 != 0x8080 {
+                let isLong = both & 0x80 != 0
+                let size = isLong ? 2 : 1
+                offset &+= size
+                room &-= size
+                return isLong ? both & 0x7F | (both &>> 8) &<< 7 : both & 0x7F
+            }
+        }
+        return longVarint()
+    }
+
+    @inline(never)
+    private mutating func longVarint() -> UInt64 {
         var value: UInt64 = 0
         var shift: UInt64 = 0
         while true {

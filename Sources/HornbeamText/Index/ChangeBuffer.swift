@@ -94,12 +94,9 @@ struct ChangeBuffer: ~Copyable {
         } else {
             // Before the first is −1.
             let distance = place &- term.pointee.place
-            if Int32(bitPattern: distance) > 0 {
-                chains.append(varint: UInt64(distance) << 2 | 1, to: &term.pointee.chain)
-            } else {
-                chains.append(varint: (Self.zigzag(distance) << 1 | 1) << 2 | 3, to: &term.pointee.chain)
-            }
-            chains.append(varint: UInt64(position), to: &term.pointee.chain)
+            let isBehind = Int32(bitPattern: distance) > 0
+            let code = isBehind ? UInt64(distance) << 2 | 1 : (Self.zigzag(distance) << 1 | 1) << 2 | 3
+            chains.append(varint: code, varint: UInt64(position), to: &term.pointee.chain)
             term.pointee.place = place
             term.pointee.isRemoved = false
             term.pointee.changes &+= 1

@@ -15,6 +15,7 @@ struct PostingListEditor: ~Copyable {
     private let storesPositions: Bool
     /// Whether the dictionary held nothing before: plain terms come in order and are appended.
     private let isNew: Bool
+    private let storesPositions: Bool
     private(set) var nextListNumber: UInt32
 
     private var cursor: Cursor
@@ -55,6 +56,7 @@ struct PostingListEditor: ~Copyable {
         storesPositions = dictionary.index.storesPositions
         self.nextListNumber = nextListNumber
         self.isNew = isNew
+        storesPositions = dictionary.index.storesPositions
         lengths = LengthCache(
             DocumentLengths(transaction: transaction, tree: trees.documents, index: dictionary.index))
         runs.averageLength = averageLength
@@ -112,7 +114,8 @@ struct PostingListEditor: ~Copyable {
             result.listNumber = 0
         } else if number == 0, !isInline {
             result.listNumber = try takeListNumber()
-            try loadLengths()
+            // Changes know them; what stood in the dictionary doesn't.
+            if decoded.count > 0 { try loadLengths() }
             try writeRuns(result.listNumber, packs: true, isNew: true)
         }
         if result.listNumber != 0 {

@@ -11,18 +11,20 @@ import HornbeamPages
 struct ChangedTerm {
     /// The first eight bytes, the first one the highest, zeros behind a shorter term: in the order of the bytes.
     let head: UInt64
+    /// The last eight bytes of a term that has more.
+    let tail: UInt64
     /// Where its bytes stand among the texts.
     let offset: Int
+    var chain = ByteChains.End()
     let size: UInt32
     /// The document of the last change in the chain, by its place.
     var place = TermTable.none
     /// The last position in it; of no meaning if the change is a removal.
     var position: UInt32 = 0
-    var isRemoved = false
     /// Changes in the chain, and codes in all of them.
     var changes: UInt32 = 0
     var codes: UInt32 = 0
-    var chain = ByteChains.End()
+    var isRemoved = false
 }
 
 /// All terms since the last flush.
@@ -32,7 +34,7 @@ struct TermTable: ~Copyable {
 
     private(set) var count = 0
     private var capacity = 64
-    private var terms = UnsafeMutablePointer<ChangedTerm>.allocate(capacity: 64)
+    private var terms = TermTable.allocate(64)
     private var texts: [UInt8] = []
     /// Hash in the upper half, number of the term + 1 in the lower; 0 is free. A power of two, at most half full.
     private var slots = UnsafeMutablePointer<UInt64>.allocate(capacity: 256)
@@ -79,40 +81,46 @@ struct TermTable: ~Copyable {
         // Never nil: a token has a byte.
         guard let start = token.baseAddress else { preconditionFailure("a token without a byte") }
         var head = start.loadUnaligned(as: UInt64.self).bigEndian
-        if size < 8 { head &= .max &<< UInt64(truncatingIfNeeded: 64 &- 8 &* size) }
-        var hash = mix(head ^ UInt64(truncatingIfNeeded: size))
-        if size > 8 { hash = mix(rest: start, size, hash) }
+        head &= .max &<< UInt64(truncatingIfNeeded: 64 &- 8 &* min(size, 8))
+        let last = start.loadUnaligned(fromByteOffset: max(size &- 8, 0), as: UInt64.self)
+        let tail = size > 8 ? last : 0
+        var hash = mix(head ^ UInt64(truncatingIfNeeded: size), tail)
+        if size > 16 { hash = mix(middle: start, size, hash) }
         var slot = Int(truncatingIfNeeded: hash >> 32) & (slotCount &- 1)
         while slots[slot] != 0 {
             let found = slots[slot]
             if (found ^ hash) >> 32 == 0 {
                 let term = terms + (Int(truncatingIfNeeded: found & 0xFFFF_FFFF) &- 1)
-                if term.pointee.head == head, Int(term.pointee.size) == size,
-                    size <= 8 || isText(UnsafePointer(term), token)
+                if term.pointee.head == head, term.pointee.tail == tail, Int(term.pointee.size) == size,
+                    size <= 16 || isText(UnsafePointer(term), token)
                 {
                     return term
                 }
             }
             slot = (slot &+ 1) & (slotCount &- 1)
         }
-        return add(token, head, hash)
+        return add(token, head, tail, hash)
     }
 
-    /// Both halves of the whole product: one bit more or less in the word changes bits all over it.
+    /// Both halves of the whole product: one bit more or less in a word changes bits all over it (wyhash, Wang Yi).
     @inline(__always)
-    private func mix(_ word: UInt64) -> UInt64 {
-        let product = (word ^ seed).multipliedFullWidth(by: factor)
+    private func mix(_ first: UInt64, _ second: UInt64) -> UInt64 {
+        let product = (first ^ seed).multipliedFullWidth(by: second ^ factor)
         return product.high ^ product.low
     }
 
-    /// The bytes behind the first eight, eight at a time, the last ones once more if they are fewer.
+    /// The bytes between the first and the last eight, sixteen at a time, some of those behind once more if they are
+    /// fewer.
     @inline(never)
-    private func mix(rest start: UnsafeRawPointer, _ size: Int, _ hash: UInt64) -> UInt64 {
+    private func mix(middle start: UnsafeRawPointer, _ size: Int, _ hash: UInt64) -> UInt64 {
         var hash = hash
         var offset = 8
-        while offset < size {
-            hash = mix(hash ^ start.loadUnaligned(fromByteOffset: min(offset, size - 8), as: UInt64.self))
-            offset += 8
+        while offset < size - 8 {
+            let place = min(offset, size - 16)
+            hash = mix(
+                hash ^ start.loadUnaligned(fromByteOffset: place, as: UInt64.self),
+                start.loadUnaligned(fromByteOffset: place + 8, as: UInt64.self))
+            offset += 16
         }
         return hash
     }
@@ -123,12 +131,13 @@ struct TermTable: ~Copyable {
     }
 
     @inline(never)
-    private mutating func add(_ token: Bytes, _ head: UInt64, _ hash: UInt64) -> UnsafeMutablePointer<ChangedTerm> {
+    private mutating func add(
+        _ token: Bytes, _ head: UInt64, _ tail: UInt64, _ hash: UInt64
+    ) -> UnsafeMutablePointer<ChangedTerm> {
         if count == capacity { growTerms() }
         let term = terms + count
         term.initialize(
-            to: ChangedTerm(
-                head: head, offset: texts.count, size: UInt32(token.count)))
+            to: ChangedTerm(head: head, tail: tail, offset: texts.count, size: UInt32(token.count)))
         texts.append(contentsOf: token)
         count += 1
         enter((hash & ~0xFFFF_FFFF) | UInt64(count))
@@ -142,8 +151,14 @@ struct TermTable: ~Copyable {
         slots[slot] = entry
     }
 
+    /// Each in a cache line of its own.
+    private static func allocate(_ capacity: Int) -> UnsafeMutablePointer<ChangedTerm> {
+        UnsafeMutableRawPointer.allocate(byteCount: capacity * MemoryLayout<ChangedTerm>.stride, alignment: 64)
+            .bindMemory(to: ChangedTerm.self, capacity: capacity)
+    }
+
     private mutating func growTerms() {
-        let larger = UnsafeMutablePointer<ChangedTerm>.allocate(capacity: 2 * capacity)
+        let larger = Self.allocate(2 * capacity)
         larger.moveInitialize(from: terms, count: count)
         terms.deallocate()
         (terms, capacity) = (larger, 2 * capacity)
