@@ -54,9 +54,6 @@ struct PostingsBuffer: ~Copyable {
     @inline(__always)
     mutating func setLastFrequency(_ frequency: UInt32) { frequencies[count &- 1] = frequency }
 
-    /// Takes the positions behind the first `count` away.
-    mutating func shortenPositions(to count: Int) { positionCount = count }
-
     /// Copies some postings to the end, with their positions, which begin at `start`.
     mutating func append(_ other: borrowing PostingsBuffer, _ range: Range<Int>, positionsFrom start: Int) {
         reserve(postings: range.count)

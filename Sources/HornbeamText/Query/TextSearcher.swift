@@ -24,12 +24,15 @@ package struct TextSearcher {
     package let statistics: TextStatistics
     /// Nil if nothing was ever indexed.
     private let snapshot: TextSnapshot?
+    /// Kept for all searches, where nothing can change under it.
+    private let lengthTable: LengthTable?
 
     /// Throws `.invalid` if the index was made by another analyzer or Unicode version.
     package init(_ index: TextIndex, in transaction: Transaction) throws(StorageError) {
         self.index = index
         snapshot = try TextSnapshot(index, in: transaction)
         statistics = snapshot?.statistics ?? TextStatistics(index)
+        lengthTable = transaction.isWritable ? nil : LengthTable(docnoLimit: statistics.nextDocno)
     }
 
     /// The best `limit` documents that match, best first; those of equal score in the order that `tieBreak` gives, else
@@ -42,8 +45,15 @@ package struct TextSearcher {
         _ query: TextQuery, limit: Int, filter: TextFilter = .all, after: TextHit? = nil, weights: [Double]? = nil,
         tieBreak: TextTieBreak? = nil
     ) throws(StorageError) -> [TextHit] {
-        guard limit > 0, let retrieval = try retrieval(query, filter, weights, scores: true) else { return [] }
+        guard limit > 0 else { return [] }
         var best = TopK(limit: limit, tieBreak: tieBreak, after: after)
+        if weights == nil, let view = try view(), let words = TermQuery(query, index.analyzer),
+            let ranking = try TermRanking(words, view, filter: filter)
+        {
+            try ranking.rank(&best)
+            return try best.sorted()
+        }
+        guard let retrieval = try retrieval(query, filter, weights, scores: true) else { return [] }
         try retrieval.rank(&best)
         return try best.sorted()
     }
@@ -61,13 +71,14 @@ package struct TextSearcher {
 
     /// How many documents match.
     package func count(_ query: TextQuery, filter: TextFilter = .all) throws(StorageError) -> UInt64 {
-        if case .all = filter, case .words(let text) = query {
-            let tokens = Set(index.analyzer.tokens(of: text))
-            if tokens.count == 1, let token = tokens.first {
-                return try token.withBytes { (bytes) throws(StorageError) in
+        if case .all = filter, let words = TermQuery(query, index.analyzer) {
+            if words.terms.count == 1 {
+                return try words.terms[0].token.withBytes { (bytes) throws(StorageError) in
                     try documentFrequency(bytes)
                 }
             }
+            guard let view = try view() else { return 0 }
+            return try TermUnion(words, view).count
         }
         return try retrieval(query, filter, nil, scores: false)?.count() ?? 0
     }
@@ -96,6 +107,11 @@ package struct TextSearcher {
         try count(.words(text), filter: filter)
     }
 
+    private func view() throws(StorageError) -> StoredView? {
+        guard let snapshot else { return nil }
+        return try StoredView(snapshot, lengthTable)
+    }
+
     /// Nil if nothing was ever indexed.
     private func retrieval(
         _ query: TextQuery, _ filter: TextFilter, _ weights: [Double]?, scores: Bool
@@ -103,8 +119,7 @@ package struct TextSearcher {
         if let weights, !weights.allSatisfy({ $0.isFinite && $0 >= 0 }) {
             throw .invalid("weights of fields must be numbers from 0 on, not \(weights)")
         }
-        guard let snapshot else { return nil }
-        let view = try StoredView(snapshot)
+        guard let view = try view() else { return nil }
         let context = try ScoreContext(view, weights: weights, scores: scores)
         var compiler = QueryCompiler(index.analyzer, context)
         return try Retrieval(compiler.compile(query), context, filter: filter)
