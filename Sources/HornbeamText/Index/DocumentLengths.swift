@@ -18,6 +18,17 @@ enum DocumentKey {
     static let rows: UInt8 = 3
     static let exception: UInt8 = 4
 
+    /// The bytes of such a key, for the length of `body`.
+    @inline(__always)
+    static func withBytes<Result>(
+        _ kind: UInt8, _ number: UInt32, _ body: (Bytes) throws(StorageError) -> Result
+    ) throws(StorageError) -> Result {
+        var whole = (UInt64(kind) << 56 | UInt64(number) << 24).bigEndian
+        return try withUnsafePointer(to: &whole) { (pointer) throws(StorageError) in
+            try body(Bytes(start: pointer, count: 5))
+        }
+    }
+
     static func bytes<Number: FixedWidthInteger>(_ kind: UInt8, _ number: Number) -> [UInt8] {
         var key: [UInt8] = []
         key.reserveCapacity(9)
@@ -66,8 +77,13 @@ struct DocumentLengths {
         return stored == 0 ? nil : UInt32(stored) - 1
     }
 
-    private func stored(_ chunk: UInt32) throws(StorageError) -> Bytes? {
-        guard let bytes = try transaction.get(tree, Self.key(chunk: chunk)) else { return nil }
+    /// The entry of a chunk: a length + 1 each for its first documents, none for the others. Lives until the next
+    /// change.
+    func stored(_ chunk: UInt32) throws(StorageError) -> Bytes? {
+        let found = try DocumentKey.withBytes(DocumentKey.lengths, chunk) { (key) throws(StorageError) in
+            try transaction.get(tree, key)
+        }
+        guard let bytes = found else { return nil }
         guard bytes.count % 2 == 0, bytes.count <= 2 * Self.chunkCapacity else {
             throw index.corrupt(index.documentsName, "an entry of document lengths has \(bytes.count) bytes")
         }

@@ -155,7 +155,10 @@ struct DocumentMap {
     /// The entry of the rows of documents from 256 · `number` on; nil if all of them have left, or none came. Lives
     /// until the next change.
     func chunk(_ number: UInt32) throws(StorageError) -> RowChunk? {
-        guard let bytes = try transaction.get(tree, Self.key(chunk: number)) else { return nil }
+        let found = try DocumentKey.withBytes(DocumentKey.rows, number) { (key) throws(StorageError) in
+            try transaction.get(tree, key)
+        }
+        guard let bytes = found else { return nil }
         guard let chunk = RowChunk(bytes) else { throw unreadable() }
         return chunk
     }

@@ -15,7 +15,6 @@ struct PostingListEditor: ~Copyable {
     private let storesPositions: Bool
     /// Whether the dictionary held nothing before: plain terms come in order and are appended.
     private let isNew: Bool
-    private let storesPositions: Bool
     private(set) var nextListNumber: UInt32
 
     private var cursor: Cursor
@@ -56,7 +55,6 @@ struct PostingListEditor: ~Copyable {
         storesPositions = dictionary.index.storesPositions
         self.nextListNumber = nextListNumber
         self.isNew = isNew
-        storesPositions = dictionary.index.storesPositions
         lengths = LengthCache(
             DocumentLengths(transaction: transaction, tree: trees.documents, index: dictionary.index))
         runs.averageLength = averageLength

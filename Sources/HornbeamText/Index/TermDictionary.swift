@@ -117,6 +117,15 @@ struct TermEntry {
             block, count: Int(documentFrequency), occurrences: collectionFrequency, storesPositions: storesPositions,
             to: &target)
     }
+
+    /// Writes them elsewhere, where there is room for `documentFrequency`, which is at most 8.
+    func decodeInline(
+        storesPositions: Bool, docnos: UnsafeMutablePointer<UInt32>, frequencies: UnsafeMutablePointer<UInt32>
+    ) -> Bool {
+        InlinePostings.decode(
+            block, count: Int(documentFrequency), occurrences: collectionFrequency, storesPositions: storesPositions,
+            docnos: docnos, frequencies: frequencies)
+    }
 }
 
 /// The terms tree.

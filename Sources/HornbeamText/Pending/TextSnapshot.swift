@@ -278,6 +278,14 @@ struct PendingState {
 }
 
 extension PendingPart {
+    /// Whether the records are about any document in a range.
+    func isAbout(_ range: ClosedRange<UInt32>) -> Bool {
+        segments.contains { (segment) in
+            let place = segment.place(of: range.lowerBound)
+            return place < segment.documents.count && segment.documents[place].docno <= range.upperBound
+        }
+    }
+
     /// Calls `body` with the state of each document in a range that the records are about; of one that several segments
     /// are about, the last time with the last state.
     func forEachDocument(in range: ClosedRange<UInt32>, _ body: (PendingDocument) -> Void) {

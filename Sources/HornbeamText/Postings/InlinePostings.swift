@@ -50,11 +50,39 @@ enum InlinePostings {
     static func decode(
         _ bytes: Bytes, count: Int, occurrences expected: UInt64, storesPositions: Bool, to target: inout PostingsBuffer
     ) -> Bool {
+        forEach(bytes, count: count, occurrences: expected) { (_, docno, frequency, reader) in
+            target.append(docno, frequency: frequency, length: 1)
+            guard storesPositions else {
+                for position in 0..<frequency { target.append(position: position) }
+                return true
+            }
+            return decodePositions(&reader, frequency) { target.append(position: $0) }
+        }
+    }
+
+    /// The same without positions; there is room for `count` postings.
+    static func decode(
+        _ bytes: Bytes, count: Int, occurrences expected: UInt64, storesPositions: Bool,
+        docnos: UnsafeMutablePointer<UInt32>, frequencies: UnsafeMutablePointer<UInt32>
+    ) -> Bool {
+        forEach(bytes, count: count, occurrences: expected) { (place, docno, frequency, reader) in
+            docnos[place] = docno
+            frequencies[place] = frequency
+            return !storesPositions || decodePositions(&reader, frequency) { (_) in }
+        }
+    }
+
+    /// Calls `body` with each posting, behind which the reader then stands.
+    @inline(__always)
+    private static func forEach(
+        _ bytes: Bytes, count: Int, occurrences expected: UInt64,
+        _ body: (_ place: Int, _ docno: UInt32, _ frequency: UInt32, _ reader: inout ByteReader) -> Bool
+    ) -> Bool {
         var reader = ByteReader(bytes)
         let repeats = expected != UInt64(count)
         var next: UInt64 = 0
         var occurrences: UInt64 = 0
-        for _ in 0..<count {
+        for place in 0..<count {
             guard var distance = reader.varint() else { return false }
             var frequency: UInt64 = 1
             let isMore = repeats && distance & 1 == 1
@@ -67,25 +95,21 @@ enum InlinePostings {
             guard distance < UInt64(UInt32.max) else { return false }
             let docno = next + distance
             guard docno < UInt64(UInt32.max), occurrences <= UInt64(occurrenceLimit) else { return false }
-            target.append(UInt32(truncatingIfNeeded: docno), frequency: UInt32(frequency), length: 1)
+            guard body(place, UInt32(truncatingIfNeeded: docno), UInt32(frequency), &reader) else { return false }
             next = docno + 1
-            if storesPositions {
-                guard decodePositions(&reader, frequency, &target) else { return false }
-            } else {
-                for position in 0..<UInt32(frequency) { target.append(position: position) }
-            }
         }
         return reader.isAtEnd && occurrences == expected
     }
 
+    @inline(__always)
     private static func decodePositions(
-        _ reader: inout ByteReader, _ count: UInt64, _ target: inout PostingsBuffer
+        _ reader: inout ByteReader, _ count: UInt32, _ body: (UInt32) -> Void
     ) -> Bool {
         var next: UInt64 = 0
         for _ in 0..<count {
             guard let distance = reader.varint32(), next + UInt64(distance) <= UInt64(UInt32.max) else { return false }
             next += UInt64(distance)
-            target.append(position: UInt32(truncatingIfNeeded: next))
+            body(UInt32(truncatingIfNeeded: next))
             next += 1
         }
         return true

@@ -34,17 +34,24 @@ struct RunDirectory: ~Copyable {
     private(set) var count = 0
     private(set) var postings = 0
     private(set) var first: UInt32 = 0
-    private let lasts = UnsafeMutablePointer<UInt32>.allocate(capacity: PostingRun.blockLimit)
+    private let memory: UnsafeMutableRawPointer
+    private let lasts: UnsafeMutablePointer<UInt32>
     /// Where each block ends in the run's bytes; one more before, where the first begins.
-    private let ends = UnsafeMutablePointer<Int>.allocate(capacity: PostingRun.blockLimit + 1)
+    private let ends: UnsafeMutablePointer<Int>
     /// Two pairs a block, the second one with frequency 0 if there is none.
-    private let pairs = UnsafeMutablePointer<Bound>.allocate(capacity: 2 * PostingRun.blockLimit)
+    private let pairs: UnsafeMutablePointer<Bound>
 
-    deinit {
-        lasts.deallocate()
-        ends.deallocate()
-        pairs.deallocate()
+    init() {
+        let (blocks, word) = (PostingRun.blockLimit, MemoryLayout<Int>.stride)
+        let pairsStart = word * (blocks + 1)
+        let lastsStart = pairsStart + MemoryLayout<Bound>.stride * 2 * blocks
+        memory = .allocate(byteCount: lastsStart + 4 * blocks, alignment: word)
+        ends = memory.bindMemory(to: Int.self, capacity: blocks + 1)
+        pairs = (memory + pairsStart).bindMemory(to: Bound.self, capacity: 2 * blocks)
+        lasts = (memory + lastsStart).bindMemory(to: UInt32.self, capacity: blocks)
     }
+
+    deinit { memory.deallocate() }
 
     mutating func removeAll() { (count, postings) = (0, 0) }
 
@@ -135,6 +142,12 @@ extension RunDirectory {
         }
         guard PackedIntegers.decode(&reader, count: size, to: frequencies) != nil, reader.isAtEnd else { return false }
         return Self.raise(frequencies, size) == largest - 1
+    }
+
+    /// Decodes the documents alone: what is behind them is not looked at.
+    func decodeDocuments(_ block: Int, of run: Bytes, to docnos: UnsafeMutablePointer<UInt32>) -> Bool {
+        var reader = ByteReader(Bytes(rebasing: run[range(block)]))
+        return decodeDocuments(&reader, block, docnos)
     }
 
     /// Adds 1 to each; the largest there was before, so that no overflow is missed.

@@ -55,9 +55,6 @@ struct PostingsBuffer: ~Copyable {
     @inline(__always)
     mutating func setLastFrequency(_ frequency: UInt32) { frequencies[count &- 1] = frequency }
 
-    /// Takes the positions behind the first `count` away.
-    mutating func shortenPositions(to count: Int) { positionCount = count }
-
     /// Copies some postings to the end, with their positions, which begin at `start`; without any if that is nil.
     /// Returns how many occurrences they have.
     @discardableResult

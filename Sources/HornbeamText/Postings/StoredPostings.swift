@@ -41,14 +41,16 @@ final class StoredPostings {
     private let trees: TextTrees
     /// 0 for a list in the dictionary.
     private let list: UInt32
-    @exclusivity(unchecked) private var cursor: Cursor
+    /// Nil for a list in the dictionary.
+    @exclusivity(unchecked) private var cursor: Cursor?
     @exclusivity(unchecked) private var directory = RunDirectory()
     @exclusivity(unchecked) private var run = Bytes(start: nil, count: 0)
     /// The current block's place in its run.
     @exclusivity(unchecked) private var block = 0
     @exclusivity(unchecked) private var positions: PositionReader?
-    /// Those of a list in the dictionary.
-    private let inlinePositions: [UInt32]
+    private let entry: TermEntry
+    /// All positions of a list in the dictionary, once they were asked for.
+    @exclusivity(unchecked) private var inlinePositions: [UInt32]?
 
     /// How many runs were read so far.
     @exclusivity(unchecked) private(set) var runCount: UInt64 = 0
@@ -58,44 +60,39 @@ final class StoredPostings {
         self.index = index
         self.transaction = transaction
         self.trees = trees
+        self.entry = entry
         documentFrequency = entry.documentFrequency
         collectionFrequency = entry.collectionFrequency
         list = entry.listNumber
-        cursor = try transaction.cursor(trees.postings)
-        docnos = .allocate(capacity: PostingRun.blockCapacity)
-        frequencies = .allocate(capacity: PostingRun.blockCapacity)
+        docnos = .allocate(capacity: 2 * PostingRun.blockCapacity)
+        frequencies = docnos + PostingRun.blockCapacity
         guard list == 0 else {
             bounds = entry.bounds
-            inlinePositions = []
+            cursor = try transaction.cursor(trees.postings)
             let isThere = try PostingKey(list: list, first: 0).withBytes { (key) throws(StorageError) in
-                try cursor.seek(key)
+                try cursor?.seek(key) ?? false
             }
             guard try load(isThere, behind: nil) else { throw unreadable("posting list \(list) has no runs") }
             return
         }
-        var postings = PostingsBuffer()
-        guard entry.decodeInline(storesPositions: index.storesPositions, to: &postings) else {
-            docnos.deallocate()
-            frequencies.deallocate()
-            throw index.corrupt(index.termsName, "the postings in a term's entry are not readable")
-        }
-        count = postings.count
-        docnos.update(from: postings.docnos, count: count)
-        frequencies.update(from: postings.frequencies, count: count)
-        inlinePositions = Array(UnsafeBufferPointer(start: postings.positions, count: postings.positionCount))
+        let isRead = entry.decodeInline(
+            storesPositions: index.storesPositions, docnos: docnos, frequencies: frequencies)
+        count = Int(documentFrequency)
         var most: UInt32 = 1
-        for place in 0..<count { most = max(most, frequencies[place]) }
+        if isRead {
+            for place in 0..<count { most = max(most, frequencies[place]) }
+        }
         // A document that holds it so often is as long at least.
         let bound = Bound(frequency: most, length: 1)
         bounds = [bound]
+        guard isRead else {
+            throw index.corrupt(index.termsName, "the postings in a term's entry are not readable")
+        }
         (blockFirst, blockLast, isDecoded) = (docnos[0], docnos[count - 1], true)
         (blockBound, secondBlockBound) = (bound, bound)
     }
 
-    deinit {
-        docnos.deallocate()
-        frequencies.deallocate()
-    }
+    deinit { docnos.deallocate() }
 
     /// Forward to the first block whose last document is `target` or behind it; stays if it stands on it or behind it.
     /// False, and at the end, if there is none.
@@ -126,7 +123,7 @@ final class StoredPostings {
             return true
         }
         guard list != 0 else { return end() }
-        return try load(cursor.next(), behind: blockLast)
+        return try load(moveOn(), behind: blockLast)
     }
 
     /// Decodes the current block into `docnos` and `frequencies`, if it isn't yet.
@@ -143,6 +140,48 @@ final class StoredPostings {
         }
         blockFirst = docnos[0]
         isDecoded = true
+    }
+
+    /// The last document of those blocks whose bounds are known.
+    @inline(__always)
+    var knownLast: UInt32 { list == 0 ? blockLast : directory.last(directory.count &- 1) }
+
+    /// Calls `body` with the pairs that bound each known block from the current one through that which holds `last`.
+    @inline(__always)
+    func forEachKnownBound(through last: UInt32, _ body: (Bound) -> Void) {
+        guard list != 0 else { return body(blockBound) }
+        var next = block
+        while next < directory.count {
+            body(directory.bound(next))
+            let second = directory.secondBound(next)
+            if second.frequency > 0 { body(second) }
+            guard directory.last(next) < last else { return }
+            next &+= 1
+        }
+    }
+
+    /// Decodes the documents alone of the current block elsewhere, where there is room for 128.
+    func decodeDocuments(to docnos: UnsafeMutablePointer<UInt32>) throws(StorageError) {
+        guard !isAtEnd else { return }
+        if isDecoded { return docnos.update(from: self.docnos, count: count) }
+        guard directory.decodeDocuments(block, of: run, to: docnos) else {
+            throw unreadable(PostingKey.unreadable(PostingKey(list: list, first: directory.first)))
+        }
+    }
+
+    /// Decodes the current block elsewhere, where there is room for 128 postings.
+    func decode(
+        to docnos: UnsafeMutablePointer<UInt32>, _ frequencies: UnsafeMutablePointer<UInt32>
+    ) throws(StorageError) {
+        guard !isAtEnd else { return }
+        if isDecoded {
+            docnos.update(from: self.docnos, count: count)
+            frequencies.update(from: self.frequencies, count: count)
+            return
+        }
+        guard directory.decode(block, of: run, docnos: docnos, frequencies: frequencies) else {
+            throw unreadable(PostingKey.unreadable(PostingKey(list: list, first: directory.first)))
+        }
     }
 
     /// Appends the positions of posting `place` of the current block, which must be decoded, to `target`: as many as
@@ -162,7 +201,8 @@ final class StoredPostings {
         guard list != 0 else {
             var start = 0
             for before in 0..<place { start += Int(frequencies[before]) }
-            return target.assign(inlinePositions[start..<start + Int(frequencies[place])])
+            let positions = try allInlinePositions()
+            return target.assign(positions[start..<start + Int(frequencies[place])])
         }
         if positions == nil { positions = try PositionReader(list, index, trees, transaction) }
         let key = PostingKey(list: list, first: directory.first)
@@ -170,6 +210,17 @@ final class StoredPostings {
         guard positions?.read(place, into: target) ?? false else {
             throw index.corrupt(index.positionsName, PostingKey.unreadable(key))
         }
+    }
+
+    private func allInlinePositions() throws(StorageError) -> [UInt32] {
+        if let inlinePositions { return inlinePositions }
+        var postings = PostingsBuffer()
+        guard entry.decodeInline(storesPositions: true, to: &postings), postings.count == count else {
+            throw index.corrupt(index.termsName, "the postings in a term's entry are not readable")
+        }
+        let positions = Array(UnsafeBufferPointer(start: postings.positions, count: postings.positionCount))
+        inlinePositions = positions
+        return positions
     }
 
     private func end() -> Bool {
@@ -190,35 +241,40 @@ final class StoredPostings {
         isDecoded = false
     }
 
+    private func moveOn() throws(StorageError) -> Bool { try cursor?.next() ?? false }
+
+    /// The key under the cursor, nil if it is another list's.
+    private var currentKey: PostingKey? { (cursor?.key).flatMap { PostingKey($0, list: list) } }
+
     /// To the first run whose last document isn't before `target`, which is behind the current run.
     private func seekRun(_ target: UInt32) throws(StorageError) -> Bool {
         var passed = directory.last(directory.count - 1)
         // The next run is next in the leaf, too: worth a look if the target isn't far behind this one's end.
         if target - passed <= max(passed - directory.first, 128) {
-            guard try load(cursor.next(), behind: passed) else { return false }
+            guard try load(moveOn(), behind: passed) else { return false }
             passed = directory.last(directory.count - 1)
             if passed >= target { return true }
         }
         let isThere = try PostingKey(list: list, first: target).withBytes { (key) throws(StorageError) in
-            try cursor.seekLast(key)
+            try cursor?.seekLast(key) ?? false
         }
-        if isThere, let key = PostingKey(cursor.key, list: list), key.first > passed {
+        if isThere, let key = currentKey, key.first > passed {
             guard try load(true, behind: passed) else { return false }
             if directory.last(directory.count - 1) >= target { return true }
-            return try load(cursor.next(), behind: directory.last(directory.count - 1))
+            return try load(moveOn(), behind: directory.last(directory.count - 1))
         }
         // The target lies between the current run and the next.
         let isBehind = try PostingKey(list: list, first: target).withBytes { (key) throws(StorageError) in
-            try cursor.seek(key)
+            try cursor?.seek(key) ?? false
         }
         return try load(isBehind, behind: passed)
     }
 
     /// Reads the directory of the run under the cursor, or ends if `isThere` is false or it is another list's.
     private func load(_ isThere: Bool, behind passed: UInt32?) throws(StorageError) -> Bool {
-        guard isThere, let key = PostingKey(cursor.key, list: list) else { return end() }
+        guard isThere, let key = currentKey else { return end() }
         if let passed, key.first <= passed { throw unreadable("runs of posting list \(list) overlap") }
-        run = cursor.value
+        run = cursor?.value ?? run
         guard directory.read(run, first: key.first) else { throw unreadable(PostingKey.unreadable(key)) }
         runCount += 1
         stand(on: 0)

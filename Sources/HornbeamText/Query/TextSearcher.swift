@@ -50,7 +50,16 @@ package struct TextSearcher {
         try Self.check(weights)
         guard limit > 0, let state else { return [] }
         var best = TopK(limit: limit, tieBreak: tieBreak, after: after)
-        if weights == nil, try state.direct().rank(query, &best, filter) { return try best.sorted() }
+        if weights == nil {
+            let view = try state.view()
+            if let words = TermQuery(query, index.analyzer),
+                let ranking = try TermRanking(words, view, filter: filter)
+            {
+                try ranking.rank(&best)
+                return try best.sorted()
+            }
+            if try DirectSearch(view, index.analyzer).rank(query, &best, filter) { return try best.sorted() }
+        }
         try retrieval(query, filter, weights, scores: true, state).rank(&best)
         return try best.sorted()
     }
@@ -73,13 +82,13 @@ package struct TextSearcher {
     /// How many documents match.
     package func count(_ query: TextQuery, filter: TextFilter = .all) throws(StorageError) -> UInt64 {
         guard let state else { return 0 }
-        if case .all = filter, case .words(let text) = query {
-            let tokens = Set(index.analyzer.queryTokens(of: text))
-            if tokens.count == 1, let token = tokens.first, !token.isOpen {
-                return try token.term.withBytes { (bytes) throws(StorageError) in
+        if case .all = filter, let words = TermQuery(query, index.analyzer) {
+            if words.terms.count == 1 {
+                return try words.terms[0].token.withBytes { (bytes) throws(StorageError) in
                     try documentFrequency(bytes)
                 }
             }
+            return try TermUnion(words, state.view()).count
         }
         if let count = try state.direct().count(query, filter) { return count }
         return try retrieval(query, filter, nil, scores: false, state).count()
@@ -163,30 +172,20 @@ package struct TextSearcher {
     }
 }
 
-/// What a searcher's searches share: made when the first one asks.
+/// What a searcher's searches share.
 private final class SearcherState {
     let snapshot: TextSnapshot
+    /// Borrows from pages that a write transaction may change, so it is kept where nothing can change.
     private var madeView: StoredView?
-    private var madeDirect: DirectSearch?
 
     init(_ snapshot: TextSnapshot) { self.snapshot = snapshot }
 
-    /// For one search: nothing is borrowed from before.
     func view() throws(StorageError) -> StoredView {
-        if let madeView {
-            madeView.begin()
-            return madeView
-        }
+        if let madeView { return madeView }
         let view = try StoredView(snapshot)
-        madeView = view
+        if !snapshot.transaction.isWritable { madeView = view }
         return view
     }
 
-    func direct() throws(StorageError) -> DirectSearch {
-        let view = try view()
-        if let madeDirect { return madeDirect }
-        let direct = DirectSearch(view, snapshot.index.analyzer)
-        madeDirect = direct
-        return direct
-    }
+    func direct() throws(StorageError) -> DirectSearch { DirectSearch(try view(), snapshot.index.analyzer) }
 }

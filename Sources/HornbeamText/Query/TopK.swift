@@ -28,11 +28,23 @@ struct TopK {
         self.limit = limit
         self.tieBreak = tieBreak
         self.after = after
-        heap.reserveCapacity(min(limit, 1024))
+        heap.reserveCapacity(min(limit, 64))
     }
 
     /// The score below which nothing can enter any more.
     var threshold: Double { heap.count < limit ? -.infinity : heap[0].score }
+
+    /// Whether equal scores are decided by document numbers, and nothing else keeps documents out.
+    var isPlain: Bool { tieBreak == nil && after == nil }
+
+    /// Gives the documents other numbers, which must be in the same order.
+    mutating func replaceDocuments(
+        _ number: (_ docno: UInt64) throws(StorageError) -> UInt64
+    ) throws(StorageError) {
+        for place in heap.indices {
+            heap[place] = TextHit(docno: try number(heap[place].docno), score: heap[place].score)
+        }
+    }
 
     /// False if no document of this score would enter whatever its number; `laterRow` says that its number is above
     /// those of all documents before.

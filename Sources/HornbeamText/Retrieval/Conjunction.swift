@@ -51,7 +51,6 @@ final class Conjunction {
     private let listBounds: UnsafeMutablePointer<Double>
     private let blockBounds: UnsafeMutablePointer<Double>
     private let boundedLasts: UnsafeMutablePointer<UInt64>
-    private let lengths: LengthTable
     /// How often each part stands in the document at hand.
     private let frequencies: UnsafeMutablePointer<UInt32>
     /// Positions of each source, and the document that they were read of.
@@ -65,8 +64,8 @@ final class Conjunction {
     /// - Parameters:
     ///   - sources: one or more, each of another term, at their beginnings.
     ///   - parts: of those.
-    init(_ view: IndexView, _ lengths: LengthTable, _ sources: [PostingSource], _ parts: [ConjunctionPart]) {
-        (self.view, self.lengths) = (view, lengths)
+    init(_ view: IndexView, _ sources: [PostingSource], _ parts: [ConjunctionPart]) {
+        self.view = view
         let average = Double(view.totalLength) / Double(view.documentCount)
         averageLength = average > 0 ? average : 1
         let order = sources.indices.sorted { sources[$0].documentFrequency < sources[$1].documentFrequency }
@@ -147,7 +146,7 @@ final class Conjunction {
             for match in 0..<count {
                 let docno = docnos[match]
                 // What BM25 adds to a frequency.
-                let added = BM25.k1 * (1 - BM25.b + BM25.b * (try lengths.length(docno)) / averageLength)
+                let added = BM25.k1 * (1 - BM25.b + BM25.b * (try view.tokens(of: docno)) / averageLength)
                 if hasPhrases {
                     guard bound(match, added) >= need, try standTogether(match) else { continue }
                 }

@@ -1,58 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a searcher keeps from search to search, and the searches that need no windows: few postings in all, and
-// documents that hold several terms or a phrase. They give what `Retrieval` gives, to the last bit.
+// The searches that need no windows: documents that hold several terms or a phrase, and the terms of a prefix or a
+// pattern, summed. They give what `Retrieval` gives, to the last bit.
 
 import HornbeamPages
 
-/// Lengths of documents, 1,024 of them at a time.
-final class LengthTable {
-    private let view: IndexView
-    private let memory = UnsafeMutablePointer<UInt16>.allocate(capacity: DocumentLengths.chunkCapacity)
-    /// The chunk that is there; none has the number of no chunk.
-    @exclusivity(unchecked) private var chunk = UInt32.max
-
-    init(_ view: IndexView) { self.view = view }
-
-    deinit { memory.deallocate() }
-
-    /// How many tokens a document with postings has. Throws `.corrupt` if the index has no such document.
-    @inline(__always)
-    func length(_ docno: UInt32) throws(StorageError) -> Double {
-        if docno &>> DocumentLengths.chunkShift != chunk { try load(docno &>> DocumentLengths.chunkShift) }
-        let stored = memory[Int(docno & UInt32(DocumentLengths.chunkCapacity - 1))]
-        if stored == DocumentLengths.escape { return Double(try view.length(of: docno)) }
-        guard stored > 0 else { throw view.corrupt("a document has postings but is not in the index") }
-        return Double(stored) - 1
-    }
-
-    @inline(never)
-    private func load(_ wanted: UInt32) throws(StorageError) {
-        chunk = .max
-        try view.loadLengths(chunk: wanted, memory)
-        chunk = wanted
-    }
-}
-
-/// What searches in one state of an index have in common. One thread at a time.
-final class DirectSearch {
+/// Such searches in one state of an index.
+struct DirectSearch {
     private let view: IndexView
     private let analyzer: Analyzer
-    private let lengths: LengthTable
-    private let few: FewPostings
 
-    init(_ view: IndexView, _ analyzer: Analyzer) {
-        (self.view, self.analyzer) = (view, analyzer)
-        lengths = LengthTable(view)
-        few = FewPostings(view, lengths)
-    }
+    /// So few postings are sooner gone through than skipped.
+    private static let fewPostings = 256
+
+    init(_ view: IndexView, _ analyzer: Analyzer) { (self.view, self.analyzer) = (view, analyzer) }
 
     /// Offers to `best` what may be among the best documents of a query. False, and nothing offered, if the query isn't
     /// one of those that are answered here.
     func rank(_ query: TextQuery, _ best: inout TopK, _ filter: TextFilter) throws(StorageError) -> Bool {
         switch query {
-        case .words(let text):
-            guard try few.gather(analyzer.queryTokens(of: text)) else { return false }
-            try few.rank(&best) { (row) throws(StorageError) in try filter.accepts(row) }
         case .all, .phrase:
             let compiled = try conjunction(query, filter)
             guard compiled.isDirect else { return false }
@@ -77,9 +42,9 @@ final class DirectSearch {
         var union = PostingUnion(docnoLimit: view.docnoLimit)
         let found = try view.addPostings(prefix, to: &union, accepts: accepts)
         // Of one long list the best are found without looking at all of it.
-        if found.terms == 1, union.documentFrequency > FewPostings.limit { return false }
+        if found.terms == 1, union.documentFrequency > Self.fewPostings { return false }
         if found.terms > 0 {
-            try union.rank(&best, view, lengths) { (row) throws(StorageError) in try filter.accepts(row) }
+            try union.rank(&best, view) { (row) throws(StorageError) in try filter.accepts(row) }
         }
         return true
     }
@@ -124,10 +89,10 @@ final class DirectSearch {
         let least = compiler.sources.reduce(UInt32.max) { min($0, $1.documentFrequency) }
         if case .documents(let rows) = filter, rows.count < Int(least) / Self.listRatio { return (false, nil) }
         // Of one term alone the best are found without looking at all of its postings.
-        guard compiler.sources.count > 1 || compiler.hasPhrases || least <= FewPostings.limit else {
+        guard compiler.sources.count > 1 || compiler.hasPhrases || least <= Self.fewPostings else {
             return (false, nil)
         }
-        return (true, Conjunction(view, lengths, compiler.sources, compiler.parts))
+        return (true, Conjunction(view, compiler.sources, compiler.parts))
     }
 }
 
@@ -181,11 +146,13 @@ private struct ConjunctionCompiler {
         switch query {
         case .all(let parts):
             guard depth < Self.depthLimit else { return .otherForms }
-            for part in parts {
+            var isAsked = false
+            for part in parts where !part.isVoid(analyzer) {
+                isAsked = true
                 let outcome = try add(part, depth: depth + 1)
                 guard case .parts = outcome else { return outcome }
             }
-            return parts.isEmpty ? .nothing : .parts
+            return isAsked ? .parts : .nothing
         case .words(let text): return try addWord(analyzer.queryTokens(of: text))
         case .phrase(let text, let slop):
             let tokens = analyzer.phraseParts(of: text)

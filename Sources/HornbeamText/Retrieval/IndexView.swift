@@ -14,12 +14,15 @@ class IndexView {
     final let docnoLimit: UInt32
     /// How many fields a document has.
     final let fieldCount: Int
+    /// The lengths that were asked for.
+    final let lengthTable: LengthTable
 
     init(documentCount: UInt64, totalLength: UInt64, docnoLimit: UInt32, fieldCount: Int = 1) {
         self.documentCount = documentCount
         self.totalLength = totalLength
         self.docnoLimit = docnoLimit
         self.fieldCount = fieldCount
+        lengthTable = LengthTable(docnoLimit: docnoLimit)
     }
 
     /// What a walk of the vocabulary does next.
@@ -32,13 +35,6 @@ class IndexView {
 
     /// The postings of a term, nil if no document holds it.
     func postings(of term: [UInt8]) throws(StorageError) -> PostingSource? { nil }
-
-    /// The same, unless they are more than `FewPostings.limit`; those that are stored with the term are appended to
-    /// `buffer`.
-    func smallList(of term: [UInt8], _ buffer: inout PostingsBuffer) throws(StorageError) -> SmallList {
-        guard let source = try postings(of: term) else { return .none }
-        return source.documentFrequency <= FewPostings.limit ? .source(source) : .many
-    }
 
     /// Calls `body` with each term from `start` on, by its bytes, which live until it returns; terms that agree in
     /// their first 200 bytes may come in any order.
@@ -68,9 +64,48 @@ class IndexView {
     /// Lengths are loaded for so many documents at a time.
     static let lengthsShift: UInt32 = DocumentLengths.chunkShift
 
-    /// Writes the length + 1 of each document of a chunk to `target`, 0 where there is none, 65,535 if it is at least
-    /// 65,534.
-    func loadLengths(chunk: UInt32, _ target: UnsafeMutablePointer<UInt16>) throws(StorageError) {}
+    /// The length + 1 of each document of a chunk, 0 where there is none, 65,535 if it is at least 65,534: u16 of no
+    /// alignment, for as long as the view is used. All documents of the chunk are asked for here once at most.
+    func findLengths(chunk: UInt32) throws(StorageError) -> UnsafeRawPointer {
+        let memory = lengthTable.makeRoom()
+        memory.initialize(repeating: 0, count: DocumentLengths.chunkCapacity)
+        return UnsafeRawPointer(memory)
+    }
+
+    /// The same, from where they were found once.
+    @inline(__always)
+    final func lengths(chunk: UInt32) throws(StorageError) -> UnsafeRawPointer {
+        guard Int(chunk) < lengthTable.chunkCount else { throw unknownDocument() }
+        if let known = lengthTable[Int(chunk)] { return known }
+        return try lengthsSlowly(chunk)
+    }
+
+    @inline(never)
+    private final func lengthsSlowly(_ chunk: UInt32) throws(StorageError) -> UnsafeRawPointer {
+        let found = try findLengths(chunk: chunk)
+        lengthTable.keep(Int(chunk), found)
+        return found
+    }
+
+    /// The length + 1 of a document that has postings, 65,535 if it is at least 65,534.
+    @inline(__always)
+    final func storedLength(_ docno: UInt32) throws(StorageError) -> UInt16 {
+        let lengths = try lengths(chunk: docno &>> Self.lengthsShift)
+        let place = Int(docno & UInt32(DocumentLengths.chunkCapacity - 1))
+        let stored = lengths.loadUnaligned(fromByteOffset: 2 &* place, as: UInt16.self)
+        guard stored > 0 else { throw unknownDocument() }
+        return stored
+    }
+
+    /// How many tokens a document with postings has.
+    @inline(__always)
+    final func tokens(of docno: UInt32) throws(StorageError) -> Double {
+        let stored = try storedLength(docno)
+        return stored == DocumentLengths.escape ? Double(try length(of: docno)) : Double(stored) - 1
+    }
+
+    @inline(never)
+    final func unknownDocument() -> StorageError { corrupt("a document has postings but is not in the index") }
 
     /// The length of a document, however large.
     func length(of docno: UInt32) throws(StorageError) -> UInt32 { 0 }

@@ -58,7 +58,15 @@ final class ScoreContext {
             let chunk = missing.trailingZeroBitCount
             missing &= missing - 1
             let target = memory + chunk << Int(IndexView.lengthsShift)
-            try view.loadLengths(chunk: base >> IndexView.lengthsShift &+ UInt32(chunk), target)
+            // The last window may reach beyond the last document.
+            let number = base >> IndexView.lengthsShift &+ UInt32(chunk)
+            if Int(number) < view.lengthTable.chunkCount {
+                let lengths = try view.lengths(chunk: number)
+                UnsafeMutableRawPointer(target).copyMemory(
+                    from: lengths, byteCount: 2 * DocumentLengths.chunkCapacity)
+            } else {
+                target.update(repeating: 0, count: DocumentLengths.chunkCapacity)
+            }
             chunks |= 1 << UInt32(chunk)
         }
     }

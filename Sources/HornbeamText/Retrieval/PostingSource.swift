@@ -44,6 +44,37 @@ class PostingSource {
     /// Fills `docnos`, `frequencies` and `count`; a subclass's task.
     func decodeBlock() throws(StorageError) {}
 
+    /// The last document of the blocks from the current one on whose bounds are known without reading on; a subclass may
+    /// know of more than one.
+    var knownLast: UInt32 { blockLast }
+
+    /// Calls `body` with the pairs that bound each known block from the current one through that which holds `last`.
+    func forEachKnownBound(through last: UInt32, _ body: (Bound) -> Void) {
+        body(blockBound)
+        if secondBlockBound != blockBound { body(secondBlockBound) }
+    }
+
+    /// Writes the current block's documents elsewhere, where there is room for `count` of them.
+    func decodeDocuments(to docnos: UnsafeMutablePointer<UInt32>) throws(StorageError) {
+        if !isDecoded {
+            try decodeBlock()
+            isDecoded = true
+        }
+        docnos.update(from: self.docnos, count: count)
+    }
+
+    /// Writes the current block's documents and frequencies elsewhere, where there is room for `count` of them.
+    func decodeBlock(
+        to docnos: UnsafeMutablePointer<UInt32>, _ frequencies: UnsafeMutablePointer<UInt32>
+    ) throws(StorageError) {
+        if !isDecoded {
+            try decodeBlock()
+            isDecoded = true
+        }
+        docnos.update(from: self.docnos, count: count)
+        frequencies.update(from: self.frequencies, count: count)
+    }
+
     /// Sets `positions` to the places of the term in the document of posting `place` of the decoded block, ascending; a
     /// subclass's task.
     func readPositions(_ place: Int, _ positions: inout [UInt32]) throws(StorageError) { positions.removeAll() }

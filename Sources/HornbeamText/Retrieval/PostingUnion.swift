@@ -162,7 +162,7 @@ struct PostingUnion: ~Copyable {
     /// Offers the documents that may be among the best to `best`, scored as those of one term, as far as `accepts` lets
     /// their rows through.
     mutating func rank(
-        _ best: inout TopK, _ view: IndexView, _ lengths: LengthTable,
+        _ best: inout TopK, _ view: IndexView,
         accepts: (UInt64) throws(StorageError) -> Bool
     ) throws(StorageError) {
         let weight = BM25.weight(documentCount: view.documentCount, documentFrequency: UInt64(documentFrequency))
@@ -172,7 +172,7 @@ struct PostingUnion: ~Copyable {
         var need = best.threshold
         try forEach { (docno, count) throws(StorageError) in
             let frequency = Double(count)
-            let divisor = frequency + BM25.k1 * (1 - BM25.b + BM25.b * (try lengths.length(docno)) / averageLength)
+            let divisor = frequency + BM25.k1 * (1 - BM25.b + BM25.b * (try view.tokens(of: docno)) / averageLength)
             let share = weight * frequency
             // Both are positive: no need to divide what is clearly too little.
             guard share >= need * divisor * (1 - Self.slack) || need <= 0 else { return }

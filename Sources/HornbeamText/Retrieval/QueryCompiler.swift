@@ -178,16 +178,8 @@ extension QueryCompiler {
                 .documentFrequency ?? 0
         }
         var union = PostingUnion(docnoLimit: view.docnoLimit)
-        var buffer = PostingsBuffer()
         for term in terms {
-            buffer.removeAll()
-            switch try view.smallList(of: term.term, &buffer) {
-            case .none: break
-            case .inBuffer: try union.add(buffer, view)
-            case .source(let source): try union.add(source, view)
-            case .many:
-                if let source = try view.postings(of: term.term) { try union.add(source, view) }
-            }
+            if let source = try view.postings(of: term.term) { try union.add(source, view) }
         }
         return union.documentFrequency
     }
@@ -219,7 +211,8 @@ extension QueryCompiler {
             let pattern = WildcardPattern(text, analyzer)
             return try sum(pattern.prefix) { pattern.matches($0) }
         }
-        return try sum(analyzer.phraseTokens(of: text).last ?? []) { _ in true }
+        guard let prefix = analyzer.phraseTokens(of: text).last else { return nil }
+        return try sum(prefix) { _ in true }
     }
 
     /// The terms as one: their frequencies are added up. Nil if no document holds any.

@@ -14,9 +14,7 @@ final class Retrieval {
     private let clauses: [QueryNode]
     private let order: [Leaf]
     private let leaves: [Leaf]
-    private let filter: TextFilter
-    /// The documents that the filter lets through, if they are few.
-    private var allowed: DocumentList?
+    private var filter: DocumentFilter
     private let required = WindowSet()
     private let candidates = WindowSet()
     private let sums: UnsafeMutablePointer<Double>
@@ -27,12 +25,11 @@ final class Retrieval {
 
     /// What rounding can do to a sum is far less than this part of it.
     private static let slack = 1e-9
-    /// Finding a document by its row costs as much as going through so many postings.
-    private static let lookupCost = 24
 
     init(_ query: CompiledQuery, _ context: ScoreContext, filter: TextFilter) throws(StorageError) {
         self.context = context
-        self.filter = filter
+        let cost = query.clauses.reduce(0) { $0.addingReportingOverflow($1.cost).partialValue }
+        self.filter = try DocumentFilter(filter, context.view, cost: cost)
         view = context.view
         clauses = query.clauses
         order = query.order
@@ -43,42 +40,9 @@ final class Retrieval {
         ranks = Array(clauses.indices)
         sums = .allocate(capacity: DocumentWindow.size)
         sums.initialize(repeating: 0, count: DocumentWindow.size)
-        if case .documents(let rows) = filter {
-            let cost = clauses.reduce(0) { $0.addingReportingOverflow($1.cost).partialValue }
-            if rows.count <= cost / Self.lookupCost { allowed = try documents(rows) }
-        }
     }
 
     deinit { sums.deallocate() }
-
-    private func documents(_ rows: [UInt64]) throws(StorageError) -> DocumentList {
-        var docnos: [UInt32] = []
-        docnos.reserveCapacity(rows.count)
-        var ascends = true
-        for row in rows {
-            guard let docno = try view.docno(of: row) else { continue }
-            if let last = docnos.last, docno <= last { ascends = false }
-            docnos.append(docno)
-        }
-        return DocumentList(ascends ? docnos : Set(docnos).sorted())
-    }
-
-    /// Whether the filter lets a row through, as far as the documents that are asked about are not only those.
-    private func accepts(_ row: UInt64) throws(StorageError) -> Bool {
-        switch filter {
-        case .all: return true
-        case .matching(let accepts): return try accepts(row)
-        case .documents(let rows):
-            guard allowed == nil else { return true }
-            var range = 0..<rows.count
-            while !range.isEmpty {
-                let middle = (range.lowerBound + range.upperBound) / 2
-                if rows[middle] == row { return true }
-                range = rows[middle] < row ? middle + 1..<range.upperBound : range.lowerBound..<middle
-            }
-            return false
-        }
-    }
 
     /// The base of the next window from `target` on that something may match in, nil at the end.
     private func nextWindow(_ target: UInt32) throws(StorageError) -> UInt32? {
@@ -87,7 +51,7 @@ final class Retrieval {
             var next = UInt32.max
             for clause in clauses { next = min(next, try clause.lowerBound(from: target)) }
             guard next < view.docnoLimit else { return nil }
-            guard let wanted = allowed?.advance(to: next) else { return DocumentWindow.base(of: next) }
+            guard let wanted = filter.allowed?.advance(to: next) else { return DocumentWindow.base(of: next) }
             if DocumentWindow.base(of: wanted) == DocumentWindow.base(of: next) { return DocumentWindow.base(of: next) }
             target = wanted
         }
@@ -96,8 +60,8 @@ final class Retrieval {
 
     /// The documents of a window that the filter lets through, nil if that isn't known before it is asked.
     private func requiredBits(_ base: UInt32) -> WindowBits? {
-        guard allowed != nil else { return nil }
-        allowed?.match(base, required.words)
+        guard filter.allowed != nil else { return nil }
+        filter.allowed?.match(base, required.words)
         return required.words.bits
     }
 
@@ -108,16 +72,14 @@ final class Retrieval {
         try forEachWindow { (base, bits) throws(StorageError) in
             try bits.forEach { (offset) throws(StorageError) in
                 let row = try view.row(of: base &+ UInt32(offset))
-                if try accepts(row) { try body(row) }
+                if try filter.accepts(row) { try body(row) }
             }
         }
     }
 
     func count() throws(StorageError) -> UInt64 {
         var count: UInt64 = 0
-        var isKnown = allowed != nil
-        if case .all = filter { isKnown = true }
-        guard isKnown else {
+        guard filter.isAllOrKnown else {
             try forEach { (_) throws(StorageError) in count += 1 }
             return count
         }
@@ -267,6 +229,7 @@ extension Retrieval {
     private func offer(_ base: UInt32, _ best: inout TopK) throws(StorageError) {
         guard !candidates.words.bits.isEmpty else { return }
         var need = Self.need(best)
+        let ascends = view.rowsAscend
         for word in 0..<DocumentWindow.words {
             var rest = candidates.words[word]
             while rest != 0 {
@@ -277,9 +240,9 @@ extension Retrieval {
                 for leaf in order {
                     if let place = leaf.find(offset) { score += try leaf.contribution(place) }
                 }
-                guard best.mayAdmit(score, laterRow: view.rowsAscend) else { continue }
+                guard best.mayAdmit(score, laterRow: ascends) else { continue }
                 let hit = TextHit(docno: try view.row(of: base &+ UInt32(offset)), score: score)
-                guard try best.admits(hit), try accepts(hit.docno) else { continue }
+                guard try best.admits(hit), try filter.accepts(hit.docno) else { continue }
                 try best.insert(hit)
                 need = Self.need(best)
             }

@@ -18,10 +18,6 @@ final class StoredView: IndexView {
     private var chunk: (number: UInt32, rows: RowChunk)?
     /// Whether any document has sections; nil if nobody looked.
     private var hasSections: Bool?
-    @exclusivity(unchecked) private var lengthsCursor: Cursor
-    /// The chunk of lengths that was last asked for, and whether the cursor is on an entry.
-    private var lengthsChunk: UInt32?
-    private var isAtLengths = false
 
     init(_ snapshot: TextSnapshot) throws(StorageError) {
         self.snapshot = snapshot
@@ -30,16 +26,9 @@ final class StoredView: IndexView {
         map = DocumentMap(index, trees, statistics, in: transaction)
         documentLengths = DocumentLengths(transaction: transaction, tree: trees.documents, index: index)
         dictionary = TermDictionary(transaction: transaction, tree: trees.terms, index: index)
-        lengthsCursor = try transaction.cursor(trees.documents)
         super.init(
             documentCount: statistics.documentCount, totalLength: statistics.totalLength,
             docnoLimit: statistics.nextDocno)
-    }
-
-    /// Forgets what it borrows from the trees: a write transaction may have changed others since the last search.
-    func begin() {
-        chunk = nil
-        (lengthsChunk, isAtLengths) = (nil, false)
     }
 
     override func postings(of term: [UInt8]) throws(StorageError) -> PostingSource? {
@@ -54,22 +43,6 @@ final class StoredView: IndexView {
     private func source(_ term: Bytes) throws(StorageError) -> PostingSource? {
         if snapshot.isPlain(term) { return try snapshot.storedPostings(of: term).map { StoredSource($0) } }
         return try snapshot.postings(of: term).map { PendingSource($0) }
-    }
-
-    override func smallList(of term: [UInt8], _ buffer: inout PostingsBuffer) throws(StorageError) -> SmallList {
-        guard !term.isEmpty else { return .none }
-        return try term.withBytes { (bytes) throws(StorageError) -> SmallList in
-            guard snapshot.isPlain(bytes) else { return try super.smallList(of: term, &buffer) }
-            guard let entry = try dictionary.find(bytes) else { return .none }
-            try check(documentFrequency: entry.documentFrequency)
-            guard entry.listNumber == 0 else {
-                guard entry.documentFrequency <= FewPostings.limit else { return .many }
-                return .source(
-                    StoredSource(try StoredPostings(entry, index: index, trees: trees, in: transaction)))
-            }
-            try decodeInline(entry, &buffer)
-            return .inBuffer
-        }
     }
 
     private func decodeInline(_ entry: TermEntry, _ buffer: inout PostingsBuffer) throws(StorageError) {
@@ -157,43 +130,21 @@ final class StoredView: IndexView {
         }
     }
 
-    override func loadLengths(chunk: UInt32, _ target: UnsafeMutablePointer<UInt16>) throws(StorageError) {
-        try loadStoredLengths(chunk, target)
+    override func findLengths(chunk: UInt32) throws(StorageError) -> UnsafeRawPointer {
+        let size = 2 * DocumentLengths.chunkCapacity
+        let stored = try documentLengths.stored(chunk)
         let first = chunk << DocumentLengths.chunkShift
-        snapshot.documents.forEachDocument(in: first...(first | UInt32(DocumentLengths.chunkCapacity - 1))) {
-            target[Int($0.docno - first)] = UInt16(clamping: $0.newLength + 1)
-        }
-    }
-
-    private func loadStoredLengths(_ chunk: UInt32, _ target: UnsafeMutablePointer<UInt16>) throws(StorageError) {
-        let capacity = DocumentLengths.chunkCapacity
-        guard let stored = try storedLengths(chunk) else { return target.update(repeating: 0, count: capacity) }
-        guard stored.count % 2 == 0, stored.count <= 2 * capacity else {
-            throw index.corrupt(index.documentsName, "an entry of document lengths has \(stored.count) bytes")
-        }
+        let range = first...(first | UInt32(DocumentLengths.chunkCapacity - 1))
         // Little-endian, as the machine is.
-        UnsafeMutableRawBufferPointer(start: target, count: stored.count).copyMemory(from: stored)
-        (target + stored.count / 2).update(repeating: 0, count: capacity - stored.count / 2)
-    }
-
-    /// Chunks mostly ascend: the next one is next in the tree.
-    private func storedLengths(_ chunk: UInt32) throws(StorageError) -> Bytes? {
-        if lengthsChunk.map({ $0 >= chunk }) ?? true {
-            isAtLengths = try lengthsCursor.seek(DocumentLengths.key(chunk: chunk))
+        if let start = stored?.baseAddress, stored?.count == size, !snapshot.documents.isAbout(range) { return start }
+        let memory = lengthTable.makeRoom()
+        let target = UnsafeMutableRawBufferPointer(start: memory, count: size)
+        target.initializeMemory(as: UInt8.self, repeating: 0)
+        if let stored { target.copyMemory(from: stored) }
+        snapshot.documents.forEachDocument(in: range) {
+            memory[Int($0.docno - first)] = UInt16(clamping: $0.newLength + 1)
         }
-        lengthsChunk = chunk
-        while isAtLengths, let found = lengthsKey, found < chunk {
-            isAtLengths =
-                chunk - found <= 2
-                ? try lengthsCursor.next() : try lengthsCursor.seek(DocumentLengths.key(chunk: chunk))
-        }
-        return isAtLengths && lengthsKey == chunk ? lengthsCursor.value : nil
-    }
-
-    private var lengthsKey: UInt32? {
-        let key = lengthsCursor.key
-        guard key.count == 5, key.first == DocumentKey.lengths else { return nil }
-        return key.bigEndian(at: 1, as: UInt32.self)
+        return UnsafeRawPointer(memory)
     }
 
     override func length(of docno: UInt32) throws(StorageError) -> UInt32 {
@@ -253,12 +204,10 @@ final class StoredView: IndexView {
     override func fieldTotals() throws(StorageError) -> [UInt64] {
         var totals: [UInt64] = [0]
         let capacity = DocumentLengths.chunkCapacity
-        let lengths = UnsafeMutablePointer<UInt16>.allocate(capacity: capacity)
-        defer { lengths.deallocate() }
         var starts: [UInt32] = []
         for base in stride(from: 0, to: docnoLimit, by: capacity) {
-            try loadLengths(chunk: base >> DocumentLengths.chunkShift, lengths)
-            for place in 0..<capacity where lengths[place] > 0 {
+            let lengths = try lengths(chunk: base >> DocumentLengths.chunkShift)
+            for place in 0..<capacity where lengths.loadUnaligned(fromByteOffset: 2 * place, as: UInt16.self) > 0 {
                 try fieldStarts(base &+ UInt32(place), &starts)
                 for field in 0..<starts.count - 1 {
                     if field == totals.count { totals.append(0) }
@@ -299,6 +248,22 @@ final class StoredSource: PostingSource {
     override func decodeBlock() throws(StorageError) {
         try stored.decode()
         blockFirst = stored.blockFirst
+    }
+
+    override var knownLast: UInt32 { stored.knownLast }
+
+    override func forEachKnownBound(through last: UInt32, _ body: (Bound) -> Void) {
+        stored.forEachKnownBound(through: last, body)
+    }
+
+    override func decodeDocuments(to docnos: UnsafeMutablePointer<UInt32>) throws(StorageError) {
+        try stored.decodeDocuments(to: docnos)
+    }
+
+    override func decodeBlock(
+        to docnos: UnsafeMutablePointer<UInt32>, _ frequencies: UnsafeMutablePointer<UInt32>
+    ) throws(StorageError) {
+        try stored.decode(to: docnos, frequencies)
     }
 
     override func readPositions(_ place: Int, _ positions: inout [UInt32]) throws(StorageError) {

@@ -106,7 +106,16 @@ struct RetrievalTests {
         let retrieval = try Retrieval(compiler.compile(query), context, filter: filter)
         var best = TopK(limit: limit, tieBreak: tieBreak, after: after)
         try retrieval.rank(&best)
-        return try best.sorted()
+        let found = try best.sorted()
+        // A query of words has an evaluation of its own.
+        if weights == nil, let words = TermQuery(query, .words),
+            let ranking = try TermRanking(words, view, filter: filter)
+        {
+            var best = TopK(limit: limit, tieBreak: tieBreak, after: after)
+            try ranking.rank(&best)
+            #expect(try best.sorted() == found, "\(query), best \(limit)")
+        }
+        return found
     }
 
     static func rows(_ view: IndexView, _ query: TextQuery, filter: TextFilter = .all) throws -> ([UInt64], UInt64) {

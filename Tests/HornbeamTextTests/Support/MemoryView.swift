@@ -83,12 +83,14 @@ final class MemoryView: IndexView {
         }
     }
 
-    override func loadLengths(chunk: UInt32, _ target: UnsafeMutablePointer<UInt16>) throws(StorageError) {
+    override func findLengths(chunk: UInt32) throws(StorageError) -> UnsafeRawPointer {
+        let target = lengthTable.makeRoom()
         for place in 0..<1 << Int(IndexView.lengthsShift) {
             let docno = Int(chunk) << Int(IndexView.lengthsShift) + place
             let isThere = docno < documents.count && documents[docno] != nil
             target[place] = isThere ? UInt16(clamping: length(of: UInt32(docno)) + 1) : 0
         }
+        return UnsafeRawPointer(target)
     }
 
     override func row(of docno: UInt32) throws(StorageError) -> UInt64 { documents[Int(docno)]?.row ?? .max }
