@@ -122,7 +122,7 @@ struct SoleRowTests {
         }
     }
 
-    @Test("an entry of a hash index that leads to a row with another key finds nothing; one without its row is reported")
+    @Test("an entry of a hash that leads to another key finds nothing; one without its row is reported")
     func hashCollision() throws {
         let store = try CoreStore([hashed])
         for id in 1...9 { try store.save("Hashed", [.int(Int64(id)), .string("c\(id)")]) }
