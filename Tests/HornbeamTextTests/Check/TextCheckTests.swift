@@ -24,12 +24,14 @@ struct TextCheckTests {
         return (store, model)
     }
 
-    /// The same with documents that are added, changed and gone as records, and a batch of them being folded.
-    private func samplePending(seed: UInt64) throws -> (TreeStore, NaiveIndex) {
+    /// The same with documents that are added, changed and gone as records, some of them being folded or about to be.
+    private func samplePending(seed: UInt64, writes: UInt64 = 14) throws -> (TreeStore, NaiveIndex) {
         var (store, model) = try sample(seed: seed, count: 60)
         var generator = TextGenerator(seed: seed + 1)
-        for row in UInt64(0)..<14 {
-            try store.write(limits: PendingLimits(pending: 60, slice: 30)) { writer in
+        for row in 0..<writes {
+            // What the last one leaves is in no batch.
+            let pending: UInt64 = row + 1 < writes ? 60 : 1_000_000
+            try store.write(limits: PendingLimits(pending: pending, slice: 30)) { writer in
                 let (text, changed) = (generator.text(upTo: 8), generator.text(upTo: 8))
                 try writer.insert(100 + row, text: text)
                 try writer.update(row * 2, from: model[row * 2] ?? "", to: changed)
@@ -160,7 +162,7 @@ struct TextCheckTests {
         var random = SeededGenerator(seed: seed)
         var found = 0
         for round in 0..<40 {
-            let (store, model) = try samplePending(seed: seed)
+            let (store, model) = try samplePending(seed: seed, writes: 5 + UInt64(round) % 10)
             try tamper(store, testIndex.pendingName) { transaction, tree in
                 try damageEntry(transaction, tree, &random)
                 try testIndex.sealPending(in: transaction)
