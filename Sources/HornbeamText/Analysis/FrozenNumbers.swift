@@ -3,8 +3,8 @@
 // all of them takes less than a millisecond, once a process.
 
 enum FrozenNumbers {
-    /// The numbers of a text that a script wrote: hexadecimal digits in upper case, perhaps behind a minus, separated by
-    /// spaces and line feeds. Numbers larger than the type are cut.
+    /// The numbers of a text that a script wrote: hexadecimal digits in upper case, perhaps behind a minus, separated
+    /// by spaces and line feeds. Numbers larger than the type are cut.
     static func read(_ text: StaticString) -> [Int32] {
         text.withUTF8Buffer { bytes in
             var numbers: [Int32] = []

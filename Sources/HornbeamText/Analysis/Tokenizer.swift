@@ -90,8 +90,8 @@ package struct Tokenizer: ~Copyable {
         token.initialize(repeating: 0, count: capacity)
     }
 
-    /// Finds the next tokens from `index` on, some thousand at most, and puts them into the buffer one behind the other:
-    /// `edges` has where each begins and ends. The number of edges; `index` moves behind the last token.
+    /// Finds the next tokens from `index` on, some thousand at most, and puts them into the buffer one behind the
+    /// other: `edges` has where each begins and ends. The number of edges; `index` moves behind the last token.
     @inline(never)
     private func scan(_ source: UnsafeBufferPointer<UInt8>, from index: inout Int) -> Int {
         guard let text = source.baseAddress else { return 0 }

@@ -44,8 +44,8 @@ class PostingSource {
     /// Fills `docnos`, `frequencies` and `count`; a subclass's task.
     func decodeBlock() throws(StorageError) {}
 
-    /// The last document of the blocks from the current one on whose bounds are known without reading on; a subclass may
-    /// know of more than one.
+    /// The last document of the blocks from the current one on whose bounds are known without reading on; a subclass
+    /// may know of more than one.
     var knownLast: UInt32 { blockLast }
 
     /// Calls `body` with the pairs that bound each known block from the current one through that which holds `last`.

@@ -258,8 +258,8 @@ struct RankedTerm {
 
     // MARK: All postings
 
-    /// Puts the next block that may contribute enough into the queue, in place of what was there, unless that hasn't been
-    /// passed yet; `head` is the first posting from `target` on. False at the end.
+    /// Puts the next block that may contribute enough into the queue, in place of what was there, unless that hasn't
+    /// been passed yet; `head` is the first posting from `target` on. False at the end.
     mutating func takeNext(
         from target: UInt32, _ isEnough: (_ bound: Double) -> Bool
     ) throws(StorageError) -> Bool {
