@@ -52,14 +52,28 @@ extension EntitySession {
         // The order doesn't change the count, and a sort by score needs more than the count does.
         if query.after == nil { query.sort = [] }
         if query.isWhole { query.needs = RowNeeds() }
+        if let known = try countOfSearch(query) { return known }
         let executor = try executor(query)
-        if let known = try executor.knownCount ?? executor.countOfSearch() { return known }
+        if let known = executor.knownCount { return known }
         var count = 0
         try executor.run(needsRows: false) { _, _, _ in
             count += 1
             return true
         }
         return count
+    }
+
+    /// How many results a search has that is all of the query; nil for other queries. No row is read for it, however
+    /// common the words are.
+    private func countOfSearch(_ query: EntityQuery) throws -> Int? {
+        let conjuncts = query.filter.conjuncts
+        guard conjuncts.count == 1, case .matches(let match) = conjuncts[0], query.limit == nil, query.offset == 0,
+            query.after == nil
+        else { return nil }
+        let store = try store(query.type)
+        guard let index = store.type.textIndexes.first(where: { $0.columns == match.columns }) else { return nil }
+        try match.requireSense(store.type)
+        return try IndexSearch(index, match, store).count()
     }
 
     /// How the query would be answered.
@@ -391,14 +405,6 @@ final class Executor {
                     + "no place after it: use an offset")
         }
         return TextHit(docno: rowID.rawValue, score: score)
-    }
-
-    /// How many results a search has that is all of the query; nil for other queries.
-    func countOfSearch() throws -> Int? {
-        guard case .text(let index, let match, false) = plan.path, filter.acceptsAll, plan.limit == nil,
-            plan.offset == 0, plan.position == nil
-        else { return nil }
-        return try IndexSearch(index, match, store).count()
     }
 
     /// Equal scores go by the smaller id. Integer ids that are their row ids need no look.

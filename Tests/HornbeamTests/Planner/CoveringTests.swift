@@ -53,6 +53,13 @@ private struct Parcel {
     var price: Decimal
 }
 
+@EntityModel
+private struct Memo {
+    @FullTextIndex<Self>(\.text) private var search
+    let id: Int
+    var text: String
+}
+
 @Suite("Aggregates by an index alone")
 struct CoveringTests {
     private func context(_ count: Int = 120) throws -> Context {
@@ -250,6 +257,21 @@ struct CoveringTests {
         let counts = Dictionary(grouping: parcels) { Pair(cost: $0.cost, owner: $0.owner) }.mapValues(\.count)
         #expect(pairs.count == counts.count)
         for (key, count) in pairs { #expect(counts[Pair(cost: key.0, owner: key.1)] == count) }
+    }
+
+    @Test("how many a search finds is told by its index, however common its words are")
+    func countOfSearch() throws {
+        var context = Context()
+        for id in 0..<200 { try Memo(id: id, text: id % 2 == 0 ? "common word" : "common").save(to: &context) }
+        let either = Memo.filter(.string(\.text, matches: "common word"))
+        #expect(try either.count(in: context) == 200)
+        try context.session.run { session in
+            let store = try session.store(Memo.self)
+            for id in 0..<200 { try store.transaction.put(store.type.rows, RowID(rawValue: UInt64(id)).key, [0]) }
+        }
+        #expect(try either.count(in: context) == 200)
+        #expect(try Memo.filter(.string(\.text, matches: "word")).count(in: context) == 100)
+        #expect(try Memo.filter(.string(\.text, matches: "nothing")).count(in: context) == 0)
     }
 
     /// What no row holds is never made of a key, though the key may say so: the row is asked instead.
