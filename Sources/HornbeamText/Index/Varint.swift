@@ -54,12 +54,6 @@ struct ByteReader {
         defer { offset = end }
         return Bytes(rebasing: bytes[offset..<end])
     }
-
-    mutating func fixed16() -> UInt16? {
-        guard bytes.count - offset >= 2 else { return nil }
-        defer { offset += 2 }
-        return UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt16.self))
-    }
 }
 
 extension [UInt8] {

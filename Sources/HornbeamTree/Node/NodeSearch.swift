@@ -29,14 +29,7 @@ extension NodeView {
         }
         let rest = Bytes(start: start + prefixSize, count: key.count &- prefixSize)
         let wanted = keyHead(start + prefixSize, rest.count)
-        var low = first
-        var remaining = count &- first
-        while remaining > 1 {
-            let half = remaining &>> 1
-            low = head(low &+ half &- 1) < wanted ? low &+ half : low
-            remaining &-= half
-        }
-        if remaining == 1 && head(low) < wanted { low &+= 1 }
+        let low = firstHead(wanted, from: first, to: count)
         if low == count || head(low) != wanted { return (low, false) }
         if low &+ 1 == count || head(low &+ 1) != wanted {
             let order = compare(low, rest)
@@ -45,13 +38,35 @@ extension NodeView {
         return searchEqualHeads(rest, head: wanted, from: low)
     }
 
+    /// The first entry from `first` on whose head is not less than `wanted`; `count` if there is none.
+    @inline(__always)
+    private func firstHead(_ wanted: UInt32, from first: Int, to count: Int) -> Int {
+        var low = first
+        var remaining = count &- first
+        while remaining > 1 {
+            let half = remaining &>> 1
+            low = head(low &+ half &- 1) < wanted ? low &+ half : low
+            remaining &-= half
+        }
+        if remaining == 1 && head(low) < wanted { low &+= 1 }
+        return low
+    }
+
     /// Several entries share the head: compares whole suffixes.
     private func searchEqualHeads(_ rest: Bytes, head wanted: UInt32, from first: Int) -> (index: Int, found: Bool) {
+        searchEqualHeads(head: wanted, from: first) { compare($0, rest) }
+    }
+
+    /// The same by any comparison of an entry with what is looked for.
+    @inline(__always)
+    private func searchEqualHeads(
+        head wanted: UInt32, from first: Int, _ compare: (Int) -> Int
+    ) -> (index: Int, found: Bool) {
         var low = first
         var high = count
         while low < high {
             let middle = (low &+ high) &>> 1
-            let order = head(middle) > wanted ? 1 : compare(middle, rest)
+            let order = head(middle) > wanted ? 1 : compare(middle)
             if order == 0 { return (middle, true) }
             if order < 0 { low = middle &+ 1 } else { high = middle }
         }
@@ -95,14 +110,7 @@ extension NodeView {
             rest = number &<< bits
         }
         let wanted = UInt32(truncatingIfNeeded: rest &>> 32)
-        var low = first
-        var remaining = count &- first
-        while remaining > 1 {
-            let half = remaining &>> 1
-            low = head(low &+ half &- 1) < wanted ? low &+ half : low
-            remaining &-= half
-        }
-        if remaining == 1 && head(low) < wanted { low &+= 1 }
+        let low = firstHead(wanted, from: first, to: count)
         if low == count || head(low) != wanted { return (low, false) }
         if low &+ 1 == count || head(low &+ 1) != wanted {
             let order = compare(low, rest, 8 &- prefixSize)
@@ -115,15 +123,7 @@ extension NodeView {
     private func searchEqualHeads(
         _ rest: UInt64, _ size: Int, head wanted: UInt32, from first: Int
     ) -> (index: Int, found: Bool) {
-        var low = first
-        var high = count
-        while low < high {
-            let middle = (low &+ high) &>> 1
-            let order = head(middle) > wanted ? 1 : compare(middle, rest, size)
-            if order == 0 { return (middle, true) }
-            if order < 0 { low = middle &+ 1 } else { high = middle }
-        }
-        return (low, false)
+        searchEqualHeads(head: wanted, from: first) { compare($0, rest, size) }
     }
 
     /// The entry's suffix against the first `size` bytes of `rest`, behind which there are zeros. Its first eight

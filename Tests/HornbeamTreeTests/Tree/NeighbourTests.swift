@@ -17,6 +17,35 @@ private func value(_ size: Int, _ random: inout SeededGenerator) -> [UInt8] {
 struct NeighbourTests {
     enum Kind: CaseIterable {
         case plain, reduced, compressed
+
+        static let sum = Reduction.sum(of: Int64.self)
+
+        var treeOptions: TreeOptions {
+            TreeOptions(reduction: self == .reduced ? Self.sum : nil, isCompressed: self == .compressed)
+        }
+    }
+
+    /// A store of one tree that is killed and opened again: what no checkpoint had written comes back from the journal.
+    private struct KilledStore {
+        let kind: Kind
+        private var disk: SimulatedDisk
+
+        init(_ kind: Kind) throws {
+            self.kind = kind
+            disk = try SimulatedDisk()
+        }
+
+        /// The store after the kill, and a transaction that has found in the tree what should be in it.
+        mutating func reopened(_ model: ModelTree) throws -> (TreeStore, Transaction, TreeID) {
+            disk = try SimulatedDisk(disk.imageAfterKill())
+            var options = StoreOptions()
+            options.pageSize = 4096
+            let store = try TreeStore.open(file: disk, options: options, reductions: [Kind.sum])
+            let transaction = try store.beginWrite()
+            let tree = try #require(try transaction.tree("t", create: true, options: kind.treeOptions))
+            #expect(try transaction.contents(tree) == model)
+            return (store, transaction, tree)
+        }
     }
 
     /// Two trees and what should be in them.
@@ -64,17 +93,14 @@ struct NeighbourTests {
     @Test("runs among other changes leave what the model says", .seeded, arguments: Kind.allCases)
     func runs(kind: Kind) throws {
         var random = SeededGenerator()
-        let sum = Reduction.sum(of: Int64.self)
         var options = StoreOptions()
         options.pageSize = 4096
-        let store = try TreeStore.inMemory(options: options, reductions: [sum])
-        let treeOptions = TreeOptions(
-            reduction: kind == .reduced ? sum : nil, isCompressed: kind == .compressed)
+        let store = try TreeStore.inMemory(options: options, reductions: [Kind.sum])
         var models = [ModelTree(), ModelTree()]
         for _ in 0..<30 {
             let transaction = try store.beginWrite()
             let opened = try ["a", "b"].map {
-                try #require(try transaction.tree($0, create: true, options: treeOptions))
+                try #require(try transaction.tree($0, create: true, options: kind.treeOptions))
             }
             var trees = Trees(transaction: transaction, trees: opened, models: models)
             for _ in 0..<random.below(12) { try run(&trees, random.below(2), &random) }
@@ -90,22 +116,10 @@ struct NeighbourTests {
         arguments: Kind.allCases)
     func many(kind: Kind) throws {
         var random = SeededGenerator()
-        let sum = Reduction.sum(of: Int64.self)
-        var disk = try SimulatedDisk()
-        var options = StoreOptions()
-        options.pageSize = 4096
-        let treeOptions = TreeOptions(
-            reduction: kind == .reduced ? sum : nil, isCompressed: kind == .compressed)
+        var killed = try KilledStore(kind)
         var model = ModelTree()
         for _ in 0..<12 {
-            // The store was killed: what no checkpoint had written comes back from the journal.
-            disk = try SimulatedDisk(disk.imageAfterKill())
-            let store = try TreeStore.open(file: disk, options: options, reductions: [sum])
-            let read = try store.beginRead()
-            if let tree = try read.tree("t") { #expect(try read.contents(tree) == model) }
-            read.abort()
-            let transaction = try store.beginWrite()
-            let tree = try #require(try transaction.tree("t", create: true, options: treeOptions))
+            let (store, transaction, tree) = try killed.reopened(model)
             for _ in 0..<random.below(8) {
                 let (keySize, valueSize) = (
                     8 + random.below(9), random.oneIn(9) ? 255 : 8 + random.below(20)
@@ -143,19 +157,10 @@ struct NeighbourTests {
         arguments: Kind.allCases)
     func manyRemoved(kind: Kind) throws {
         var random = SeededGenerator()
-        let sum = Reduction.sum(of: Int64.self)
-        var disk = try SimulatedDisk()
-        var options = StoreOptions()
-        options.pageSize = 4096
-        let treeOptions = TreeOptions(
-            reduction: kind == .reduced ? sum : nil, isCompressed: kind == .compressed)
+        var killed = try KilledStore(kind)
         var model = ModelTree()
         for round in 0..<14 {
-            disk = try SimulatedDisk(disk.imageAfterKill())
-            let store = try TreeStore.open(file: disk, options: options, reductions: [sum])
-            let transaction = try store.beginWrite()
-            let tree = try #require(try transaction.tree("t", create: true, options: treeOptions))
-            #expect(try transaction.contents(tree) == model)
+            let (store, transaction, tree) = try killed.reopened(model)
             for _ in 0..<(round % 3 == 0 ? 1_500 : 40) {
                 let number = UInt64(random.below(5_000)).bigEndian
                 let key = withUnsafeBytes(of: number) { Array($0) } + (random.oneIn(20) ? [1] : [])
