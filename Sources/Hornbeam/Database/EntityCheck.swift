@@ -16,7 +16,8 @@ package struct EntityCheck {
         transaction = session.transaction
     }
 
-    /// Calls `report` for each problem; true if there was none. Throws only where the trees can't be read.
+    /// Calls `report` for each problem; true if there was none. Throws only where the trees can't be read: a damaged
+    /// row or entry is a problem, and all others are looked at still.
     package func run(report: (String) -> Void) throws -> Bool {
         var isClean = true
         func problem(_ text: String) {
@@ -48,6 +49,17 @@ package struct EntityCheck {
         }
     }
 
+    /// Does `body`, which looks at an entity. That something of its row is not readable is a problem.
+    private func reporting(
+        _ what: @autoclosure () -> String, _ problem: (String) -> Void, _ body: () throws -> Void
+    ) throws {
+        do {
+            try body()
+        } catch let error as HornbeamError {
+            problem("\(what()): \(error.message)")
+        }
+    }
+
     // MARK: Rows and ids
 
     private func checkRows(_ type: EntityType, _ problem: (String) -> Void) throws {
@@ -56,11 +68,11 @@ package struct EntityCheck {
             guard key.count == 8, let rowID = RowID(key: key) else {
                 return problem("\(type.name): a key is no row id")
             }
-            do {
+            try reporting("\(type.name) \(rowID)", problem) {
                 let row = try RowReader(value, of: type)
                 for column in type.layout.fields.indices { _ = try row.value(column) }
                 let id = try row.value(0)
-                if try id == .null || store.rowID(of: id) != rowID {
+                if try id == .null || store.rowID(ofAny: id) != rowID {
                     problem("\(type.name) \(id.text): its id doesn't lead to its \(rowID)")
                 }
                 for index in type.indexes {
@@ -71,22 +83,29 @@ package struct EntityCheck {
                         continue
                     }
                 }
-            } catch let error as HornbeamError {
-                problem("\(type.name) \(rowID): \(error.message)")
             }
         }
     }
 
-    /// An entity is stored or deleted, never both.
+    /// An entity is stored or deleted, never both, and what is deleted can be restored.
     private func checkTombstones(_ type: EntityType, _ problem: (String) -> Void) throws {
         guard type.isTombstone, type.counterpart != nil else { return }
         let entities = try session.store(type.counterpartName)
-        try session.store(type.name).forEachRow { _, row in
-            let id = try row.value(0)
-            if let rowID = try entities.rowID(ofAny: id), try entities.isSaved(rowID) {
-                problem("\(type.counterpartName) \(id.text) is both stored and deleted")
+        try forEachEntry(type.rows) { key, value in
+            try reporting("\(type.name) \(RowID(key: key)?.description ?? "")", problem) {
+                let row = try RowReader(value, of: type)
+                let id = try row.value(0)
+                if let rowID = try entities.rowID(ofAny: id), try entities.isSaved(rowID) {
+                    problem("\(type.counterpartName) \(id.text) is both stored and deleted")
+                }
+                for column in 1...2 {
+                    guard let text = try row.stringBytes(column), case .object? = try? JSONParser.parse(text) else {
+                        let name = type.layout.fields[column].name
+                        problem("\(type.name) \(id.text) can't be restored: \(name) is no object")
+                        continue
+                    }
+                }
             }
-            return true
         }
     }
 
@@ -97,13 +116,22 @@ package struct EntityCheck {
             guard let rowID = RowID(stored: value), rowID >= RowID.firstAssigned else {
                 return problem("\(type.name): an id leads to no row id")
             }
-            if rowID.rawValue >= next { problem("\(type.name): \(rowID) was never handed out") }
-            guard let id = try store.id(of: rowID) else { return problem("\(type.name): \(rowID) has no id") }
-            if try store.rowID(of: id) != rowID { problem("\(type.name) \(id.text): its id leads elsewhere") }
+            try reporting("\(type.name) \(rowID)", problem) {
+                if rowID.rawValue >= next { problem("\(type.name): \(rowID) was never handed out") }
+                guard let id = try store.id(of: rowID) else { return problem("\(type.name): \(rowID) has no id") }
+                if try !key.elementsEqual(store.idKey(id)) {
+                    problem("\(type.name) \(id.text): another id leads to its \(rowID) too")
+                }
+            }
         }
-        try forEachEntry(type.unsaved) { key, _ in
+        try forEachEntry(type.unsaved) { key, value in
             guard let rowID = RowID(key: key), try !store.isSaved(rowID) else {
                 return problem("\(type.name): a saved entity is listed as unsaved")
+            }
+            // An integer id is its own row id: there is nothing to lead to it.
+            if rowID < RowID.firstAssigned { return }
+            guard let id = ValueBytes.decode(value, as: type.idType), try store.rowID(ofAny: id) == rowID else {
+                return problem("\(type.name): \(rowID) is listed as unsaved, and no id leads to it")
             }
         }
     }
@@ -116,16 +144,25 @@ package struct EntityCheck {
         let rows = try store.count()
         let entries = Int(clamping: try transaction.count(index.tree))
         if rows != entries { problem("\(name) has \(entries) entries for \(rows) rows") }
+        // Of the entries that share the last cut key. They lie side by side.
+        var (cut, whole): ([UInt8], Set<[UInt8]>) = ([], [])
         try forEachEntry(index.tree) { key, value in
             guard let rowID = index.rowID(key: key, value: value) else {
                 return problem("\(name): an entry names no row")
             }
-            guard let row = try store.row(rowID) else {
-                return problem("\(name): an entry for \(rowID), which has no row")
-            }
-            let expected = index.entry(try index.key(of: row), rowID)
-            if !key.elementsEqual(expected.key) {
-                problem("\(name): the entry for \(rowID) has another key than its row")
+            try reporting("\(name), entry for \(rowID)", problem) {
+                guard let row = try store.row(rowID) else {
+                    return problem("\(name): an entry for \(rowID), which has no row")
+                }
+                let own = try index.key(of: row)
+                if !key.elementsEqual(index.entry(own, rowID).key) {
+                    problem("\(name): the entry for \(rowID) has another key than its row")
+                }
+                guard index.isUnique, own.isCut, !own.hasNil else { return }
+                if cut != own.bytes { (cut, whole) = (own.bytes, []) }
+                if try !whole.insert(index.fullKey(of: row).key).inserted {
+                    problem("\(name): \(rowID) has the same key as another row")
+                }
             }
         }
     }
@@ -135,21 +172,28 @@ package struct EntityCheck {
     ) throws {
         let name = "full text “\(index.description.name)” of \(type.name)"
         let store = try session.store(type.name)
-        // The check knows errors of storage only; what else the rows throw is reported by checkRows.
-        let problems = try check.run(
-            documents: { (body) throws(StorageError) in
-                do {
-                    try store.forEachRow { rowID, row in
-                        try body(rowID.rawValue, try index.text(of: row))
-                        return true
+        // The check knows errors of storage only. Without one of the texts it has nothing to compare the index with.
+        var unreadable: HornbeamError?
+        do {
+            let problems = try check.run(
+                documents: { (body) throws(StorageError) in
+                    do {
+                        try store.forEachRow { rowID, row in
+                            try body(rowID.rawValue, try index.text(of: row))
+                            return true
+                        }
+                    } catch let error as StorageError {
+                        throw error
+                    } catch {
+                        unreadable = error as? HornbeamError
+                        throw .corrupt(Corruption(tree: "e:\(type.name)", reason: "\(error)"))
                     }
-                } catch let error as StorageError {
-                    throw error
-                } catch {
-                    throw .corrupt(Corruption(tree: "e:\(type.name)", reason: "\(error)"))
-                }
-            })
-        for text in problems { problem("\(name): \(text)") }
+                })
+            for text in problems { problem("\(name): \(text)") }
+        } catch {
+            guard let unreadable else { throw error }
+            problem("\(name) was not compared with its entities: \(unreadable.message)")
+        }
     }
 
     // MARK: Edges

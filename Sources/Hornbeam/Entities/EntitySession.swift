@@ -17,7 +17,7 @@ package final class EntitySession {
     /// Whether a store has ever gathered something, or the links keep a cursor or what they know of a side, which in a
     /// read only a save that was refused does: the session can't begin again then.
     @exclusivity(unchecked) var hasGathered = false
-    /// Whether links wait to be put into their trees.
+    /// Whether links wait to be put into their trees, or to be taken out of them.
     @exclusivity(unchecked) var hasWaitingLinks = false
     /// How often a row was removed, or may have been: a row that was saved is still there while this stays as it is.
     @exclusivity(unchecked) var removals = 0
@@ -66,8 +66,8 @@ package final class EntitySession {
         for store in stores { try store.flush() }
     }
 
-    /// Puts links that wait into their trees. Slices of entries that were handed out end here, so that whoever reads
-    /// links while it holds some asks for this before.
+    /// Puts links that wait into their trees, or takes them out. Slices of entries that were handed out end here, so
+    /// that whoever reads links while it holds some asks for this before.
     @inline(__always)
     func settleLinks() throws {
         if hasWaitingLinks { try edges.settle() }

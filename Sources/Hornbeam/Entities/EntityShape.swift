@@ -108,7 +108,8 @@ struct LinkCountPlace {
 
 /// Columns, indexes and relations of an entity type. Made by the macro. A class, so that looking at it copies nothing.
 ///
-/// `@unchecked Sendable`: nothing in it ever changes, and its key paths are literals of plain properties.
+/// `@unchecked Sendable`: nothing in it ever changes but `orders`, which guards itself, and its key paths are literals
+/// of plain properties.
 public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable {
     package let description: EntityDescription
     let relations: [DeclaredRelation<Entity>]

@@ -427,7 +427,8 @@ extension EntityStore {
     /// Ids with longer keys are refused: texts of more than 899 bytes.
     package static let maximumIDSize = 900
 
-    private func idKey(_ id: Value) throws -> [UInt8] {
+    /// The key of an id in the tree of ids.
+    func idKey(_ id: Value) throws -> [UInt8] {
         var key = KeyWriter(capacity: 24)
         try KeyCoding.append(id, as: type.idType, to: &key)
         guard key.bytes.count <= Self.maximumIDSize else { throw tooLarge(id, key: key.bytes.count) }

@@ -74,9 +74,8 @@ package final class RowLayout: Sendable {
     let variableCount: Int
     /// Column numbers by stored position.
     let columns: [Int]
-    /// `fixedSizes[n]` is the size of the fixed area of a row with n columns.
-    let fixedSizes: [Int]
-    /// The same, without a look at a list. Constant as long as the layout lives.
+    /// `sizes[n]` is the size of the fixed area of a row with n columns, without a look at a list. Constant as long as
+    /// the layout lives.
     nonisolated(unsafe) let sizes: UnsafePointer<Int>
     /// The beginning of a row of all columns, each null.
     let emptyRow: [UInt8]
@@ -109,7 +108,6 @@ package final class RowLayout: Sendable {
         for (column, field) in self.fields.enumerated() { (places + column).initialize(to: Place(field)) }
         self.places = UnsafePointer(places)
         self.columns = byPosition
-        fixedSizes = sizes
         let copied = UnsafeMutablePointer<Int>.allocate(capacity: sizes.count)
         copied.initialize(from: sizes, count: sizes.count)
         self.sizes = UnsafePointer(copied)

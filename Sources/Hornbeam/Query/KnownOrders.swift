@@ -31,11 +31,18 @@ final class KnownOrders: Sendable {
         return nil
     }
 
-    /// Without effect once all places are taken: the others are looked up as ever.
+    /// Without effect if it is there, or once all places are taken: the others are looked up as ever.
     func insert(_ keyPath: AnyKeyPath, _ place: ColumnPlace) {
-        let entry = Entry(keyPath, place)
-        for index in 0..<Self.capacity where entries[index].load() == nil {
-            if entries[index].storeIfNil(entry) === entry { return }
+        var made: Entry?
+        for index in 0..<Self.capacity {
+            if let known = entries[index].load() {
+                if known.keyPath === keyPath { return }
+                continue
+            }
+            let entry = made ?? Entry(keyPath, place)
+            made = entry
+            // Another thread may have been faster, with the same one or another.
+            if entries[index].storeIfNil(entry).keyPath === keyPath { return }
         }
     }
 }

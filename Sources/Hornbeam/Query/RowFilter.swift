@@ -140,7 +140,7 @@ struct RowFilter {
     private static func bind(_ match: TextMatch, _ type: EntityType) throws(HornbeamError) -> Node {
         try match.requireSense(type)
         let analyzer = type.analyzer(of: match.columns)
-        if let words = match.words { return .matches(match.columns, TokenTest(words, analyzer)) }
+        if let words = match.words, let test = TokenTest(words, analyzer) { return .matches(match.columns, test) }
         return .search(match.columns, QueryMatcher(match.query, analyzer))
     }
 
@@ -266,8 +266,11 @@ private final class TokenTest {
     private let tokens: Set<[UInt8]>
     private var tokenizer: Tokenizer
 
-    init(_ text: String, _ analyzer: Analyzer) {
-        tokens = Set(analyzer.tokens(of: text))
+    /// Nil for a text with a letter that is a beginning of tokens, which `QueryMatcher` knows to look for.
+    init?(_ text: String, _ analyzer: Analyzer) {
+        let words = analyzer.queryTokens(of: text)
+        if words.contains(where: \.isOpen) { return nil }
+        tokens = Set(words.map(\.term))
         tokenizer = Tokenizer(analyzer)
     }
 

@@ -10,19 +10,13 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
     }
 
     init<Property: Comparable & Sendable>(_ keyPath: any KeyPath<Entity, Property> & Sendable) {
-        if let place = Entity.entityShape.orders.place(of: keyPath) {
-            self.init(term: .column(place.number, descending: place.descending))
-            return
-        }
-        let isOrdered = Self.isOrderedAsStored(Property.self)
-        self.init(keyPath, isOrdered, { $0 < $1 ? -1 : ($1 < $0 ? 1 : 0) })
+        self.init(keyPath, Property.self, { $0 < $1 ? -1 : ($1 < $0 ? 1 : 0) })
     }
 
     /// Nil comes first.
     init<Property: Comparable & Sendable>(optional keyPath: any KeyPath<Entity, Property?> & Sendable) {
-        let isOrdered = Self.isOrderedAsStored(Property.self)
         self.init(
-            keyPath, isOrdered,
+            keyPath, Property.self,
             { left, right in
                 guard let left, let right else { return left == nil ? (right == nil ? 0 : -1) : 1 }
                 return left < right ? -1 : (right < left ? 1 : 0)
@@ -30,12 +24,18 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
     }
 
     /// `order` is asked for only where no column can be sorted by: most queries make no closure.
-    private init<Property: Sendable>(
-        _ keyPath: any KeyPath<Entity, Property> & Sendable, _ isOrderedAsStored: Bool,
+    /// - Parameter ordered: the type whose order the stored values must have for that, `Property` or what it wraps.
+    private init<Property: Sendable, Ordered>(
+        _ keyPath: any KeyPath<Entity, Property> & Sendable, _ ordered: Ordered.Type,
         _ order: @autoclosure () -> @Sendable (Property, Property) -> Int
     ) {
+        // Once: a generic type makes its shape anew at each mention.
         let shape = Entity.entityShape
-        if isOrderedAsStored, let place = shape.column(keyPath) {
+        if let place = shape.orders.place(of: keyPath) {
+            term = .column(place.number, descending: place.descending)
+            return
+        }
+        if Self.isOrderedAsStored(ordered), let place = shape.column(keyPath) {
             term = .column(place.number, descending: place.descending)
             shape.orders.insert(keyPath, place)
             return

@@ -5,15 +5,15 @@
 import HornbeamPages
 
 /// A token of a query.
-struct QueryToken: Hashable {
-    var term: [UInt8]
+package struct QueryToken: Hashable {
+    package var term: [UInt8]
     /// Whether it stands for all terms that begin with it. Each place of such a letter is that of one such term.
-    var isOpen = false
+    package var isOpen = false
 }
 
 extension Analyzer {
     /// The tokens that words are looked for by.
-    func queryTokens(of text: String) -> [QueryToken] { placedTokens(of: text).map(\.token) }
+    package func queryTokens(of text: String) -> [QueryToken] { placedTokens(of: text).map(\.token) }
 
     /// The tokens that a phrase is made of. A letter that stands at its end for the end of a run without spaces, and is
     /// part of the pair before it, isn't one: it doesn't stand there in a longer run. Only the last one may be open:

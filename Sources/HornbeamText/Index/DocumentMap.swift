@@ -194,7 +194,8 @@ struct DocumentMap {
                 low = middle + 1
                 continue
             }
-            guard let chunk = RowChunk(cursor.value) else { throw unreadable() }
+            // That it is not behind the one that was sought is what the search ends by.
+            guard Int64(number) <= middle, let chunk = RowChunk(cursor.value) else { throw unreadable() }
             if chunk.before.map({ $0 < row }) ?? true {
                 found = number
                 low = middle + 1

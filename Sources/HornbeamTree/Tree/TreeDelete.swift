@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taking entries out one at a time, and what keeps trees from thinning out: a node that falls below a quarter joins a
-// sibling if the two then fill at most three quarters, so that a join is never followed by a split soon; else it takes
-// entries over from one, so that both have more than a quarter.
+// Taking entries out, one at a time or many that lie side by side in a leaf, and what keeps trees from thinning out: a
+// node that falls below a quarter joins a sibling if the two then fill at most three quarters, so that a join is never
+// followed by a split soon; else it takes entries over from one, so that both have more than a quarter.
 
 import HornbeamPages
 

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Key paths that were sorted by are known again, each once, until there are eight.
+
+import Testing
+
+@testable import Hornbeam
+
+@EntityModel
+private struct Sample {
+    let id: Int
+    var name: String?
+    var size: Int
+}
+
+@Suite("Key paths of sorts")
+struct KnownOrdersTests {
+    @Test("A sort by an optional takes one place however often it is asked for")
+    func optional() throws {
+        for _ in 0..<20 { _ = Sample.query().sorted(by: \.name) }
+        _ = Sample.query().sorted(by: \.size.desc)
+        let orders = Sample.entityShape.orders
+        #expect(orders.place(of: \Sample.name)?.number == 1)
+        let size = try #require(orders.place(of: \Sample.size.desc))
+        #expect(size.number == 2 && size.descending)
+        #expect(orders.place(of: \Sample.size) == nil)
+    }
+
+    @Test("Beyond eight none is remembered, and those that are stay")
+    func full() {
+        let orders = KnownOrders()
+        let paths =
+            [
+                \Sample.id, \Sample.size, \Sample.id.words, \Sample.size.words, \Sample.id.byteSwapped,
+                \Sample.size.byteSwapped,
+                \Sample.id.bigEndian, \Sample.size.bigEndian, \Sample.id.littleEndian, \Sample.size.littleEndian,
+            ] as [AnyKeyPath]
+        for _ in 0..<2 {
+            for (number, path) in paths.enumerated() {
+                orders.insert(path, ColumnPlace(number: number, descending: false))
+            }
+        }
+        #expect(paths.map { orders.place(of: $0)?.number } == [0, 1, 2, 3, 4, 5, 6, 7, nil, nil])
+    }
+}
