@@ -34,7 +34,7 @@ package struct EntityCheck {
                 let check = TextCheck(index.index, in: transaction)
                 try checkText(check, index, type, problem)
             }
-            for side in type.relations { try checkEdges(side, problem) }
+            try checkLinks(type, problem)
         }
         return isClean
     }
@@ -198,35 +198,62 @@ package struct EntityCheck {
 
     // MARK: Edges
 
-    private func checkEdges(_ side: EdgeSide, _ problem: (String) -> Void) throws {
-        let name = "relation \(side.type).\(side.name)"
-        let edges = session.edges
-        let inverse = try side.inverse.map { try session.schema.type(side.target).relation($0) }
-        let (sources, targets) = (try session.store(side.type), try session.store(side.target))
-        try forEachEntry(side.forward) { key, value in
-            guard let source = RowID(key: key), let target = RowID(stored: value),
-                key.count == (side.isToMany ? 16 : 8)
-            else { return problem("\(name): a link is not readable") }
-            // The two ends of a link are stored, or known not to be.
-            if try !sources.isKnown(source) { problem("\(name): a link comes from \(source), which is unknown") }
-            if try !targets.isKnown(target) { problem("\(name): a link leads to \(target), which is unknown") }
-            if let lookup = side.lookup {
-                let found = try transaction.get(lookup, source.key + target.key)
-                if found.flatMap({ RowID(stored: $0) }) != RowID(key: key, at: 8) {
-                    problem("\(name): the look-up of \(source) to \(target) gives another position")
-                }
+    private func checkLinks(_ type: EntityType, _ problem: (String) -> Void) throws {
+        try forEachEntry(type.links) { key, value in
+            guard let link = LinkEntry((key, value)), let role = session.schema.role(of: link.list, in: type) else {
+                return problem("links of \(type.name): an entry is not readable, or of no relation")
             }
-            if let inverse {
-                if try !edges.contains(inverse, target, source) {
-                    problem("\(name): \(source) links to \(target), but not the other way round")
+            switch role {
+            case .links(let side): try check(link, of: side, problem)
+            case .reverse(let side):
+                let isRight = link.end.place == link.other.row.rawValue
+                if try !isRight || found(side.list, link.other) != link.end {
+                    problem(
+                        "\(name(side)): there is no link of \(link.other.row) to \(link.end.row), as the look-up says")
                 }
-            } else if let reverse = side.reverse, try transaction.get(reverse, target.key + source.key) == nil {
-                problem("\(name): the link of \(source) to \(target) has no reverse look-up")
+            case .pairs(let side):
+                let from = LinkEnd(link.end.row, link.other.row.rawValue)
+                let to = LinkEnd(RowID(rawValue: link.end.place), link.other.place)
+                if try found(side.list, from) != to || side.pair(from, to).key != link.end {
+                    problem("\(name(side)): the look-up of \(from.row) to \(to.row) gives another position")
+                }
             }
         }
-        let links = try transaction.count(side.forward)
-        for tree in [side.lookup, side.reverse].compactMap({ $0 }) where try transaction.count(tree) != links {
-            problem("\(name): a look-up has more or fewer entries than there are links")
+    }
+
+    /// The other end that an entry names; nil if there is no entry, or none that can be read.
+    private func found(_ list: LinkList, _ end: LinkEnd) throws -> LinkEnd? {
+        let value = try LinkKey(list, end).withBytes { (key) throws(StorageError) in
+            try transaction.get(list.tree, key)
+        }
+        return value.flatMap { LinkEnd(stored: $0) }
+    }
+
+    private func name(_ side: EdgeSide) -> String { "relation \(side.type).\(side.name)" }
+
+    /// A link as one of its sides has it.
+    private func check(_ link: LinkEntry, of side: EdgeSide, _ problem: (String) -> Void) throws {
+        let (source, target) = (link.end.row, link.other.row)
+        // The two ends of a link are stored, or known not to be.
+        if try !session.store(side.type).isKnown(source) {
+            problem("\(name(side)): a link comes from \(source), which is unknown")
+        }
+        if try !session.store(side.target).isKnown(target) {
+            problem("\(name(side)): a link leads to \(target), which is unknown")
+        }
+        if !side.isToMany, link.end.place != 0 { problem("\(name(side)): \(source) has a link at \(link.end.place)") }
+        guard let other = side.other else { return problem("\(name(side)): has links, and no other side") }
+        if try found(other.list, link.other) != link.end {
+            problem(
+                other.form == .reverse
+                    ? "\(name(side)): the link of \(source) to \(target) has no reverse look-up"
+                    : "\(name(side)): \(source) links to \(target), but not the other way round")
+        }
+        if let pairs = side.pairs {
+            let pair = side.pair(link.end, link.other)
+            if try found(pairs, pair.key) != pair.value {
+                problem("\(name(side)): the look-up of \(source) to \(target) gives another position")
+            }
         }
     }
 }

@@ -27,11 +27,18 @@ package final class EntitySession {
     private(set) var required: RequiredRelations?
     /// How often the schema was changed.
     private var adoptions = 0
-    package private(set) lazy var edges = EdgeTrees(session: self)
+    package private(set) lazy var edges = EdgeTrees(session: self, limits: linkLimits)
     /// Gathers what changes, if somebody observes.
     let capture: RowCapture?
 
-    package init(_ transaction: Transaction, schema: Schema, capture: RowCapture? = nil) {
+    /// Others than these are for tests.
+    private let linkLimits: EdgeTrees.Limits
+
+    package init(
+        _ transaction: Transaction, schema: Schema, capture: RowCapture? = nil,
+        linkLimits: EdgeTrees.Limits = EdgeTrees.Limits()
+    ) {
+        self.linkLimits = linkLimits
         self.transaction = transaction
         self.schema = schema
         self.capture = capture
@@ -57,7 +64,7 @@ package final class EntitySession {
         stores = []
         generation += 1
         hasWaitingLinks = false
-        edges = EdgeTrees(session: self)
+        edges = EdgeTrees(session: self, limits: linkLimits)
     }
 
     /// Brings the trees up to what the session gathered.

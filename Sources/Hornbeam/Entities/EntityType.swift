@@ -7,14 +7,13 @@
 //     x:Type:index       key ‖ row id → nothing
 //     u:Type:index       key → row id                  (row id appended if a component is nil or the key is cut)
 //     t:Type:index:…     full text
-//     f:Type:relation    source ‖ position → target, or source → target if to-one
-//     l:Type:relation    source ‖ target → position    (to-many)
-//     b:Type:relation    target ‖ source → nothing     (one-way relations)
+//     l:Type             links, of all relations: see EdgeSide.swift
 //
 // An id stays in n: until its entity is saved or deleted, also when its last link has gone.
 //
 // Row ids and positions are eight bytes, big-endian in keys and little-endian in values.
 
+import HornbeamPages
 import HornbeamText
 import HornbeamTree
 
@@ -33,6 +32,7 @@ package final class EntityType: Sendable {
     let rows: TreeID
     let ids: TreeID
     let unsaved: TreeID
+    let links: TreeID
     let indexes: [EntityIndex]
     let textIndexes: [EntityTextIndex]
     /// Whether it has an index of either kind.
@@ -50,7 +50,7 @@ package final class EntityType: Sendable {
 
     init(
         description: EntityDescription, declared: Int, layout: RowLayout, rows: TreeID, ids: TreeID,
-        unsaved: TreeID, indexes: [EntityIndex], textIndexes: [EntityTextIndex], relations: [EdgeSide],
+        unsaved: TreeID, links: TreeID, indexes: [EntityIndex], textIndexes: [EntityTextIndex], relations: [EdgeSide],
         counterpart: TreeID?
     ) {
         self.counterpart = counterpart
@@ -61,6 +61,7 @@ package final class EntityType: Sendable {
         self.rows = rows
         self.ids = ids
         self.unsaved = unsaved
+        self.links = links
         self.indexes = indexes
         self.textIndexes = textIndexes
         hasIndexes = !indexes.isEmpty || !textIndexes.isEmpty
@@ -107,6 +108,30 @@ package final class EntityType: Sendable {
                 .invalid, "\(self.name) has no relation “\(name)”; it has \(known.isEmpty ? "none" : known)")
         }
         return side
+    }
+}
+
+extension EntityType {
+    /// What a list of links in the type's tree is.
+    enum ListRole {
+        case links(EdgeSide)
+        /// Of a one-way relation that leads here.
+        case reverse(EdgeSide)
+        /// Of the side with whose entities their keys begin.
+        case pairs(EdgeSide)
+    }
+
+    /// The role of one of the type's own lists.
+    func role(of list: UInt16) -> ListRole? {
+        for side in relations {
+            if side.list.number == list { return .links(side) }
+            if side.beginsPairs, side.pairs?.number == list { return .pairs(side) }
+        }
+        return nil
+    }
+
+    func damagedLinks(_ reason: String) -> StorageError {
+        .corrupt(Corruption(tree: "l:\(name)", reason: reason))
     }
 }
 

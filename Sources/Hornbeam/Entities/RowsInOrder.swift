@@ -10,12 +10,14 @@ struct RowEntries: ~Copyable {
     private var cursor: Cursor
     /// The row id of the entry that this stands on; nil if it stands on none.
     private(set) var row: RowID?
+    /// Of links the number behind it: that of their list.
+    private(set) var list: UInt16 = 0
     /// The entry's value. Lives until the next move.
     private(set) var value = Bytes(start: nil, count: 0)
     private(set) var isAtEnd = false
-    /// Steps since the last seek. After some, entries are read many at once: keys first, then values.
+    /// Steps since the last seek. After some, entries are read many at once.
     private var steps = 0
-    private var many: UnsafeMutablePointer<EntryPart>?
+    private var many: UnsafeMutablePointer<NumberedEntry>?
     private var place = 0
     private var count = 0
 
@@ -30,11 +32,13 @@ struct RowEntries: ~Copyable {
 
     /// To the first entry that isn't before those of a row.
     mutating func seek(_ row: RowID) throws(StorageError) {
+        try RowKey(row).withBytes { (key) throws(StorageError) in try seek(key) }
+    }
+
+    /// To the first entry whose key isn't less.
+    mutating func seek(_ key: Bytes) throws(StorageError) {
         steps = 0
-        try settle(
-            try RowKey(row).withBytes { (key) throws(StorageError) in
-                try cursor.seek(key)
-            })
+        try settle(try cursor.seek(key))
     }
 
     @inline(__always)
@@ -48,10 +52,23 @@ struct RowEntries: ~Copyable {
     @inline(__always)
     private mutating func take() {
         guard let many else { return }
-        let key = many[place]
-        let part = many[Self.size + place]
-        row = RowID(key: Bytes(start: key.start, count: key.size))
-        value = Bytes(start: part.start, count: part.size)
+        row = RowID(rawValue: many[place].first)
+        list = many[place].second
+        value = Bytes(start: many[place].value.start, count: many[place].value.size)
+    }
+
+    /// Passes entries that lie before those of a row in a list, as long as they are at hand: at least one. It stands on
+    /// one of them.
+    @inline(__always)
+    mutating func pass(to row: RowID, _ list: UInt16) throws(StorageError) {
+        if let many {
+            while place &+ 1 < count {
+                let (first, second) = (many[place &+ 1].first, many[place &+ 1].second)
+                guard first < row.rawValue || first == row.rawValue && second < list else { break }
+                place &+= 1
+            }
+        }
+        try advance()
     }
 
     private mutating func settle(_ isThere: Bool) throws(StorageError) {
@@ -59,17 +76,19 @@ struct RowEntries: ~Copyable {
         row = nil
         isAtEnd = !isThere
         guard isThere else { return }
-        guard steps > Self.singleSteps else {
-            guard let entry = try cursor.entry() else { return }
-            row = RowID(key: entry.key)
-            value = entry.value
-            return
+        if steps > Self.singleSteps {
+            let entries = many ?? .allocate(capacity: Self.size)
+            many = entries
+            place = 0
+            count = try cursor.read(numbers: entries, capacity: Self.size)
+            if count > 0 { return take() }
         }
-        let parts = many ?? .allocate(capacity: 2 * Self.size)
-        many = parts
-        place = 0
-        count = try cursor.read(isForward: true, keys: parts, values: parts + Self.size, capacity: Self.size)
-        if count > 0 { take() }
+        guard let entry = try cursor.entry() else { return }
+        row = RowID(key: entry.key)
+        value = entry.value
+        if entry.key.count >= LinkKey.prefixSize {
+            list = UInt16(bigEndian: entry.key.loadUnaligned(fromByteOffset: 8, as: UInt16.self))
+        }
     }
 }
 

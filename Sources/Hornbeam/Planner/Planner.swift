@@ -434,7 +434,7 @@ struct Planner: ~Copyable {
             let read = plan.path.candidates(rows: all)
             // About a third of what only rows can tell.
             let found = plan.knownCount ?? read / 3 + 1
-            let links = Int(entries: try store.transaction.count(side.forward))
+            let links = try session.edges.estimatedCount(side)
             let sources = Int(min(Double(rows), Double(found) * (Double(links) / Double(max(1, all)) + 1)))
             let answered = ConjunctSet(place)
             return Candidate(

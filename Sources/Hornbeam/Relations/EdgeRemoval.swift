@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Links that go: of two entities, of one side of an entity, or of all that leads from and to it. Nothing is removed
-// here, it is gathered for that (see WaitingLinks.swift): a cascade removes links of several relations in turn, and
-// what it reads meanwhile mostly has nothing to do with them.
+// here, it is gathered for that (see WaitingLinks.swift): a cascade removes links of several entities in turn, and what
+// it reads meanwhile mostly has nothing to do with them.
 //
-// Trees that are read here may still have what waits to be removed. It is then gathered twice, and with it its other
-// half, which does no harm: between the two nothing is linked, because whatever puts a link settles what waits.
+// Trees that are read here may still have what waits to be removed. It is then gathered twice, with its other end,
+// which does no harm: between the two nothing is linked, because whatever puts a link settles what waits.
 
 import HornbeamPages
 import HornbeamTree
@@ -13,93 +13,77 @@ extension EdgeTrees {
     /// Unlinks two entities on both sides; without effect if they aren't linked.
     package func remove(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
         try settleLinked()
-        let isLinked =
-            side.isToMany
-            ? try position(side, source, target) != nil : try self.target(side, of: source) == target
-        guard isLinked else { return }
-        try removeHalfLater(side, source, target)
-        try removeOtherHalf(side, source, target)
+        guard let (from, to) = try ends(side, source, target) else { return }
+        try removeLater(side, from, to)
     }
 
     /// Unlinks all targets of a source. What waits to be removed may be among them, and then waits twice.
     package func clear(_ side: EdgeSide, _ source: RowID) throws {
         try settleLinked()
-        guard let lookup = side.lookup else {
-            guard let target = try target(side, of: source) else { return }
-            touch(side, source)
-            try removeLater(side.forward, source)
-            return try removeOtherHalf(side, source, target)
+        guard side.isToMany else {
+            let from = LinkEnd(source, 0)
+            guard let to = try transaction.link(side.list, from) else { return }
+            return try removeLater(side, from, to)
         }
-        let links = try storedLinks(side, of: source)
-        if links.isEmpty { return }
-        touch(side, source)
-        if links.count >= Self.rangeWorthwhile {
-            try settle()
-            try transaction.deleteAll(side.forward, of: source)
-            try transaction.deleteAll(lookup, of: source)
-        } else {
-            for link in links { try removeLater(side.forward, source, link.position) }
-            for link in links { try removeLater(lookup, source, link.target) }
+        var count = 0
+        try forEachLink(side.list, of: source) { link in
+            count += 1
+            try removeLater(side, link.end, link.other, isRange: count > limits.rangeWorthwhile)
+            return true
         }
-        for link in links { try removeOtherHalf(side, source, link.target) }
-    }
-
-    /// From so many links on it takes less to remove all of a source as a range than to gather them.
-    private static var rangeWorthwhile: Int { 1024 }
-
-    /// The links of a source as the tree of a to-many side has them.
-    private func storedLinks(
-        _ side: EdgeSide, of source: RowID
-    ) throws -> [(position: RowID, target: RowID)] {
-        var found: [(position: RowID, target: RowID)] = []
-        var cursor = try transaction.cursor(side.forward)
-        var isValid = try cursor.seek(source.key)
-        while isValid, let entry = try cursor.entry(), RowID(key: entry.key) == source {
-            guard let position = RowID(key: entry.key, at: 8), let target = RowID(stored: entry.value) else {
-                throw damaged("f", side, "a link has no position or no target")
-            }
-            found.append((position, target))
-            isValid = try cursor.next()
+        guard count > limits.rangeWorthwhile else { return }
+        try settle()
+        try transaction.deleteAll(side.list, of: source)
+        if let pairs = side.pairs, side.beginsPairs, !side.isOwnInverse {
+            try transaction.deleteAll(pairs, of: source)
         }
-        return found
     }
 
     /// Removes every link from and to an entity.
     package func removeAll(of type: EntityType, _ rowID: RowID) throws {
-        for side in type.relations { try clear(side, rowID) }
-        for side in session.schema.incoming[type.name] ?? [] {
-            guard let reverse = side.reverse else { continue }
-            try settleLinked()
-            let sources = try storedSources(side, of: rowID)
-            if sources.isEmpty { continue }
-            for source in sources { try removeHalfLater(side, source, rowID) }
-            if sources.count >= Self.rangeWorthwhile {
-                try settle()
-                try transaction.deleteAll(reverse, of: rowID)
-            } else {
-                for source in sources { try removeLater(reverse, rowID, source) }
+        try settleLinked()
+        var count = 0
+        // Entries of a list lie together.
+        var last: (number: UInt16, role: EntityType.ListRole)?
+        var cursor = try transaction.cursor(type.links)
+        var isValid = try RowKey(rowID).withBytes { (key) throws(StorageError) in try cursor.seek(key) }
+        while isValid, let entry = try cursor.entry(), RowID(key: entry.key) == rowID {
+            guard let link = LinkEntry(entry) else { throw type.damagedLinks("an entry is not readable") }
+            if last?.number != link.list {
+                guard let role = session.schema.role(of: link.list, in: type) else {
+                    throw type.damagedLinks("there is no list \(link.list)")
+                }
+                last = (link.list, role)
             }
+            count += 1
+            let isRange = count > limits.rangeWorthwhile
+            switch last?.role {
+            case .links(let side): try removeLater(side, link.end, link.other, isRange: isRange)
+            case .reverse(let side):
+                if !isRange { try removeLater(LinkList(type.links, number: link.list), link.end) }
+                touch(side, link.other.row)
+                try removeLater(side.list, link.other)
+            case .pairs:
+                // Their links are in the lists.
+                if !isRange { try removeLater(LinkList(type.links, number: link.list), link.end) }
+            case nil: break
+            }
+            isValid = try cursor.next()
         }
+        guard count > limits.rangeWorthwhile else { return }
+        try settle()
+        try transaction.deleteAll(type.links, of: rowID)
     }
 
-    // MARK: One side alone
-
-    /// Gathers what the target knows of a link.
-    private func removeOtherHalf(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
-        if let inverse = try inverse(of: side) {
-            try removeHalfLater(inverse, target, source)
-        } else if let reverse = side.reverse {
-            try removeLater(reverse, target, source)
-        }
-    }
-
-    /// Gathers one side's half of a link that the other side has: both say the same, so that what a to-one side leads
-    /// to needn't be looked at.
-    private func removeHalfLater(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
-        touch(side, source)
-        guard let lookup = side.lookup else { return try removeLater(side.forward, source) }
-        guard let position = try position(side, source, target) else { return }
-        try removeLater(side.forward, source, RowID(rawValue: position))
-        try removeLater(lookup, source, target)
+    /// Gathers all entries of a link.
+    /// - Parameter isRange: whether those of the source's row are removed otherwise.
+    func removeLater(_ side: EdgeSide, _ from: LinkEnd, _ to: LinkEnd, isRange: Bool = false) throws {
+        touch(side, from.row)
+        touch(targetOf: side, to.row)
+        if !isRange { try removeLater(side.list, from) }
+        try removeLater(try other(of: side).list, to)
+        guard let pairs = side.pairs else { return }
+        if isRange, side.beginsPairs, !side.isOwnInverse { return }
+        try removeLater(pairs, side.pair(from, to).key)
     }
 }

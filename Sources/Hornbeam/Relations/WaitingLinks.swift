@@ -14,58 +14,50 @@ import HornbeamTree
 /// entries are to be removed: what is removed twice is gone.
 final class WaitingEntries {
     private struct Entry {
-        var first: UInt64
-        var second: UInt64
-        var value: UInt64
+        var row: UInt64
+        var place: UInt64
+        var otherRow: UInt64
+        var otherPlace: UInt64
+        var list: UInt64
 
         @inline(__always)
         func precedes(_ other: Entry) -> Bool {
-            first != other.first ? first < other.first : second < other.second
+            if row != other.row { return row < other.row }
+            return list != other.list ? list < other.list : place < other.place
         }
+
+        @inline(__always)
+        func hasKey(of other: Entry) -> Bool { row == other.row && place == other.place && list == other.list }
 
         /// Byte number `number` of its key, counted from the end.
         @inline(__always)
         func byte(_ number: Int) -> Int {
-            let half = number < 8 ? second : first
-            return Int(truncatingIfNeeded: half &>> UInt64(8 &* (number & 7))) & 0xFF
+            let part = number < 8 ? place : number < 10 ? list : row
+            let place = number < 8 ? number : number < 10 ? number &- 8 : number &- 10
+            return Int(truncatingIfNeeded: part &>> UInt64(8 &* place)) & 0xFF
         }
     }
 
-    /// What its keys and values are made of.
-    enum Form {
-        /// Row id → row id.
-        case single
-        /// Row id ‖ number → number.
-        case pair
-        /// Row id ‖ row id → nothing.
-        case bare
-        /// Row id → nothing.
-        case key
-
-        var keySize: Int { self == .single || self == .key ? 8 : 16 }
-        var valueSize: Int { self == .bare || self == .key ? 0 : 8 }
-    }
-
     let tree: TreeID
-    private let form: Form
     @exclusivity(unchecked) private var memory: UnsafeMutablePointer<Entry>?
     @exclusivity(unchecked) private var capacity = 0
     @exclusivity(unchecked) private var count = 0
     @exclusivity(unchecked) private var isAscending = true
 
-    init(_ tree: TreeID, _ form: Form) {
+    init(_ tree: TreeID) {
         self.tree = tree
-        self.form = form
     }
 
     deinit { memory?.deallocate() }
 
     @inline(__always)
-    func add(_ first: RowID, _ second: UInt64 = 0, _ value: UInt64 = 0) {
+    func add(_ list: LinkList, _ end: LinkEnd, _ other: LinkEnd) {
         if count == capacity { grow() }
         guard let memory else { return }
-        let entry = Entry(first: first.rawValue, second: second, value: value)
-        if count > 0, !memory[count &- 1].precedes(entry) { isAscending = false }
+        let entry = Entry(
+            row: end.row.rawValue, place: end.place, otherRow: other.row.rawValue, otherPlace: other.place,
+            list: UInt64(list.number))
+        if count > 0, isAscending, !memory[count &- 1].precedes(entry) { isAscending = false }
         (memory + count).initialize(to: entry)
         count &+= 1
     }
@@ -87,53 +79,71 @@ final class WaitingEntries {
         isAscending = true
     }
 
-    /// Whether one of their keys begins with a row id; nil if that is not told soon.
-    func has(_ first: RowID) -> Bool? {
+    /// Whether one of them is a row's in a list; nil if that is not told soon.
+    func has(_ list: LinkList, _ row: RowID) -> Bool? {
         guard count > 0, let memory else { return false }
-        guard isAscending else { return nil }
+        let number = UInt64(list.number)
+        guard isAscending else {
+            guard count <= Self.fewEntries else { return nil }
+            for index in 0..<count where memory[index].row == row.rawValue && memory[index].list == number {
+                return true
+            }
+            return false
+        }
         var low = 0
         var high = count
         while low < high {
             let middle = (low + high) / 2
-            if memory[middle].first < first.rawValue { low = middle + 1 } else { high = middle }
+            let (other, otherList) = (memory[middle].row, memory[middle].list)
+            if other < row.rawValue || other == row.rawValue && otherList < number {
+                low = middle + 1
+            } else {
+                high = middle
+            }
         }
-        return low < count && memory[low].first == first.rawValue
+        return low < count && memory[low].row == row.rawValue && memory[low].list == number
     }
 
     /// Puts them in the order of their keys.
     func put(in transaction: Transaction) throws(StorageError) {
-        try withRun { (run) throws(StorageError) in try transaction.put(tree, run) }
+        try withRun(valueSize: LinkKey.valueSize) { (run) throws(StorageError) in try transaction.put(tree, run) }
     }
 
     /// Removes them in the order of their keys.
     func remove(in transaction: Transaction) throws(StorageError) {
-        try withRun { (run) throws(StorageError) in try transaction.delete(tree, run) }
+        try withRun(valueSize: 0) { (run) throws(StorageError) in try transaction.delete(tree, run) }
     }
 
-    private func withRun(_ body: (EntryRun) throws(StorageError) -> Void) throws(StorageError) {
+    private func withRun(
+        valueSize: Int, _ body: (EntryRun) throws(StorageError) -> Void
+    ) throws(StorageError) {
         guard count > 0 else { return }
         if !isAscending { sort() }
         isAscending = true
         guard let memory else { return }
-        let (keySize, valueSize) = (form.keySize, form.valueSize)
-        let bytes = UnsafeMutableRawPointer.allocate(
-            byteCount: count * (keySize + valueSize), alignment: 8)
+        let entrySize = LinkKey.size + valueSize
+        let bytes = UnsafeMutableRawPointer.allocate(byteCount: count * entrySize, alignment: 8)
         defer { bytes.deallocate() }
-        var place = bytes
+        var written = 0
         for index in 0..<count {
             let entry = memory[index]
-            place.storeBytes(of: entry.first.bigEndian, as: UInt64.self)
-            if keySize == 16 {
-                place.storeBytes(of: entry.second.bigEndian, toByteOffset: 8, as: UInt64.self)
+            // What is removed may have been gathered twice.
+            if index > 0, entry.hasKey(of: memory[index &- 1]) { continue }
+            let place = bytes + written &* entrySize
+            place.storeBytes(of: entry.row.bigEndian, as: UInt64.self)
+            place.storeBytes(of: UInt16(truncatingIfNeeded: entry.list).bigEndian, toByteOffset: 8, as: UInt16.self)
+            place.storeBytes(of: entry.place.bigEndian, toByteOffset: LinkKey.prefixSize, as: UInt64.self)
+            if valueSize > 0 {
+                place.storeBytes(of: entry.otherRow.littleEndian, toByteOffset: LinkKey.size, as: UInt64.self)
+                place.storeBytes(
+                    of: entry.otherPlace.littleEndian, toByteOffset: LinkKey.size &+ 8, as: UInt64.self)
             }
-            place += keySize
-            if valueSize == 8 { place.storeBytes(of: entry.value.littleEndian, as: UInt64.self) }
-            place += valueSize
+            written &+= 1
         }
-        try body(EntryRun(bytes, count: count, keySize: keySize, valueSize: valueSize))
+        try body(EntryRun(bytes, count: written, keySize: LinkKey.size, valueSize: valueSize))
     }
 
-    /// So few are sorted by comparing them.
+    /// So few are sorted by comparing them, and looked through.
     private static var fewEntries: Int { 64 }
 
     /// By each byte in which keys differ, the last one first: row ids that lie close together have two or three of
@@ -144,14 +154,15 @@ final class WaitingEntries {
             var entries = UnsafeMutableBufferPointer(start: memory, count: count)
             return entries.sort { $0.precedes($1) }
         }
-        var differing = Entry(first: 0, second: 0, value: 0)
+        var differing = Entry(row: 0, place: 0, otherRow: 0, otherPlace: 0, list: 0)
         for index in 1..<count {
-            differing.first |= memory[index].first ^ memory[0].first
-            differing.second |= memory[index].second ^ memory[0].second
+            differing.row |= memory[index].row ^ memory[0].row
+            differing.list |= memory[index].list ^ memory[0].list
+            differing.place |= memory[index].place ^ memory[0].place
         }
         var (source, target) = (memory, UnsafeMutablePointer<Entry>.allocate(capacity: capacity))
         let starts = UnsafeMutablePointer<Int>.allocate(capacity: 256)
-        for number in 0..<16 where differing.byte(number) != 0 {
+        for number in 0..<LinkKey.size where differing.byte(number) != 0 {
             Self.sort(source, count, by: number, to: target, starts)
             (source, target) = (target, source)
         }
@@ -238,86 +249,64 @@ private final class PositionTable {
     }
 }
 
-/// What one transaction knows of one side's links, and those that wait.
-final class SideLinks {
-    let side: EdgeSide
-    private let forward: WaitingEntries
-    private let lookup: WaitingEntries?
-    private let reverse: WaitingEntries?
-    /// No source beyond this one has a link; nil if none has.
+/// What one transaction knows of the links in one list.
+final class KnownLinks {
+    let list: LinkList
+    /// Those that wait for its tree.
+    let entries: WaitingEntries
+    /// No row beyond this one has a link; nil if none has.
     @exclusivity(unchecked) private var greatest: RowID?
-    /// Of a to-many side, by source: no link of it has this position or a greater one. 0 if it has no links. All that
-    /// have links waiting are in it.
+    /// By row: no link of it has this place or a greater one. 0 if it has no links. All that have links waiting are in
+    /// it, where places are positions.
     private let next = PositionTable()
+    /// As many are remembered.
+    private let mostPositions: Int
 
-    /// As many positions are remembered: a megabyte or two.
-    private static var positionsKept: Int { 1 << 16 }
-
-    init(_ side: EdgeSide, in transaction: Transaction) throws(StorageError) {
-        self.side = side
-        forward = WaitingEntries(side.forward, side.isToMany ? .pair : .single)
-        lookup = side.lookup.map { WaitingEntries($0, .pair) }
-        reverse = side.reverse.map { WaitingEntries($0, .bare) }
-        var cursor = try transaction.cursor(side.forward)
+    init(
+        _ list: LinkList, _ entries: WaitingEntries, in transaction: Transaction, mostPositions: Int
+    ) throws(StorageError) {
+        self.list = list
+        self.entries = entries
+        self.mostPositions = mostPositions
+        // Of all lists in the tree, which is more than need be known.
+        var cursor = try transaction.cursor(list.tree)
         if try cursor.last(), let entry = try cursor.entry() {
             // A key that is damaged stands for the greatest.
             greatest = RowID(key: entry.key) ?? RowID(rawValue: .max)
         }
     }
 
-    /// Whether a source is beyond all that have links.
+    /// Whether a row is beyond all that have links.
     @inline(__always)
-    func isBeyond(_ source: RowID) -> Bool { greatest.map { $0 < source } ?? true }
+    func isBeyond(_ row: RowID) -> Bool { greatest.map { $0 < row } ?? true }
 
-    /// The position behind a source's last link, if that is known.
+    /// The position behind a row's last link, if that is known.
     @inline(__always)
-    func nextPosition(_ source: RowID) -> UInt64? {
-        isBeyond(source) ? 0 : next[source]
+    func nextPosition(_ row: RowID) -> UInt64? {
+        isBeyond(row) ? 0 : next[row]
     }
 
     /// Whether positions should be forgotten, as they are when none of the links waits.
-    var remembersMany: Bool { next.count >= Self.positionsKept }
+    var remembersMany: Bool { next.count >= mostPositions }
 
     /// A position that is known now.
-    func remember(_ position: UInt64, of source: RowID) { next.set(source, position) }
+    func remember(_ position: UInt64, of row: RowID) { next.set(row, position) }
 
-    /// Takes this side's half of a link that is none yet, at the position behind the source's last one.
-    /// Returns how many entries wait more.
-    func add(_ source: RowID, _ target: RowID, at position: UInt64) -> Int {
-        if isBeyond(source) { greatest = source }
-        guard side.isToMany else {
-            forward.add(source, 0, target.rawValue)
-            return 1
-        }
-        next.set(source, position + 1)
-        forward.add(source, position, target.rawValue)
-        lookup?.add(source, target.rawValue, position)
-        return 2
+    /// A link that a row has now.
+    @inline(__always)
+    func note(_ row: RowID) {
+        if isBeyond(row) { greatest = row }
     }
 
-    /// The same of the reverse look-up.
-    func addReverse(_ target: RowID, _ source: RowID) -> Int {
-        reverse?.add(target, source.rawValue)
-        return 1
-    }
-
-    /// A link that was put into the trees, at the position behind the last one.
-    func note(_ source: RowID, at position: UInt64) {
-        if isBeyond(source) { greatest = source }
-        if side.isToMany { next.set(source, position + 1) }
-    }
-
-    func put(in transaction: Transaction) throws(StorageError) {
-        try forward.put(in: transaction)
-        try lookup?.put(in: transaction)
-        try reverse?.put(in: transaction)
+    /// The same of a list whose places are positions, behind the last one.
+    @inline(__always)
+    func note(_ row: RowID, at position: UInt64) {
+        note(row)
+        next.set(row, position + 1)
     }
 
     /// None waits any more.
-    func removeWaiting() {
-        forward.removeAll()
-        lookup?.removeAll()
-        reverse?.removeAll()
+    func forgetIfMany() {
         if remembersMany { next.removeAll() }
     }
 }

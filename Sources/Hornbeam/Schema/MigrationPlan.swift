@@ -11,6 +11,14 @@ struct MigrationPlan {
         case renameRelation(type: String, from: String, to: String)
         case dropRelation(type: String, name: String)
         case dropIndex(type: String, IndexDescription)
+
+        /// Whether links go.
+        var dropsLinks: Bool {
+            switch self {
+            case .dropType, .dropRelation: true
+            case .renameType, .renameRelation, .dropIndex: false
+            }
+        }
     }
 
     /// A relation of a type.

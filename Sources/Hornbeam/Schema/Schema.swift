@@ -16,11 +16,18 @@ package final class Schema: Sendable {
         // Deleted entities, which few ask for, come last.
         few = self.types.count <= 32 ? types.filter { !$0.isTombstone } + types.filter(\.isTombstone) : []
         denying = Set(types.filter { $0.relations.contains { $0.description.deleteRule == .deny } }.map(\.name))
-        incoming = Dictionary(grouping: types.flatMap(\.relations).filter { $0.reverse != nil }, by: \.target)
+        incoming = Dictionary(grouping: types.flatMap(\.relations).filter { $0.other?.form == .reverse }, by: \.target)
     }
 
     /// Names of all types, sorted.
     package var typeNames: [String] { types.keys.sorted() }
+
+    /// What a list of links in a type's tree is; nil if there is none of that number.
+    func role(of list: UInt16, in type: EntityType) -> EntityType.ListRole? {
+        if let own = type.role(of: list) { return own }
+        for side in incoming[type.name] ?? [] where side.other?.list.number == list { return .reverse(side) }
+        return nil
+    }
 
     package func type(_ name: String) throws(HornbeamError) -> EntityType {
         for type in few where type.name == name { return type }

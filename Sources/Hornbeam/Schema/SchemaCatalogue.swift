@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The schema as the store keeps it: tree `schema`, `format` → its version, `type:Name` → the description as JSON with
 // sorted keys, `next:Name` → the next row id to hand out, `ran:name` → nothing, for steps of programs' own that have
-// run, `version` → how often it was changed. Opening compares the declared models with it; what is to be done then,
-// SchemaUpdate does in one write transaction, or opening says which property can't be brought up to date.
+// run, `relation:Type:name` → the number that a relation's links go by, `version` → how often it was changed. Opening
+// compares the declared models with it; what is to be done then, SchemaUpdate does in one write transaction, or opening
+// says which property can't be brought up to date.
 
 import FoundationEssentials
 import HornbeamPages
@@ -177,12 +178,74 @@ package enum SchemaCatalogue {
         }
     }
 
-    private static func create(_ type: EntityDescription, _ transaction: Transaction) throws {
-        var names = ["e:", "i:", "n:"].map { $0 + type.name }
+    static func create(_ type: EntityDescription, _ transaction: Transaction) throws {
+        var names = ["e:", "i:", "n:", "l:"].map { $0 + type.name }
         names += type.indexes.filter { $0.kind != .text }.map { treeName(of: $0, type.name) }
-        // Which of a relation's trees are used, the other side decides, and it may be declared later.
-        for relation in type.relations { names += ["f:", "l:", "b:"].map { "\($0)\(type.name):\(relation.name)" } }
         for name in names { _ = try transaction.tree(name, create: true) }
+        for relation in type.relations { try number(relation, of: type.name, transaction) }
+    }
+
+    // MARK: Numbers of relations
+
+    private static func numberKey(_ type: String, _ relation: String) -> [UInt8] {
+        Array("relation:\(type):\(relation)".utf8)
+    }
+
+    /// Gives a relation a number, unless it has one.
+    private static func number(_ relation: RelationDescription, of type: String, _ transaction: Transaction) throws {
+        guard let tree = try transaction.tree(treeName, create: true) else { return }
+        let key = numberKey(type, relation.name)
+        if try transaction.get(tree, key) != nil { return }
+        var next: UInt64 = 0
+        try forEachNumber(tree, transaction) { _, number in next = max(next, number + 1) }
+        guard next < LinkList.mostRelations else {
+            throw HornbeamError(.invalid, "a store has room for \(LinkList.mostRelations) relations")
+        }
+        try transaction.put(tree, key, RowID(rawValue: next).stored)
+    }
+
+    private static func forEachNumber(
+        _ tree: TreeID, _ transaction: Transaction, _ body: (_ key: [UInt8], _ number: UInt64) throws -> Void
+    ) throws {
+        let prefix = Array("relation:".utf8)
+        var cursor = try transaction.cursor(tree)
+        var isValid = try cursor.seek(prefix)
+        while isValid, cursor.key.starts(with: prefix) {
+            guard let number = RowID(stored: cursor.value), number.rawValue < LinkList.mostRelations else {
+                throw StorageError.corrupt(Corruption(tree: treeName, reason: "a relation has no number"))
+            }
+            try body(Array(cursor.key), number.rawValue)
+            isValid = try cursor.next()
+        }
+    }
+
+    /// Takes all numbers back: no link goes by any of them.
+    static func forgetNumbers(_ transaction: Transaction) throws {
+        guard let tree = try transaction.tree(treeName) else { return }
+        var keys: [[UInt8]] = []
+        try forEachNumber(tree, transaction) { key, _ in keys.append(key) }
+        for key in keys { _ = try transaction.delete(tree, key) }
+    }
+
+    /// A relation has another name, or its type has.
+    static func renameRelation(
+        _ old: String, of type: String, to new: String, of newType: String, in transaction: Transaction
+    ) throws {
+        guard let tree = try transaction.tree(treeName) else { return }
+        guard let number = try transaction.get(tree, numberKey(type, old)).map({ Array($0) }) else { return }
+        _ = try transaction.delete(tree, numberKey(type, old))
+        try transaction.put(tree, numberKey(newType, new), number)
+    }
+
+    private static func number(_ type: String, _ relation: String, _ transaction: Transaction) throws -> UInt16 {
+        guard let tree = try transaction.tree(treeName),
+            let stored = try transaction.get(tree, numberKey(type, relation)).flatMap({ RowID(stored: $0) }),
+            stored.rawValue < LinkList.mostRelations
+        else {
+            throw StorageError.corrupt(
+                Corruption(tree: treeName, reason: "the relation “\(type).\(relation)” has no number"))
+        }
+        return UInt16(stored.rawValue)
     }
 
     // MARK: Reading and resolving
@@ -259,22 +322,46 @@ package enum SchemaCatalogue {
                         components: components))
             }
         }
-        let relations = try description.relations.map { relation in
-            let inverse = SchemaComparison.inverse(of: relation, in: description, all)
-            return EdgeSide(
-                type: name, description: relation, inverse: inverse,
-                forward: try tree("f:\(name):\(relation.name)", transaction),
-                lookup: relation.toMany ? try tree("l:\(name):\(relation.name)", transaction) : nil,
-                reverse: inverse == nil ? try tree("b:\(name):\(relation.name)", transaction) : nil)
-        }
+        let relations = try description.relations.map { try side($0, of: description, all, transaction) }
         let counterpart = EntityType.counterpartName(of: name)
         return EntityType(
             description: description, declared: merged.declared,
             layout: RowLayout(columns: description.columns, stored: merged.positions, type: name),
             rows: try tree("e:\(name)", transaction), ids: try tree("i:\(name)", transaction),
-            unsaved: try tree("n:\(name)", transaction), indexes: indexes, textIndexes: textIndexes,
-            relations: relations,
+            unsaved: try tree("n:\(name)", transaction), links: try tree("l:\(name)", transaction), indexes: indexes,
+            textIndexes: textIndexes, relations: relations,
             counterpart: all[counterpart] == nil ? nil : try tree("e:\(counterpart)", transaction))
+    }
+
+    private static func side(
+        _ relation: RelationDescription, of type: EntityDescription, _ all: [String: EntityDescription],
+        _ transaction: Transaction
+    ) throws -> EdgeSide {
+        let number = try number(type.name, relation.name, transaction)
+        let links = try tree("l:\(type.name)", transaction)
+        let inverse = SchemaComparison.inverse(of: relation, in: type, all)
+        var other: EdgeSide.Other?
+        var pairs: LinkList?
+        if let target = all[relation.target] {
+            let targets = try tree("l:\(target.name)", transaction)
+            if inverse == nil {
+                other = EdgeSide.Other(
+                    list: LinkList(targets, number, .reverse), form: .reverse, isRequired: false)
+            } else if let description = target.relations.first(where: { $0.name == inverse }) {
+                let otherNumber = try self.number(target.name, description.name, transaction)
+                other = EdgeSide.Other(
+                    list: LinkList(targets, otherNumber, .links), form: description.toMany ? .many : .one,
+                    isRequired: description.required)
+                if relation.toMany, description.toMany {
+                    // By what stays when a type or a relation gets another name.
+                    let isFirst = number <= otherNumber
+                    pairs = LinkList(isFirst ? links : targets, isFirst ? number : otherNumber, .pairs)
+                }
+            }
+        }
+        return EdgeSide(
+            type: type.name, description: relation, inverse: inverse, list: LinkList(links, number, .links),
+            other: other, pairs: pairs)
     }
 
     // MARK: Row ids

@@ -20,17 +20,19 @@ struct SchemaUpdate {
 
     func run() throws -> Schema {
         try SchemaCatalogue.beginChange(transaction)
+        let movesLinks = !links.isEmpty || plan.moves.contains(where: \.dropsLinks)
+        if movesLinks { try LooseLinks.unpack(in: transaction) }
         for move in plan.moves { try make(move) }
         for (type, rows) in plan.rows.sorted(by: { $0.key < $1.key }) { try rows.run(type, in: transaction, progress) }
         for (type, deleted) in plan.tombstones.sorted(by: { $0.key < $1.key }) {
             try deleted.run(type, in: transaction, progress)
         }
         try storeDescriptions()
-        var schema = try SchemaCatalogue.resolve(merged, transaction)
-        if !links.isEmpty {
+        if movesLinks { for one in merged { try SchemaCatalogue.create(one.description, transaction) } }
+        let schema = try SchemaCatalogue.resolve(merged, transaction)
+        if movesLinks {
             try RelationMigration(changes: links, transaction: transaction, schema: schema, progress: progress).run()
-            // The links lie in new trees.
-            schema = try SchemaCatalogue.resolve(merged, transaction)
+            try LooseLinks.pack(schema, in: transaction)
         }
         for name in gaps.begun { try SchemaCatalogue.setGaps(name, true, in: transaction) }
         for (name, columns) in gaps.ended {
@@ -71,16 +73,21 @@ struct SchemaUpdate {
                 _ = try transaction.renameTree(old, to: tree)
             }
             try SchemaCatalogue.rename(type.name, to: new, in: transaction)
+            for relation in type.relations {
+                try SchemaCatalogue.renameRelation(
+                    relation.name, of: type.name, to: relation.name, of: new, in: transaction)
+            }
         case .dropType(let type):
             for tree in try trees(of: type, named: type.name) { _ = try transaction.dropTree(tree) }
             try SchemaCatalogue.rename(type.name, to: nil, in: transaction)
         case .renameRelation(let type, let old, let new):
-            for kind in ["f", "l", "b"] {
-                _ = try transaction.dropTree("\(kind):\(type):\(new)")
-                _ = try transaction.renameTree("\(kind):\(type):\(old)", to: "\(kind):\(type):\(new)")
+            for (old, new) in zip(LooseLinks.trees(type, old), LooseLinks.trees(type, new)) {
+                _ = try transaction.dropTree(new)
+                _ = try transaction.renameTree(old, to: new)
             }
+            try SchemaCatalogue.renameRelation(old, of: type, to: new, of: type, in: transaction)
         case .dropRelation(let type, let name):
-            for kind in ["f", "l", "b"] { _ = try transaction.dropTree("\(kind):\(type):\(name)") }
+            for tree in LooseLinks.trees(type, name) { _ = try transaction.dropTree(tree) }
         case .dropIndex(let type, let index):
             try SchemaCatalogue.drop(index, type, transaction)
         }
@@ -88,7 +95,7 @@ struct SchemaUpdate {
 
     /// The names of all trees of a type that is called `name`, in an order that the name doesn't change.
     private func trees(of type: EntityDescription, named name: String) throws -> [String] {
-        var names = ["e:", "i:", "n:"].map { $0 + name }
+        var names = ["e:", "i:", "n:", "l:"].map { $0 + name }
         for index in type.indexes {
             if index.kind == .text {
                 let text = SchemaCatalogue.textIndex(index, name)
@@ -97,7 +104,7 @@ struct SchemaUpdate {
                 names.append(SchemaCatalogue.treeName(of: index, name))
             }
         }
-        for relation in type.relations { names += ["f", "l", "b"].map { "\($0):\(name):\(relation.name)" } }
+        for relation in type.relations { names += LooseLinks.trees(name, relation.name) }
         return names
     }
 }

@@ -55,32 +55,32 @@ struct CursorEntry {
 /// off the end.
 @usableFromInline
 package struct Cursor: ~Copyable {
-    private enum State {
+    enum State {
         case before
         case on
         case after
     }
 
     @usableFromInline let transaction: Transaction
-    private let tree: OpenTreePointer
+    let tree: OpenTreePointer
     @usableFromInline var at: CursorEntry
-    private var state = State.before {
+    var state = State.before {
         didSet { at.isThere = state == .on }
     }
     private var levels = 0
     private var path = InlineArray<24, CursorStep>(repeating: CursorStep())
     /// Pages of the cache that the path lies in; nil while all of it is mapped.
     private var heldPath: HeldPath?
-    private var leaf: UnsafeRawPointer?
-    private var slots: UnsafeRawPointer?
-    private var leafCount = 0
-    private var index = 0
+    var leaf: UnsafeRawPointer?
+    var slots: UnsafeRawPointer?
+    var leafCount = 0
+    var index = 0
     /// What is still to be asked for of the leaf that comes next; nil as long as nobody has looked which that is.
-    private var ahead: LeafAhead?
+    var ahead: LeafAhead?
     /// Whether all of the leaf was asked for when the one before was read.
-    private var isAtHand = false
+    var isAtHand = false
     /// Where `read` puts whole keys together.
-    private var keyMemory: UnsafeMutableRawPointer?
+    var keyMemory: UnsafeMutableRawPointer?
 
     init(_ transaction: Transaction, _ tree: OpenTreePointer) {
         self.transaction = transaction
@@ -376,7 +376,7 @@ package struct Cursor: ~Copyable {
     }
 
     /// Notes which leaf comes after this one, if the branch above both says it.
-    private mutating func lookAhead(isForward: Bool) {
+    mutating func lookAhead(isForward: Bool) {
         let step = path[1]
         let after = step.index + (isForward ? 1 : -1)
         guard levels > 0, let base = step.node, after >= 0, after < step.count else {
@@ -408,7 +408,7 @@ package struct Cursor: ~Copyable {
 
     /// Takes the entry's parts.
     @inline(__always)
-    private mutating func settle() throws(StorageError) -> Bool {
+    mutating func settle() throws(StorageError) -> Bool {
         guard let leaf, let slots else { return false }
         let cell = CellView(leaf + slots.read16(NodeLayout.slotSize &* index))
         // First, because it may fail: a new key must never come with an old value.
@@ -436,141 +436,6 @@ package struct Cursor: ~Copyable {
         } catch {
             throw failed(error)
         }
-    }
-}
-
-/// The key or the value of an entry: an address and a size, laid out as C has it.
-package struct EntryPart {
-    package var start: UnsafeRawPointer?
-    package var size: Int
-
-    @inline(__always)
-    fileprivate init(_ start: UnsafeRawPointer?, _ size: Int) {
-        self.start = start
-        self.size = size
-    }
-}
-
-/// The leaf after the one that a cursor is in, on its way from memory: a few of its cache lines are asked for with each
-/// entry that is read. Three quarters of a scan's time were waits for cells (14.5 → 5.4 ns an entry of 1,000,000);
-/// asked for all at once, the lines wait for each other.
-private struct LeafAhead {
-    private var start: UnsafeRawPointer?
-    private var place: UnsafeRawPointer?
-    private var end: UnsafeRawPointer?
-    /// Bytes for an entry, so that all of it is asked for when the leaf before is read.
-    private var step = 0
-    private var isWhole = false
-
-    init() {}
-
-    /// Beside a leaf with so many entries. Of large ones the values are left to whoever reads them.
-    init(_ leaf: Bytes, entries: Int) {
-        guard let start = leaf.baseAddress, entries > 0 else { return }
-        step = (leaf.count / entries + Self.lineSize) & -Self.lineSize
-        isWhole = step <= Self.largeEntry
-        self.start = start
-        place = start
-        end = start + (isWhole ? leaf.count : NodeLayout.heads + NodeLayout.entryOverhead * entries)
-    }
-
-    private static var lineSize: Int { 64 }
-    private static var largeEntry: Int { 512 }
-
-    /// Whether all of this leaf was asked for.
-    func isDone(_ leaf: UnsafeRawPointer) -> Bool { isWhole && place == end && leaf == start }
-
-    @inline(__always)
-    mutating func advance() {
-        guard var place, let end, place < end else { return }
-        let bound = min(place + step, end)
-        while place < bound {
-            place.prefetch()
-            place += Self.lineSize
-        }
-        self.place = min(place, end)
-    }
-}
-
-// MARK: - Many entries at once
-
-extension Cursor {
-    /// Room for the keys of one `read`: those of a leaf, if their common prefix is short; at least the longest key.
-    private static var keyBound: Int { 32 << 10 }
-
-    /// The entry it stands on and those behind it (before it, if not `isForward`), as many as are at hand: at least
-    /// one, at most `capacity`, all of one leaf. It stands on the last of them then. 0 if it stands on none. What they
-    /// refer to lives as `key` does. A fifth of the instructions of a step and a look for each.
-    package mutating func read(
-        isForward: Bool, keys: UnsafeMutablePointer<EntryPart>, values: UnsafeMutablePointer<EntryPart>, capacity: Int
-    ) throws(StorageError) -> Int {
-        guard state == .on, capacity > 0 else { return 0 }
-        guard tree.pointee.changes == at.seen, let leaf, let slots else { return try readOne(keys, values) }
-        let step = isForward ? 1 : -1
-        let count = min(capacity, isForward ? leafCount &- index : index &+ 1)
-        let prefixSize = at.prefixSize
-        var target = prefixSize > 0 ? keyTarget() : nil
-        var room = Self.keyBound
-        var place = index
-        var done = 0
-        if ahead == nil { lookAhead(isForward: isForward) }
-        var ahead = ahead ?? LeafAhead()
-        defer { self.ahead = ahead }
-        if !isAtHand { prefetchCells(count, step: step) }
-        while done < count {
-            ahead.advance()
-            let cell = CellView(leaf + slots.read16(NodeLayout.slotSize &* place))
-            // Its bytes lie elsewhere: it comes alone.
-            if cell.isLong { break }
-            let suffix = cell.start + NodeLayout.cellHeader
-            let suffixSize = cell.suffixSize
-            let keySize = prefixSize &+ suffixSize
-            if let key = target, let prefix = at.scratch {
-                guard room >= keySize else { break }
-                key.copyShort(prefix, prefixSize)
-                (key + prefixSize).copyShort(suffix, suffixSize)
-                keys[done] = EntryPart(key, keySize)
-                target = key + keySize
-                room &-= keySize
-            } else {
-                keys[done] = EntryPart(suffix, suffixSize)
-            }
-            values[done] = EntryPart(suffix + suffixSize, cell.valueSize)
-            place &+= step
-            done &+= 1
-        }
-        guard done > 0 else { return try readOne(keys, values) }
-        index = place &- step
-        _ = try settle()
-        // What was found may be entries of zeros.
-        try transaction.checkIsWhole()
-        return done
-    }
-
-    /// The cells of a leaf that nobody has asked for yet lie all over it: their waits are one if they begin together.
-    private func prefetchCells(_ count: Int, step: Int) {
-        guard let leaf, let slots else { return }
-        var place = index
-        for _ in 0..<count {
-            (leaf + slots.read16(NodeLayout.slotSize &* place)).prefetch()
-            place &+= step
-        }
-    }
-
-    private mutating func keyTarget() -> UnsafeMutableRawPointer {
-        if let keyMemory { return keyMemory }
-        let memory = UnsafeMutableRawPointer.allocate(byteCount: Self.keyBound, alignment: 8)
-        keyMemory = memory
-        return memory
-    }
-
-    private mutating func readOne(
-        _ keys: UnsafeMutablePointer<EntryPart>, _ values: UnsafeMutablePointer<EntryPart>
-    ) throws(StorageError) -> Int {
-        guard let entry = try entry() else { return 0 }
-        keys[0] = EntryPart(entry.key.baseAddress, entry.key.count)
-        values[0] = EntryPart(entry.value.baseAddress, entry.value.count)
-        return 1
     }
 }
 

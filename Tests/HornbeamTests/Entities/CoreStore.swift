@@ -12,11 +12,17 @@ final class CoreStore {
     private(set) var session: EntitySession
     private var descriptions: [EntityDescription]
 
-    init(_ descriptions: [EntityDescription], in other: TreeStore? = nil) throws {
+    /// - Parameter linkLimits: of its first session.
+    init(
+        _ descriptions: [EntityDescription], in other: TreeStore? = nil,
+        linkLimits: EdgeTrees.Limits = EdgeTrees.Limits()
+    ) throws {
         store = try other ?? TreeStore.inMemory()
         self.descriptions = descriptions
         let transaction = try store.beginWrite()
-        session = EntitySession(transaction, schema: try require(SchemaCatalogue.open(descriptions, in: transaction)))
+        session = EntitySession(
+            transaction, schema: try require(SchemaCatalogue.open(descriptions, in: transaction)),
+            linkLimits: linkLimits)
     }
 
     /// Commits, and begins anew with these descriptions.

@@ -82,12 +82,26 @@ private struct Lists {
     }
 }
 
+/// How much is gathered: as much as by default, and so little that every bound is reached all the time.
+private let limits = [EdgeTrees.Limits(), small(5, 3, 0), small(0, 0, 0)]
+
+private func small(_ waiting: Int, _ positions: Int, _ few: Int) -> EdgeTrees.Limits {
+    var limits = EdgeTrees.Limits()
+    limits.mostWaiting = waiting
+    limits.mostPositions = positions
+    limits.fewLinks = few
+    limits.rangeWorthwhile = 2
+    return limits
+}
+
 @Suite("Links of all kinds")
 struct EdgeModelTests {
-    @Test("random changes from either side agree with lists in memory, and all trees with each other", .seeded)
-    func random() throws {
+    @Test(
+        "random changes from either side agree with lists in memory, and all trees with each other", .seeded,
+        arguments: limits)
+    func random(_ limits: EdgeTrees.Limits) throws {
         var random = SeededGenerator()
-        let store = try CoreStore(models)
+        let store = try CoreStore(models, linkLimits: limits)
         let sides = try ["A", "B"].flatMap { type in
             try store[type].type.relations.map { ($0, try store.session.edges.inverse(of: $0)) }
         }
@@ -123,11 +137,11 @@ struct EdgeModelTests {
     }
 
     /// Links of new entities wait until somebody asks for links, so here many changes go by unasked.
-    @Test("links of ever more entities, some of them undone, agree with lists in memory", .seeded)
-    func growing() throws {
+    @Test("links of ever more entities, some of them undone, agree with lists in memory", .seeded, arguments: limits)
+    func growing(_ limits: EdgeTrees.Limits) throws {
         struct Undo: Error {}
         var random = SeededGenerator()
-        let store = try CoreStore(models)
+        let store = try CoreStore(models, linkLimits: limits)
         let sides = try ["A", "B"].flatMap { type in
             try store[type].type.relations.map { ($0, try store.session.edges.inverse(of: $0)) }
         }
@@ -172,11 +186,13 @@ struct EdgeModelTests {
     }
 
     /// Links that are removed wait until somebody asks for what they have to do with, or links anew.
-    @Test("links removed in a row, some of them undone, agree with lists in memory whoever asks in between", .seeded)
-    func removing() throws {
+    @Test(
+        "links removed in a row, some of them undone, agree with lists in memory whoever asks in between", .seeded,
+        arguments: limits)
+    func removing(_ limits: EdgeTrees.Limits) throws {
         struct Undo: Error {}
         var random = SeededGenerator()
-        let store = try CoreStore(models)
+        let store = try CoreStore(models, linkLimits: limits)
         let edges = { store.session.edges }
         let sides = try ["A", "B"].flatMap { type in
             try store[type].type.relations.map { ($0, try store.session.edges.inverse(of: $0)) }

@@ -208,9 +208,8 @@ struct EdgeTreesTests {
         #expect(try links.get("Chat", "c", "messages") == ["n"])
         #expect(try links.get("User", "2", "favourites") == ["n"])
         try links.store["User"].delete(links.row("User", "2"))
-        #expect(try links.store.entries("f:User:favourites") == 0)
-        #expect(try links.store.entries("b:User:favourites") == 0)
-        #expect(try links.store.entries("f:Message:author") == 0)
+        #expect(try links.store.entries("l:User") == 0)
+        #expect(try links.store.entries("l:Message") == 1)
         try links.expectClean()
     }
 

@@ -49,22 +49,27 @@ private struct LargeCrew {
         let sailors = try session.store("Sailor")
         let crew = try session.store("Crew").type.relation("sailors")
         let source = RowID(rawValue: 1)
-        // A sailor's place in the list is the sailor's number, so both trees of the list have the same entries.
-        for tree in [crew.forward, try require(crew.lookup)] {
-            var key = source.key + RowID(rawValue: 0).key
-            for sailor in 0..<count {
-                key.withUnsafeMutableBytes { $0.storeBytes(of: sailor.bigEndian, toByteOffset: 8, as: Int.self) }
-                try transaction.append(tree, key, RowID(rawValue: UInt64(sailor)).stored)
-            }
+        let other = try require(crew.other)
+        // A sailor's place in the list is the sailor's number.
+        for sailor in 0..<UInt64(count) {
+            let (from, to) = (LinkEnd(source, sailor), LinkEnd(RowID(rawValue: sailor), 0))
+            try append(crew.list, from, to, in: transaction)
+            try append(other.list, to, from, in: transaction)
         }
-        let other = try sailors.type.relation("crew").forward
-        for sailor in 0..<count { try transaction.append(other, RowID(rawValue: UInt64(sailor)).key, source.stored) }
         // Rows differ in their ids alone.
         var row = try bytes(0, sailors)
         let place = try require(zip(row, try bytes(0xFF, sailors)).enumerated().first { $1.0 != $1.1 }?.offset)
         for sailor in 0...count {
             row.withUnsafeMutableBytes { $0.storeBytes(of: sailor.littleEndian, toByteOffset: place, as: Int.self) }
             try transaction.append(sailors.type.rows, RowID(rawValue: UInt64(sailor)).key, row)
+        }
+    }
+
+    private static func append(
+        _ list: LinkList, _ end: LinkEnd, _ other: LinkEnd, in transaction: Transaction
+    ) throws(StorageError) {
+        try LinkKey(list, end).withBytes { (key) throws(StorageError) in
+            try other.withStored { (value) throws(StorageError) in try transaction.append(list.tree, key, value) }
         }
     }
 

@@ -135,9 +135,9 @@ struct RelationMigrationCrashTests {
         } else {
             #expect(try links(session, "Team", "former") == Self.leads, place)
         }
-        for tree in ["f:Team:former", "l:Team:former", "b:Team:former"] where isMigrated {
-            #expect(try read.tree(tree) == nil, place)
-        }
+        // What a migration takes links apart into goes with it.
+        let loose = try read.treeNames().filter { name in ["f:", "b:"].contains { name.hasPrefix($0) } }
+        #expect(loose == [], place)
         return isMigrated
     }
 

@@ -195,4 +195,38 @@ struct RelationMigrationTests {
         try store.save("Item", [.string("new")])
         #expect(try store.problems() == [])
     }
+
+    @Test("links that are many on both sides keep both orders, whatever is renamed and forgotten beside them")
+    func manyOnBothSides() throws {
+        let parts = relation("parts", "Part", toMany: true, inverse: "wholes")
+        let wholes = relation("wholes", "Whole", toMany: true, inverse: "parts")
+        let spare = relation("spare", "Part", toMany: true)
+        let store = try store(
+            [whole([spare, parts]), part([wholes])], [(2, ["a", "c"]), (1, ["b", "a"]), (3, ["a", "b"])])
+        let row = try require(store["Part"].rowID(of: .string("c")))
+        try store.session.edges.append(store["Whole"].type.relation("spare"), RowID(rawValue: 1), row)
+        func expect(_ type: String, _ name: String) throws {
+            #expect(try store.problems() == [])
+            #expect(try store.links("Whole", .int(1), name) == [.string("b"), .string("a")])
+            #expect(try store.links(type, .string("a"), "wholes") == [.int(2), .int(1), .int(3)])
+        }
+        // The names of the two sides change their order.
+        let pieces = relation("pieces", "Atom", toMany: true, inverse: "wholes")
+        var atom = part([relation("wholes", "Whole", toMany: true, inverse: "pieces")])
+        atom.name = "Atom"
+        let spareAtoms = relation("spare", "Atom", toMany: true)
+        try store.reopen(
+            [whole([spareAtoms, pieces]), atom],
+            [
+                .renameType(from: "Part", to: "Atom"),
+                .rename(type: "Whole", from: "parts", to: "pieces", isRelation: true),
+            ])
+        try expect("Atom", "pieces")
+        #expect(try store.links("Whole", .int(1), "spare") == [.string("c")])
+        try store.session.edges.remove(store["Whole"].type.relation("pieces"), RowID(rawValue: 2), row)
+        #expect(try store.links("Atom", .string("c"), "wholes") == [])
+        try store.reopen([whole([pieces]), atom], [.forget(type: "Whole", name: "spare")])
+        try expect("Atom", "pieces")
+        #expect(try store["Whole"].type.relations.map(\.name) == ["pieces"])
+    }
 }

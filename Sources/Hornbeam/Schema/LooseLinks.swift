@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Links as a migration works on them: each relation's in trees of its own, which can be dropped and written anew by
+// themselves. They are taken apart before relations go or change their forms, and put together afterwards, in the same
+// transaction. It takes time by the number of links in the store.
+//
+//     f:Type:relation    source ‖ position → target, or source → target if to-one
+//     l:Type:relation    source ‖ target → position    (to-many)
+//     b:Type:relation    target ‖ source → nothing     (one-way relations)
+
+import HornbeamPages
+import HornbeamTree
+
+enum LooseLinks {
+    static func trees(_ type: String, _ relation: String) -> [String] {
+        ["f", "l", "b"].map { "\($0):\(type):\(relation)" }
+    }
+
+    // MARK: Taking apart
+
+    /// Takes the links of all relations that the store has apart. Relations have no numbers afterwards.
+    static func unpack(in transaction: Transaction) throws {
+        let schema = try SchemaCatalogue.load(transaction)
+        for name in schema.typeNames {
+            let type = try schema.type(name)
+            var loose: [UInt16: LooseList] = [:]
+            for side in type.relations { loose[side.list.number] = try LooseList(side, in: transaction) }
+            for side in schema.incoming[name] ?? [] {
+                if let list = side.other?.list { loose[list.number] = try LooseList(reverseOf: side, in: transaction) }
+            }
+            var cursor = try transaction.cursor(type.links)
+            while try cursor.next() {
+                guard let link = LinkEntry((cursor.key, cursor.value)) else {
+                    throw type.damagedLinks("an entry is not readable")
+                }
+                // Pairs are made anew.
+                try loose[link.list]?.put(link, in: transaction)
+            }
+            _ = try transaction.dropTree("l:\(name)")
+        }
+        try SchemaCatalogue.forgetNumbers(transaction)
+    }
+
+    /// The trees that a list's entries go to.
+    private struct LooseList {
+        let forward: TreeID?
+        let lookup: TreeID?
+        let reverse: TreeID?
+        let isToMany: Bool
+
+        init(_ side: EdgeSide, in transaction: Transaction) throws {
+            let names = LooseLinks.trees(side.type, side.name)
+            forward = try transaction.tree(names[0], create: true)
+            lookup = try transaction.tree(names[1], create: true)
+            reverse = nil
+            isToMany = side.isToMany
+        }
+
+        init(reverseOf side: EdgeSide, in transaction: Transaction) throws {
+            reverse = try transaction.tree(LooseLinks.trees(side.type, side.name)[2], create: true)
+            forward = nil
+            lookup = nil
+            isToMany = false
+        }
+
+        func put(_ link: LinkEntry, in transaction: Transaction) throws {
+            let nothing = Bytes(start: nil, count: 0)
+            if let reverse { try transaction.put(reverse, RowKey(link.end.row, link.other.row), nothing) }
+            guard let forward, let lookup else { return }
+            guard isToMany else { return try transaction.put(forward, RowKey(link.end.row), link.other.row) }
+            let place = RowID(rawValue: link.end.place)
+            try transaction.put(forward, RowKey(link.end.row, place), link.other.row)
+            try transaction.put(lookup, RowKey(link.end.row, link.other.row), place)
+        }
+    }
+
+    // MARK: Putting together
+
+    /// Puts the links of all relations together again, which have their names and forms now.
+    static func pack(_ schema: Schema, in transaction: Transaction) throws {
+        for name in schema.typeNames {
+            for side in try schema.type(name).relations where side.isPacked { try pack(side, in: transaction) }
+        }
+        for name in schema.typeNames {
+            for side in try schema.type(name).relations {
+                for tree in trees(side.type, side.name) { _ = try transaction.dropTree(tree) }
+            }
+        }
+    }
+
+    private static func pack(_ side: EdgeSide, in transaction: Transaction) throws {
+        let names = trees(side.type, side.name)
+        guard let other = side.other, let forward = try transaction.tree(names[0]) else { return }
+        let lookup = try side.inverse.flatMap { try transaction.tree(trees(side.target, $0)[1]) }
+        var cursor = try transaction.cursor(forward)
+        while try cursor.next() {
+            let position = side.isToMany ? RowID(key: cursor.key, at: 8) : RowID(rawValue: 0)
+            guard let source = RowID(key: cursor.key), let target = RowID(stored: cursor.value), let position else {
+                throw StorageError.corrupt(Corruption(tree: names[0], reason: "a link is not readable"))
+            }
+            // The other half of them has the same links.
+            if side.isOwnInverse, target < source { continue }
+            let from = LinkEnd(source, position.rawValue)
+            var to = LinkEnd(target, other.form == .reverse ? source.rawValue : 0)
+            if other.form == .many, let lookup {
+                let found = try transaction.get(lookup, RowKey(target, source)).flatMap { RowID(stored: $0) }
+                guard let found else {
+                    throw StorageError.corrupt(Corruption(tree: names[0], reason: "the other side lacks a link"))
+                }
+                to.place = found.rawValue
+            }
+            try transaction.put(side.list, from, to)
+            try transaction.put(other.list, to, from)
+            if let pairs = side.pairs {
+                let pair = side.pair(from, to)
+                try transaction.put(pairs, pair.key, pair.value)
+            }
+        }
+    }
+}
+
+extension EdgeSide {
+    /// Whether this is the one of two sides by whose links both are put together: a to-many one, which has positions.
+    fileprivate var isPacked: Bool {
+        guard let other, let inverse, other.form != .reverse else { return true }
+        if isToMany != (other.form == .many) { return isToMany }
+        return (type, name) <= (target, inverse)
+    }
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading many entries at once: as many of a leaf as are asked for, while the next leaf comes from memory.
+
+package import HornbeamPages
+
+/// The key or the value of an entry: an address and a size, laid out as C has it.
+package struct EntryPart {
+    package var start: UnsafeRawPointer?
+    package var size: Int
+
+    @inline(__always)
+    init(_ start: UnsafeRawPointer?, _ size: Int) {
+        self.start = start
+        self.size = size
+    }
+}
+
+/// An entry whose key begins with numbers, big-endian.
+package struct NumberedEntry {
+    /// The key's first eight bytes.
+    package let first: UInt64
+    /// The two behind them; anything if it has no more.
+    package let second: UInt16
+    package let value: EntryPart
+}
+
+/// What all keys of a leaf begin with, as numbers.
+private struct LeadingNumbers {
+    let size: Int
+    private let first: UInt64
+    private let second: UInt16
+
+    init(_ prefix: UnsafeMutableRawPointer?, _ size: Int) {
+        var first: UInt64 = 0
+        var second: UInt64 = 0
+        if let prefix {
+            for place in 0..<min(8, size) {
+                first = first << 8 | UInt64(prefix.load(fromByteOffset: place, as: UInt8.self))
+            }
+            for place in 8..<max(8, min(10, size)) {
+                second = second << 8 | UInt64(prefix.load(fromByteOffset: place, as: UInt8.self))
+            }
+        }
+        self.size = prefix == nil ? 0 : size
+        self.first = size < 8 ? first << UInt64(8 * (8 - self.size)) : first
+        self.second = UInt16(truncatingIfNeeded: size == 9 ? second << 8 : second)
+    }
+
+    /// The numbers of a key from its suffix, of which 16 bytes may be looked at.
+    @inline(__always)
+    func numbers(_ suffix: UnsafeRawPointer) -> (UInt64, UInt16) {
+        if size < 8 {
+            let rest = UInt64(bigEndian: suffix.loadUnaligned(as: UInt64.self))
+            let next = suffix.loadUnaligned(fromByteOffset: 8 &- size, as: UInt16.self)
+            return (first | rest &>> UInt64(8 &* size), UInt16(bigEndian: next))
+        }
+        let next = UInt16(bigEndian: suffix.loadUnaligned(as: UInt16.self))
+        return (first, size == 8 ? next : size == 9 ? second | next &>> 8 : second)
+    }
+}
+
+/// The leaf after the one that a cursor is in, on its way from memory: a few of its cache lines are asked for with each
+/// entry that is read. Three quarters of a scan's time were waits for cells (14.5 → 5.4 ns an entry of 1,000,000);
+/// asked for all at once, the lines wait for each other.
+struct LeafAhead {
+    private var start: UnsafeRawPointer?
+    private var place: UnsafeRawPointer?
+    private var end: UnsafeRawPointer?
+    /// Bytes for an entry, so that all of it is asked for when the leaf before is read.
+    private var step = 0
+    private var isWhole = false
+
+    init() {}
+
+    /// Beside a leaf with so many entries. Of large ones the values are left to whoever reads them.
+    init(_ leaf: Bytes, entries: Int) {
+        guard let start = leaf.baseAddress, entries > 0 else { return }
+        step = (leaf.count / entries + Self.lineSize) & -Self.lineSize
+        isWhole = step <= Self.largeEntry
+        self.start = start
+        place = start
+        end = start + (isWhole ? leaf.count : NodeLayout.heads + NodeLayout.entryOverhead * entries)
+    }
+
+    private static var lineSize: Int { 64 }
+    private static var largeEntry: Int { 512 }
+
+    /// Whether all of this leaf was asked for.
+    func isDone(_ leaf: UnsafeRawPointer) -> Bool { isWhole && place == end && leaf == start }
+
+    @inline(__always)
+    mutating func advance() {
+        guard var place, let end, place < end else { return }
+        let bound = min(place + step, end)
+        while place < bound {
+            place.prefetch()
+            place += Self.lineSize
+        }
+        self.place = min(place, end)
+    }
+}
+
+extension Cursor {
+    /// Room for the keys of one `read`: those of a leaf, if their common prefix is short; at least the longest key.
+    private static var keyBound: Int { 32 << 10 }
+
+    /// The entry it stands on and those behind it (before it, if not `isForward`), as many as are at hand: at least
+    /// one, at most `capacity`, all of one leaf. It stands on the last of them then. 0 if it stands on none. What they
+    /// refer to lives as `key` does. A fifth of the instructions of a step and a look for each.
+    package mutating func read(
+        isForward: Bool, keys: UnsafeMutablePointer<EntryPart>, values: UnsafeMutablePointer<EntryPart>, capacity: Int
+    ) throws(StorageError) -> Int {
+        guard state == .on, capacity > 0 else { return 0 }
+        guard tree.pointee.changes == at.seen, let leaf, let slots else { return try readOne(keys, values) }
+        let step = isForward ? 1 : -1
+        let count = min(capacity, isForward ? leafCount &- index : index &+ 1)
+        let prefixSize = at.prefixSize
+        var target = prefixSize > 0 ? keyTarget() : nil
+        var room = Self.keyBound
+        var place = index
+        var done = 0
+        if ahead == nil { lookAhead(isForward: isForward) }
+        var ahead = ahead ?? LeafAhead()
+        defer { self.ahead = ahead }
+        if !isAtHand { prefetchCells(count, step: step) }
+        while done < count {
+            ahead.advance()
+            let cell = CellView(leaf + slots.read16(NodeLayout.slotSize &* place))
+            // Its bytes lie elsewhere: it comes alone.
+            if cell.isLong { break }
+            let suffix = cell.start + NodeLayout.cellHeader
+            let suffixSize = cell.suffixSize
+            let keySize = prefixSize &+ suffixSize
+            if let key = target, let prefix = at.scratch {
+                guard room >= keySize else { break }
+                key.copyShort(prefix, prefixSize)
+                (key + prefixSize).copyShort(suffix, suffixSize)
+                keys[done] = EntryPart(key, keySize)
+                target = key + keySize
+                room &-= keySize
+            } else {
+                keys[done] = EntryPart(suffix, suffixSize)
+            }
+            values[done] = EntryPart(suffix + suffixSize, cell.valueSize)
+            place &+= step
+            done &+= 1
+        }
+        guard done > 0 else { return try readOne(keys, values) }
+        index = place &- step
+        _ = try settle()
+        // What was found may be entries of zeros.
+        try transaction.checkIsWhole()
+        return done
+    }
+
+    /// The same of entries whose keys begin with numbers, up to one that has to be read by itself: 0 if the first has
+    /// to, or if it stands on none. Puts no keys together, which is most of the work where leaves have prefixes.
+    package mutating func read(
+        numbers target: UnsafeMutablePointer<NumberedEntry>, capacity: Int
+    ) throws(StorageError) -> Int {
+        guard state == .on, tree.pointee.changes == at.seen, let leaf, let slots else { return 0 }
+        let count = min(capacity, leafCount &- index)
+        let prefix = LeadingNumbers(at.scratch, at.prefixSize)
+        var done = 0
+        if ahead == nil { lookAhead(isForward: true) }
+        var ahead = ahead ?? LeafAhead()
+        defer { self.ahead = ahead }
+        if !isAtHand { prefetchCells(count, step: 1) }
+        while done < count {
+            ahead.advance()
+            let cell = CellView(leaf + slots.read16(NodeLayout.slotSize &* (index &+ done)))
+            let suffix = cell.start + NodeLayout.cellHeader
+            let (suffixSize, valueSize) = (cell.suffixSize, cell.valueSize)
+            // As many bytes as are looked at belong to the cell.
+            guard !cell.isLong, suffixSize &+ valueSize >= 16, prefix.size &+ suffixSize >= 8 else { break }
+            let (first, second) = prefix.numbers(suffix)
+            target[done] = NumberedEntry(
+                first: first, second: second, value: EntryPart(suffix + suffixSize, valueSize))
+            done &+= 1
+        }
+        guard done > 0 else { return 0 }
+        index &+= done &- 1
+        _ = try settle()
+        // What was found may be entries of zeros.
+        try transaction.checkIsWhole()
+        return done
+    }
+
+    /// The cells of a leaf that nobody has asked for yet lie all over it: their waits are one if they begin together.
+    private func prefetchCells(_ count: Int, step: Int) {
+        guard let leaf, let slots else { return }
+        var place = index
+        for _ in 0..<count {
+            (leaf + slots.read16(NodeLayout.slotSize &* place)).prefetch()
+            place &+= step
+        }
+    }
+
+    private mutating func keyTarget() -> UnsafeMutableRawPointer {
+        if let keyMemory { return keyMemory }
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: Self.keyBound, alignment: 8)
+        keyMemory = memory
+        return memory
+    }
+
+    private mutating func readOne(
+        _ keys: UnsafeMutablePointer<EntryPart>, _ values: UnsafeMutablePointer<EntryPart>
+    ) throws(StorageError) -> Int {
+        guard let entry = try entry() else { return 0 }
+        keys[0] = EntryPart(entry.key.baseAddress, entry.key.count)
+        values[0] = EntryPart(entry.value.baseAddress, entry.value.count)
+        return 1
+    }
+}
