@@ -84,7 +84,7 @@ struct EntityCheckTests {
         let transaction = store.session.transaction
         try transaction.put(store["Account"].type.rows, ann.key, [0])
         let side = try store["Task"].type.relation("owner")
-        try transaction.put(side.forward, RowID(rawValue: 2).key, RowID(rawValue: 77).stored)
+        try transaction.put(side.list, LinkEnd(RowID(rawValue: 2), 0), LinkEnd(RowID(rawValue: 77), 2))
         let problems = try store.problems()
         func has(_ start: String) -> Bool { problems.contains { $0.hasPrefix(start) } }
         #expect(has("Account row \(ann.rawValue): corrupt data"), "\(problems)")
