@@ -10,8 +10,7 @@ struct IndexSearch {
     private let match: TextMatch
 
     init(_ index: EntityTextIndex, _ match: TextMatch, _ store: EntityStore) throws {
-        try store.flushText()
-        searcher = try TextSearcher(index.index, in: store.transaction)
+        searcher = try store.searcher(index)
         self.match = match
     }
 

@@ -210,7 +210,7 @@ struct Planner: ~Copyable {
     private var searched: (index: EntityTextIndex, match: TextMatch)? {
         guard hasScore else { return nil }
         for case .matches(let match) in conjuncts {
-            if let index = type.textIndexes.first(where: { $0.columns == match.columns }) { return (index, match) }
+            if let index = type.textIndex(over: match.columns) { return (index, match) }
         }
         return nil
     }
@@ -573,7 +573,7 @@ struct Planner: ~Copyable {
         let isBest = query.sort.count == 1 && query.sort[0].descending
         for place in conjuncts.indices {
             guard case .matches(let match) = conjuncts[place],
-                let index = type.textIndexes.first(where: { $0.columns == match.columns })
+                let index = type.textIndex(over: match.columns)
             else { continue }
             try match.requireSense(type)
             if position != nil, !isBest {
