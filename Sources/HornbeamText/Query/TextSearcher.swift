@@ -8,11 +8,13 @@ package import HornbeamTree
 
 /// Which documents a search may return.
 package enum TextFilter {
+    package typealias Test = (_ row: UInt64) throws(StorageError) -> Bool
+
     case all
-    /// These and no others; must ascend strictly.
-    case documents([UInt64])
-    /// Those for which the function says so; asked only about documents that would otherwise be in the result.
-    case matching((_ docno: UInt64) throws(StorageError) -> Bool)
+    /// Of these, which must ascend strictly, those that pass the test, if there is one.
+    case documents([UInt64], passing: Test? = nil)
+    /// Those that pass the test, which is asked only about documents that would otherwise be in the result.
+    case matching(Test)
 }
 
 /// Whether the first of two documents of equal score comes before the second.

@@ -179,6 +179,10 @@ final class StoredView: IndexView {
 
     override func docno(of row: UInt64) throws(StorageError) -> UInt32? { try snapshot.docno(of: row) }
 
+    override func documents(of rows: [UInt64]) throws(StorageError) -> [UInt32] {
+        try map.documents(of: rows, snapshot.documents)
+    }
+
     override var rowsAscend: Bool {
         map.statistics.exceptionCount == 0 && snapshot.documents.addsAscendingRows(after: map.statistics.largestRow)
     }

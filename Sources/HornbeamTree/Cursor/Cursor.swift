@@ -451,47 +451,6 @@ package struct EntryPart {
     }
 }
 
-/// The leaf after the one that a cursor is in, on its way from memory: a few of its cache lines are asked for with each
-/// entry that is read. Three quarters of a scan's time were waits for cells (14.5 → 5.4 ns an entry of 1,000,000);
-/// asked for all at once, the lines wait for each other.
-private struct LeafAhead {
-    private var start: UnsafeRawPointer?
-    private var place: UnsafeRawPointer?
-    private var end: UnsafeRawPointer?
-    /// Bytes for an entry, so that all of it is asked for when the leaf before is read.
-    private var step = 0
-    private var isWhole = false
-
-    init() {}
-
-    /// Beside a leaf with so many entries. Of large ones the values are left to whoever reads them.
-    init(_ leaf: Bytes, entries: Int) {
-        guard let start = leaf.baseAddress, entries > 0 else { return }
-        step = (leaf.count / entries + Self.lineSize) & -Self.lineSize
-        isWhole = step <= Self.largeEntry
-        self.start = start
-        place = start
-        end = start + (isWhole ? leaf.count : NodeLayout.heads + NodeLayout.entryOverhead * entries)
-    }
-
-    private static var lineSize: Int { 64 }
-    private static var largeEntry: Int { 512 }
-
-    /// Whether all of this leaf was asked for.
-    func isDone(_ leaf: UnsafeRawPointer) -> Bool { isWhole && place == end && leaf == start }
-
-    @inline(__always)
-    mutating func advance() {
-        guard var place, let end, place < end else { return }
-        let bound = min(place + step, end)
-        while place < bound {
-            place.prefetch()
-            place += Self.lineSize
-        }
-        self.place = min(place, end)
-    }
-}
-
 // MARK: - Many entries at once
 
 extension Cursor {
@@ -545,6 +504,49 @@ extension Cursor {
         // What was found may be entries of zeros.
         try transaction.checkIsWhole()
         return done
+    }
+
+    /// The last eight bytes of the keys of the entry it stands on and of those behind it, as big-endian numbers, as
+    /// many as are at hand: at least one, at most `capacity`, all of one leaf. It stands on the last of them then. 0 if
+    /// it stands on none; nil if a key is shorter than that. No key is put together for it.
+    package mutating func readNumbers(
+        _ numbers: UnsafeMutablePointer<UInt64>, capacity: Int
+    ) throws(StorageError) -> Int? {
+        guard state == .on, capacity > 0 else { return 0 }
+        guard tree.pointee.changes == at.seen, let leaf, let slots else {
+            guard let key = try entry()?.key else { return 0 }
+            guard key.count >= 8 else { return nil }
+            numbers[0] = UInt64(bigEndian: key.loadUnaligned(fromByteOffset: key.count - 8, as: UInt64.self))
+            return 1
+        }
+        // What of a number stands in the prefix that all keys of the leaf have.
+        var common: UInt64 = 0
+        if let prefix = at.scratch {
+            for place in max(0, at.prefixSize - 8)..<at.prefixSize {
+                common = common &<< 8 | UInt64(prefix.load(fromByteOffset: place, as: UInt8.self))
+            }
+        }
+        let count = min(capacity, leafCount &- index)
+        for done in 0..<count {
+            let cell = CellView(leaf + slots.read16(NodeLayout.slotSize &* (index &+ done)))
+            let suffix = cell.start + NodeLayout.cellHeader
+            let size = cell.suffixSize
+            guard at.prefixSize &+ size >= 8 else { return nil }
+            if size >= 8 {
+                numbers[done] = UInt64(
+                    bigEndian: suffix.loadUnaligned(fromByteOffset: size &- 8, as: UInt64.self))
+                continue
+            }
+            // So many bytes at least are behind it: those of the prefix stand at the page's end.
+            let bits = 8 &* size
+            let bytes = UInt64(bigEndian: suffix.loadUnaligned(as: UInt64.self))
+            numbers[done] = common << UInt64(bits) | bytes >> UInt64(64 &- bits)
+        }
+        index = index &+ count &- 1
+        _ = try settle()
+        // What was found may be entries of zeros.
+        try transaction.checkIsWhole()
+        return count
     }
 
     /// The cells of a leaf that nobody has asked for yet lie all over it: their waits are one if they begin together.
