@@ -230,6 +230,11 @@ package final class PageView {
     /// Whether pages are read where the file is mapped.
     package var isMapped: Bool { mapping != nil }
 
+    /// Whether bytes of a page lie in the mapping.
+    package func isMapped(_ bytes: UnsafeRawPointer) -> Bool {
+        bytes >= base && bytes < base + Int(truncatingIfNeeded: capacity &<< FileFormat.sectorShift)
+    }
+
     /// The bytes of a raw node page if it lies in the mapping, unverified: to be asked for, not to be read.
     package func mappedPage(_ number: UInt64) -> Bytes? {
         guard number < capacity else { return nil }

@@ -129,6 +129,8 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     private let relationNumbers: [AnyKeyPath: Int]
     private let linkCounts: [AnyKeyPath: LinkCountPlace]
     private let linkIds: [AnyKeyPath: Int]
+    /// Of each full-text index its columns.
+    private let searched: [[Int]]
 
     public init(
         columns: [DeclaredColumn<Entity>], indexes: [DeclaredIndex<Entity>], relations: [DeclaredRelation<Entity>]
@@ -167,7 +169,13 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         relationNumbers = numbers
         linkCounts = counts
         linkIds = ids
+        let description = description
+        searched = description.indexes.filter { $0.kind == .text }
+            .map { $0.components.compactMap { description.column($0.column) } }
     }
+
+    /// Whether there is a full-text index over exactly these columns, in this order.
+    func isSearched(_ columns: [Int]) -> Bool { searched.contains(columns) }
 
     /// The hidden column of the time of the last save: behind the declared ones.
     var updatedAtColumn: Int { description.columns.count - 1 }

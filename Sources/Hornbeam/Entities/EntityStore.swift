@@ -24,6 +24,8 @@ package final class EntityStore {
     /// Entries of unique indexes that their rows have let go of for others in the same batch. None outside of one.
     private var yielded: [Yielded] = []
     private var textWriters: [TextIndexWriter?]
+    /// Of the full-text indexes that were searched.
+    @exclusivity(unchecked) private var searchers: [TextSearcher?] = []
     /// By their numbers, those that were asked for.
     @exclusivity(unchecked) private var sides: [EdgeSide?] = []
     /// The session's: gathers what changes, if somebody observes.
@@ -395,6 +397,19 @@ package final class EntityStore {
         for writer in textWriters { try writer?.flush() }
     }
 
+    /// What answers searches in the present state, changes that wait in the transaction included. Kept from one search
+    /// to the next, and by a read that is taken up again.
+    func searcher(_ index: EntityTextIndex) throws -> TextSearcher {
+        try flushText()
+        if searchers.isEmpty { searchers = type.textIndexes.map { _ in nil } }
+        if let known = searchers[index.place], known.isCurrent() { return known }
+        // Not while the next one is made: one that can't be made must not leave a former one.
+        searchers[index.place] = nil
+        let searcher = try TextSearcher(index.index, in: transaction)
+        searchers[index.place] = searcher
+        return searcher
+    }
+
     /// What is in memory and not in the trees, but for texts.
     struct Pending {
         fileprivate var reserved: [[UInt8]: RowID] = [:]
@@ -410,6 +425,7 @@ package final class EntityStore {
         nextRowID = nil
         nextRowIDChanged = false
         textWriters = type.textIndexes.map { _ in nil }
+        searchers = []
         known = KnownRows()
     }
 

@@ -87,9 +87,12 @@ package final class EntityType: Sendable {
         return String(name.dropFirst("Deleted<".count).dropLast())
     }
 
+    /// The full-text index over exactly these columns, in this order.
+    func textIndex(over columns: [Int]) -> EntityTextIndex? { textIndexes.first { $0.columns == columns } }
+
     /// What words are to a `matches` condition over these columns: as its index says, with or without its help.
     func analyzer(of columns: [Int]) -> Analyzer {
-        textIndexes.first { $0.columns == columns }?.index.analyzer ?? .words
+        textIndex(over: columns)?.index.analyzer ?? .words
     }
 
     /// The number of a column; an error that names the type if there is none.
@@ -168,10 +171,13 @@ package final class EntityTextIndex: Sendable {
     let description: IndexDescription
     let index: TextIndex
     let columns: [Int]
+    /// Its place among those of the type.
+    let place: Int
 
-    init(description: IndexDescription, index: TextIndex, columns: [Int]) {
+    init(description: IndexDescription, index: TextIndex, columns: [Int], place: Int) {
         self.description = description
         self.index = index
         self.columns = columns
+        self.place = place
     }
 }

@@ -108,6 +108,7 @@ enum AccessPath {
     case index(IndexMatch, IndexWalk?)
     case text(EntityTextIndex, TextMatch, ranked: Bool)
     case union([AccessPath])
+    /// Of a ranked search, which comes first, with another path: the search finds nothing but what that gives.
     case intersection([AccessPath])
     case nothing
 }
@@ -130,6 +131,19 @@ extension AccessPath {
         case .union(let parts): .union(parts.map { $0.described(rows: rows) })
         case .intersection(let parts): .intersection(parts.map { $0.described(rows: rows) })
         case .nothing: .nothing
+        }
+    }
+
+    var isSearch: Bool { if case .text = self { true } else { false } }
+
+    /// A search in the order of scores, and where the rows are from that it may find; nil for all.
+    var ranked: (index: EntityTextIndex, match: TextMatch, among: AccessPath?)? {
+        switch self {
+        case .text(let index, let match, true): return (index, match, nil)
+        case .intersection(let parts):
+            guard parts.count == 2, case .text(let index, let match, true) = parts[0] else { return nil }
+            return (index, match, parts[1])
+        default: return nil
         }
     }
 

@@ -52,28 +52,14 @@ extension EntitySession {
         // The order doesn't change the count, and a sort by score needs more than the count does.
         if query.after == nil { query.sort = [] }
         if query.isWhole { query.needs = RowNeeds() }
-        if let known = try countOfSearch(query) { return known }
         let executor = try executor(query)
-        if let known = executor.knownCount { return known }
+        if let known = try executor.knownCount ?? executor.countOfSearch() { return known }
         var count = 0
         try executor.run(needsRows: false) { _, _, _ in
             count += 1
             return true
         }
         return count
-    }
-
-    /// How many results a search has that is all of the query; nil for other queries. No row is read for it, however
-    /// common the words are.
-    private func countOfSearch(_ query: EntityQuery) throws -> Int? {
-        let conjuncts = query.filter.conjuncts
-        guard conjuncts.count == 1, case .matches(let match) = conjuncts[0], query.limit == nil, query.offset == 0,
-            query.after == nil
-        else { return nil }
-        let store = try store(query.type)
-        guard let index = store.type.textIndexes.first(where: { $0.columns == match.columns }) else { return nil }
-        try match.requireSense(store.type)
-        return try IndexSearch(index, match, store).count()
     }
 
     /// How the query would be answered.
@@ -127,6 +113,14 @@ final class Executor {
     /// How many results there are, if it is known without reading.
     var knownCount: Int? { plan.knownCount }
 
+    /// How many results a search gives that is all of the plan; nil if it isn't. No row is looked up for it.
+    func countOfSearch() throws -> Int? {
+        guard case .text(let index, let match, false) = plan.path, filter.acceptsAll, plan.sort.isEmpty,
+            plan.limit == nil, plan.offset == 0, plan.position == nil
+        else { return nil }
+        return try IndexSearch(index, match, store).count()
+    }
+
     /// As many results as are known to come, within reason: a count may be damaged.
     var expectedCount: Int { min(plan.knownCount ?? 0, 1000) }
 
@@ -139,8 +133,8 @@ final class Executor {
 
     /// - Parameter needsRows: whether `body` wants the rows; else it may get nil.
     func run(needsRows: Bool, _ body: (RowID, RowReader?, Double?) throws -> Bool) throws {
-        if case .text(let index, let match, true) = plan.path {
-            return try ranked(try IndexSearch(index, match, store), needsRows, body)
+        if let (index, match, among) = plan.path.ranked {
+            return try ranked(try IndexSearch(index, match, store), among: among, needsRows, body)
         }
         if plan.sort.isEmpty {
             // Counted trees find the place of an offset without reading what is before it.
@@ -284,10 +278,7 @@ final class Executor {
             var found: [UInt64] = []
             found.reserveCapacity(match.count)
             for range in match.ranges where range.count > 0 {
-                try IndexScan(match.index, range, store).entries { rowID, _ in
-                    found.append(rowID.rawValue)
-                    return true
-                }
+                try IndexScan(match.index, range, store).addRowIDs(to: &found)
             }
             if !match.isInRowOrder { found.sort() }
             return found
@@ -302,8 +293,17 @@ final class Executor {
                 return rowID != last
             }
         case .intersection(let parts):
-            guard let first = parts.first else { return [] }
-            return try parts.dropFirst().reduce(try rowIDs(first)) { Self.intersection($0, try rowIDs($1)) }
+            var found: [UInt64]?
+            // What was found before is part of a search, so that it need not find more than that.
+            for part in parts.filter({ !$0.isSearch }) + parts.filter(\.isSearch) {
+                if case .text(let index, let match, _) = part {
+                    found = try IndexSearch(index, match, store).matches(among: found)
+                } else {
+                    let more = try rowIDs(part)
+                    found = found.map { Self.intersection($0, more) } ?? more
+                }
+            }
+            return found ?? []
         case .join(let join):
             return Array(Set(try sources(join))).sorted()
         case .rowScan, .rows, .list, .linked, .nothing:
@@ -365,8 +365,10 @@ final class Executor {
         return Dictionary(hits.map { (RowID(rawValue: $0.docno), $0.score) }) { first, _ in first }
     }
 
+    /// - Parameter among: where the rows are from that may be found; nil for all.
     private func ranked(
-        _ search: IndexSearch, _ needsRows: Bool, _ body: (RowID, RowReader?, Double?) throws -> Bool
+        _ search: IndexSearch, among: AccessPath?, _ needsRows: Bool,
+        _ body: (RowID, RowReader?, Double?) throws -> Bool
     ) throws {
         // The search knows errors of storage only; others are kept and thrown after it.
         var failure: (any Error)?
@@ -383,10 +385,12 @@ final class Executor {
                 return false
             }
         }
+        let test: TextFilter.Test? = filter.acceptsAll ? nil : { accepts($0) }
+        let rows = try among.map { try rowIDs($0) }
         let hits = try search.search(
             limit: plan.budget ?? .max, after: try last(search),
-            filter: filter.acceptsAll ? .all : .matching { accepts($0) },
-            tieBreak: tieBreak { failure = $0 })
+            filter: rows.map { .documents($0, passing: test) } ?? test.map { .matching($0) } ?? .all,
+            tieBreak: try tieBreak { failure = $0 })
         if let failure { throw failure }
         for hit in hits.dropFirst(plan.offset) {
             let rowID = RowID(rawValue: hit.docno)
@@ -408,8 +412,10 @@ final class Executor {
     }
 
     /// Equal scores go by the smaller id. Integer ids that are their row ids need no look.
-    private func tieBreak(_ fail: @escaping (any Error) -> Void) -> TextTieBreak? {
-        { left, right in
+    private func tieBreak(_ fail: @escaping (any Error) -> Void) throws -> TextTieBreak? {
+        // Where all of them are, rows come in the order of the ids, which is what a search goes by of itself.
+        if store.type.hasIntegerIDs, try store.transaction.count(store.type.ids) == 0 { return nil }
+        return { left, right in
             if left < RowID.firstAssigned.rawValue, right < RowID.firstAssigned.rawValue { return left < right }
             do {
                 return try self.store.idPrecedes(RowID(rawValue: left), RowID(rawValue: right))

@@ -42,6 +42,41 @@ struct IndexScan {
         }
     }
 
+    /// Appends the row ids of all entries as they lie in the tree.
+    func addRowIDs(to found: inout [UInt64]) throws {
+        guard !index.isUnique else {
+            return try entries { rowID, _ in
+                found.append(rowID.rawValue)
+                return true
+            }
+        }
+        let numbers = UnsafeMutablePointer<UInt64>.allocate(capacity: Self.entriesOfRead)
+        defer { numbers.deallocate() }
+        var cursor = try transaction.cursor(index.tree)
+        var isValid = range.from.isEmpty ? try cursor.first() : try cursor.seek(range.from)
+        // As many as the tree says: no key is looked at but the last one and the one behind it.
+        var left = range.count
+        while isValid, left > 0 {
+            let capacity = min(left, Self.entriesOfRead)
+            guard let count = try cursor.readNumbers(numbers, capacity: capacity), count > 0 else { throw damaged() }
+            found.append(contentsOf: UnsafeBufferPointer(start: numbers, count: count))
+            left -= count
+            if left == 0, !isInRange(cursor.key) { throw miscounted() }
+            isValid = try cursor.next()
+        }
+        if left > 0 || isValid && isInRange(cursor.key) { throw miscounted() }
+    }
+
+    private static let entriesOfRead = 512
+
+    private func isInRange(_ key: Bytes) -> Bool {
+        range.to.isEmpty || range.to.withUnsafeBytes { key.order($0) < 0 }
+    }
+
+    private func miscounted() -> StorageError {
+        store.corrupt("index \(index.description.name)", "it has not as many entries as it counts")
+    }
+
     /// - Parameter skipped: entries to pass over, without reading them; only where no key can be cut.
     func forward(skipping skipped: Int = 0, _ body: (RowID, Bytes?) throws -> Bool) throws {
         var cursor = try transaction.cursor(index.tree)

@@ -10,8 +10,7 @@ struct IndexSearch {
     private let match: TextMatch
 
     init(_ index: EntityTextIndex, _ match: TextMatch, _ store: EntityStore) throws {
-        try store.flushText()
-        searcher = try TextSearcher(index.index, in: store.transaction)
+        searcher = try store.searcher(index)
         self.match = match
     }
 
@@ -68,8 +67,10 @@ struct IndexSearch {
 
     private var weights: [Double]? { match.weights.isEmpty ? nil : match.weights }
 
-    /// All row ids, ascending.
-    func matches() throws -> [UInt64] { try searcher.matches(match.query) }
+    /// All row ids, or those that are among some, ascending.
+    func matches(among rows: [UInt64]? = nil) throws -> [UInt64] {
+        try searcher.matches(match.query, filter: rows.map { .documents($0) } ?? .all)
+    }
 
     /// How many there are.
     func count() throws -> Int { Int(entries: try searcher.count(match.query)) }

@@ -48,7 +48,7 @@ struct Planner: ~Copyable {
     }
 
     /// Kinds of conjuncts that something else than an index range may answer: what isn't there is not looked for.
-    private struct Kinds: OptionSet {
+    struct Kinds: OptionSet {
         let rawValue: UInt8
         static let nothing = Kinds(rawValue: 1)
         /// Names entities: ids, or a relation's.
@@ -67,7 +67,7 @@ struct Planner: ~Copyable {
     let store: EntityStore
     let query: EntityQuery
     let conjuncts: [Filter]
-    private let kinds: Kinds
+    let kinds: Kinds
     let rows: Int
     let matches: [IndexMatch]
     let position: PlannedPosition?
@@ -210,14 +210,14 @@ struct Planner: ~Copyable {
     private var searched: (index: EntityTextIndex, match: TextMatch)? {
         guard hasScore else { return nil }
         for case .matches(let match) in conjuncts {
-            if let index = type.textIndexes.first(where: { $0.columns == match.columns }) { return (index, match) }
+            if let index = type.textIndex(over: match.columns) { return (index, match) }
         }
         return nil
     }
 
     // MARK: Prices
 
-    private var budget: Double? {
+    var budget: Double? {
         query.limit.map { Double($0) + Double(query.offset) }
     }
 
@@ -292,7 +292,7 @@ struct Planner: ~Copyable {
     }
 
     /// The rows that a list of wanted ids names, in the order of their row ids.
-    private func idList() throws -> Candidate? {
+    func idList() throws -> Candidate? {
         for (position, conjunct) in conjuncts.enumerated() {
             // Each is looked up here already: not where a scan is cheaper.
             guard case .within(0, let ids) = conjunct, ids.count <= min(Self.maximumIDs, rows / 4) else { continue }
@@ -314,7 +314,7 @@ struct Planner: ~Copyable {
     }
 
     /// The candidates that a list of ids or a relation names.
-    private func list() throws -> Candidate? {
+    func list() throws -> Candidate? {
         guard kinds.contains(.list) else { return nil }
         // Of a list in its own order only what is behind the position.
         let last = query.sort.isEmpty ? position?.rowID : nil
@@ -499,7 +499,7 @@ struct Planner: ~Copyable {
     }
 
     /// For an `or` whose every branch has a path of its own.
-    private func unions() throws -> [Candidate] {
+    func unions() throws -> [Candidate] {
         var candidates: [Candidate] = []
         for (position, conjunct) in conjuncts.enumerated() {
             guard case .or(let branches) = conjunct, !branches.isEmpty else { continue }
@@ -547,47 +547,5 @@ struct Planner: ~Copyable {
             best = (text.path, text.count, text.isExact && parts.count == 1)
         }
         return best
-    }
-
-    // MARK: Full text
-
-    /// A search and a range whose row ids are intersected before a row is read.
-    private func intersection(_ text: TextPaths.Path) -> Candidate? {
-        guard let match = matches.min(by: { $0.count < $1.count }), rows > 0 else { return nil }
-        let answered = text.isExact ? match.answered.inserting(text.place) : match.answered
-        let both = Int(Double(match.count) * Double(text.count) / Double(rows)) + 1
-        let reading = Double(match.count + text.count) * 0.6
-        return Candidate(
-            path: .intersection([.index(match, nil), text.path]), answered: answered, isOrdered: false,
-            cost: reading + cost(both, answered.inserting(text.place), isOrdered: false, rowCost: 4))
-    }
-
-    private func candidate(_ text: TextPaths.Path) -> Candidate {
-        let answered = text.isExact ? ConjunctSet(text.place) : ConjunctSet()
-        return Candidate(
-            path: text.path, answered: answered, isOrdered: false,
-            cost: cost(text.count, answered.inserting(text.place), isOrdered: false, rowCost: 4))
-    }
-
-    private func ranked() throws -> Candidate {
-        let isBest = query.sort.count == 1 && query.sort[0].descending
-        for place in conjuncts.indices {
-            guard case .matches(let match) = conjuncts[place],
-                let index = type.textIndexes.first(where: { $0.columns == match.columns })
-            else { continue }
-            try match.requireSense(type)
-            if position != nil, !isBest {
-                throw HornbeamError(
-                    .invalid,
-                    "a list in the order of scores and something else can't go on after an entity: use an offset")
-            }
-            return Candidate(
-                path: .text(index, match, ranked: isBest), answered: ConjunctSet(place), isOrdered: isBest, cost: 0,
-                isBehind: position != nil)
-        }
-        throw HornbeamError(
-            .invalid,
-            "a sort by score needs a `matches` condition over exactly the properties of a full-text index of "
-                + "\(type.name): declare one, or sort by something else")
     }
 }

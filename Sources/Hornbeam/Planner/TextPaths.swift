@@ -36,7 +36,7 @@ final class TextPaths {
     static func path(_ place: Int, _ condition: Filter, _ store: EntityStore, rows: Int) throws -> Path? {
         switch condition {
         case .matches(let match):
-            guard let index = store.type.textIndexes.first(where: { $0.columns == match.columns }) else { return nil }
+            guard let index = store.type.textIndex(over: match.columns) else { return nil }
             try match.requireSense(store.type)
             let count = min(rows, try IndexSearch(index, match, store).estimate())
             return Path(place: place, path: .text(index, match, ranked: false), count: count, isExact: true)

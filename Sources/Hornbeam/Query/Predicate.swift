@@ -22,9 +22,7 @@ public struct Predicate<Entity: EntityModelProtocol>: Sendable {
     /// Whether it is a full-text match by an index, whose hits have scores.
     var isRanked: Bool {
         guard case .matches(let match) = filter else { return false }
-        let description = Entity.entityShape.description
-        let names = match.columns.map { description.columns[$0].name }
-        return description.indexes.contains { $0.kind == .text && $0.components.map(\.column) == names }
+        return Entity.entityShape.isSearched(match.columns)
     }
 }
 

@@ -314,11 +314,15 @@ extension QueryList {
         if case .rows(let source) = source { _ = try context.session.run { try source($0) } }
         let match = try rankedMatch()
         return try context.session.run { session in
-            try session.ranked(coreQuery, of: Entity.self).compactMap { row, score in
-                try session.id(of: row, Entity.self).map {
-                    Ranked(id: $0, score: score, row: row, context: context, match: match)
-                }
+            let found = try session.ranked(coreQuery, of: Entity.self)
+            var hits: [Ranked<Entity>] = []
+            hits.reserveCapacity(found.count)
+            // A loop: what maps in generic code goes through tables of functions.
+            for (row, score) in found {
+                guard let id = try session.id(of: row, Entity.self) else { continue }
+                hits.append(Ranked(id: id, score: score, row: row, context: context, match: match))
             }
+            return hits
         }
     }
 
@@ -337,7 +341,7 @@ extension QueryList {
         let match = try rankedMatch()
         return try context.session.run { session in
             let store = try session.store(Entity.self)
-            guard let index = store.type.textIndexes.first(where: { $0.columns == match.columns }),
+            guard let index = store.type.textIndex(over: match.columns),
                 let rowID = try store.rowID(of: id.columnValue)
             else { return nil }
             try match.requireSense(store.type)

@@ -59,7 +59,7 @@ extension Predicate {
         _ properties: [TextProperty<Entity>], _ kind: StringTest.Kind, _ text: String, _ isCaseSensitive: Bool,
         _ isDiacriticSensitive: Bool, isNegated: Bool = false
     ) -> Self {
-        let columns = properties.compactMap(\.column)
+        let columns = properties.compactMap { $0.column }
         let test = StringTest(
             kind, columns: columns, text, caseSensitive: isCaseSensitive, diacriticSensitive: isDiacriticSensitive,
             negated: isNegated)

@@ -22,15 +22,17 @@ extension Optional: TextValue where Wrapped == String {
 /// A property of text: its column if it is stored as a string, and how to read it from an entity.
 struct TextProperty<Entity: EntityModelProtocol>: Sendable {
     let column: Int?
-    let label: String
     let read: @Sendable (Entity) -> String?
+    private let keyPath: any PartialKeyPath<Entity> & Sendable
 
     init<Text: TextValue>(_ keyPath: any KeyPath<Entity, Text> & Sendable) {
-        // Another type may have a text that isn't the stored one.
-        column = Text.self == String.self || Text.self == String?.self ? Self.column(keyPath) : nil
-        label = keyPath.label
+        column = Self.column(keyPath)
         read = { $0[keyPath: keyPath].textValue }
+        self.keyPath = keyPath
     }
+
+    /// For people. To make it takes longer than a search.
+    var label: String { keyPath.label }
 
     /// A pack of key paths as a list.
     static func list<each Text: TextValue>(
@@ -41,7 +43,19 @@ struct TextProperty<Entity: EntityModelProtocol>: Sendable {
         return properties
     }
 
-    private static func column<Property>(_ keyPath: KeyPath<Entity, Property>) -> Int? {
+    /// The columns of some properties; nil if one of these has none.
+    static func columns<each Text: TextValue>(_ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable) -> [Int]? {
+        var columns: [Int] = []
+        for path in repeat each keyPaths {
+            guard let column = column(path) else { return nil }
+            columns.append(column)
+        }
+        return columns
+    }
+
+    private static func column<Text: TextValue>(_ keyPath: KeyPath<Entity, Text>) -> Int? {
+        // Another type may have a text that isn't the stored one.
+        guard Text.self == String.self || Text.self == String?.self else { return nil }
         let shape = Entity.entityShape
         guard let place = shape.column(keyPath), shape.description.columns[place.number].type.unwrapped == .string
         else { return nil }
@@ -57,7 +71,10 @@ extension Predicate {
     public static func string<each Text: TextValue>(
         _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, matches text: String
     ) -> Self {
-        words(of: TextProperty.list(repeat each keyPaths), text)
+        guard let columns = TextProperty<Entity>.columns(repeat each keyPaths) else {
+            return unsearchable(TextProperty.list(repeat each keyPaths))
+        }
+        return Self(.matches(columns: columns, text: text))
     }
 
     /// What `query` finds in these properties, which it may name. By the full-text index over exactly these, or read
@@ -69,17 +86,13 @@ extension Predicate {
         _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, matches query: SearchQuery<Entity>,
         weights: [Double] = []
     ) -> Self {
-        search(of: TextProperty.list(repeat each keyPaths), query, weights)
+        guard let columns = TextProperty<Entity>.columns(repeat each keyPaths) else {
+            return unsearchable(TextProperty.list(repeat each keyPaths))
+        }
+        return search(columns, query, weights)
     }
 
-    private static func search(
-        of properties: [TextProperty<Entity>], _ query: SearchQuery<Entity>, _ weights: [Double]
-    ) -> Self {
-        let columns = properties.compactMap(\.column)
-        guard columns.count == properties.count else {
-            let error = unsearchable(properties)
-            return Self(.opaque(label: "matches") { _ in throw error })
-        }
+    private static func search(_ columns: [Int], _ query: SearchQuery<Entity>, _ weights: [Double]) -> Self {
         do {
             let found = try query.query(over: columns)
             return Self(.matches(TextMatch(columns: columns, query: found, weights: weights)))
@@ -88,22 +101,15 @@ extension Predicate {
         }
     }
 
-    // Apart, because a key path that is written where there is a pack can't be made at run time.
-    private static func words(of properties: [TextProperty<Entity>], _ text: String) -> Self {
-        let columns = properties.compactMap(\.column)
-        if columns.count == properties.count { return Self(.matches(columns: columns, text: text)) }
-        let error = unsearchable(properties)
-        return Self(.opaque(label: "matches") { _ in throw error })
-    }
-
-    private static func unsearchable(_ properties: [TextProperty<Entity>]) -> HornbeamError {
+    private static func unsearchable(_ properties: [TextProperty<Entity>]) -> Self {
         let wrong = properties.filter { $0.column == nil }.map(\.label).joined(separator: ", ")
         let stored = Entity.entityShape.description.columns.filter { $0.type.unwrapped == .string }.map(\.name)
-        return HornbeamError(
+        let error = HornbeamError(
             .invalid,
             "matches needs stored String properties of \(Entity.entityName), which "
                 + (stored.isEmpty ? "has none" : "are \(stored.joined(separator: ", "))")
                 + ", and was given \(wrong): store its text, or ask for contains")
+        return Self(.opaque(label: "matches") { _ in throw error })
     }
 
     // MARK: - Regular expressions
@@ -147,7 +153,7 @@ extension Predicate {
         _ properties: [TextProperty<Entity>], label: String, isNegated: Bool,
         _ test: @escaping @Sendable (String) throws -> Bool
     ) -> Self {
-        let columns = properties.compactMap(\.column)
+        let columns = properties.compactMap { $0.column }
         if columns.count == properties.count {
             return Self(.text(TextTest(columns: columns, label: label, isNegated: isNegated, accepts: test)))
         }

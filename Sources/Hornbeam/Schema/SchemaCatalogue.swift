@@ -309,7 +309,8 @@ package enum SchemaCatalogue {
             }
             if index.kind == .text {
                 textIndexes.append(
-                    EntityTextIndex(description: index, index: textIndex(index, name), columns: columns))
+                    EntityTextIndex(
+                        description: index, index: textIndex(index, name), columns: columns, place: textIndexes.count))
             } else {
                 let components = zip(columns, index.components).map { column, component in
                     EntityIndex.Component(

@@ -58,13 +58,8 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
     }
 
     private func columns() throws(HornbeamError) -> [Int] {
-        let columns = properties.compactMap(\.column)
-        let description = Entity.entityShape.description
-        let names = columns.map { description.columns[$0].name }
-        let isThere =
-            columns.count == properties.count
-            && description.indexes.contains { $0.kind == .text && $0.components.map(\.column) == names }
-        if isThere { return columns }
+        let columns = properties.compactMap { $0.column }
+        if columns.count == properties.count, Entity.entityShape.isSearched(columns) { return columns }
         throw HornbeamError(
             .invalid,
             "\(Entity.entityName) has no full-text index over \(properties.map(\.label).joined(separator: ", ")): "
@@ -75,7 +70,7 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
         let columns = try columns()
         return try context.session.run { session in
             let store = try session.store(Entity.self)
-            guard let index = store.type.textIndexes.first(where: { $0.columns == columns }) else {
+            guard let index = store.type.textIndex(over: columns) else {
                 throw HornbeamError(
                     .invalid, "the database has no such index of \(Entity.entityName) yet: open it with the model")
             }

@@ -133,7 +133,7 @@ extension Ranked {
 extension TextMatch {
     fileprivate func search<Entity: EntityModelProtocol>(_ session: Session, _: Entity.Type) throws -> IndexSearch {
         let store = try session.store(Entity.self)
-        guard let index = store.type.textIndexes.first(where: { $0.columns == columns }) else {
+        guard let index = store.type.textIndex(over: columns) else {
             throw HornbeamError(
                 .invalid, "\(store.type.name) has no full-text index over what was searched: search it again")
         }

@@ -173,6 +173,11 @@ struct DocumentMap {
 
     func exception(_ row: UInt64) throws(StorageError) -> UInt32? {
         guard let bytes = try transaction.get(tree, Self.key(exception: row)) else { return nil }
+        return try exception(bytes)
+    }
+
+    /// The document that the entry of an exception names.
+    func exception(_ bytes: Bytes) throws(StorageError) -> UInt32 {
         var reader = ByteReader(bytes)
         guard let docno = reader.varint32(), reader.isAtEnd, docno < nextDocno else { throw unreadable() }
         return docno
@@ -216,7 +221,7 @@ struct DocumentMap {
         return key.bigEndian(at: 1, as: UInt32.self)
     }
 
-    private func unreadable() -> StorageError {
+    func unreadable() -> StorageError {
         index.corrupt(index.documentsName, "an entry of rows is not readable")
     }
 }

@@ -1,40 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions to an index: ranked search, matches, counts, vocabulary. Sees what its transaction sees; in a write
-// transaction, the state of the last flush, so flush before making one and make a new one after changes.
+// Questions to an index: ranked search, matches, counts, vocabulary. Sees what its transaction saw when it was made; in
+// a write transaction that is the state of the last flush. To open an index costs as much as ten searches for a rare
+// word, so whoever keeps a transaction keeps its searchers, and asks each whether it is still good.
 
 package import HornbeamPages
 package import HornbeamTree
 
 /// Which documents a search may return.
 package enum TextFilter {
+    package typealias Test = (_ row: UInt64) throws(StorageError) -> Bool
+
     case all
-    /// These and no others; must ascend strictly.
-    case documents([UInt64])
-    /// Those for which the function says so; asked only about documents that would otherwise be in the result.
-    case matching((_ docno: UInt64) throws(StorageError) -> Bool)
+    /// Of these, which must ascend strictly, those that pass the test, if there is one.
+    case documents([UInt64], passing: Test? = nil)
+    /// Those that pass the test, which is asked only about documents that would otherwise be in the result.
+    case matching(Test)
 }
 
 /// Whether the first of two documents of equal score comes before the second.
 package typealias TextTieBreak = (_ first: UInt64, _ second: UInt64) throws(StorageError) -> Bool
 
 /// An index in one state of a transaction. One thread at a time, as the transaction.
-package struct TextSearcher {
+package final class TextSearcher {
     package let index: TextIndex
     /// Of the whole index: what all scores depend on.
     package let statistics: TextStatistics
+    private let transaction: Transaction
     /// Nil if nothing was ever indexed.
-    private let state: SearcherState?
+    private let snapshot: TextSnapshot?
+    /// What its searches share. Borrows from pages that a write transaction may change, so it is kept where nothing can
+    /// change.
+    private var madeView: StoredView?
+    private var seen: SeenState
 
     /// Throws `.invalid` if the index was made by another analyzer or Unicode version.
-    package init(_ index: TextIndex, in transaction: Transaction) throws(StorageError) {
+    package convenience init(_ index: TextIndex, in transaction: Transaction) throws(StorageError) {
+        self.init(index, try TextSnapshot(index, in: transaction), transaction)
+    }
+
+    private init(_ index: TextIndex, _ snapshot: TextSnapshot?, _ transaction: Transaction) {
         self.index = index
-        guard let snapshot = try TextSnapshot(index, in: transaction) else {
-            state = nil
-            statistics = TextStatistics(index)
-            return
-        }
-        state = SearcherState(snapshot)
-        statistics = snapshot.statistics
+        self.snapshot = snapshot
+        self.transaction = transaction
+        statistics = snapshot?.statistics ?? TextStatistics(index)
+        seen = SeenState(transaction, snapshot?.trees)
+    }
+
+    /// Whether what it sees is what its transaction sees now; then it may go on being asked, also in a read that was
+    /// begun again.
+    package func isCurrent() -> Bool {
+        // What isn't there yet has no tree that would tell.
+        if snapshot == nil, transaction.isWritable { return false }
+        let now = SeenState(transaction, snapshot?.trees)
+        guard now.isSame(as: seen) else { return false }
+        if now.beginnings != seen.beginnings { madeView?.letGoOfMovable() }
+        seen = now
+        return true
+    }
+
+    /// Nil if nothing was ever indexed.
+    private func view() throws(StorageError) -> StoredView? {
+        if let madeView { return madeView }
+        guard let snapshot else { return nil }
+        let view = try StoredView(snapshot)
+        if !transaction.isWritable { madeView = view }
+        return view
     }
 
     /// The best `limit` documents that match, best first; those of equal score in the order that `tieBreak` gives, else
@@ -48,10 +78,9 @@ package struct TextSearcher {
         tieBreak: TextTieBreak? = nil
     ) throws(StorageError) -> [TextHit] {
         try Self.check(weights)
-        guard limit > 0, let state else { return [] }
+        guard limit > 0, let view = try view() else { return [] }
         var best = TopK(limit: limit, tieBreak: tieBreak, after: after)
         if weights == nil {
-            let view = try state.view()
             if let words = TermQuery(query, index.analyzer),
                 let ranking = try TermRanking(words, view, filter: filter)
             {
@@ -60,38 +89,38 @@ package struct TextSearcher {
             }
             if try DirectSearch(view, index.analyzer).rank(query, &best, filter) { return try best.sorted() }
         }
-        try retrieval(query, filter, weights, scores: true, state).rank(&best)
+        try retrieval(query, filter, weights, scores: true, view).rank(&best)
         return try best.sorted()
     }
 
     /// The rows of all documents that match, ascending.
     package func matches(_ query: TextQuery, filter: TextFilter = .all) throws(StorageError) -> [UInt64] {
-        guard let state else { return [] }
+        guard let view = try view() else { return [] }
         var (rows, ascends): ([UInt64], Bool) = ([], true)
         func add(_ row: UInt64) {
             if let last = rows.last, last >= row { ascends = false }
             rows.append(row)
         }
-        let isDone = try state.direct().forEach(query, filter) { (row) throws(StorageError) in add(row) }
+        let isDone = try direct(view).forEach(query, filter) { (row) throws(StorageError) in add(row) }
         if !isDone {
-            try retrieval(query, filter, nil, scores: false, state).forEach { (row) throws(StorageError) in add(row) }
+            try retrieval(query, filter, nil, scores: false, view).forEach { (row) throws(StorageError) in add(row) }
         }
         return ascends ? rows : rows.sorted()
     }
 
     /// How many documents match.
     package func count(_ query: TextQuery, filter: TextFilter = .all) throws(StorageError) -> UInt64 {
-        guard let state else { return 0 }
+        guard let view = try view() else { return 0 }
         if case .all = filter, let words = TermQuery(query, index.analyzer) {
             if words.terms.count == 1 {
                 return try words.terms[0].token.withBytes { (bytes) throws(StorageError) in
                     try documentFrequency(bytes)
                 }
             }
-            return try TermUnion(words, state.view()).count
+            return try TermUnion(words, view).count
         }
-        if let count = try state.direct().count(query, filter) { return count }
-        return try retrieval(query, filter, nil, scores: false, state).count()
+        if let count = try direct(view).count(query, filter) { return count }
+        return try retrieval(query, filter, nil, scores: false, view).count()
     }
 
     /// How the score of a row's document comes about; nil if it doesn't match.
@@ -99,8 +128,8 @@ package struct TextSearcher {
         _ query: TextQuery, row: UInt64, weights: [Double]? = nil
     ) throws(StorageError) -> TextScoreExplanation? {
         try Self.check(weights)
-        guard let state else { return nil }
-        return try retrieval(query, .documents([row]), weights, scores: true, state).explain(row)
+        guard let view = try view() else { return nil }
+        return try retrieval(query, .documents([row]), weights, scores: true, view).explain(row)
     }
 
     /// The best `limit` documents that hold any token of `text`.
@@ -127,12 +156,14 @@ package struct TextSearcher {
     }
 
     private func retrieval(
-        _ query: TextQuery, _ filter: TextFilter, _ weights: [Double]?, scores: Bool, _ state: SearcherState
+        _ query: TextQuery, _ filter: TextFilter, _ weights: [Double]?, scores: Bool, _ view: StoredView
     ) throws(StorageError) -> Retrieval {
-        let context = try ScoreContext(state.view(), weights: weights, scores: scores)
+        let context = try ScoreContext(view, weights: weights, scores: scores)
         var compiler = QueryCompiler(index.analyzer, context)
         return try Retrieval(compiler.compile(query), context, filter: filter)
     }
+
+    private func direct(_ view: StoredView) -> DirectSearch { DirectSearch(view, index.analyzer) }
 
     /// How many documents hold `term`, a token as the analyzer makes it.
     package func documentFrequency(of term: String) throws(StorageError) -> UInt64 {
@@ -151,41 +182,44 @@ package struct TextSearcher {
     ) throws(StorageError) {
         // Beyond so many bytes terms stand in another order than theirs.
         let start = Array(first.prefix(TermDictionary.plainLimit))
-        try state?.snapshot.forEachTerm(from: start) { (term, documents, occurrences) throws(StorageError) in
+        try snapshot?.forEachTerm(from: start) { (term, documents, occurrences) throws(StorageError) in
             try body(String(decoding: term, as: UTF8.self), documents, occurrences)
         }
     }
 
     /// How many terms the index has.
     package func termCount() throws(StorageError) -> UInt64 {
-        try state?.snapshot.termCount() ?? 0
+        try snapshot?.termCount() ?? 0
     }
 
     private func documentFrequency(_ term: Bytes) throws(StorageError) -> UInt64 {
-        try state?.snapshot.frequencies(of: term).documents ?? 0
+        try snapshot?.frequencies(of: term).documents ?? 0
     }
 
     /// Nil if nothing was ever indexed.
     func expansion() throws(StorageError) -> TermExpansion? {
-        guard let state else { return nil }
-        return TermExpansion(view: try state.view())
+        guard let view = try view() else { return nil }
+        return TermExpansion(view: view)
     }
 }
 
-/// What a searcher's searches share.
-private final class SearcherState {
-    let snapshot: TextSnapshot
-    /// Borrows from pages that a write transaction may change, so it is kept where nothing can change.
-    private var madeView: StoredView?
+/// What tells one state of an index from another, as a transaction sees it.
+private struct SeenState {
+    let version: UInt64
+    let beginnings: Int
+    /// Whatever a write transaction changes of an index, it changes one of these trees.
+    private let statistics: UInt64?
+    private let pending: UInt64?
 
-    init(_ snapshot: TextSnapshot) { self.snapshot = snapshot }
-
-    func view() throws(StorageError) -> StoredView {
-        if let madeView { return madeView }
-        let view = try StoredView(snapshot)
-        if !snapshot.transaction.isWritable { madeView = view }
-        return view
+    init(_ transaction: Transaction, _ trees: TextTrees?) {
+        version = transaction.version
+        beginnings = transaction.beginnings
+        let trees = transaction.isWritable ? trees : nil
+        statistics = trees.flatMap { transaction.changes(of: $0.statistics) }
+        pending = trees?.pending.flatMap { transaction.changes(of: $0) }
     }
 
-    func direct() throws(StorageError) -> DirectSearch { DirectSearch(try view(), snapshot.index.analyzer) }
+    func isSame(as other: Self) -> Bool {
+        version == other.version && statistics == other.statistics && pending == other.pending
+    }
 }

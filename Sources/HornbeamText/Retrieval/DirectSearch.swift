@@ -21,7 +21,7 @@ struct DirectSearch {
         case .all, .phrase:
             let compiled = try conjunction(query, filter)
             guard compiled.isDirect else { return false }
-            try compiled.conjunction?.rank(&best) { (row) throws(StorageError) in try filter.accepts(row) }
+            try compiled.conjunction?.rank(&best) { (row) throws(StorageError) in try compiled.rest.accepts(row) }
         case .prefix(let text):
             let tokens = analyzer.phraseTokens(of: text)
             guard tokens.count == 1 else { return false }
@@ -59,40 +59,47 @@ struct DirectSearch {
         guard compiled.isDirect else { return false }
         try compiled.conjunction?.forEach { (docno) throws(StorageError) in
             let row = try view.row(of: docno)
-            if try filter.accepts(row) { try body(row) }
+            if try compiled.rest.accepts(row) { try body(row) }
         }
         return true
     }
 
     /// How many documents match; nil if the query isn't answered here.
     func count(_ query: TextQuery, _ filter: TextFilter) throws(StorageError) -> UInt64? {
-        guard query.isConjunctive, case .all = filter else { return nil }
+        guard query.isConjunctive else { return nil }
         let compiled = try conjunction(query, filter)
-        guard compiled.isDirect else { return nil }
+        guard compiled.isDirect, case .all = compiled.rest else { return nil }
         var count: UInt64 = 0
         try compiled.conjunction?.forEach { (_) throws(StorageError) in count += 1 }
         return count
     }
 
-    /// A filter that lets so few documents through that it should lead.
-    private static let listRatio = 8
-
+    /// - Returns: whether the query is answered here; nothing matches without a conjunction. What the filter says
+    ///   beyond the conjunction is the rest.
     private func conjunction(
         _ query: TextQuery, _ filter: TextFilter
-    ) throws(StorageError) -> (isDirect: Bool, conjunction: Conjunction?) {
+    ) throws(StorageError) -> (isDirect: Bool, conjunction: Conjunction?, rest: TextFilter) {
         var compiler = ConjunctionCompiler(view, analyzer)
         switch try compiler.add(query) {
-        case .otherForms: return (false, nil)
-        case .nothing: return (true, nil)
+        case .otherForms: return (false, nil, filter)
+        case .nothing, .void: return (true, nil, filter)
         case .parts: break
         }
         let least = compiler.sources.reduce(UInt32.max) { min($0, $1.documentFrequency) }
-        if case .documents(let rows) = filter, rows.count < Int(least) / Self.listRatio { return (false, nil) }
         // Of one term alone the best are found without looking at all of its postings.
         guard compiler.sources.count > 1 || compiler.hasPhrases || least <= Self.fewPostings else {
-            return (false, nil)
+            return (false, nil, filter)
         }
-        return (true, Conjunction(view, compiler.sources, compiler.parts))
+        guard case .documents(let rows, let test) = filter, rows.count <= Int(least) else {
+            return (true, Conjunction(view, compiler.sources, compiler.parts), filter)
+        }
+        // One more list that all documents must be in, which doesn't score.
+        let documents = try view.documents(of: rows)
+        guard !documents.isEmpty else { return (true, nil, filter) }
+        let allowed = ArrayPostings(documents, [UInt32](repeating: 1, count: documents.count))
+        return (
+            true, Conjunction(view, compiler.sources + [allowed], compiler.parts), test.map { .matching($0) } ?? .all
+        )
     }
 }
 
@@ -105,28 +112,12 @@ extension TextQuery {
     }
 }
 
-extension TextFilter {
-    /// Whether it lets a row through.
-    func accepts(_ row: UInt64) throws(StorageError) -> Bool {
-        switch self {
-        case .all: return true
-        case .matching(let accepts): return try accepts(row)
-        case .documents(let rows):
-            var range = 0..<rows.count
-            while !range.isEmpty {
-                let middle = (range.lowerBound + range.upperBound) / 2
-                if rows[middle] == row { return true }
-                range = rows[middle] < row ? middle + 1..<range.upperBound : range.lowerBound..<middle
-            }
-            return false
-        }
-    }
-}
-
 /// Finds the terms of a query that consists of words and phrases that must all be there.
 private struct ConjunctionCompiler {
     enum Outcome {
         case parts
+        /// Nothing is asked for, since the text has no token (`TextQuery.isVoid`).
+        case void
         /// No document matches.
         case nothing
         case otherForms
@@ -147,12 +138,13 @@ private struct ConjunctionCompiler {
         case .all(let parts):
             guard depth < Self.depthLimit else { return .otherForms }
             var isAsked = false
-            for part in parts where !part.isVoid(analyzer) {
-                isAsked = true
+            for part in parts {
                 let outcome = try add(part, depth: depth + 1)
+                if case .void = outcome { continue }
                 guard case .parts = outcome else { return outcome }
+                isAsked = true
             }
-            return isAsked ? .parts : .nothing
+            return isAsked ? .parts : parts.isEmpty ? .nothing : .void
         case .words(let text): return try addWord(analyzer.queryTokens(of: text))
         case .phrase(let text, let slop):
             let tokens = analyzer.phraseParts(of: text)
@@ -164,7 +156,7 @@ private struct ConjunctionCompiler {
 
     /// One word, however often.
     private mutating func addWord(_ tokens: [QueryToken]) throws(StorageError) -> Outcome {
-        guard let word = tokens.first else { return .nothing }
+        guard let word = tokens.first else { return .void }
         guard !word.isOpen, tokens.allSatisfy({ $0 == word }) else { return .otherForms }
         guard let source = try source(word.term) else { return .nothing }
         let weight = weight(source)
@@ -173,7 +165,7 @@ private struct ConjunctionCompiler {
     }
 
     private mutating func addPhrase(_ tokens: [[UInt8]], _ slop: Int) throws(StorageError) -> Outcome {
-        guard !tokens.isEmpty else { return .nothing }
+        guard !tokens.isEmpty else { return .void }
         var (slots, weight): ([Int], Double) = ([], 0)
         for token in tokens {
             guard let source = try source(token) else { return .nothing }

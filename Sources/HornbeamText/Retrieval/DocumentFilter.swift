@@ -1,58 +1,111 @@
 // SPDX-License-Identifier: Apache-2.0
-// A search's filter as its evaluation uses it: few documents are found by their rows at once, so that no others are
-// looked at; of many, each that would be among the results is asked about.
+// A search's filter as its evaluation uses it: of documents that are named, only these are looked at, one by one where
+// they are few; where they are more than what is looked through, and of those that are not named, each document that
+// would be among the results is asked about.
 
 import HornbeamPages
 
 /// Which documents a search may return.
 struct DocumentFilter {
     private let filter: TextFilter
-    /// The documents that the filter lets through, if they are few.
-    var allowed: DocumentList?
+    /// The documents that the filter lets through at most, if the evaluation is to go by them.
+    let allowed: DocumentList?
+    /// Whether they are so few that each of them is asked about.
+    let isFew: Bool
 
-    /// Finding a document by its row costs as much as going through so many postings.
-    private static let lookupCost = 256
+    /// To ask about a document takes as long as going through so many postings.
+    private static let askingCost = 16
 
     /// - Parameter cost: about how many postings are gone through if the documents are not known.
     init(_ filter: TextFilter, _ view: IndexView, cost: Int) throws(StorageError) {
         self.filter = filter
-        if case .documents(let rows) = filter, rows.count <= max(cost / Self.lookupCost, 1) {
-            allowed = try Self.documents(rows, view)
-        }
+        let rows = filter.rows
+        isFew = rows.map { $0.count <= max(cost / Self.askingCost, 1) } ?? false
+        let isLookedThrough = rows.map { $0.count <= max(cost, 1) } ?? false
+        allowed = isLookedThrough ? DocumentList(try view.documents(of: rows ?? [])) : nil
     }
 
-    private static func documents(_ rows: [UInt64], _ view: IndexView) throws(StorageError) -> DocumentList {
-        var docnos: [UInt32] = []
-        docnos.reserveCapacity(rows.count)
-        var ascends = true
-        for row in rows {
-            guard let docno = try view.docno(of: row) else { continue }
-            if let last = docnos.last, docno <= last { ascends = false }
-            docnos.append(docno)
-        }
-        return DocumentList(ascends ? docnos : Set(docnos).sorted())
+    /// Whether a document may be let through. Documents ascend from one question to the next.
+    @inline(__always)
+    func mayAccept(_ docno: UInt32) -> Bool {
+        guard let allowed else { return true }
+        return allowed.advance(to: docno) == docno
     }
 
     /// Whether nothing remains to be asked about single rows.
     var isAllOrKnown: Bool {
-        if case .all = filter { return true }
-        return allowed != nil
+        switch filter {
+        case .all: true
+        case .documents(_, let test): allowed != nil && test == nil
+        case .matching: false
+        }
     }
 
     /// Whether the filter lets a row through, as far as the documents that are asked about are not only those.
     func accepts(_ row: UInt64) throws(StorageError) -> Bool {
-        switch filter {
+        guard case .documents(_, let test) = filter, allowed != nil else { return try filter.accepts(row) }
+        return try test?(row) ?? true
+    }
+}
+
+extension TextFilter {
+    /// Those that it names.
+    var rows: [UInt64]? {
+        if case .documents(let rows, _) = self { rows } else { nil }
+    }
+
+    /// Whether it lets a row through.
+    func accepts(_ row: UInt64) throws(StorageError) -> Bool {
+        switch self {
         case .all: return true
-        case .matching(let accepts): return try accepts(row)
-        case .documents(let rows):
-            guard allowed == nil else { return true }
-            var (low, high) = (0, rows.count)
-            while low < high {
-                let middle = (low + high) / 2
-                if rows[middle] == row { return true }
-                if rows[middle] < row { low = middle + 1 } else { high = middle }
-            }
-            return false
+        case .matching(let test): return try test(row)
+        case .documents(let rows, let test):
+            guard rows.holds(row) else { return false }
+            return try test?(row) ?? true
+        }
+    }
+}
+
+/// Documents, ascending, that a search goes through once.
+final class DocumentList {
+    let count: Int
+    private let docnos: UnsafeMutablePointer<UInt32>
+    @exclusivity(unchecked) private var place = 0
+
+    init(_ documents: [UInt32]) {
+        count = documents.count
+        docnos = .allocate(capacity: max(count, 1))
+        docnos.initialize(from: documents, count: count)
+    }
+
+    deinit { docnos.deallocate() }
+
+    @inline(__always)
+    subscript(place: Int) -> UInt32 { docnos[place] }
+
+    /// The place of the first document from `target` on, `count` if there is none. Targets ascend.
+    @inline(__always)
+    func seek(_ target: UInt32) -> Int {
+        if place < count, docnos[place] < target {
+            place = PostingSource.gallop(docnos, from: place, count: count, to: target)
+        }
+        return place
+    }
+
+    /// That document, `.max` if there is none.
+    @inline(__always)
+    func advance(to target: UInt32) -> UInt32 {
+        let place = seek(target)
+        return place < count ? docnos[place] : .max
+    }
+
+    /// Sets `bits` to the documents of a window.
+    func match(_ base: UInt32, _ bits: UnsafeMutablePointer<UInt64>) {
+        bits.clear()
+        var place = seek(base)
+        while place < count, docnos[place] <= DocumentWindow.last(base) {
+            bits.insert(Int(docnos[place] &- base))
+            place += 1
         }
     }
 }

@@ -113,6 +113,15 @@ class IndexView {
     func row(of docno: UInt32) throws(StorageError) -> UInt64 { UInt64(docno) }
     func docno(of row: UInt64) throws(StorageError) -> UInt32? { nil }
 
+    /// The documents that have these rows, ascending, and maybe some that have left. `rows` ascend strictly.
+    func documents(of rows: [UInt64]) throws(StorageError) -> [UInt32] {
+        var docnos: [UInt32] = []
+        for row in rows {
+            if let docno = try docno(of: row) { docnos.append(docno) }
+        }
+        return Set(docnos).sorted()
+    }
+
     /// Whether the rows of ascending documents ascend.
     var rowsAscend: Bool { true }
 

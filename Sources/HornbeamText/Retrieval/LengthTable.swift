@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lengths of documents where they lie: scoring reads one for each posting, so what was found once of a chunk of
-// documents is kept as an address, for one search or, where pages don't change, for all searches of a transaction.
+// documents is kept as an address: for one search, or where pages don't change for all searches of a transaction, and
+// beyond its suspension if they lie where they stay.
 
 /// Where each chunk of lengths is. Belongs to one search at a time, and lives no longer than the bytes it points to.
 final class LengthTable {
     let chunkCount: Int
     private let chunks: UnsafeMutablePointer<UnsafeRawPointer?>
     private var owned: [UnsafeMutablePointer<UInt16>] = []
+    /// Chunks that are of no meaning once the transaction is suspended.
+    private var movable: [Int] = []
 
     /// For documents below `docnoLimit`.
     init(docnoLimit: UInt32) {
@@ -27,6 +30,15 @@ final class LengthTable {
 
     /// Keeps where a chunk is.
     func keep(_ number: Int, _ lengths: UnsafeRawPointer) { chunks[number] = lengths }
+
+    /// What is kept of a chunk lives no longer than the transaction goes on.
+    func noteMovable(_ number: Int) { movable.append(number) }
+
+    /// Lets go of all such chunks.
+    func forgetMovable() {
+        for number in movable { chunks[number] = nil }
+        movable.removeAll(keepingCapacity: true)
+    }
 
     /// Memory for a chunk that lies nowhere as it is needed. The caller fills it.
     func makeRoom() -> UnsafeMutablePointer<UInt16> {

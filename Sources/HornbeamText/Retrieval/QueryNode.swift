@@ -197,32 +197,3 @@ final class EverythingNode: QueryNode {
         }
     }
 }
-
-/// A list of documents, each once, ascending: few documents that a filter lets through.
-struct DocumentList {
-    let docnos: [UInt32]
-    private var place = 0
-
-    init(_ docnos: [UInt32]) { self.docnos = docnos }
-
-    /// The first document from `target` on, `.max` if there is none.
-    mutating func advance(to target: UInt32) -> UInt32 {
-        guard place < docnos.count else { return .max }
-        place = docnos.withUnsafeBufferPointer { docnos in
-            guard let start = docnos.baseAddress, start[place] < target else { return place }
-            return PostingSource.gallop(start, from: place, count: docnos.count, to: target)
-        }
-        return place < docnos.count ? docnos[place] : .max
-    }
-
-    /// Sets `bits` to the documents of a window.
-    mutating func match(_ base: UInt32, _ bits: UnsafeMutablePointer<UInt64>) {
-        bits.clear()
-        var docno = advance(to: base)
-        while place < docnos.count, docno <= DocumentWindow.last(base) {
-            bits.insert(Int(docno &- base))
-            place += 1
-            if place < docnos.count { docno = docnos[place] }
-        }
-    }
-}

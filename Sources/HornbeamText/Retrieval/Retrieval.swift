@@ -14,7 +14,7 @@ final class Retrieval {
     private let clauses: [QueryNode]
     private let order: [Leaf]
     private let leaves: [Leaf]
-    private var filter: DocumentFilter
+    private let filter: DocumentFilter
     private let required = WindowSet()
     private let candidates = WindowSet()
     private let sums: UnsafeMutablePointer<Double>

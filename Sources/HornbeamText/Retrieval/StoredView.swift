@@ -31,6 +31,13 @@ final class StoredView: IndexView {
             docnoLimit: statistics.nextDocno)
     }
 
+    /// The transaction was suspended and sees the same state again: what lies at addresses that may be others now is
+    /// looked for anew.
+    func letGoOfMovable() {
+        chunk = nil
+        lengthTable.forgetMovable()
+    }
+
     override func postings(of term: [UInt8]) throws(StorageError) -> PostingSource? {
         guard !term.isEmpty else { return nil }
         return try term.withBytes { (bytes) throws(StorageError) -> PostingSource? in
@@ -136,7 +143,10 @@ final class StoredView: IndexView {
         let first = chunk << DocumentLengths.chunkShift
         let range = first...(first | UInt32(DocumentLengths.chunkCapacity - 1))
         // Little-endian, as the machine is.
-        if let start = stored?.baseAddress, stored?.count == size, !snapshot.documents.isAbout(range) { return start }
+        if let start = stored?.baseAddress, stored?.count == size, !snapshot.documents.isAbout(range) {
+            if !transaction.stays(start) { lengthTable.noteMovable(Int(chunk)) }
+            return start
+        }
         let memory = lengthTable.makeRoom()
         let target = UnsafeMutableRawBufferPointer(start: memory, count: size)
         target.initializeMemory(as: UInt8.self, repeating: 0)
@@ -168,6 +178,10 @@ final class StoredView: IndexView {
     }
 
     override func docno(of row: UInt64) throws(StorageError) -> UInt32? { try snapshot.docno(of: row) }
+
+    override func documents(of rows: [UInt64]) throws(StorageError) -> [UInt32] {
+        try map.documents(of: rows, snapshot.documents)
+    }
 
     override var rowsAscend: Bool {
         map.statistics.exceptionCount == 0 && snapshot.documents.addsAscendingRows(after: map.statistics.largestRow)

@@ -100,7 +100,7 @@ final class TermRanking {
         isLater = view.rowsAscend
         keepsDocuments = isLater && best.isPlain && filter.isAllOrKnown
         note(best)
-        if filter.allowed != nil {
+        if filter.isFew {
             try rankAllowed(&best)
         } else if count > 1 {
             let cost = terms.sum(count) { $0.documentFrequency }
@@ -129,7 +129,8 @@ final class TermRanking {
     /// Those that the filter lets through, where they are few.
     private func rankAllowed(_ best: inout TopK) throws(StorageError) {
         guard let allowed = filter.allowed else { return }
-        for docno in allowed.docnos {
+        for place in 0..<allowed.count {
+            let docno = allowed[place]
             if try ask(count, of: ranks, about: docno, 0) { try offer(docno, try length(docno), &best) }
         }
     }
@@ -141,9 +142,10 @@ final class TermRanking {
             var docno = UInt32.max
             for place in 0..<count { docno = min(docno, try terms[place].next(from: target)) }
             guard docno < .max else { return }
+            target = docno + 1
+            guard filter.mayAccept(docno) else { continue }
             for place in 0..<count { terms[place].frequency = try terms[place].frequency(in: docno) }
             try offer(docno, try length(docno), &best)
-            target = docno + 1
         }
     }
 
@@ -252,6 +254,7 @@ extension TermRanking {
                 guard stored > 0 else { throw view.unknownDocument() }
                 let tf = Double(frequency)
                 let sum = weight * tf / (tf + norm.constant + norm.slope * Double(stored))
+                guard filter.mayAccept(docno) else { continue }
                 guard try ask(asking, of: ranks, about: docno, sum) else { continue }
                 driver.pointee.frequency = frequency
                 try offer(docno, try length(docno, stored), &best)
@@ -337,6 +340,8 @@ extension TermRanking {
         }
         if gathered < size / Self.sparseShare {
             try pickSparsely(base, optional, &best)
+        } else if let allowed = filter.allowed {
+            try pick(allowed, base, size, optional, &best)
         } else {
             try pick(base, size, optional, &best)
         }
@@ -404,6 +409,25 @@ extension TermRanking {
         isClean = true
     }
 
+    /// The same where the filter says where to look.
+    private func pick(
+        _ allowed: DocumentList, _ base: UInt32, _ size: Int, _ optional: Int, _ best: inout TopK
+    ) throws(StorageError) {
+        let sums = scratch.sums
+        let rest = windowRanks.rests[optional]
+        var needed = Self.least(least - rest)
+        var place = allowed.seek(base)
+        while place < allowed.count, Int(allowed[place] &- base) < size {
+            let offset = Int(allowed[place] &- base)
+            place &+= 1
+            guard sums[offset] >= needed else { continue }
+            try consider(base, offset, optional, &best)
+            needed = Self.least(least - rest)
+        }
+        scratch.clear(rows: RankingScratch.rows(size))
+        isClean = true
+    }
+
     /// The same where there are few postings: they say where to look.
     private func pickSparsely(_ base: UInt32, _ optional: Int, _ best: inout TopK) throws(StorageError) {
         let (sums, bits) = (scratch.sums, scratch.bits)
@@ -420,6 +444,7 @@ extension TermRanking {
             }
         }
         try bits.bits.forEach { (offset) throws(StorageError) in
+            guard filter.mayAccept(base &+ UInt32(truncatingIfNeeded: offset)) else { return }
             if sums[offset] >= Self.least(least - rest) { try consider(base, offset, optional, &best) }
         }
         for rank in optional..<count {

@@ -186,6 +186,49 @@ extension Cursor {
         return done
     }
 
+    /// The last eight bytes of the keys of the entry it stands on and of those behind it, as big-endian numbers, as
+    /// many as are at hand: at least one, at most `capacity`, all of one leaf. It stands on the last of them then. 0 if
+    /// it stands on none; nil if a key is shorter than that. No key is put together for it.
+    package mutating func readNumbers(
+        _ numbers: UnsafeMutablePointer<UInt64>, capacity: Int
+    ) throws(StorageError) -> Int? {
+        guard state == .on, capacity > 0 else { return 0 }
+        guard tree.pointee.changes == at.seen, let leaf, let slots else {
+            guard let key = try entry()?.key else { return 0 }
+            guard key.count >= 8 else { return nil }
+            numbers[0] = UInt64(bigEndian: key.loadUnaligned(fromByteOffset: key.count - 8, as: UInt64.self))
+            return 1
+        }
+        // What of a number stands in the prefix that all keys of the leaf have.
+        var common: UInt64 = 0
+        if let prefix = at.scratch {
+            for place in max(0, at.prefixSize - 8)..<at.prefixSize {
+                common = common &<< 8 | UInt64(prefix.load(fromByteOffset: place, as: UInt8.self))
+            }
+        }
+        let count = min(capacity, leafCount &- index)
+        for done in 0..<count {
+            let cell = CellView(leaf + slots.read16(NodeLayout.slotSize &* (index &+ done)))
+            let suffix = cell.start + NodeLayout.cellHeader
+            let size = cell.suffixSize
+            guard at.prefixSize &+ size >= 8 else { return nil }
+            if size >= 8 {
+                numbers[done] = UInt64(
+                    bigEndian: suffix.loadUnaligned(fromByteOffset: size &- 8, as: UInt64.self))
+                continue
+            }
+            // So many bytes at least are behind it: those of the prefix stand at the page's end.
+            let bits = 8 &* size
+            let bytes = UInt64(bigEndian: suffix.loadUnaligned(as: UInt64.self))
+            numbers[done] = common << UInt64(bits) | bytes >> UInt64(64 &- bits)
+        }
+        index = index &+ count &- 1
+        _ = try settle()
+        // What was found may be entries of zeros.
+        try transaction.checkIsWhole()
+        return count
+    }
+
     /// The cells of a leaf that nobody has asked for yet lie all over it: their waits are one if they begin together.
     private func prefetchCells(_ count: Int, step: Int) {
         guard let leaf, let slots else { return }

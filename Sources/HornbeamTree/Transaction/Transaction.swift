@@ -34,6 +34,8 @@ package final class Transaction {
     /// Every tree's number in this transaction is less.
     @exclusivity(unchecked) var nextTree: UInt32
     @exclusivity(unchecked) private(set) var isOpen = true
+    /// How often it was begun: a read that begins again may find the same state at other addresses.
+    @exclusivity(unchecked) package private(set) var beginnings = 1
     /// Set when a change failed midway; the transaction can only be aborted then, or go back to a savepoint.
     @exclusivity(unchecked) var failure: StorageError?
     /// What the last cursor kept its key in: of the longest key's size. For the next one, which is one soon.
@@ -154,6 +156,14 @@ package final class Transaction {
     /// A cursor before the first entry. In a write transaction it stays valid through the transaction's changes: it
     /// keeps its key and finds its place again (if its entry was deleted, `next` gives the entry after the gap).
     package func cursor(_ tree: TreeID) throws(StorageError) -> Cursor { Cursor(self, try opened(tree)) }
+
+    /// How often this transaction has changed a tree, going back to a savepoint included; nil if it hasn't opened the
+    /// tree, or the tree is gone. For whoever keeps what was read of one.
+    package func changes(of tree: TreeID) -> UInt64? { trees.find(tree.rawValue)?.pointee.changes }
+
+    /// Whether bytes that were read lie where they stay for as long as the state is the newest one, also while a read
+    /// that sees it is suspended: in the mapping, not in a page that is kept in memory.
+    package func stays(_ bytes: UnsafeRawPointer) -> Bool { writer == nil && view.isMapped(bytes) }
 
     /// Throws if something that was read may have been zeros in place of a page that can't be read. For whoever reads
     /// on in slices after the last call.
@@ -363,6 +373,7 @@ package final class Transaction {
         #endif
         let isSame = try store?.beginRead(again: view) ?? false
         isOpen = true
+        beginnings += 1
         if isSame { return }
         trees.removeAll()
         dropCatalogue()

@@ -84,7 +84,11 @@ struct DirectSearchTests {
                 guard let best = try Self.direct(view, query, limit: limit) else { continue }
                 answered += 1
                 #expect(best == Array(all.prefix(limit)), note)
-                let filters = [TextFilter.documents(allowed.sorted()), .matching { allowed.contains($0) }]
+                let half = Set(rows.filter { allowed.contains($0) || $0 % 2 == 0 }).sorted()
+                let filters = [
+                    TextFilter.documents(allowed.sorted()), .matching { allowed.contains($0) },
+                    .documents(half, passing: { allowed.contains($0) }),
+                ]
                 for filter in filters {
                     let found = try Self.direct(view, query, limit: limit, filter: filter)
                     #expect(found == nil || found == Array(some.prefix(limit)), note)
@@ -98,6 +102,12 @@ struct DirectSearchTests {
             if try direct.forEach(query, .all, { (row) throws(StorageError) in found.append(row) }) {
                 #expect(found.sorted() == all.map(\.docno).sorted(), note)
                 #expect(try direct.count(query, .all) == UInt64(all.count), note)
+                let filter = TextFilter.documents(allowed.sorted())
+                found = []
+                _ = try direct.forEach(query, filter) { (row) throws(StorageError) in found.append(row) }
+                #expect(found.sorted() == some.map(\.docno).sorted(), note)
+                let count = try direct.count(query, filter)
+                #expect(count == nil || count == UInt64(some.count), note)
             }
         }
         #expect(answered > 60)

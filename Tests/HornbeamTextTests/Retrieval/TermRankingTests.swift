@@ -88,8 +88,15 @@ struct TermRankingTests {
             let expected = try Self.general(view, query, limit: limit)
             #expect(try Self.ranked(view, query, limit: limit) == expected, note)
             let allowed = rows.filter { _ in generator.random.oneIn([1, 2, 30, 5000][round % 4]) }
-            for filter in [TextFilter.documents(allowed), .matching { $0 % 5 < 2 }] {
-                let some = try Self.general(view, query, limit: limit, filter: filter)
+            let everything = try Self.general(view, query, limit: .max)
+            let isAllowed = Set(allowed)
+            let filters: [(filter: TextFilter, lets: (UInt64) -> Bool)] = [
+                (.documents(allowed), { isAllowed.contains($0) }), (.matching { $0 % 5 < 2 }, { $0 % 5 < 2 }),
+                (.documents(allowed, passing: { $0 % 5 < 2 }), { isAllowed.contains($0) && $0 % 5 < 2 }),
+            ]
+            for (filter, lets) in filters {
+                let some = Array(everything.filter { lets($0.docno) }.prefix(limit))
+                #expect(try Self.general(view, query, limit: limit, filter: filter) == some, note)
                 #expect(try Self.ranked(view, query, limit: limit, filter: filter) == some, note)
             }
             let descending = try Self.general(view, query, limit: limit) { $0 > $1 }

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans with a full-text search: one among other paths to rows, or the one that gives the order of scores.
+
+import Glibc
+import HornbeamText
+
+extension Planner {
+    /// A search and a range whose row ids are intersected before a row is read.
+    func intersection(_ text: TextPaths.Path) -> Candidate? {
+        guard let match = matches.min(by: { $0.count < $1.count }), rows > 0 else { return nil }
+        let answered = text.isExact ? match.answered.inserting(text.place) : match.answered
+        let both = Int(Double(match.count) * Double(text.count) / Double(rows)) + 1
+        let reading = Double(match.count + text.count) * 0.6
+        let looking = readsRows(answered) ? cost(both, answered.inserting(text.place), isOrdered: false, rowCost: 4) : 0
+        return Candidate(
+            path: .intersection([.index(match, nil), text.path]), answered: answered, isOrdered: false,
+            cost: reading + looking)
+    }
+
+    func candidate(_ text: TextPaths.Path) -> Candidate {
+        let answered = text.isExact ? ConjunctSet(text.place) : ConjunctSet()
+        let cost =
+            readsRows(answered)
+            ? cost(text.count, answered.inserting(text.place), isOrdered: false, rowCost: 4)
+            : Double(text.count) * Self.gatherCost
+        return Candidate(path: text.path, answered: answered, isOrdered: false, cost: cost)
+    }
+
+    /// Whether rows are read, of which nothing may be asked but how many there are.
+    private func readsRows(_ answered: ConjunctSet) -> Bool {
+        guard let needs = query.needs, query.isWhole, query.sort.isEmpty else { return true }
+        return !needs.columns.isEmpty || answered.count < conjuncts.count
+    }
+
+    func ranked() throws -> Candidate {
+        let isBest = query.sort.count == 1 && query.sort[0].descending
+        for place in conjuncts.indices {
+            guard case .matches(let match) = conjuncts[place],
+                let index = type.textIndex(over: match.columns)
+            else { continue }
+            try match.requireSense(type)
+            if position != nil, !isBest {
+                throw HornbeamError(
+                    .invalid,
+                    "a list in the order of scores and something else can't go on after an entity: use an offset")
+            }
+            let search = AccessPath.text(index, match, ranked: isBest)
+            var choice = Candidate(
+                path: search, answered: ConjunctSet(place), isOrdered: isBest, cost: 0, isBehind: position != nil)
+            if let others = try others(beside: place, index, match) {
+                choice.path = .intersection([search, others.path])
+                choice.answered = others.answered.inserting(place)
+            }
+            return choice
+        }
+        throw HornbeamError(
+            .invalid,
+            "a sort by score needs a `matches` condition over exactly the properties of a full-text index of "
+                + "\(type.name): declare one, or sort by something else")
+    }
+
+    /// To test a hit's row takes as long as this; to gather an entry of an index, and find its document, as that.
+    private static let testCost = 4.5
+    private static let gatherCost = 0.15
+
+    /// The path to the rows that a search may find, if there is one that takes less than to test the rows of hits.
+    private func others(beside place: Int, _ index: EntityTextIndex, _ match: TextMatch) throws -> Candidate? {
+        guard conjuncts.count > 1, rows > 0 else { return nil }
+        var best: Candidate?
+        var fewest = Int.max
+        func consider(_ path: AccessPath, _ answered: ConjunctSet, _ count: Int) {
+            guard count < fewest else { return }
+            best = Candidate(path: path, answered: answered, isOrdered: false, cost: 0)
+            fewest = count
+        }
+        for match in matches { consider(.index(match, nil), match.answered, match.count) }
+        func consider(_ candidate: Candidate?) {
+            guard let candidate else { return }
+            consider(candidate.path, candidate.answered, candidate.path.candidates(rows: rows))
+        }
+        consider(try list())
+        if kinds.contains(.within) { consider(try idList()) }
+        if kinds.contains(.or) { for union in try unions() { consider(union) } }
+        guard let best, Double(fewest) * Self.gatherCost < Self.testCost * Double(rows) else { return nil }
+        let found = Double(min(rows, try IndexSearch(index, match, store).estimate()))
+        return Double(fewest) * Self.gatherCost < Self.testCost * tests(of: found, fewest) ? best : nil
+    }
+
+    /// How many hits of a ranked search are about to be tested, one of `found` after the other, where so many of all
+    /// rows pass: those that are among the best so far of those that passed.
+    private func tests(of found: Double, _ passing: Int) -> Double {
+        let share = Double(max(passing, 1)) / Double(rows)
+        guard let budget else { return found }
+        return min(found, budget / share * (1 + log(max(1, found * share / max(budget, 1)))))
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Searches of a database whose reads are taken up again: each sees the texts of its own read, whatever was committed
+// between it and the one before, or beside it.
+
+import Dispatch
+import HornbeamTestSupport
+import Synchronization
+import Testing
+
+@testable import Hornbeam
+
+@EntityModel
+private struct Note {
+    @FullTextIndex<Self>(\.text) private var search
+    @Index<Self>(\.room) private var byRoom
+
+    let id: Int
+    var text: String
+    var room: Int
+}
+
+@Suite("Searchers kept with reads")
+struct KeptSearchersTests {
+    /// That a read's searches agree with its texts.
+    private func expectAgreement(_ context: Context, _ random: inout SeededGenerator) throws {
+        let word = "w\(random.below(8))"
+        let room = random.below(4)
+        let all = try QueryList<Note>().resolve(in: context)
+        let wanted = all.filter { $0.text.split(separator: " ").contains(Substring(word)) }
+        let found = Note.filter(.string(\.text, matches: word))
+        #expect(Set(try found.resolve(in: context).map(\.id)) == Set(wanted.map(\.id)))
+        #expect(try found.count(in: context) == wanted.count)
+        let some = wanted.filter { $0.room == room }.map(\.id)
+        let hits = try found.filter(\.room == room).ranked(in: context)
+        #expect(Set(hits.map(\.id)) == Set(some))
+        #expect(zip(hits, hits.dropFirst()).allSatisfy { $0.score >= $1.score })
+        #expect(try found.filter(\.room == room).limit(3).ranked(in: context).map(\.id) == hits.prefix(3).map(\.id))
+    }
+
+    private func change(_ random: inout SeededGenerator, _ context: inout Context) throws {
+        for _ in 0..<random.below(4) {
+            let id = random.below(120)
+            if random.oneIn(4) {
+                try Note.delete(id: id, from: &context)
+            } else {
+                let text = (0..<random.below(5)).map { _ in "w\(random.below(8))" }.joined(separator: " ")
+                try Note(id: id, text: text, room: random.below(4)).save(to: &context)
+            }
+        }
+    }
+
+    @Test("One after the other, with commits, refused writes and searches in writes between", .seeded)
+    func inTurn() throws {
+        struct Refused: Error {}
+        var random = SeededGenerator()
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        let database = try Database(at: folder.path("store"), models: Note.self)
+        for round in 0..<150 {
+            if random.oneIn(2) {
+                do {
+                    try database.write { context in
+                        try change(&random, &context)
+                        if random.oneIn(3) { try expectAgreement(context, &random) }
+                        try change(&random, &context)
+                        if random.oneIn(3) { try expectAgreement(context, &random) }
+                        if random.oneIn(4) { throw Refused() }
+                    }
+                } catch is Refused {}
+            }
+            if round % 40 == 20 { try database.checkpoint() }
+            for _ in 0..<random.below(3) { try database.read { try expectAgreement($0, &random) } }
+        }
+        #expect(try database.check())
+        try database.close()
+    }
+
+    @Test("Beside a writer", .seeded)
+    func beside() throws {
+        let database = try Database.inMemory(models: Note.self)
+        let isDone = Atomic(false)
+        DispatchQueue.concurrentPerform(iterations: 3) { place in
+            var random = SeededGenerator(seed: SeededGenerator.seed &+ UInt64(place))
+            do {
+                if place == 0 {
+                    defer { isDone.store(true, ordering: .relaxed) }
+                    for _ in 0..<150 { try database.write { try change(&random, &$0) } }
+                } else {
+                    while !isDone.load(ordering: .relaxed) { try database.read { try expectAgreement($0, &random) } }
+                }
+            } catch {
+                Issue.record(error)
+            }
+        }
+        #expect(try database.check())
+    }
+}
