@@ -83,7 +83,7 @@ struct DirectSearch {
         var compiler = ConjunctionCompiler(view, analyzer)
         switch try compiler.add(query) {
         case .otherForms: return (false, nil)
-        case .nothing: return (true, nil)
+        case .nothing, .void: return (true, nil)
         case .parts: break
         }
         let least = compiler.sources.reduce(UInt32.max) { min($0, $1.documentFrequency) }
@@ -129,6 +129,8 @@ private struct ConjunctionCompiler {
         case parts
         /// No document matches.
         case nothing
+        /// There is no token in it: among others that must match it isn't asked for.
+        case void
         case otherForms
     }
 
@@ -147,12 +149,15 @@ private struct ConjunctionCompiler {
         case .all(let parts):
             guard depth < Self.depthLimit else { return .otherForms }
             var isAsked = false
-            for part in parts where !part.isVoid(analyzer) {
-                isAsked = true
+            for part in parts {
                 let outcome = try add(part, depth: depth + 1)
-                guard case .parts = outcome else { return outcome }
+                switch outcome {
+                case .void: continue
+                case .parts: isAsked = true
+                case .nothing, .otherForms: return outcome
+                }
             }
-            return isAsked ? .parts : .nothing
+            return isAsked ? .parts : parts.isEmpty ? .nothing : .void
         case .words(let text): return try addWord(analyzer.queryTokens(of: text))
         case .phrase(let text, let slop):
             let tokens = analyzer.phraseParts(of: text)
@@ -164,7 +169,7 @@ private struct ConjunctionCompiler {
 
     /// One word, however often.
     private mutating func addWord(_ tokens: [QueryToken]) throws(StorageError) -> Outcome {
-        guard let word = tokens.first else { return .nothing }
+        guard let word = tokens.first else { return .void }
         guard !word.isOpen, tokens.allSatisfy({ $0 == word }) else { return .otherForms }
         guard let source = try source(word.term) else { return .nothing }
         let weight = weight(source)
@@ -173,7 +178,7 @@ private struct ConjunctionCompiler {
     }
 
     private mutating func addPhrase(_ tokens: [[UInt8]], _ slop: Int) throws(StorageError) -> Outcome {
-        guard !tokens.isEmpty else { return .nothing }
+        guard !tokens.isEmpty else { return .void }
         var (slots, weight): ([Int], Double) = ([], 0)
         for token in tokens {
             guard let source = try source(token) else { return .nothing }
