@@ -33,6 +33,12 @@ struct DocumentFilter {
         return DocumentList(ascends ? docnos : Set(docnos).sorted())
     }
 
+    /// Whether it lets all through.
+    var isAll: Bool {
+        if case .all = filter { return true }
+        return false
+    }
+
     /// Whether nothing remains to be asked about single rows.
     var isAllOrKnown: Bool {
         if case .all = filter { return true }
