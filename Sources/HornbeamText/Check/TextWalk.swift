@@ -91,6 +91,7 @@ struct TextWalk {
         var documents: UInt64 = 0
         var frequencies: UInt64 = 0
         var positions: [UInt32] = []
+        var candidates: [Bound] = []
         let superseded = pending.superseded(for: term)
         while !postings.isAtEnd {
             try postings.decode()
@@ -103,6 +104,7 @@ struct TextWalk {
                 }
                 let bound = Bound(frequency: postings.frequencies[place], length: try lengths.length(of: docno))
                 frequencies += UInt64(bound.frequency)
+                if entry.leaders.pairs.contains(where: { $0.frequency == bound.frequency }) { candidates.append(bound) }
                 let isBound = postings.blockBound.covers(bound) || postings.secondBlockBound.covers(bound)
                 if !isBound || !postings.bounds.contains(where: { $0.covers(bound) }) {
                     problems.add("\(Self.name(term)) has a posting that its bounds don't cover, in document \(docno)")
@@ -115,6 +117,9 @@ struct TextWalk {
                 }
             }
             _ = try postings.nextBlock()
+        }
+        if superseded.isEmpty, !entry.leaders.areAmong(candidates) {
+            problems.add("\(Self.name(term)) is said to have better postings than it has")
         }
         occurrences += frequencies
         runCount += postings.runCount

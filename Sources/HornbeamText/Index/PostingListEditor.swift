@@ -28,6 +28,9 @@ struct PostingListEditor: ~Copyable {
     private var value = ByteSink()
     private var run = ByteSink()
     private var frontier = BoundFrontier()
+    private var leaders: LeaderGatherer
+    /// The frequencies of the list's postings that are there no more.
+    private var removed: [UInt32] = []
 
     private var addedDocuments: Int64 = 0
     private var addedOccurrences: Int64 = 0
@@ -57,6 +60,7 @@ struct PostingListEditor: ~Copyable {
         self.isNew = isNew
         lengths = LengthCache(
             DocumentLengths(transaction: transaction, tree: trees.documents, index: dictionary.index))
+        leaders = LeaderGatherer(averageLength: averageLength)
         runs.averageLength = averageLength
         frontier.averageLength = averageLength
     }
@@ -66,6 +70,8 @@ struct PostingListEditor: ~Copyable {
         (addedDocuments, addedOccurrences, written, lastWritten) = (0, 0, 0, nil)
         merged.removeAll()
         frontier.removeAll()
+        leaders.removeAll()
+        removed.removeAll(keepingCapacity: true)
         value.removeAll()
         if term.count > TermDictionary.plainLimit {
             let found = try dictionary.findLong(term)
@@ -121,8 +127,23 @@ struct PostingListEditor: ~Copyable {
             if written != Int(documents) { for bound in boundsBefore { frontier.add(bound) } }
             frontier.reduce(to: TermEntry.boundLimit)
             result.bounds = frontier.descending
+            if written != Int(documents) { addLeaders(entry?.leaders ?? Leaders(), changes) }
+            result.leaders = leaders.leaders
         }
         return result
+    }
+
+    /// The leaders of a list of which a part was written: those it had, as far as they are still there, and what is
+    /// new.
+    private mutating func addLeaders(_ before: Leaders, _ changes: borrowing TermChanges) {
+        var kept = before
+        for frequency in removed { kept.remove(frequency: frequency) }
+        leaders.removeAll()
+        leaders.add(kept)
+        for place in 0..<changes.count where changes.postings.frequencies[place] > 0 {
+            leaders.add(
+                Bound(frequency: changes.postings.frequencies[place], length: changes.postings.lengths[place]))
+        }
     }
 
     /// Writes the dictionary's entry, or removes it. `value` begins with the rest of a long term.
@@ -203,6 +224,7 @@ extension PostingListEditor {
             let exists = old < decoded.count && decoded.docnos[old] == docno
             guard exists == changes.mustExist(place) else { throw stateDisagrees(docno, exists) }
             if exists {
+                removed.append(decoded.frequencies[old])
                 addedDocuments -= 1
                 addedOccurrences -= Int64(decoded.frequencies[old])
                 oldPosition += Int(decoded.frequencies[old])
@@ -372,7 +394,9 @@ extension PostingListEditor {
     /// Runs are written in ascending order, but one may be written again with what joins it.
     private mutating func countWritten(_ range: Range<Int>) {
         let first = lastWritten.map { last in range.first { merged.docnos[$0] > last } ?? range.upperBound }
-        written += range.upperBound - (first ?? range.lowerBound)
+        let new = (first ?? range.lowerBound)..<range.upperBound
+        written += new.count
+        for place in new { leaders.add(Bound(frequency: merged.frequencies[place], length: merged.lengths[place])) }
         lastWritten = max(lastWritten ?? 0, merged.docnos[range.upperBound - 1])
     }
 

@@ -14,6 +14,7 @@
 //          1-…  varints: number of the list · 2; documents; occurrences in all of them − documents
 //          1-…  varint: pairs that bound the list, 1 to 4
 //          2-…  varints: the most frequent pair's frequency and length, then how much less those of the next are, …
+//          1-…  Leaders, of a term in 128 documents or more
 
 import HornbeamPages
 import HornbeamTree
@@ -27,6 +28,8 @@ struct TermEntry {
     var collectionFrequency: UInt64
     /// Of a list: pairs that bound all its postings, the most frequent first.
     var bounds: [Bound] = []
+    /// Of a list of many documents: some of its best postings.
+    var leaders = Leaders()
     var block = Bytes(start: nil, count: 0)
 
     /// Pairs that bound a list.
@@ -88,6 +91,10 @@ struct TermEntry {
             bound = Bound(frequency: bound.frequency - less, length: bound.length - shorter)
             bounds.append(bound)
         }
+        if documents >= Leaders.leastDocuments {
+            guard let leaders = Leaders(&reader) else { return nil }
+            self.leaders = leaders
+        }
         guard reader.isAtEnd else { return nil }
     }
 
@@ -109,6 +116,7 @@ struct TermEntry {
             bytes.append(varint: UInt64((before?.length).map { $0 - bound.length } ?? bound.length))
             before = bound
         }
+        if documentFrequency >= Leaders.leastDocuments { leaders.encode(to: &bytes) }
     }
 
     /// Appends the postings that stand here to `target`. False if they are not readable.

@@ -163,50 +163,87 @@ extension PackedIntegers {
         return true
     }
 
-    @inline(__always)
+    /// Nearly all groups have few bits: with their number and all places known when this is compiled, a row is two to
+    /// five instructions.
     private static func unpackLanes(_ payload: Bytes, _ bits: Int, _ target: UnsafeMutablePointer<UInt32>) {
         guard bits > 0, let source = payload.baseAddress else {
             return target.update(repeating: 0, count: capacity)
         }
         let target = UnsafeMutableRawPointer(target)
-        let mask = SIMD4<UInt32>(repeating: mask(bits))
-        let lastWord = 16 &* (bits &- 1)
-        var bit = 0
-        for row in 0..<32 {
-            let offset = (bit &>> 5) &* 16
-            let shift = UInt32(truncatingIfNeeded: bit & 31)
-            let low = source.loadUnaligned(fromByteOffset: offset, as: SIMD4<UInt32>.self)
-            // The last row ends with the last word, so what is loaded twice there is masked away.
-            let next = min(offset &+ 16, lastWord)
-            let high = source.loadUnaligned(fromByteOffset: next, as: SIMD4<UInt32>.self)
-            let above = (high &<< 1) &<< SIMD4<UInt32>(repeating: 31 &- shift)
-            let value = (low &>> SIMD4<UInt32>(repeating: shift) | above) & mask
-            target.storeBytes(of: value, toByteOffset: 16 &* row, as: SIMD4<UInt32>.self)
-            bit &+= bits
+        switch bits {
+        case 1: unpackRows(source, 1, target)
+        case 2: unpackRows(source, 2, target)
+        case 3: unpackRows(source, 3, target)
+        case 4: unpackRows(source, 4, target)
+        case 5: unpackRows(source, 5, target)
+        case 6: unpackRows(source, 6, target)
+        case 7: unpackRows(source, 7, target)
+        case 8: unpackRows(source, 8, target)
+        case 9: unpackRows(source, 9, target)
+        case 10: unpackRows(source, 10, target)
+        default: for row in 0..<rows { unpackRow(row, source, bits, target) }
         }
+    }
+
+    /// Rows of four lanes in a full group.
+    private static let rows = capacity / 4
+
+    @inline(__always)
+    private static func unpackRows(_ source: UnsafeRawPointer, _ bits: Int, _ target: UnsafeMutableRawPointer) {
+        unpackEightRows(0, source, bits, target)
+        unpackEightRows(8, source, bits, target)
+        unpackEightRows(16, source, bits, target)
+        unpackEightRows(24, source, bits, target)
+    }
+
+    @inline(__always)
+    private static func unpackEightRows(
+        _ first: Int, _ source: UnsafeRawPointer, _ bits: Int, _ target: UnsafeMutableRawPointer
+    ) {
+        unpackRow(first, source, bits, target)
+        unpackRow(first &+ 1, source, bits, target)
+        unpackRow(first &+ 2, source, bits, target)
+        unpackRow(first &+ 3, source, bits, target)
+        unpackRow(first &+ 4, source, bits, target)
+        unpackRow(first &+ 5, source, bits, target)
+        unpackRow(first &+ 6, source, bits, target)
+        unpackRow(first &+ 7, source, bits, target)
+    }
+
+    @inline(__always)
+    private static func unpackRow(
+        _ row: Int, _ source: UnsafeRawPointer, _ bits: Int, _ target: UnsafeMutableRawPointer
+    ) {
+        let (offset, shift) = ((row &* bits) &>> 5 &* 16, (row &* bits) & 31)
+        let low = source.loadUnaligned(fromByteOffset: offset, as: SIMD4<UInt32>.self)
+        var value = low &>> SIMD4<UInt32>(repeating: UInt32(truncatingIfNeeded: shift))
+        if shift &+ bits > 32 {
+            let high = source.loadUnaligned(fromByteOffset: offset &+ 16, as: SIMD4<UInt32>.self)
+            value |= high &<< SIMD4<UInt32>(repeating: UInt32(truncatingIfNeeded: 32 &- shift))
+        }
+        if shift &+ bits != 32 { value &= SIMD4<UInt32>(repeating: mask(bits)) }
+        target.storeBytes(of: value, toByteOffset: 16 &* row, as: SIMD4<UInt32>.self)
     }
 
     private static func unpackBits(
         _ payload: Bytes, _ count: Int, _ bits: Int, _ target: UnsafeMutablePointer<UInt32>
     ) -> Bool {
-        guard bits > 0 else {
+        guard bits > 0, let source = payload.baseAddress else {
             target.update(repeating: 0, count: count)
             return true
         }
-        let mask = UInt64(mask(bits))
-        var (waiting, available, offset): (UInt64, Int, Int) = (0, 0, 0)
-        for place in 0..<count {
-            while available < bits {
-                // `payload` has as many bytes as all integers need.
-                waiting |= UInt64(payload[offset]) &<< UInt64(available)
-                offset &+= 1
-                available &+= 8
-            }
-            target[place] = UInt32(truncatingIfNeeded: waiting & mask)
-            waiting &>>= UInt64(bits)
-            available &-= bits
+        let mask = mask(bits)
+        // As long as eight bytes can be loaded from where an integer begins.
+        let whole = payload.count < 8 ? 0 : min(count, (8 &* (payload.count &- 8) &+ 7) / bits &+ 1)
+        var bit = 0
+        for place in 0..<whole {
+            let word = source.loadUnaligned(fromByteOffset: bit &>> 3, as: UInt64.self)
+            target[place] = UInt32(truncatingIfNeeded: word &>> UInt64(truncatingIfNeeded: bit & 7)) & mask
+            bit &+= bits
         }
-        return waiting == 0
+        for place in whole..<count { target[place] = packedValue(place, source, payload.count, bits) }
+        let used = (count &* bits) & 7
+        return used == 0 || payload[payload.count &- 1] &>> UInt8(truncatingIfNeeded: used) == 0
     }
 
     /// Adds what is above the bits.
@@ -246,7 +283,6 @@ extension PackedIntegers {
         return UInt32(truncatingIfNeeded: both &>> UInt64(bit & 31)) & mask(bits)
     }
 
-    @inline(__always)
     private static func packedValue(_ place: Int, _ source: UnsafeRawPointer, _ size: Int, _ bits: Int) -> UInt32 {
         let bit = place &* bits
         let first = bit &>> 3

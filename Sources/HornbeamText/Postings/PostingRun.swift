@@ -140,8 +140,10 @@ extension RunDirectory {
             frequencies.update(repeating: 1, count: size)
             return reader.isAtEnd
         }
-        guard PackedIntegers.decode(&reader, count: size, to: frequencies) != nil, reader.isAtEnd else { return false }
-        return Self.raise(frequencies, size) == largest - 1
+        guard let bits = PackedIntegers.decode(&reader, count: size, to: frequencies), reader.isAtEnd else {
+            return false
+        }
+        return Self.raise(frequencies, size, bits) == largest - 1
     }
 
     /// Decodes the documents alone: what is behind them is not looked at.
@@ -150,25 +152,24 @@ extension RunDirectory {
         return decodeDocuments(&reader, block, docnos)
     }
 
-    /// Adds 1 to each; the largest there was before, so that no overflow is missed.
+    /// Adds 1 to each; the largest there was before, so that no overflow is missed. No value has other bits than these.
     @inline(__always)
-    private static func raise(_ frequencies: UnsafeMutablePointer<UInt32>, _ count: Int) -> UInt32 {
-        var largest: UInt32 = 0
-        var place = 0
+    private static func raise(_ frequencies: UnsafeMutablePointer<UInt32>, _ count: Int, _ bits: UInt32) -> UInt32 {
         let memory = UnsafeMutableRawPointer(frequencies)
-        if count == PackedIntegers.capacity {
-            var most = SIMD4<UInt32>()
+        if count == PackedIntegers.capacity, bits <= UInt32(Int16.max) {
+            // So small that they compare as integers of 16 bits, which the smallest processors do in one step.
+            var most = SIMD8<Int16>()
             for row in 0..<32 {
                 let value = memory.loadUnaligned(fromByteOffset: 16 &* row, as: SIMD4<UInt32>.self)
-                most = pointwiseMax(most, value)
+                most = pointwiseMax(most, unsafeBitCast(value, to: SIMD8<Int16>.self))
                 memory.storeBytes(of: value &+ 1, toByteOffset: 16 &* row, as: SIMD4<UInt32>.self)
             }
-            return most.max()
+            return unsafeBitCast(most, to: SIMD4<UInt32>.self).max()
         }
-        while place < count {
+        var largest: UInt32 = 0
+        for place in 0..<count {
             largest = max(largest, frequencies[place])
             frequencies[place] &+= 1
-            place &+= 1
         }
         return largest
     }
@@ -200,14 +201,16 @@ extension RunDirectory {
     @inline(__always)
     private static func sumLanes(_ docnos: UnsafeMutablePointer<UInt32>, base: UInt32) {
         let memory = UnsafeMutableRawPointer(docnos)
-        var carry = SIMD4<UInt32>(repeating: base &- 1)
+        let upper = SIMD4<UInt32>(0, 0, .max, .max)
+        var before = SIMD4<UInt32>(repeating: base &- 1)
         for row in 0..<32 {
-            var value = memory.loadUnaligned(fromByteOffset: 16 &* row, as: SIMD4<UInt32>.self) &+ 1
-            value = value &+ SIMD4(0, value[0], value[1], value[2])
-            value = value &+ SIMD4(0, 0, value[0], value[1])
-            value = value &+ carry
-            memory.storeBytes(of: value, toByteOffset: 16 &* row, as: SIMD4<UInt32>.self)
-            carry = SIMD4(repeating: value[3])
+            let value = memory.loadUnaligned(fromByteOffset: 16 &* row, as: SIMD4<UInt32>.self) &+ 1
+            // Sums of neighbours, then of the row; only the addition of what is before waits for the row before.
+            let shifted = unsafeBitCast(value, to: SIMD2<UInt64>.self) &<< 32
+            let pairs = value &+ unsafeBitCast(shifted, to: SIMD4<UInt32>.self)
+            let sums = pairs &+ (SIMD4(repeating: pairs[1]) & upper)
+            memory.storeBytes(of: sums &+ before, toByteOffset: 16 &* row, as: SIMD4<UInt32>.self)
+            before = before &+ SIMD4(repeating: sums[3])
         }
     }
 
@@ -231,22 +234,22 @@ extension RunDirectory {
         _ = reader.byte()
         guard let bits = reader.slice(bitSetSize(base, last)) else { return false }
         var found = 0
-        var offset = 0
-        while offset < bits.count {
-            var word: UInt64 = 0
-            if bits.count &- offset >= 8 {
-                word = UInt64(littleEndian: bits.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
-            } else {
-                for place in offset..<bits.count { word |= UInt64(bits[place]) &<< UInt64(8 &* (place &- offset)) }
-            }
-            guard found &+ word.nonzeroBitCount <= count else { return false }
+        let places = BitPlaces.ofBytes
+        for offset in 0..<bits.count {
+            let byte = bits[offset]
             let start = base &+ UInt32(truncatingIfNeeded: 8 &* offset)
-            while word != 0 {
-                docnos[found] = start &+ UInt32(truncatingIfNeeded: word.trailingZeroBitCount)
-                word &= word &- 1
-                found &+= 1
+            let (next, size) = (docnos + found, places.count(byte))
+            guard found &+ size <= count else { return false }
+            if found &+ 8 <= PackedIntegers.capacity {
+                places.store(byte, start, to: next)
+            } else {
+                var rest = byte
+                for place in 0..<size {
+                    next[place] = start &+ UInt32(truncatingIfNeeded: rest.trailingZeroBitCount)
+                    rest &= rest &- 1
+                }
             }
-            offset &+= 8
+            found &+= size
         }
         return found == count && docnos[count &- 1] == last
     }
@@ -254,6 +257,38 @@ extension RunDirectory {
     /// Bytes of the bit set of a block.
     @inline(__always)
     fileprivate static func bitSetSize(_ base: UInt32, _ last: UInt32) -> UInt64 { UInt64(last &- base) / 8 + 1 }
+}
+
+/// The places of the bits that are set in a byte, for each byte.
+private struct BitPlaces: Sendable {
+    static let ofBytes = BitPlaces()
+    /// Eight places a byte, as far as it has bits; and how many it has. Never freed.
+    nonisolated(unsafe) private let places: UnsafeMutablePointer<SIMD8<UInt8>>
+    nonisolated(unsafe) private let counts: UnsafeMutablePointer<UInt8>
+
+    private init() {
+        places = .allocate(capacity: 256)
+        counts = .allocate(capacity: 256)
+        for byte in 0..<256 {
+            var (value, found) = (SIMD8<UInt8>(), 0)
+            for bit in 0..<8 where byte >> bit & 1 == 1 {
+                value[found] = UInt8(bit)
+                found += 1
+            }
+            (places + byte).initialize(to: value)
+            (counts + byte).initialize(to: UInt8(found))
+        }
+    }
+
+    @inline(__always)
+    func count(_ byte: UInt8) -> Int { Int(counts[Int(byte)]) }
+
+    /// Writes eight integers, of which those of the byte's bits are of meaning.
+    @inline(__always)
+    func store(_ byte: UInt8, _ start: UInt32, to target: UnsafeMutablePointer<UInt32>) {
+        let places = SIMD8<UInt32>(truncatingIfNeeded: places[Int(byte)])
+        UnsafeMutableRawPointer(target).storeBytes(of: places &+ start, as: SIMD8<UInt32>.self)
+    }
 }
 
 /// Encodes runs. Owns the memory in which they are put together.

@@ -16,6 +16,8 @@ final class StoredPostings {
     let collectionFrequency: UInt64
     /// Of the whole list: one to four pairs, the most frequent first.
     let bounds: [Bound]
+    /// Of a list of many documents: some of its best postings.
+    var leaders: Leaders { entry.leaders }
 
     /// Whether it is behind the last block: then nothing below is of meaning.
     @exclusivity(unchecked) private(set) var isAtEnd = false
@@ -110,7 +112,8 @@ final class StoredPostings {
             guard try seekRun(target) else { return false }
         }
         var next = block
-        while directory.last(next) < target { next += 1 }
+        while next < directory.count, directory.last(next) < target { next += 1 }
+        guard next < directory.count else { throw unreadable("runs of posting list \(list) are out of order") }
         stand(on: next)
         return true
     }

@@ -48,29 +48,6 @@ final class PostingIterator {
         while postings.docnos[position] < target { position += 1 }
     }
 
-    /// Takes the postings up to and with `last`: each document less `base`, and its frequency. How many there were. The
-    /// caller has room for `last − base + 1`, and nothing below `base` is left.
-    func take(
-        through last: UInt32, base: UInt32, offsets: UnsafeMutablePointer<UInt16>,
-        frequencies: UnsafeMutablePointer<UInt32>
-    ) throws(StorageError) -> Int {
-        var taken = 0
-        while !postings.isAtEnd {
-            let (docnos, blockFrequencies, count) = (postings.docnos, postings.frequencies, postings.count)
-            var place = position
-            while place < count, docnos[place] <= last {
-                offsets[taken] = UInt16(truncatingIfNeeded: docnos[place] &- base)
-                frequencies[taken] = blockFrequencies[place]
-                taken &+= 1
-                place &+= 1
-            }
-            position = place
-            guard place == count else { break }
-            try nextBlock()
-        }
-        return taken
-    }
-
     private func nextBlock() throws(StorageError) {
         position = 0
         if try postings.nextBlock() { try postings.decode() }

@@ -18,7 +18,7 @@ package struct TextHit: Equatable, Sendable {
 /// A bounded heap.
 struct TopK {
     private var heap: [TextHit] = []
-    private let limit: Int
+    let limit: Int
     private let tieBreak: TextTieBreak?
     /// Nothing that comes before it, nor it itself, is admitted.
     private let after: TextHit?
@@ -36,6 +36,9 @@ struct TopK {
 
     /// Whether equal scores are decided by document numbers, and nothing else keeps documents out.
     var isPlain: Bool { tieBreak == nil && after == nil }
+
+    /// Whether it takes any document as long as it isn't full.
+    var isOpen: Bool { after == nil }
 
     /// Gives the documents other numbers, which must be in the same order.
     mutating func replaceDocuments(

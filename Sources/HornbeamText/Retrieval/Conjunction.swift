@@ -2,8 +2,9 @@
 // Documents that hold each of several terms, and where they do next to each other: evaluated a document at a time, the
 // rarest term leading. Blocks are passed by undecoded where a list has no document in common with the others, or where
 // what all of them contribute at most is too little (block-max, as in Ding, Suel, “Faster top-k document retrieval
-// using block-max indexes”, 2011). Positions are read only of documents whose score could suffice if the rarest word of
-// the phrase always stood in it.
+// using block-max indexes”, 2011). What a match scores is estimated in single precision, four matches at a time; only
+// those that may be among the best are summed exactly, and of phrases only their positions are read: the estimate takes
+// it that the rarest word of a phrase always stands in it.
 
 import HornbeamPages
 
@@ -31,8 +32,10 @@ private struct FlatPart {
 final class Conjunction {
     private let view: IndexView
     private let averageLength: Double
+    /// Keeps the sources alive.
+    private let owner: [PostingSource]
     /// The rarest first.
-    private let sources: [PostingSource]
+    private let sources: UnsafeMutableBufferPointer<LentSource>
     private let parts: UnsafeMutableBufferPointer<FlatPart>
     /// The terms of the parts by their places among the sources, and the places of each part's slots, the rarest first.
     private let slots: UnsafeMutablePointer<Int>
@@ -43,6 +46,13 @@ final class Conjunction {
     @exclusivity(unchecked) private var docnos: UnsafeMutablePointer<UInt32>
     @exclusivity(unchecked) private var places: UnsafeMutablePointer<Int32>
     @exclusivity(unchecked) private var capacity = 0
+    /// What the matches of the batch score at most, or nearly; the lengths and frequencies that it is made of.
+    @exclusivity(unchecked) private var estimates: UnsafeMutablePointer<Float>
+    @exclusivity(unchecked) private var lengths: UnsafeMutablePointer<Float>
+    @exclusivity(unchecked) private var counts: UnsafeMutablePointer<Float>
+    private let norm: LengthNorm
+    /// The places of each source's current block, as far as that was asked for.
+    private let tables: UnsafeMutablePointer<PlaceTable?>
     /// The frequencies of each source's current block.
     private let blockFrequencies: UnsafeMutablePointer<UnsafePointer<UInt32>>
     /// The first document that no batch had yet; nil at the end.
@@ -68,6 +78,7 @@ final class Conjunction {
         self.view = view
         let average = Double(view.totalLength) / Double(view.documentCount)
         averageLength = average > 0 ? average : 1
+        norm = LengthNorm(averageLength: averageLength)
         let order = sources.indices.sorted { sources[$0].documentFrequency < sources[$1].documentFrequency }
         var ranks = [Int](repeating: 0, count: sources.count)
         for (rank, place) in order.enumerated() { ranks[place] = rank }
@@ -89,13 +100,18 @@ final class Conjunction {
             if ranked.count > 1 { hasPhrases = true }
         }
         let size = sources.count
-        (self.sources, self.parts, self.slots, self.readingOrder) = (sorted, flat, slots, readingOrder)
+        (owner, self.parts, self.slots, self.readingOrder) = (sorted, flat, slots, readingOrder)
+        self.sources = .allocate(capacity: size)
+        _ = self.sources.initialize(from: sorted.map { LentSource($0) })
         self.hasPhrases = hasPhrases
         lists = hasPhrases ? sorted.map { _ in PositionList() } : []
         blockFrequencies = .allocate(capacity: size)
         for place in 0..<size { (blockFrequencies + place).initialize(to: sorted[place].frequencies) }
+        tables = .allocate(capacity: size)
+        tables.initialize(repeating: nil, count: size)
         docnos = .allocate(capacity: 1)
         places = .allocate(capacity: 1)
+        (estimates, lengths, counts) = (.allocate(capacity: 1), .allocate(capacity: 1), .allocate(capacity: 1))
         listBounds = .allocate(capacity: size)
         blockBounds = .allocate(capacity: size)
         boundedLasts = .allocate(capacity: size)
@@ -117,8 +133,10 @@ final class Conjunction {
         slots.deallocate()
         readingOrder.deallocate()
         blockFrequencies.deallocate()
-        docnos.deallocate()
-        places.deallocate()
+        for place in sources.indices { tables[place]?.end() }
+        tables.deallocate()
+        sources.deallocate()
+        giveMatches()
         listBounds.deallocate()
         blockBounds.deallocate()
         boundedLasts.deallocate()
@@ -143,26 +161,32 @@ final class Conjunction {
         let rowsAscend = view.rowsAscend
         var need = Self.need(best)
         while try nextBatch(need) {
-            for match in 0..<count {
-                let docno = docnos[match]
-                // What BM25 adds to a frequency.
-                let added = BM25.k1 * (1 - BM25.b + BM25.b * (try view.tokens(of: docno)) / averageLength)
-                if hasPhrases {
-                    guard bound(match, added) >= need, try standTogether(match) else { continue }
-                }
-                var score = 0.0
-                for place in 0..<parts.count {
-                    let part = parts[place]
-                    let frequency = Double(part.isPhrase ? frequencies[place] : held(slots[part.start], match))
-                    score += part.weight * frequency / (frequency + added)
-                }
+            try estimate()
+            var least = Self.least(need)
+            for match in 0..<count where estimates[match] >= least {
+                if hasPhrases, try !standTogether(match) { continue }
+                let score = try score(match)
                 guard score >= need, best.mayAdmit(score, laterRow: rowsAscend) else { continue }
-                let hit = TextHit(docno: try view.row(of: docno), score: score)
+                let hit = TextHit(docno: try view.row(of: docnos[match]), score: score)
                 guard try best.admits(hit), try accepts(hit.docno) else { continue }
                 try best.insert(hit)
                 need = Self.need(best)
+                least = Self.least(need)
             }
         }
+    }
+
+    /// Exactly what a match scores, whose phrases are counted.
+    private func score(_ match: Int) throws(StorageError) -> Double {
+        // What BM25 adds to a frequency.
+        let added = BM25.k1 * (1 - BM25.b + BM25.b * (try view.tokens(of: docnos[match])) / averageLength)
+        var score = 0.0
+        for place in 0..<parts.count {
+            let part = parts[place]
+            let frequency = Double(part.isPhrase ? frequencies[place] : held(slots[part.start], match))
+            score += part.weight * frequency / (frequency + added)
+        }
+        return score
     }
 
     /// What a score must have so that the document may be among the best.
@@ -178,18 +202,76 @@ final class Conjunction {
         blockFrequencies[source][Int(places[source &* capacity &+ match])]
     }
 
-    /// What the parts of a match add up to at most.
-    private func bound(_ match: Int, _ added: Double) -> Double {
-        var sum = 0.0
+    /// No document whose estimate is less scores enough.
+    @inline(__always)
+    private static func least(_ need: Double) -> Float { Float(need) * (need > 0 ? 1 - estimateSlack : 1) }
+}
+
+// Estimates.
+extension Conjunction {
+    /// What rounding can do to an estimate, of as many as 1,000 parts, is less than this part of it.
+    private static let estimateSlack: Float = 1e-4
+
+    /// Estimates what each match of the batch scores at most.
+    private func estimate() throws(StorageError) {
+        try loadLengths()
+        let rows = (count + 3) / 4
+        let estimates = UnsafeMutableRawPointer(self.estimates)
+        let (lengths, counts) = (UnsafeRawPointer(self.lengths), UnsafeRawPointer(self.counts))
+        estimates.initializeMemory(as: Float.self, repeating: 0, count: 4 * rows)
         for part in parts {
-            var frequency = held(slots[part.start], match)
-            // With others between them, one place of a word may serve several of the first.
-            if part.slop == 0 {
-                for place in part.start &+ 1..<part.end { frequency = min(frequency, held(slots[place], match)) }
+            loadCounts(part)
+            let weight = SIMD4<Float>(repeating: Float(part.weight))
+            for row in 0..<rows {
+                let count = counts.loadUnaligned(fromByteOffset: 16 &* row, as: SIMD4<Float>.self)
+                let length = lengths.loadUnaligned(fromByteOffset: 16 &* row, as: SIMD4<Float>.self)
+                let sum = estimates.loadUnaligned(fromByteOffset: 16 &* row, as: SIMD4<Float>.self)
+                let share = weight * count / (count + length)
+                estimates.storeBytes(of: sum + share, toByteOffset: 16 &* row, as: SIMD4<Float>.self)
             }
-            sum += part.weight * Double(frequency) / (Double(frequency) + added)
         }
-        return sum * (1 + Self.slack)
+    }
+
+    /// Sets `lengths` to what BM25 adds to a frequency in each match.
+    private func loadLengths() throws(StorageError) {
+        let (constant, slope) = (Float(norm.constant), Float(norm.slope))
+        let (docnos, lengths, count) = (self.docnos, self.lengths, self.count)
+        var match = 0
+        var shortest = UInt16.max
+        while match < count {
+            let chunk = docnos[match] &>> IndexView.lengthsShift
+            let stored = try view.lengths(chunk: chunk)
+            let last = chunk &<< IndexView.lengthsShift | UInt32(DocumentLengths.chunkCapacity - 1)
+            while match < count, docnos[match] <= last {
+                let offset = 2 &* Int(docnos[match] & UInt32(DocumentLengths.chunkCapacity - 1))
+                let length = stored.loadUnaligned(fromByteOffset: offset, as: UInt16.self)
+                shortest = min(shortest, length)
+                lengths[match] = constant + slope * Float(Int32(length))
+                match &+= 1
+            }
+        }
+        guard shortest > 0 else { throw view.unknownDocument() }
+    }
+
+    /// Sets `counts` to how often a part stands in each match at most.
+    private func loadCounts(_ part: FlatPart) {
+        let (counts, count) = (self.counts, self.count)
+        var (held, places) = held(by: slots[part.start])
+        for match in 0..<count { counts[match] = Float(Int32(truncatingIfNeeded: held[Int(places[match])])) }
+        // With others between them, one place of a word may serve several of the first.
+        guard part.slop == 0 else { return }
+        for place in part.start &+ 1..<part.end {
+            (held, places) = self.held(by: slots[place])
+            for match in 0..<count {
+                counts[match] = min(counts[match], Float(Int32(truncatingIfNeeded: held[Int(places[match])])))
+            }
+        }
+    }
+
+    /// The frequencies of a source's block, and the places of the matches in it.
+    @inline(__always)
+    private func held(by source: Int) -> (UnsafePointer<UInt32>, UnsafeMutablePointer<Int32>) {
+        (blockFrequencies[source], places + source &* capacity)
     }
 }
 
@@ -263,7 +345,7 @@ extension Conjunction {
                 for place in sources.indices { boundBlock(place) }
                 if bound(byBlocks: true) < least { continue }
             }
-            try intersect(from: place, through: last)
+            try intersect(lead, from: place, through: last)
             if count > 0 { return true }
         }
         return false
@@ -273,11 +355,10 @@ extension Conjunction {
     private static func after(_ last: UInt32) -> UInt32? { last < .max ? last + 1 : nil }
 
     /// What all current blocks have in common up to a document, from a place of the leading one on.
-    private func intersect(from first: Int, through last: UInt32) throws(StorageError) {
-        let lead = sources[0]
+    private func intersect(_ lead: LentSource, from first: Int, through last: UInt32) throws(StorageError) {
         reserve(lead.count)
-        let end = Self.end(lead, from: first, last)
-        let (docnos, places) = (self.docnos, self.places)
+        // The next batch begins there.
+        let end = lead.blockLast > last ? try lead.decode(from: last &+ 1) : lead.count
         blockFrequencies[0] = lead.frequencies
         guard sources.count > 1 else {
             for place in first..<end {
@@ -287,83 +368,87 @@ extension Conjunction {
             count = end - first
             return
         }
-        let second = sources[1]
-        let start = try second.decode(from: lead.docnos[first])
-        blockFrequencies[1] = second.frequencies
-        count = Self.intersect(
-            (lead.docnos, first, end), (second.docnos, start, Self.end(second, from: start, last)), docnos, places,
-            places + capacity)
+        count = try intersect((lead.docnos, first, end), sources[1])
         for place in sources.indices.dropFirst(2) where count > 0 { try keepHeld(by: place) }
     }
 
-    /// Behind the last place of a decoded block whose document is not behind `last`.
-    @inline(__always)
-    private static func end(_ source: PostingSource, from place: Int, _ last: UInt32) -> Int {
-        guard source.blockLast > last else { return source.count }
-        guard place < source.count, source.docnos[place] <= last else { return place }
-        return PostingSource.gallop(source.docnos, from: place, count: source.count, to: last &+ 1)
-    }
-
     private func reserve(_ size: Int) {
-        // One more: it is written before it is known whether it counts.
+        // One more: it is written before it is known whether it counts. Estimates are made four at a time.
         guard size + 1 > capacity else { return }
-        docnos.deallocate()
-        places.deallocate()
-        capacity = size + 1
+        giveMatches()
+        capacity = (size + 4) / 4 * 4
         docnos = .allocate(capacity: capacity)
         places = .allocate(capacity: capacity * sources.count)
+        (estimates, lengths) = (.allocate(capacity: capacity), .allocate(capacity: capacity))
+        counts = .allocate(capacity: capacity)
+        lengths.initialize(repeating: 1, count: capacity)
+        counts.initialize(repeating: 0, count: capacity)
     }
 
-    private typealias Run = (docnos: UnsafePointer<UInt32>, start: Int, end: Int)
+    private func giveMatches() {
+        docnos.deallocate()
+        places.deallocate()
+        estimates.deallocate()
+        lengths.deallocate()
+        counts.deallocate()
+    }
+
     /// Where a list is that many times as dense as another it is searched for each document of that.
     private static let gallopRatio = 16
 
-    /// The documents that are in both, with their places; how many.
+    /// Makes those documents of the leading block the matches that the second source's block has, too; how many.
+    private func intersect(
+        _ lead: Intersection.Run, _ second: LentSource
+    ) throws(StorageError) -> Int {
+        // Where its places are known it doesn't matter where the block's share begins and ends.
+        _ = try second.decode(from: 0)
+        blockFrequencies[1] = second.frequencies
+        let (docnos, places) = (self.docnos, self.places)
+        if second.count <= Self.gallopRatio * (lead.end - lead.start), let table = table(of: 1) {
+            return Intersection.look(lead, in: table, second.count, docnos, places, places + capacity)
+        }
+        let start = try second.decode(from: lead.docnos[lead.start])
+        let dense = (docnos: second.docnos, start: start, end: second.count)
+        guard dense.end - start <= Self.gallopRatio * (lead.end - lead.start) else {
+            return Intersection.gallop(lead, dense, docnos, places, places + capacity)
+        }
+        return Intersection.merge(lead, dense, docnos, places, places + capacity)
+    }
+
+    /// The places of a source's decoded block, nil if its documents are too far apart.
     @inline(__always)
-    private static func intersect(
-        _ rare: Run, _ dense: Run, _ docnos: UnsafeMutablePointer<UInt32>, _ rarePlaces: UnsafeMutablePointer<Int32>,
-        _ densePlaces: UnsafeMutablePointer<Int32>
-    ) -> Int {
-        var (left, right, count) = (rare.start, dense.start, 0)
-        if dense.end - right > gallopRatio * (rare.end - left) {
-            while left < rare.end {
-                let docno = rare.docnos[left]
-                right = PostingSource.gallop(dense.docnos, from: right, count: dense.end, to: docno)
-                guard right < dense.end else { break }
-                docnos[count] = docno
-                rarePlaces[count] = Int32(truncatingIfNeeded: left)
-                densePlaces[count] = Int32(truncatingIfNeeded: right)
-                count &+= dense.docnos[right] == docno ? 1 : 0
-                left &+= 1
-            }
-            return count
-        }
-        while left < rare.end, right < dense.end {
-            let (one, other) = (rare.docnos[left], dense.docnos[right])
-            docnos[count] = one
-            rarePlaces[count] = Int32(truncatingIfNeeded: left)
-            densePlaces[count] = Int32(truncatingIfNeeded: right)
-            count &+= one == other ? 1 : 0
-            left &+= one <= other ? 1 : 0
-            right &+= other <= one ? 1 : 0
-        }
-        return count
+    private func table(of place: Int) -> PlaceTable? {
+        let source = sources[place]
+        if let table = tables[place], table.last == source.blockLast { return table }
+        guard PlaceTable.canHold(source.docnos[0], source.blockLast) else { return nil }
+        var table = tables[place] ?? PlaceTable()
+        table.fill(source.docnos, count: source.count)
+        tables[place] = table
+        return table
     }
 
     /// Leaves the matches that another source has, too.
     private func keepHeld(by source: Int) throws(StorageError) {
         let postings = sources[source]
         var place = try postings.decode(from: docnos[0])
-        let (docnos, places, size) = (postings.docnos, self.places, postings.count)
+        let (docnos, size) = (postings.docnos, postings.count)
         blockFrequencies[source] = postings.frequencies
+        let table = size - place > Self.gallopRatio * count ? nil : table(of: source)
         var kept = 0
         for match in 0..<count {
             let docno = self.docnos[match]
-            if place < size { place = PostingSource.gallop(docnos, from: place, count: size, to: docno) }
-            guard place < size else { break }
-            guard docnos[place] == docno else { continue }
+            if let table {
+                place = Int(table.place(of: docno))
+                guard place < size else { continue }
+            } else {
+                if place < size { place = PostingSource.gallop(docnos, from: place, count: size, to: docno) }
+                guard place < size else { break }
+                guard docnos[place] == docno else { continue }
+            }
             self.docnos[kept] = docno
-            for before in 0..<source { places[before &* capacity &+ kept] = places[before &* capacity &+ match] }
+            for before in 0..<source {
+                places[before &* capacity &+ kept] = places[before &* capacity &+ match]
+            }
             places[source &* capacity &+ kept] = Int32(truncatingIfNeeded: place)
             kept += 1
         }

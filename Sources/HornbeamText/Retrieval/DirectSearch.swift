@@ -116,10 +116,10 @@ extension TextQuery {
 private struct ConjunctionCompiler {
     enum Outcome {
         case parts
-        /// Nothing is asked for, since the text has no token (`TextQuery.isVoid`).
-        case void
         /// No document matches.
         case nothing
+        /// There is no token in it: among others that must match it isn't asked for.
+        case void
         case otherForms
     }
 
@@ -140,9 +140,11 @@ private struct ConjunctionCompiler {
             var isAsked = false
             for part in parts {
                 let outcome = try add(part, depth: depth + 1)
-                if case .void = outcome { continue }
-                guard case .parts = outcome else { return outcome }
-                isAsked = true
+                switch outcome {
+                case .void: continue
+                case .parts: isAsked = true
+                case .nothing, .otherForms: return outcome
+                }
             }
             return isAsked ? .parts : parts.isEmpty ? .nothing : .void
         case .words(let text): return try addWord(analyzer.queryTokens(of: text))

@@ -32,6 +32,12 @@ struct DocumentFilter {
         return allowed.advance(to: docno) == docno
     }
 
+    /// Whether it lets all through.
+    var isAll: Bool {
+        if case .all = filter { return true }
+        return false
+    }
+
     /// Whether nothing remains to be asked about single rows.
     var isAllOrKnown: Bool {
         switch filter {

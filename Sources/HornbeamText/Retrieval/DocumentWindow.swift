@@ -36,11 +36,7 @@ extension UnsafeMutablePointer<UInt64> {
     @inline(__always)
     func clear() { update(repeating: 0, count: DocumentWindow.words) }
     @inline(__always)
-    func fill() { update(repeating: .max, count: DocumentWindow.words) }
-    @inline(__always)
     func insert(_ offset: Int) { self[offset &>> 6] |= 1 &<< UInt64(truncatingIfNeeded: offset & 63) }
-    @inline(__always)
-    func remove(_ offset: Int) { self[offset &>> 6] &= ~(1 &<< UInt64(truncatingIfNeeded: offset & 63)) }
     @inline(__always)
     func assign(_ other: UnsafePointer<UInt64>) { update(from: other, count: DocumentWindow.words) }
     @inline(__always)

@@ -11,6 +11,13 @@ final class LengthTable {
     /// Chunks that are of no meaning once the transaction is suspended.
     private var movable: [Int] = []
 
+    /// A chunk without documents: one for all tables, never freed.
+    nonisolated(unsafe) static let empty: UnsafeRawPointer = {
+        let memory = UnsafeMutablePointer<UInt16>.allocate(capacity: DocumentLengths.chunkCapacity)
+        memory.initialize(repeating: 0, count: DocumentLengths.chunkCapacity)
+        return UnsafeRawPointer(memory)
+    }()
+
     /// For documents below `docnoLimit`.
     init(docnoLimit: UInt32) {
         chunkCount = Int(docnoLimit) / DocumentLengths.chunkCapacity + 1

@@ -38,6 +38,9 @@ class PostingSource {
         (docnos, frequencies) = (nothing, nothing)
     }
 
+    /// Some of the best of all postings, where they are known.
+    var leaders: Leaders { Leaders() }
+
     /// Moves to the first block behind the current one whose last document is not below `target`; a subclass's task.
     func moveToBlock(_ target: UInt32) throws(StorageError) { isAtEnd = true }
 

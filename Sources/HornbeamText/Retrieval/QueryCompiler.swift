@@ -248,6 +248,13 @@ extension QueryCompiler {
             let leaf = leaf(group.documents, group.terms, weight: weight, scope, Self.title(query, text))
             order.append(leaf)
             return leaf
+        case .phrase(let text, _) where !needsPositions && analyzer.phraseParts(of: text).count == 1:
+            // A word like any other: where it stands doesn't matter.
+            guard let group = try wordGroup(analyzer.phraseParts(of: text)[0], positions: false) else { return nil }
+            let weight = context.weight(documentFrequency: group.documents.documentFrequency)
+            let leaf = leaf(group.documents, group.terms, weight: weight, scope, "\(query)")
+            order.append(leaf)
+            return leaf
         default:
             var weights = DistinctWeights()
             guard let spans = try spans(query, &weights) else { return nil }

@@ -9,7 +9,7 @@ import HornbeamPages
 /// A term, and where the ranking stands in its postings. Lies in memory of the ranking; owns its queue.
 struct RankedTerm {
     /// Kept alive by the ranking.
-    private unowned(unsafe) let source: PostingSource
+    private let source: LentSource
     /// The logarithm of how rare it is, times the boost.
     let weight: Double
     /// How often it stands in the query.
@@ -17,11 +17,12 @@ struct RankedTerm {
     let documentFrequency: Int
     /// No document's score has more from it.
     let bound: Double
-    /// In the window that `bound(in:)` was asked about last.
+    /// In the window that `boundWindow` was asked about last.
     var windowBound = 0.0
     /// How often the document that is being scored holds it.
     var frequency: UInt32 = 0
 
+    /// Postings are read four at a time: there is room for that behind the last.
     private(set) var docnos: UnsafeMutablePointer<UInt32>
     private(set) var frequencies: UnsafeMutablePointer<UInt32>
     private var capacity: Int
@@ -43,7 +44,7 @@ struct RankedTerm {
     private static let firstCapacity = 128
 
     init(_ source: PostingSource, weight: Double, multiplicity: Int, averageLength: Double) {
-        self.source = source
+        self.source = LentSource(source)
         self.weight = weight
         self.multiplicity = Double(multiplicity)
         self.averageLength = averageLength
@@ -52,7 +53,7 @@ struct RankedTerm {
         for bound in source.bounds { best = max(best, Self.score(bound, weight, averageLength)) }
         bound = best * Double(multiplicity)
         capacity = Self.firstCapacity
-        docnos = .allocate(capacity: 2 * capacity)
+        docnos = .allocate(capacity: 2 * capacity + 4)
         frequencies = docnos + capacity
     }
 
@@ -103,7 +104,7 @@ struct RankedTerm {
     @inline(never)
     private mutating func grow(_ count: Int) {
         let larger = max(2 * capacity, tail + count)
-        let memory = UnsafeMutablePointer<UInt32>.allocate(capacity: 2 * larger)
+        let memory = UnsafeMutablePointer<UInt32>.allocate(capacity: 2 * larger + 4)
         memory.update(from: docnos, count: tail)
         (memory + larger).update(from: frequencies, count: tail)
         docnos.deallocate()

@@ -9,6 +9,11 @@ final class RankingScratch: Sendable {
     nonisolated(unsafe) let sums: UnsafeMutablePointer<Float>
     /// Of any content.
     nonisolated(unsafe) let bits: UnsafeMutablePointer<UInt64>
+    /// Of any content; room for numbers of 32 bits, lengths or what postings contribute, of a window's documents
+    /// and three more.
+    nonisolated(unsafe) let lengths: UnsafeMutablePointer<UInt32>
+    /// Of any content; room for the offsets of a window's documents.
+    nonisolated(unsafe) let candidates: UnsafeMutablePointer<UInt16>
     nonisolated(unsafe) let limits = LengthLimits()
 
     private static let idle = Mutex<[RankingScratch]>([])
@@ -18,12 +23,18 @@ final class RankingScratch: Sendable {
         let memory = UnsafeMutableRawPointer.allocate(
             byteCount: DocumentWindow.size * MemoryLayout<Float>.stride, alignment: 64)
         bits = .allocate(capacity: DocumentWindow.words)
+        candidates = .allocate(capacity: DocumentWindow.size)
+        let shares = UnsafeMutableRawPointer.allocate(
+            byteCount: (DocumentWindow.size + 3) * MemoryLayout<Float>.stride, alignment: 64)
+        lengths = shares.initializeMemory(as: UInt32.self, repeating: 0, count: DocumentWindow.size + 3)
         sums = memory.initializeMemory(as: Float.self, repeating: 0, count: DocumentWindow.size)
     }
 
     deinit {
         UnsafeMutableRawPointer(sums).deallocate()
+        UnsafeMutableRawPointer(lengths).deallocate()
         bits.deallocate()
+        candidates.deallocate()
         limits.end()
     }
 
@@ -46,24 +57,39 @@ final class RankingScratch: Sendable {
         return unsafeBitCast(values - least, to: SIMD4<UInt32>.self)
     }
 
-    /// Whether any sum of a row is not less than `least`.
+    /// Which of the 16 sums of a row are not less than `least`: a bit for each.
     @inline(__always)
-    func has(_ row: Int, atLeast least: Float) -> Bool {
-        let least = SIMD4<Float>(repeating: least)
+    private func places(_ row: Int, atLeast least: SIMD4<Float>) -> UInt32 {
         let offset = 16 &* row
-        let all =
-            signs(offset, least) & signs(offset &+ 4, least) & signs(offset &+ 8, least)
-            & signs(offset &+ 12, least)
-        let halves = unsafeBitCast(all, to: SIMD2<UInt64>.self)
-        return halves[0] & halves[1] & 0x8000_0000_8000_0000 != 0x8000_0000_8000_0000
+        let (first, second) = (signs(offset, least), signs(offset &+ 4, least))
+        let (third, fourth) = (signs(offset &+ 8, least), signs(offset &+ 12, least))
+        // In most rows all are.
+        let all = unsafeBitCast(first & second & third & fourth, to: SIMD2<UInt64>.self)
+        guard all[0] & all[1] & 0x8000_0000_8000_0000 != 0x8000_0000_8000_0000 else { return 0 }
+        let sign = SIMD4<UInt32>(repeating: 1 &<< 31)
+        let less =
+            (first & sign) &>> 31 | (second & sign) &>> 27 | (third & sign) &>> 23 | (fourth & sign) &>> 19
+        // Lane n has the sums that are n more than a multiple of four.
+        let halves = unsafeBitCast(less, to: SIMD2<UInt64>.self)
+        let bits = halves[0] | halves[0] &>> 31 | halves[1] &<< 2 | halves[1] &>> 29
+        return UInt32(truncatingIfNeeded: ~bits) & 0xFFFF
     }
 
-    /// How many of the sums of the first `rows` rows are not less than `least`.
-    func count(rows: Int, atLeast least: Float) -> Int {
+    /// Puts the places of those sums of the first `rows` rows that are not less than `least` into `candidates`,
+    /// ascending. How many they are; more than `limit` if it was left off for that.
+    func find(rows: Int, atLeast least: Float, limit: Int) -> Int {
         let least = SIMD4<Float>(repeating: least)
-        var less = SIMD4<UInt32>()
-        for place in 0..<4 &* rows { less = less &+ (signs(4 &* place, least) &>> 31) }
-        return 16 * rows - Int(less[0] &+ less[1] &+ less[2] &+ less[3])
+        var count = 0
+        for row in 0..<rows {
+            var places = places(row, atLeast: least)
+            while places != 0 {
+                candidates[count] = UInt16(truncatingIfNeeded: 16 &* row &+ places.trailingZeroBitCount)
+                count &+= 1
+                places &= places &- 1
+            }
+            guard count <= limit else { break }
+        }
+        return count
     }
 
     /// Sets those sums to zero.

@@ -131,7 +131,11 @@ final class StoredView: IndexView {
             }
             switch step {
             case .next: isThere = try cursor.next()
-            case .seek(let target): isThere = try cursor.seek(target)
+            case .seek(let target):
+                isThere = try cursor.seek(target)
+                guard !isThere || target.withBytes({ cursor.key.order($0) }) >= 0 else {
+                    throw index.corrupt(index.termsName, "terms are out of order")
+                }
             case .stop: return
             }
         }
@@ -142,6 +146,7 @@ final class StoredView: IndexView {
         let stored = try documentLengths.stored(chunk)
         let first = chunk << DocumentLengths.chunkShift
         let range = first...(first | UInt32(DocumentLengths.chunkCapacity - 1))
+        if stored == nil, !snapshot.documents.isAbout(range) { return LengthTable.empty }
         // Little-endian, as the machine is.
         if let start = stored?.baseAddress, stored?.count == size, !snapshot.documents.isAbout(range) {
             if !transaction.stays(start) { lengthTable.noteMovable(Int(chunk)) }
@@ -263,6 +268,8 @@ final class StoredSource: PostingSource {
         try stored.decode()
         blockFirst = stored.blockFirst
     }
+
+    override var leaders: Leaders { stored.leaders }
 
     override var knownLast: UInt32 { stored.knownLast }
 

@@ -84,8 +84,9 @@ struct TermExpansion {
                 failed = size
                 guard size < TermDictionary.plainLimit, looks >= Self.lookLimit else { return .next }
                 looks = 0
-                // 0xFF is in no term, and above every byte of one.
-                return .seek(Array(term[..<size]) + [0xFF])
+                // 0xFF is above every byte of a term; if it stands in one all the same, the walk still ends.
+                let target = Array(term[..<size]) + [0xFF]
+                return target.withBytes { term.order($0) } < 0 ? .seek(target) : .next
             }
             return .next
         }

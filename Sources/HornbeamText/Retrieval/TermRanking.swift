@@ -22,7 +22,7 @@ final class TermRanking {
     private let windowRanks: TermRanks
     private let averageLength: Double
     private let norm: LengthNorm
-    private let scratch = RankingScratch.take()
+    private let scratch: RankingScratch
     /// Whether its sums are zero.
     private var isClean = true
 
@@ -30,6 +30,8 @@ final class TermRanking {
     private let slack: Double
     /// What a sum must have so that the document may be among the best, a little less than the worst of these have.
     private var least = -Double.infinity
+    /// As many documents as are wanted score at least that much; 0 if nothing is known.
+    private var floor = 0.0
     /// Whether no document behind those already seen enters with the worst score of the best.
     private var isLater = false
     /// Whether the best are told by documents, whose rows are found at the end.
@@ -61,10 +63,11 @@ final class TermRanking {
         }
         let (largest, smallest) = (weights.max() ?? 1, weights.min() ?? 1)
         guard smallest > 1e-12, largest < 1e12, largest < 1e9 * smallest else { return nil }
-        // What can fail comes before what has to be given back.
+        // What can fail comes before what has to be given back: the memory below.
         var cost = 0
         for source in sources { cost += Int(source.documentFrequency) }
         self.filter = try DocumentFilter(filter, view, cost: cost)
+        scratch = RankingScratch.take()
         let order = query.order.compactMap { places[$0] }
         let average = Double(view.totalLength) / Double(view.documentCount)
         averageLength = average > 0 ? average : 1
@@ -99,6 +102,7 @@ final class TermRanking {
         guard count > 0 else { return }
         isLater = view.rowsAscend
         keepsDocuments = isLater && best.isPlain && filter.isAllOrKnown
+        if filter.isAll, best.isOpen { findFloor(best.limit) }
         note(best)
         if filter.isFew {
             try rankAllowed(&best)
@@ -118,9 +122,18 @@ final class TermRanking {
         }
     }
 
+    /// Sets `floor` to what the leaders of a term score by it alone.
+    private func findFloor(_ limit: Int) {
+        for place in 0..<count {
+            let weight = terms[place].weight * terms[place].multiplicity
+            let score = sources[place].leaders.score(of: limit, weight: weight, averageLength: averageLength)
+            floor = max(floor, score ?? 0)
+        }
+    }
+
     @inline(__always)
     private func note(_ best: borrowing TopK) {
-        let threshold = best.threshold
+        let threshold = max(best.threshold, floor)
         least = threshold > 0 ? threshold * (1 - slack) : -.infinity
     }
 
@@ -222,7 +235,7 @@ extension TermRanking {
             let threshold = best.threshold
             let least = self.least
             let isThere = try driver.pointee.takeNext(from: target) { (bound) in
-                isStrict ? bound > threshold : bound + rest >= least
+                bound + rest >= least && (!isStrict || bound > threshold)
             }
             guard isThere else { return }
             try drive(driver, through: driver.pointee.tail, asking: count - 1, ranks, &best)
@@ -241,6 +254,11 @@ extension TermRanking {
         limits.set(weight, norm, needed: least - rest)
         var place = driver.pointee.head
         while place < end {
+            // Where no length will do, none is asked for.
+            guard limits[frequencies[place]] > 0 else {
+                place &+= 1
+                continue
+            }
             let chunk = docnos[place] &>> IndexView.lengthsShift
             let lengths = try view.lengths(chunk: chunk)
             let last = chunk &<< IndexView.lengthsShift | UInt32(DocumentLengths.chunkCapacity - 1)
@@ -253,6 +271,7 @@ extension TermRanking {
                 guard Int32(stored) <= limits[frequency] else { continue }
                 guard stored > 0 else { throw view.unknownDocument() }
                 let tf = Double(frequency)
+                // Of lengths from 65,534 on only that is known; then it is a bound.
                 let sum = weight * tf / (tf + norm.constant + norm.slope * Double(stored))
                 guard filter.mayAccept(docno) else { continue }
                 guard try ask(asking, of: ranks, about: docno, sum) else { continue }
@@ -329,22 +348,31 @@ extension TermRanking {
         for rank in optional..<count {
             gathered += try gather(terms + windowRanks.places[rank], base, last)
         }
-        // Those that must be asked about many documents are added up as well.
-        while optional > 0 {
+        var candidates = 0
+        while true {
+            let isSparse = gathered < size / Self.sparseShare
             let needed = Self.least(least - windowRanks.rests[optional])
-            let candidates = scratch.count(rows: RankingScratch.rows(size), atLeast: needed)
-            let term = windowRanks.places[optional - 1]
-            guard candidates > expected(term, size) / Self.askingCost else { break }
+            let term = optional > 0 ? windowRanks.places[optional - 1] : nil
+            let few = term.map { expected($0, size) / Self.askingCost } ?? .max
+            if let allowed = filter.allowed {
+                candidates = find(allowed, base, size, needed)
+            } else if isSparse {
+                candidates = findSparsely(base, optional, needed)
+            } else {
+                candidates = scratch.find(rows: RankingScratch.rows(size), atLeast: needed, limit: few)
+            }
+            // Those that must be asked about many documents are added up as well.
+            guard let term, candidates > few else { break }
             gathered += try gather(terms + term, base, last)
             optional -= 1
         }
+        try pick(base, candidates, optional, &best)
         if gathered < size / Self.sparseShare {
-            try pickSparsely(base, optional, &best)
-        } else if let allowed = filter.allowed {
-            try pick(allowed, base, size, optional, &best)
+            clearSparsely(base, optional)
         } else {
-            try pick(base, size, optional, &best)
+            scratch.clear(rows: RankingScratch.rows(size))
         }
+        isClean = true
     }
 
     /// About how many postings a term has among so many documents.
@@ -366,94 +394,130 @@ extension TermRanking {
     ) throws(StorageError) -> Int {
         guard term.pointee.windowBound > 0 else { return 0 }
         try fill(term, base, last)
-        let (docnos, frequencies, end) = (term.pointee.docnos, term.pointee.frequencies, term.pointee.end(of: last))
-        let sums = scratch.sums
-        let weight = Float(term.pointee.weight * term.pointee.multiplicity)
-        let (constant, slope) = (Float(norm.constant), Float(norm.slope))
-        var place = term.pointee.head
+        let end = term.pointee.end(of: last)
+        let count = end - term.pointee.head
+        guard count > 0 else { return 0 }
+        let docnos = term.pointee.docnos + term.pointee.head
+        try loadLengths(docnos, count)
+        let weight = term.pointee.weight * term.pointee.multiplicity
+        guard share(term.pointee.frequencies + term.pointee.head, count, weight) else { throw view.unknownDocument() }
         isClean = false
-        while place < end {
+        let (sums, shares) = (scratch.sums, UnsafeRawPointer(scratch.lengths))
+        for place in 0..<count {
+            sums[Int(docnos[place] &- base)] += shares.load(fromByteOffset: 4 &* place, as: Float.self)
+        }
+        term.pointee.pass(to: end)
+        return count
+    }
+
+    /// Loads the stored lengths of documents.
+    @inline(__always)
+    private func loadLengths(_ docnos: UnsafePointer<UInt32>, _ count: Int) throws(StorageError) {
+        let loaded = scratch.lengths
+        let mask = UInt32(DocumentLengths.chunkCapacity - 1)
+        var place = 0
+        while place < count {
             let chunk = docnos[place] &>> IndexView.lengthsShift
             let lengths = try view.lengths(chunk: chunk)
-            let last = chunk &<< IndexView.lengthsShift | UInt32(DocumentLengths.chunkCapacity - 1)
-            var shortest = UInt16.max
-            while place < end, docnos[place] <= last {
-                let docno = docnos[place]
-                let frequency = Float(Int32(truncatingIfNeeded: frequencies[place]))
-                let offset = 2 &* Int(docno & UInt32(DocumentLengths.chunkCapacity - 1))
-                let stored = lengths.loadUnaligned(fromByteOffset: offset, as: UInt16.self)
-                shortest = min(shortest, stored)
-                sums[Int(docno &- base)] += weight * frequency / (frequency + (constant + slope * Float(stored)))
+            let last = chunk &<< IndexView.lengthsShift | mask
+            while place < count, docnos[place] <= last {
+                let offset = 2 &* Int(docnos[place] & mask)
+                loaded[place] = UInt32(lengths.loadUnaligned(fromByteOffset: offset, as: UInt16.self))
                 place &+= 1
             }
-            guard shortest > 0 else { throw view.unknownDocument() }
         }
-        let taken = end - term.pointee.head
-        term.pointee.pass(to: end)
-        return taken
+        // Up to three more are looked at.
+        for more in count..<count &+ 3 { loaded[more] = 1 }
     }
 
-    /// Offers the window's documents whose sums may be high enough, and clears the sums.
-    private func pick(_ base: UInt32, _ size: Int, _ optional: Int, _ best: inout TopK) throws(StorageError) {
-        let sums = scratch.sums
-        let rest = windowRanks.rests[optional]
-        let rows = RankingScratch.rows(size)
-        var needed = Self.least(least - rest)
-        for row in 0..<rows where scratch.has(row, atLeast: needed) {
-            for offset in 16 &* row..<16 &* row &+ 16 where sums[offset] >= needed {
-                try consider(base, offset, optional, &best)
-                needed = Self.least(least - rest)
-            }
+    /// Puts what postings of these frequencies and the loaded lengths contribute in place of the lengths, four at a
+    /// time: what takes long is the division. Up to three behind the last are of no meaning. False if a document isn't
+    /// there.
+    @inline(__always)
+    private func share(_ frequencies: UnsafePointer<UInt32>, _ count: Int, _ weight: Double) -> Bool {
+        var absent = SIMDMask<SIMD4<Int32>>(repeating: false)
+        let (frequencies, shares) = (UnsafeRawPointer(frequencies), UnsafeMutableRawPointer(scratch.lengths))
+        let (weight, constant, slope) = (Float(weight), Float(norm.constant), Float(norm.slope))
+        for offset in stride(from: 0, to: 4 &* count, by: 16) {
+            let frequency = Self.float(frequencies.loadUnaligned(fromByteOffset: offset, as: SIMD4<UInt32>.self))
+            let stored = shares.load(fromByteOffset: offset, as: SIMD4<UInt32>.self)
+            absent .|= stored .== 0
+            let share = weight * frequency / (frequency + (constant + slope * Self.float(below16: stored)))
+            shares.storeBytes(of: share, toByteOffset: offset, as: SIMD4<Float>.self)
         }
-        scratch.clear(rows: rows)
-        isClean = true
+        return !any(absent)
     }
 
-    /// The same where the filter says where to look.
+    /// The same numbers, nearly. (The library's conversion takes one number at a time.)
+    @inline(__always)
+    private static func float(_ values: SIMD4<UInt32>) -> SIMD4<Float> {
+        float(below16: values &>> 16) * 65_536 + float(below16: values & 0xFFFF)
+    }
+
+    /// The same of numbers of 16 bits: they are the last bits of a float between 2²³ and 2²⁴.
+    @inline(__always)
+    private static func float(below16 values: SIMD4<UInt32>) -> SIMD4<Float> {
+        unsafeBitCast(values | (0x1p23 as Float).bitPattern, to: SIMD4<Float>.self) - 0x1p23
+    }
+
+    /// Offers those of the window's candidates whose sums are still high enough.
     private func pick(
-        _ allowed: DocumentList, _ base: UInt32, _ size: Int, _ optional: Int, _ best: inout TopK
+        _ base: UInt32, _ count: Int, _ optional: Int, _ best: inout TopK
     ) throws(StorageError) {
-        let sums = scratch.sums
+        let (sums, candidates) = (scratch.sums, scratch.candidates)
         let rest = windowRanks.rests[optional]
         var needed = Self.least(least - rest)
-        var place = allowed.seek(base)
-        while place < allowed.count, Int(allowed[place] &- base) < size {
-            let offset = Int(allowed[place] &- base)
-            place &+= 1
+        for place in 0..<count {
+            let offset = Int(candidates[place])
             guard sums[offset] >= needed else { continue }
             try consider(base, offset, optional, &best)
             needed = Self.least(least - rest)
         }
-        scratch.clear(rows: RankingScratch.rows(size))
-        isClean = true
     }
 
-    /// The same where there are few postings: they say where to look.
-    private func pickSparsely(_ base: UInt32, _ optional: Int, _ best: inout TopK) throws(StorageError) {
-        let (sums, bits) = (scratch.sums, scratch.bits)
-        let rest = windowRanks.rests[optional]
-        let needed = Self.least(least - rest)
-        bits.clear()
-        for rank in optional..<count {
-            let term = terms + windowRanks.places[rank]
-            guard term.pointee.windowBound > 0 else { continue }
-            let docnos = term.pointee.docnos
-            for place in term.pointee.start..<term.pointee.head {
-                let offset = Int(docnos[place] &- base)
-                if sums[offset] >= needed { bits.insert(offset) }
+    /// Finds candidates where the filter says where to look.
+    private func find(_ allowed: DocumentList, _ base: UInt32, _ size: Int, _ needed: Float) -> Int {
+        let (sums, candidates) = (scratch.sums, scratch.candidates)
+        var place = allowed.seek(base)
+        var count = 0
+        while place < allowed.count, Int(allowed[place] &- base) < size {
+            let offset = Int(allowed[place] &- base)
+            if sums[offset] >= needed {
+                candidates[count] = UInt16(truncatingIfNeeded: offset)
+                count &+= 1
             }
+            place &+= 1
         }
-        try bits.bits.forEach { (offset) throws(StorageError) in
-            guard filter.mayAccept(base &+ UInt32(truncatingIfNeeded: offset)) else { return }
-            if sums[offset] >= Self.least(least - rest) { try consider(base, offset, optional, &best) }
-        }
+        return count
+    }
+
+    /// Calls `body` with the offset of each posting of the window that was added up.
+    @inline(__always)
+    private func forEachGathered(_ base: UInt32, _ optional: Int, _ body: (_ offset: Int) -> Void) {
         for rank in optional..<count {
             let term = terms + windowRanks.places[rank]
             guard term.pointee.windowBound > 0 else { continue }
             let docnos = term.pointee.docnos
-            for place in term.pointee.start..<term.pointee.head { sums[Int(docnos[place] &- base)] = 0 }
+            for place in term.pointee.start..<term.pointee.head { body(Int(docnos[place] &- base)) }
         }
-        isClean = true
+    }
+
+    /// Finds candidates as the scratch does, where there are few postings: they say where to look.
+    private func findSparsely(_ base: UInt32, _ optional: Int, _ needed: Float) -> Int {
+        let (sums, bits, candidates) = (scratch.sums, scratch.bits, scratch.candidates)
+        bits.clear()
+        forEachGathered(base, optional) { if sums[$0] >= needed { bits.insert($0) } }
+        var count = 0
+        bits.bits.forEach {
+            candidates[count] = UInt16(truncatingIfNeeded: $0)
+            count &+= 1
+        }
+        return count
+    }
+
+    private func clearSparsely(_ base: UInt32, _ optional: Int) {
+        let sums = scratch.sums
+        forEachGathered(base, optional) { (sums + $0).initialize(to: 0) }
     }
 
     /// Offers a document of the window if its score may be high enough.
@@ -473,84 +537,6 @@ extension TermRanking {
     /// What is not less is found; documents without a posting have 0.
     @inline(__always)
     private static func least(_ sum: Double) -> Float { max(Float(sum) * (1 - 1e-6), .leastNormalMagnitude) }
-}
-
-/// Terms by what they contribute at most, ascending. Memory of its own, until `end`.
-struct TermRanks {
-    let places: UnsafeMutablePointer<Int>
-    /// What those before each contribute at most together; one more, for all.
-    let rests: UnsafeMutablePointer<Double>
-    private let count: Int
-
-    init(_ count: Int) {
-        self.count = count
-        places = .allocate(capacity: count + 1)
-        rests = .allocate(capacity: count + 1)
-        for place in 0...count { places[place] = place }
-        rests.initialize(repeating: 0, count: count + 1)
-    }
-
-    func end() {
-        places.deallocate()
-        rests.deallocate()
-    }
-
-    @inline(__always)
-    func sort(_ bound: (Int) -> Double) {
-        for start in 1..<max(count, 1) {
-            let moved = places[start]
-            let key = bound(moved)
-            var place = start
-            while place > 0, bound(places[place &- 1]) > key {
-                places[place] = places[place &- 1]
-                place &-= 1
-            }
-            places[place] = moved
-        }
-        // Room for the rounding of the sums.
-        for rank in 0..<count { rests[rank &+ 1] = (rests[rank] + bound(places[rank])) * (1 + 1e-12) }
-    }
-}
-
-/// What a document's length adds to the divisor of its scores: `constant + slope · (length + 1)`.
-struct LengthNorm {
-    let constant: Double
-    let slope: Double
-
-    init(averageLength: Double) {
-        slope = BM25.k1 * BM25.b / averageLength
-        constant = BM25.k1 * (1 - BM25.b) - slope
-    }
-}
-
-/// How long a document may be that holds a term so often and scores enough by that.
-struct LengthLimits {
-    /// By frequency, as far as they are told one by one.
-    private let limits: UnsafeMutablePointer<Int32>
-    private static let count = 16
-
-    init() {
-        limits = .allocate(capacity: Self.count)
-        limits.initialize(repeating: .max, count: Self.count)
-    }
-
-    func end() { limits.deallocate() }
-
-    /// No document with a length + 1 above it contributes what is needed.
-    @inline(__always)
-    subscript(frequency: UInt32) -> Int32 { limits[Int(min(frequency, UInt32(Self.count - 1)))] }
-
-    @inline(__always)
-    func set(_ weight: Double, _ norm: LengthNorm, needed: Double) {
-        guard needed > 0 else { return limits.update(repeating: .max, count: Self.count) }
-        // weight · tf / (tf + constant + slope · stored) ≥ needed
-        let (factor, offset, slope) = (weight / needed - 1, norm.constant, 1 / norm.slope)
-        for frequency in 0..<Self.count - 1 {
-            let limit = (Double(frequency) * factor - offset) * slope
-            // Room for rounding; what is let through is looked at again.
-            limits[frequency] = Int32(max(min(limit + 1 + limit.magnitude * 1e-9, 1e9), -1))
-        }
-    }
 }
 
 extension UnsafeMutablePointer<RankedTerm> {

@@ -155,6 +155,27 @@ struct DirectSearchTests {
     }
 }
 
+@Suite("Without positions")
+struct PositionlessTests {
+    @Test("A phrase of one word is a word, however common it is", arguments: [20, 400] as [UInt64])
+    func oneWord(count: UInt64) throws {
+        let index = TextIndex(prefix: "t:Article:search:", storesPositions: false)
+        let store = try TreeStore.inMemory()
+        let transaction = try store.beginWrite()
+        let writer = try TextIndexWriter(index, in: transaction)
+        for row in 0..<count { try writer.insert(row, text: "word other\(row)") }
+        try writer.flush()
+        try transaction.commit()
+        let searcher = try TextSearcher(index, in: store.beginRead())
+        let phrase = TextQuery.phrase("word", slop: 0)
+        #expect(try searcher.search(phrase, limit: 5) == searcher.search(.words("word"), limit: 5))
+        #expect(try searcher.search(phrase, limit: 5, filter: .documents([3])).map(\.docno) == [3])
+        #expect(try searcher.count(phrase) == count)
+        #expect(try searcher.explain(phrase, row: 3) != nil)
+        #expect(throws: StorageError.self) { try searcher.search(.phrase("word other1", slop: 0), limit: 5) }
+    }
+}
+
 @Suite("Letters that stand alone")
 struct LoneLetterTests {
     private static let analyzer = Analyzer(.unicode(keepsAccents: false, stemming: nil))

@@ -122,9 +122,9 @@ struct TermRankingTests {
                 try writer.insert(row, text: texts[row, default: ""])
             }
         }
-        for round in 0..<3 {
-            // Stored at once the first time, then pending.
-            try store.write(limits: round == 0 ? .none : .standard) { writer in
+        for round in 0..<4 {
+            // Stored at once the first time, then pending, then all folded and changed once more.
+            try store.write(limits: round % 2 == 0 ? .none : .standard) { writer in
                 for _ in 0..<150 {
                     let row = UInt64(generator.random.below(9300))
                     let old = texts[row]
@@ -142,16 +142,40 @@ struct TermRankingTests {
             }
             let view = MemoryView(documents, fieldCount: 1)
             let searcher = try store.searcher()
+            if round > 1 { #expect(try store.problems(NaiveIndex(texts: texts)) == [], "HORNBEAM_SEED=\(seed)") }
             for _ in 0..<8 {
                 let query = generator.query()
                 let note: Comment = "\(query), round \(round), HORNBEAM_SEED=\(seed)"
                 let all = try Self.general(view, query, limit: .max)
-                #expect(try searcher.search(query, limit: 10) == Array(all.prefix(10)), note)
-                #expect(try searcher.search(query, limit: 1000) == Array(all.prefix(1000)), note)
+                for limit in [1, 4, 10, 11, 1000] {
+                    #expect(try searcher.search(query, limit: limit) == Array(all.prefix(limit)), note)
+                }
+                let descending = all.sorted { $0.score != $1.score ? $0.score > $1.score : $0.docno > $1.docno }
+                #expect(try searcher.search(query, limit: 5) { $0 > $1 } == Array(descending.prefix(5)), note)
+                if all.count > 3 {
+                    let page = try searcher.search(query, limit: 9, after: all[2])
+                    #expect(page == Array(all.dropFirst(3).prefix(9)), note)
+                }
                 #expect(try searcher.count(query) == UInt64(all.count), note)
                 let some = all.filter { $0.docno % 7 == 0 }
                 let filter = TextFilter.documents(texts.keys.filter { $0 % 7 == 0 }.sorted())
                 #expect(try searcher.search(query, limit: 10, filter: filter) == Array(some.prefix(10)), note)
+                let few = all.filter { $0.docno % 31 == 3 }
+                let asked = try searcher.search(query, limit: 10, filter: .matching { $0 % 31 == 3 })
+                #expect(asked == Array(few.prefix(10)), note)
+            }
+            for _ in 0..<8 {
+                // All of some words, or next to each other.
+                let words = (0..<Int.random(in: 2...3, using: &generator.random)).map { _ in generator.word() }
+                let isPhrase = generator.random.oneIn(3)
+                let query: TextQuery =
+                    isPhrase ? .phrase(words.joined(separator: " "), slop: 0) : .all(words.map { .words($0) })
+                let note: Comment = "\(query), round \(round), HORNBEAM_SEED=\(seed)"
+                let all = try Self.general(view, query, limit: .max)
+                for limit in [1, 10, 1000] {
+                    #expect(try searcher.search(query, limit: limit) == Array(all.prefix(limit)), note)
+                }
+                #expect(try searcher.count(query) == UInt64(all.count), note)
             }
         }
     }
