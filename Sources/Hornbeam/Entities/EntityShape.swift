@@ -74,10 +74,11 @@ public struct DeclaredIndex<Entity: EntityModelProtocol> {
     }
 
     public static func text(
-        _ name: String, _ components: [IndexDescription.Component], analyzer: TextAnalyzer = .words
+        _ name: String, _ components: [IndexDescription.Component], analyzer: TextAnalyzer = .words,
+        positions: Bool = true
     ) -> Self {
         var description = IndexDescription(
-            name: name, kind: .text, components: components, analyzer: analyzer.declaration)
+            name: name, kind: .text, components: components, analyzer: analyzer.declaration, positions: positions)
         description.declared.analyzer = analyzer.analyzer
         return Self(description: description, collisions: nil)
     }

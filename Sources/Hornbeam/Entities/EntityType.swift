@@ -86,6 +86,11 @@ package final class EntityType: Sendable {
         return String(name.dropFirst("Deleted<".count).dropLast())
     }
 
+    /// The full-text index that answers a `matches` condition.
+    func textIndex(for match: TextMatch) -> EntityTextIndex? {
+        textIndexes.first { $0.columns == match.columns && $0.answers(match) }
+    }
+
     /// What words are to a `matches` condition over these columns: as its index says, with or without its help.
     func analyzer(of columns: [Int]) -> Analyzer {
         textIndexes.first { $0.columns == columns }?.index.analyzer ?? .words
@@ -148,5 +153,10 @@ package final class EntityTextIndex: Sendable {
         self.description = description
         self.index = index
         self.columns = columns
+    }
+
+    /// Whether it can tell what a search over its columns finds.
+    func answers(_ match: TextMatch) -> Bool {
+        index.storesPositions || !match.needsPositions(index.analyzer)
     }
 }

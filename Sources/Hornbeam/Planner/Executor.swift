@@ -71,7 +71,7 @@ extension EntitySession {
             query.after == nil
         else { return nil }
         let store = try store(query.type)
-        guard let index = store.type.textIndexes.first(where: { $0.columns == match.columns }) else { return nil }
+        guard let index = store.type.textIndex(for: match) else { return nil }
         try match.requireSense(store.type)
         return try IndexSearch(index, match, store).count()
     }

@@ -210,7 +210,7 @@ struct Planner: ~Copyable {
     private var searched: (index: EntityTextIndex, match: TextMatch)? {
         guard hasScore else { return nil }
         for case .matches(let match) in conjuncts {
-            if let index = type.textIndexes.first(where: { $0.columns == match.columns }) { return (index, match) }
+            if let index = type.textIndex(for: match) { return (index, match) }
         }
         return nil
     }
@@ -572,9 +572,7 @@ struct Planner: ~Copyable {
     private func ranked() throws -> Candidate {
         let isBest = query.sort.count == 1 && query.sort[0].descending
         for place in conjuncts.indices {
-            guard case .matches(let match) = conjuncts[place],
-                let index = type.textIndexes.first(where: { $0.columns == match.columns })
-            else { continue }
+            guard case .matches(let match) = conjuncts[place], let index = type.textIndex(for: match) else { continue }
             try match.requireSense(type)
             if position != nil, !isBest {
                 throw HornbeamError(
@@ -588,6 +586,7 @@ struct Planner: ~Copyable {
         throw HornbeamError(
             .invalid,
             "a sort by score needs a `matches` condition over exactly the properties of a full-text index of "
-                + "\(type.name): declare one, or sort by something else")
+                + "\(type.name): declare one, or sort by something else. Phrases, words near each other, fields and "
+                + "weights of fields have scores in an index with positions only")
     }
 }

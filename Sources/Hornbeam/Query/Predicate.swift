@@ -24,7 +24,10 @@ public struct Predicate<Entity: EntityModelProtocol>: Sendable {
         guard case .matches(let match) = filter else { return false }
         let description = Entity.entityShape.description
         let names = match.columns.map { description.columns[$0].name }
-        return description.indexes.contains { $0.kind == .text && $0.components.map(\.column) == names }
+        return description.indexes.contains { index in
+            index.kind == .text && index.components.map(\.column) == names
+                && index.answers(match)
+        }
     }
 }
 

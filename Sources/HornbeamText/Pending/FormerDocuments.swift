@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The documents of an index as a writer finds them. It asks for a few rows and the words of their old texts, for which it
-// isn't worth while to bring what is in memory of the pending records up to the last one: the last few are looked
+// The documents of an index as a writer finds them. It asks for a few rows and the words of their old texts, for which
+// it isn't worth while to bring what is in memory of the pending records up to the last one: the last few are looked
 // through as they are.
 
 import HornbeamPages

@@ -21,8 +21,8 @@ struct PendingDocument: Equatable, Sendable {
     var isThere: Bool { newLength >= 0 }
 }
 
-/// The changes of the records of sequences `start`..<`end`. Unchecked: the memory of `lists` is written before and freed
-/// with the segment; nothing changes it in between.
+/// The changes of the records of sequences `start`..<`end`. Unchecked: the memory of `lists` is written before and
+/// freed with the segment; nothing changes it in between.
 final class PendingSegment: @unchecked Sendable {
     let start: UInt64
     let end: UInt64

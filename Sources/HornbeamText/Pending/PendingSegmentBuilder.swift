@@ -63,8 +63,8 @@ struct PendingSegmentBuilder: ~Copyable {
         return true
     }
 
-    /// The segment of sequences `start`..<`end`, as many as there were records; none are left. Nil if records contradict
-    /// each other.
+    /// The segment of sequences `start`..<`end`, as many as there were records; none are left. Nil if records
+    /// contradict each other.
     mutating func finish(start: UInt64, end: UInt64) -> PendingSegment? {
         defer { removeAll() }
         guard let documents = documents(), let lists = lists(documents) else { return nil }

@@ -54,8 +54,8 @@ final class PendingView: Sendable {
     }
 
     /// The view of `bounds`, which go on behind those of this view and are otherwise the same, with the records between
-    /// in one segment. Segments are merged while the one before is at most twice as large as those behind it, and no merge
-    /// takes long: whoever commits may have to do it.
+    /// in one segment. Segments are merged while the one before is at most twice as large as those behind it, and no
+    /// merge takes long: whoever commits may have to do it.
     func appending(_ segment: PendingSegment, _ bounds: PendingBounds) -> PendingView {
         let (all, own) = (whole.segments.count, later.segments.count)
         var (first, weight) = (all, segment.weight)
