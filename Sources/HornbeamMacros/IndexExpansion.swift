@@ -18,7 +18,9 @@ extension ModelDeclaration {
             }
             let collisions = index.collisions.map { ", collisions: \($0)" } ?? ""
             let analyzer = index.analyzer.map { ", analyzer: \($0)" } ?? ""
-            return ".\(index.kind)(\"\(index.name)\", [\(components.joined(separator: ", "))]\(collisions)\(analyzer))"
+            let positions = index.positions.map { ", positions: \($0)" } ?? ""
+            let options = collisions + analyzer + positions
+            return ".\(index.kind)(\"\(index.name)\", [\(components.joined(separator: ", "))]\(options))"
         }
     }
 }

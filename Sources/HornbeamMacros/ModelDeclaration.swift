@@ -38,6 +38,8 @@ struct ModelDeclaration {
         var collisions: String?
         /// The expression behind `analyzer:`.
         var analyzer: String?
+        /// The expression behind `positions:`.
+        var positions: String?
     }
 
     struct Relation {
@@ -201,6 +203,7 @@ struct ModelParser {
         let arguments = attribute.labeledArguments
         index.collisions = arguments.first { $0.label?.text == "collisions" }?.expression.trimmedDescription
         index.analyzer = arguments.first { $0.label?.text == "analyzer" }?.expression.trimmedDescription
+        index.positions = arguments.first { $0.label?.text == "positions" }?.expression.trimmedDescription
         let paths = arguments.filter { $0.label == nil }
         if paths.isEmpty { report(.emptyIndex(name), at: attribute) }
         pending.append((index, paths))

@@ -14,7 +14,7 @@ struct EntityModelExpansionTests {
             public struct Message {
                 @Index<Self>(\.room, \.sentAt.desc) private var byRoom
                 @Unique<Self>(\.key, collisions: .throw) private var byKey
-                @FullTextIndex<Self>(\.text, analyzer: .unicode(stemming: .german)) private var search
+                @FullTextIndex<Self>(\.text, analyzer: .unicode(stemming: .german), positions: false) private var search
                 static let limit = 3
                 let kind = "message"
                 var room: Int, key: String
@@ -50,7 +50,7 @@ struct EntityModelExpansionTests {
                 indexes: [
                     .value("byRoom", [.of("room", \Self.room), .of("sentAt", \Self.sentAt, descending: true)]),
                     .unique("byKey", [.of("key", \Self.key)], collisions: .throw),
-                    .text("search", [.text("text", \Self.text)], analyzer: .unicode(stemming: .german)),
+                    .text("search", [.text("text", \Self.text)], analyzer: .unicode(stemming: .german), positions: false),
                 ],
                 relations: [
                     Hornbeam.DeclaredRelation<Self>.oneWay("author", \Self.$author),

@@ -74,10 +74,11 @@ public struct DeclaredIndex<Entity: EntityModelProtocol> {
     }
 
     public static func text(
-        _ name: String, _ components: [IndexDescription.Component], analyzer: TextAnalyzer = .words
+        _ name: String, _ components: [IndexDescription.Component], analyzer: TextAnalyzer = .words,
+        positions: Bool = true
     ) -> Self {
         var description = IndexDescription(
-            name: name, kind: .text, components: components, analyzer: analyzer.declaration)
+            name: name, kind: .text, components: components, analyzer: analyzer.declaration, positions: positions)
         description.declared.analyzer = analyzer.analyzer
         return Self(description: description, collisions: nil)
     }
@@ -129,8 +130,8 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     private let relationNumbers: [AnyKeyPath: Int]
     private let linkCounts: [AnyKeyPath: LinkCountPlace]
     private let linkIds: [AnyKeyPath: Int]
-    /// Of each full-text index its columns.
-    private let searched: [[Int]]
+    /// The full-text indexes with their columns.
+    private let searched: [(index: IndexDescription, columns: [Int])]
 
     public init(
         columns: [DeclaredColumn<Entity>], indexes: [DeclaredIndex<Entity>], relations: [DeclaredRelation<Entity>]
@@ -171,11 +172,16 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         linkIds = ids
         let description = description
         searched = description.indexes.filter { $0.kind == .text }
-            .map { $0.components.compactMap { description.column($0.column) } }
+            .map { ($0, $0.components.compactMap { description.column($0.column) }) }
     }
 
     /// Whether there is a full-text index over exactly these columns, in this order.
-    func isSearched(_ columns: [Int]) -> Bool { searched.contains(columns) }
+    func isSearched(_ columns: [Int]) -> Bool { searched.contains { $0.columns == columns } }
+
+    /// Whether one of these answers a `matches` condition.
+    func isSearched(by match: TextMatch) -> Bool {
+        searched.contains { $0.columns == match.columns && $0.index.answers(match) }
+    }
 
     /// The hidden column of the time of the last save: behind the declared ones.
     var updatedAtColumn: Int { description.columns.count - 1 }

@@ -90,6 +90,11 @@ package final class EntityType: Sendable {
     /// The full-text index over exactly these columns, in this order.
     func textIndex(over columns: [Int]) -> EntityTextIndex? { textIndexes.first { $0.columns == columns } }
 
+    /// The full-text index that answers a `matches` condition.
+    func textIndex(for match: TextMatch) -> EntityTextIndex? {
+        textIndexes.first { $0.columns == match.columns && $0.answers(match) }
+    }
+
     /// What words are to a `matches` condition over these columns: as its index says, with or without its help.
     func analyzer(of columns: [Int]) -> Analyzer {
         textIndex(over: columns)?.index.analyzer ?? .words
@@ -179,5 +184,10 @@ package final class EntityTextIndex: Sendable {
         self.index = index
         self.columns = columns
         self.place = place
+    }
+
+    /// Whether it can tell what a search over its columns finds.
+    func answers(_ match: TextMatch) -> Bool {
+        index.storesPositions || !match.needsPositions(index.analyzer)
     }
 }

@@ -97,26 +97,33 @@ public struct Unique<Entity: EntityModelProtocol>: Hashable, Codable, Sendable {
 /// A ranked full-text index over one or more string properties:
 /// `@FullTextIndex<Self>(\.title, \.body) private var search`, or with what counts as a word,
 /// `@FullTextIndex<Self>(\.title, \.body, analyzer: .unicode(stemming: .english)) private var search`.
+///
+/// With `positions: false` it doesn't keep where in a text each word stands, and is about half as large. Searches for
+/// words, prefixes, patterns and similar words are the same. Phrases, words near each other, fields and weights of
+/// fields have no scores then; as conditions they find the same, by the texts of all that hold the words.
 @propertyWrapper
 public struct FullTextIndex<Entity>: Hashable, Codable, Sendable {
     // The analyzer is for the macro too: making it for each entity would cost more than the entity.
     public init<each Property>(
-        _ keyPaths: repeat KeyPath<Entity, each Property>, analyzer: @autoclosure () -> TextAnalyzer = .words
+        _ keyPaths: repeat KeyPath<Entity, each Property>, analyzer: @autoclosure () -> TextAnalyzer = .words,
+        positions: Bool = true
     ) {}
 
     @inlinable @inline(__always)
-    public init<A>(_ first: KeyPath<Entity, A>, analyzer: @autoclosure () -> TextAnalyzer = .words) {}
+    public init<A>(
+        _ first: KeyPath<Entity, A>, analyzer: @autoclosure () -> TextAnalyzer = .words, positions: Bool = true
+    ) {}
 
     @inlinable @inline(__always)
     public init<A, B>(
         _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>,
-        analyzer: @autoclosure () -> TextAnalyzer = .words
+        analyzer: @autoclosure () -> TextAnalyzer = .words, positions: Bool = true
     ) {}
 
     @inlinable @inline(__always)
     public init<A, B, C>(
         _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, _ third: KeyPath<Entity, C>,
-        analyzer: @autoclosure () -> TextAnalyzer = .words
+        analyzer: @autoclosure () -> TextAnalyzer = .words, positions: Bool = true
     ) {}
 
     private init(empty: Void) {}

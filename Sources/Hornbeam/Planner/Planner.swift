@@ -210,7 +210,7 @@ struct Planner: ~Copyable {
     private var searched: (index: EntityTextIndex, match: TextMatch)? {
         guard hasScore else { return nil }
         for case .matches(let match) in conjuncts {
-            if let index = type.textIndex(over: match.columns) { return (index, match) }
+            if let index = type.textIndex(for: match) { return (index, match) }
         }
         return nil
     }

@@ -36,7 +36,7 @@ extension Planner {
         let isBest = query.sort.count == 1 && query.sort[0].descending
         for place in conjuncts.indices {
             guard case .matches(let match) = conjuncts[place],
-                let index = type.textIndex(over: match.columns)
+                let index = type.textIndex(for: match)
             else { continue }
             try match.requireSense(type)
             if position != nil, !isBest {
@@ -56,7 +56,8 @@ extension Planner {
         throw HornbeamError(
             .invalid,
             "a sort by score needs a `matches` condition over exactly the properties of a full-text index of "
-                + "\(type.name): declare one, or sort by something else")
+                + "\(type.name): declare one, or sort by something else. Phrases, words near each other, fields and "
+                + "weights of fields have scores in an index with positions only")
     }
 
     /// To test a hit's row takes as long as this; to gather an entry of an index, and find its document, as that.

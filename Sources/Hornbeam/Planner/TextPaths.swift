@@ -36,10 +36,12 @@ final class TextPaths {
     static func path(_ place: Int, _ condition: Filter, _ store: EntityStore, rows: Int) throws -> Path? {
         switch condition {
         case .matches(let match):
-            guard let index = store.type.textIndex(over: match.columns) else { return nil }
+            guard let index = store.type.textIndex(for: match) else { return nil }
             try match.requireSense(store.type)
-            let count = min(rows, try IndexSearch(index, match, store).estimate())
-            return Path(place: place, path: .text(index, match, ranked: false), count: count, isExact: true)
+            guard let search = index.answers(match) ? match : match.withoutPositions(index) else { return nil }
+            let count = min(rows, try IndexSearch(index, search, store).estimate())
+            return Path(
+                place: place, path: .text(index, search, ranked: false), count: count, isExact: search === match)
         case .string(let test) where rows >= fewRows:
             var best: Path?
             for index in store.type.textIndexes where test.columns.allSatisfy(index.columns.contains) {
@@ -74,8 +76,17 @@ extension StringTest {
             case .hasPrefix: .beginning
             case .hasSuffix: .end
             }
-        return index.index.analyzer.query(forPart: folded(text), at: place).map {
-            TextMatch(columns: index.columns, query: $0)
-        }
+        let analyzer = index.index.analyzer
+        guard let query = analyzer.query(forPart: folded(text), at: place) else { return nil }
+        let match = TextMatch(columns: index.columns, query: query)
+        return index.answers(match) ? match : match.withoutPositions(index)
+    }
+}
+
+extension TextMatch {
+    /// What finds all that this one finds in an index without positions, for the rows to be looked at; nil if nothing
+    /// does.
+    fileprivate func withoutPositions(_ index: EntityTextIndex) -> TextMatch? {
+        query.withoutPositions(index.index.analyzer).map { TextMatch(columns: columns, query: $0) }
     }
 }

@@ -22,7 +22,7 @@ public struct Predicate<Entity: EntityModelProtocol>: Sendable {
     /// Whether it is a full-text match by an index, whose hits have scores.
     var isRanked: Bool {
         guard case .matches(let match) = filter else { return false }
-        return Entity.entityShape.isSearched(match.columns)
+        return Entity.entityShape.isSearched(by: match)
     }
 }
 

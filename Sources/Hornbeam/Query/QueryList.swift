@@ -332,7 +332,8 @@ extension QueryList {
         throw HornbeamError(
             .invalid,
             "only a query that begins with a match in a full-text index, and isn't sorted, has scores: "
-                + "write filter(.string(…, matches: …)) over the properties of the index first")
+                + "write filter(.string(…, matches: …)) over the properties of the index first. Phrases, words near "
+                + "each other, fields and weights of fields have scores in an index with positions only")
     }
 
     /// How the score of an entity comes about: the numbers that the search adds up, as a tree. Nil if the search
@@ -341,7 +342,7 @@ extension QueryList {
         let match = try rankedMatch()
         return try context.session.run { session in
             let store = try session.store(Entity.self)
-            guard let index = store.type.textIndex(over: match.columns),
+            guard let index = store.type.textIndex(for: match),
                 let rowID = try store.rowID(of: id.columnValue)
             else { return nil }
             try match.requireSense(store.type)

@@ -27,6 +27,11 @@ package final class TextMatch: Sendable {
         if let words { words } else { query.text(fields: []) }
     }
 
+    /// Whether an index must know where words stand to answer it.
+    func needsPositions(_ analyzer: Analyzer) -> Bool {
+        words == nil && (!weights.isEmpty || query.needsPositions(analyzer))
+    }
+
     func described(_ type: EntityDescription) -> String {
         let names = columns.map { type.columns.indices.contains($0) ? type.columns[$0].label : "#\($0)" }
         let weighted = weights.isEmpty ? "" : " weighted \(weights)"

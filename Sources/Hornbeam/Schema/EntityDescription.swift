@@ -69,16 +69,39 @@ public struct IndexDescription: Codable, Hashable, Sendable {
     public var components: [Component]
     /// Of full-text indexes: what words are, as `TextAnalyzer` describes itself; nil for `words`.
     public var analyzer: String?
+    /// Of full-text indexes: whether they keep where in a text each word stands.
+    public var positions: Bool
     /// What this program has declared it with: one of several versions, perhaps, of a tokenizer of its own.
     var declared = DeclaredAnalyzer()
 
-    private enum CodingKeys: String, CodingKey { case name, kind, components, analyzer }
+    private enum CodingKeys: String, CodingKey { case name, kind, components, analyzer, positions }
 
-    public init(name: String, kind: Kind, components: [Component], analyzer: String? = nil) {
+    public init(
+        name: String, kind: Kind, components: [Component], analyzer: String? = nil, positions: Bool = true
+    ) {
         self.name = name
         self.kind = kind
         self.components = components
         self.analyzer = analyzer
+        self.positions = positions
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let fields = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            name: try fields.decode(String.self, forKey: .name), kind: try fields.decode(Kind.self, forKey: .kind),
+            components: try fields.decode([Component].self, forKey: .components),
+            analyzer: try fields.decodeIfPresent(String.self, forKey: .analyzer),
+            positions: try fields.decodeIfPresent(Bool.self, forKey: .positions) ?? true)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var fields = encoder.container(keyedBy: CodingKeys.self)
+        try fields.encode(name, forKey: .name)
+        try fields.encode(kind, forKey: .kind)
+        try fields.encode(components, forKey: .components)
+        try fields.encodeIfPresent(analyzer, forKey: .analyzer)
+        if !positions { try fields.encode(positions, forKey: .positions) }
     }
 }
 
@@ -95,6 +118,11 @@ extension IndexDescription {
         guard let analyzer else { return .words }
         if let declared = declared.analyzer, declared.specification == analyzer { return declared }
         return Analyzer(specification: analyzer)
+    }
+
+    /// Of a full-text index: whether it can tell what a search over its columns finds.
+    func answers(_ match: TextMatch) -> Bool {
+        positions || knownAnalyzer.map { !match.needsPositions($0) } ?? false
     }
 }
 

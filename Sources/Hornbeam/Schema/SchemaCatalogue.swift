@@ -154,7 +154,8 @@ package enum SchemaCatalogue {
     static func textIndex(_ index: IndexDescription, _ type: String) -> TextIndex {
         TextIndex(
             prefix: "t:\(type):\(index.name):",
-            analyzer: index.knownAnalyzer ?? Analyzer(.unknown(index.analyzer ?? "")))
+            analyzer: index.knownAnalyzer ?? Analyzer(.unknown(index.analyzer ?? "")),
+            storesPositions: index.positions)
     }
 
     /// The declared full-text indexes whose words were made by another version of their analyzer.

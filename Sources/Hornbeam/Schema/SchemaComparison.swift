@@ -221,6 +221,10 @@ enum SchemaComparison {
             guard !index.components.isEmpty else {
                 throw mismatch("index “\(index.name)” of \(type.name) is over nothing")
             }
+            guard index.positions || index.kind == .text else {
+                throw mismatch(
+                    "index “\(index.name)” of \(type.name) is without positions: only full-text indexes have any")
+            }
             if let analyzer = index.analyzer {
                 let isCustom = analyzer.hasPrefix("custom:")
                 let size = analyzer.utf8.count - "custom:".utf8.count

@@ -57,6 +57,27 @@ package struct Tokenizer: ~Copyable {
         }
     }
 
+    /// Calls `body` with the tokens of a text in their order, some thousand at a time.
+    @inline(__always)
+    mutating func forEachBatch(in text: Bytes, _ body: (TokenBatch) -> Void) {
+        guard rules == nil else {
+            let edges = edges
+            return forEachToken(in: text) { token in
+                guard let start = token.baseAddress else { return }
+                (edges[0], edges[1]) = (0, UInt32(truncatingIfNeeded: token.count))
+                body(TokenBatch(count: 1, bytes: start, edges: UnsafePointer(edges)))
+            }
+        }
+        reserve(text.count)
+        text.withMemoryRebound(to: UInt8.self) { source in
+            var index = 0
+            while index < source.count {
+                let count = scan(source, from: &index) / 2
+                body(TokenBatch(count: count, bytes: UnsafeRawPointer(token), edges: UnsafePointer(edges)))
+            }
+        }
+    }
+
     /// How many tokens a text has.
     mutating func tokenCount(of text: Bytes) -> Int {
         var count = 0
@@ -315,5 +336,20 @@ enum FinalSigma {
             guard CaseProperties.isCaseIgnorable(scalar) else { return CaseProperties.isCased(scalar) }
         }
         return false
+    }
+}
+
+/// Tokens that were found together. Lives until the next are looked for.
+struct TokenBatch {
+    let count: Int
+    /// Where they stand, one behind the other; memory goes on for eight bytes behind the last one.
+    fileprivate let bytes: UnsafeRawPointer
+    /// Where each begins and ends.
+    fileprivate let edges: UnsafePointer<UInt32>
+
+    @inline(__always)
+    subscript(place: Int) -> Bytes {
+        let (start, end) = (Int(edges[2 &* place]), Int(edges[2 &* place &+ 1]))
+        return Bytes(start: bytes + start, count: end &- start)
     }
 }

@@ -16,32 +16,32 @@ struct PendingWalk {
     /// Documents of the batch whose stored postings count no more for a term behind the watermark.
     private let superseded: Set<UInt32>
 
-    init(_ state: PendingState, _ stored: TextStatistics, in transaction: Transaction) throws(StorageError) {
-        self.state = state
-        self.stored = stored
+    private init(
+        _ state: PendingState, _ stored: TextStatistics, batch: PendingPart, later: PendingPart,
+        in transaction: Transaction
+    ) {
+        (self.state, self.stored, self.batch, self.later) = (state, stored, batch, later)
         self.transaction = transaction
+        superseded = Set(batch.superseded)
+    }
+
+    /// (An initializer that throws and does all this makes the optimizer of Swift 6.3 crash.)
+    static func reading(
+        _ state: PendingState, _ stored: TextStatistics, in transaction: Transaction
+    ) throws(StorageError) -> PendingWalk {
         let bounds = state.bounds
         guard let tree = state.trees.pending, !bounds.isEmpty else {
-            (batch, later, superseded) = (PendingPart.none, PendingPart.none, [])
-            return
+            return PendingWalk(state, stored, batch: .none, later: .none, in: transaction)
         }
         let reader = PendingTreeReader(tree: tree, index: state.index, transaction: transaction)
         guard try transaction.count(tree) == bounds.end - bounds.start else {
             throw state.index.corrupt(state.index.pendingName, "there are other pending records than there should be")
         }
         var identity = bounds.startIdentity
-        var segments: [PendingSegment] = []
-        if let end = bounds.foldEnd {
-            segments.append(try reader.segment(from: bounds.start, to: end, after: &identity))
-            batch = PendingPart(segments)
-            segments = []
-        } else {
-            batch = PendingPart.none
-        }
         let start = bounds.foldEnd ?? bounds.start
-        if start < bounds.end { segments.append(try reader.segment(from: start, to: bounds.end, after: &identity)) }
-        later = PendingPart(segments)
-        superseded = Set(batch.superseded)
+        let batch = PendingPart(try reader.segments(from: bounds.start, to: start, after: &identity))
+        let later = PendingPart(try reader.segments(from: start, to: bounds.end, after: &identity))
+        return PendingWalk(state, stored, batch: batch, later: later, in: transaction)
     }
 
     /// Documents whose stored postings of a term count no more.

@@ -39,7 +39,7 @@ package struct TextCheck {
         var parts: (pending: PendingWalk, snapshot: TextSnapshot)?
         try problems.collect { () throws(StorageError) in
             let state = try PendingState(index, opened.trees, opened.statistics, in: transaction)
-            let pending = try PendingWalk(state, opened.statistics, in: transaction)
+            let pending = try PendingWalk.reading(state, opened.statistics, in: transaction)
             parts = (pending, try TextSnapshot(index, opened.trees, opened.statistics, in: transaction))
         }
         guard let (pending, snapshot) = parts else { return problems.texts }

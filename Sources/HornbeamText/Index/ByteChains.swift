@@ -6,6 +6,8 @@
 //
 // Slices are multiples of 16 bytes and numbered by their place in units of that, so that a number has room for 64 GB.
 
+import HornbeamPages
+
 /// The memory of all chains. A chain's end is kept by whoever owns the chain.
 struct ByteChains: ~Copyable {
     /// Where a chain's next byte goes.
@@ -76,6 +78,10 @@ struct ByteChains: ~Copyable {
         target.storeBytes(of: UInt16(truncatingIfNeeded: both).littleEndian, as: UInt16.self)
         return isLong ? 2 : 1
     }
+
+    /// Asks for the memory that the chain's next byte goes to.
+    @inline(__always)
+    func prefetch(_ end: End) { UnsafeRawPointer(memory + end.offset).prefetch() }
 
     /// Links a fresh slice behind the full one.
     @inline(never)

@@ -19,6 +19,11 @@ struct ChangeBuffer: ~Copyable {
     private var chains = ByteChains()
     /// The sections of documents that have them: of each, varint size and as many bytes.
     private var sections: [UInt8] = []
+    /// Of the next tokens.
+    private let keys = UnsafeMutablePointer<TermTable.Key>.allocate(capacity: lookAhead)
+    private static let lookAhead = 32
+
+    deinit { keys.deallocate() }
 
     var isEmpty: Bool { documents.isEmpty }
 
@@ -67,11 +72,36 @@ struct ChangeBuffer: ~Copyable {
     mutating func add(_ text: Bytes, document place: UInt32, from start: UInt32, _ tokenizer: inout Tokenizer) -> UInt32
     {
         var position = start
-        tokenizer.forEachToken(in: text) { token in
-            set(token, document: place, position)
-            position &+= 1
+        tokenizer.forEachBatch(in: text) { tokens in
+            var first = 0
+            while first < tokens.count {
+                let count = min(tokens.count &- first, Self.lookAhead)
+                prefetch(tokens, first, count)
+                for offset in 0..<count {
+                    set(tokens[first &+ offset], keys[offset], document: place, position)
+                    position &+= 1
+                }
+                first &+= count
+            }
         }
         return position &- start
+    }
+
+    /// Makes the keys of some tokens. The slots, the terms and the ends of their chains lie anywhere: they are asked
+    /// for all together, since to fetch one after the other would be waiting most of the time.
+    @inline(__always)
+    private func prefetch(_ tokens: TokenBatch, _ first: Int, _ count: Int) {
+        for offset in 0..<count {
+            let key = terms.key(tokens[first &+ offset])
+            keys[offset] = key
+            terms.prefetchSlot(key)
+        }
+        for offset in 0..<count {
+            if let term = terms.guess(keys[offset]) { UnsafeRawPointer(term).prefetch() }
+        }
+        for offset in 0..<count {
+            if let term = terms.guess(keys[offset]) { chains.prefetch(term.pointee.chain) }
+        }
     }
 
     /// Notes that the tokens of `text` are gone from the document at `place`; how many there were.
@@ -86,8 +116,8 @@ struct ChangeBuffer: ~Copyable {
 
     /// - Parameter token: from the tokenizer, so memory goes on behind it.
     @inline(__always)
-    private mutating func set(_ token: Bytes, document place: UInt32, _ position: UInt32) {
-        let term = terms.find(token)
+    private mutating func set(_ token: Bytes, _ key: TermTable.Key, document place: UInt32, _ position: UInt32) {
+        let term = terms.find(token, key)
         // A document has fewer tokens than positions have numbers, so a later one of the same text has a larger one.
         if term.pointee.place == place, !term.pointee.isRemoved, position > term.pointee.position {
             chains.append(varint: UInt64(position &- term.pointee.position &- 1) << 1, to: &term.pointee.chain)
@@ -107,7 +137,7 @@ struct ChangeBuffer: ~Copyable {
 
     @inline(__always)
     private mutating func remove(_ token: Bytes, document place: UInt32) {
-        let term = terms.find(token)
+        let term = terms.find(token, terms.key(token))
         if term.pointee.place == place, term.pointee.isRemoved { return }
         let distance = place &- term.pointee.place
         chains.append(varint: Self.zigzag(distance) << 3 | 3, to: &term.pointee.chain)

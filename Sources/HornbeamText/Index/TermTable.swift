@@ -73,10 +73,16 @@ struct TermTable: ~Copyable {
 
     private static var keptSlots: Int { 1 << 18 }
 
-    /// The token's term, which is made if it is new: then without a document. Lives until the next call.
+    /// What a token is told from others by.
+    struct Key {
+        fileprivate let head: UInt64
+        fileprivate let tail: UInt64
+        fileprivate let hash: UInt64
+    }
+
     /// - Parameter token: at least one byte, and memory goes on for eight bytes behind it.
     @inline(__always)
-    mutating func find(_ token: Bytes) -> UnsafeMutablePointer<ChangedTerm> {
+    func key(_ token: Bytes) -> Key {
         let size = token.count
         // Never nil: a token has a byte.
         guard let start = token.baseAddress else { preconditionFailure("a token without a byte") }
@@ -86,6 +92,28 @@ struct TermTable: ~Copyable {
         let tail = size > 8 ? last : 0
         var hash = mix(head ^ UInt64(truncatingIfNeeded: size), tail)
         if size > 16 { hash = mix(middle: start, size, hash) }
+        return Key(head: head, tail: tail, hash: hash)
+    }
+
+    /// Asks for the memory that the key's first slot is in.
+    @inline(__always)
+    func prefetchSlot(_ key: Key) {
+        UnsafeRawPointer(slots + (Int(truncatingIfNeeded: key.hash >> 32) & (slotCount &- 1))).prefetch()
+    }
+
+    /// The term in the key's first slot, if it is nearly surely the key's; not looked at.
+    @inline(__always)
+    func guess(_ key: Key) -> UnsafeMutablePointer<ChangedTerm>? {
+        let found = slots[Int(truncatingIfNeeded: key.hash >> 32) & (slotCount &- 1)]
+        guard found != 0, (found ^ key.hash) >> 32 == 0 else { return nil }
+        return terms + (Int(truncatingIfNeeded: found & 0xFFFF_FFFF) &- 1)
+    }
+
+    /// The token's term, which is made if it is new: then without a document. Lives until the next call.
+    @inline(__always)
+    mutating func find(_ token: Bytes, _ key: Key) -> UnsafeMutablePointer<ChangedTerm> {
+        let size = token.count
+        let (head, tail, hash) = (key.head, key.tail, key.hash)
         var slot = Int(truncatingIfNeeded: hash >> 32) & (slotCount &- 1)
         while slots[slot] != 0 {
             let found = slots[slot]

@@ -26,8 +26,8 @@ package final class TextIndexWriter {
     @exclusivity(unchecked) var records = PendingRecordMaker()
     /// Weight of the records that this transaction has written.
     var recordedWeight: UInt64 = 0
-    /// The index before what is gathered, once somebody asked.
-    var snapshot: TextSnapshot?
+    /// The documents before what is gathered, once somebody asked.
+    var former: FormerDocuments?
     /// The number that the next document gets, those not yet written counted.
     var nextDocno: UInt32 = 0
     /// The largest row that was ever added, or none.
@@ -135,7 +135,7 @@ package final class TextIndexWriter {
     }
 
     /// The document of a row in the index before what is gathered.
-    func storedDocno(of row: UInt64) throws(StorageError) -> UInt32? { try openedSnapshot()?.docno(of: row) }
+    func storedDocno(of row: UInt64) throws(StorageError) -> UInt32? { try openedFormer()?.docno(of: row) }
 
     private func change(
         _ row: UInt64, from oldText: DocumentText, to newText: DocumentText?
@@ -187,7 +187,7 @@ package final class TextIndexWriter {
         } catch {
             throw fail(error)
         }
-        snapshot = nil
+        former = nil
         gathered.removeAll()
         buffer.removeAll()
     }

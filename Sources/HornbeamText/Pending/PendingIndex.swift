@@ -45,30 +45,95 @@ final class PendingIndex: Sendable {
         let (found, candidates) = state.withLock { (state) in find(bounds, &state) }
         if let found { return found }
         let reader = PendingTreeReader(tree: tree, index: index, transaction: transaction)
-        var segments: [PendingSegment] = []
-        var (next, identity) = (bounds.start, bounds.startIdentity)
+        let view = try extended(try nearest(candidates, bounds, reader), to: bounds, reader)
+        note(view, in: transaction)
+        return view
+    }
+
+    /// A view of the same history that lacks fewer than `unreadLimit` of the last records.
+    func nearby(
+        _ bounds: PendingBounds, _ tree: TreeID, _ index: TextIndex, in transaction: Transaction
+    ) throws(StorageError) -> PendingView {
+        if bounds.isEmpty { return .empty }
+        let (found, candidates) = state.withLock { (state) in find(bounds, &state) }
+        if let found { return found }
+        let reader = PendingTreeReader(tree: tree, index: index, transaction: transaction)
+        let former = try nearest(candidates, bounds, reader)
+        if let former, former.bounds.differsInEnd(from: bounds), bounds.end - former.bounds.end < Self.unreadLimit {
+            return former
+        }
+        let view = try extended(former, to: bounds, reader)
+        note(view, in: transaction)
+        return view
+    }
+
+    /// Reads on from the last view if many records came since, some of them: so that nobody who searches finds many
+    /// to read, and no commit reads many either.
+    func keepUp(
+        _ bounds: PendingBounds, _ tree: TreeID, _ index: TextIndex, in transaction: Transaction
+    ) throws(StorageError) {
+        let (found, candidates) = state.withLock { (state) in find(bounds, &state) }
+        guard found == nil, candidates.first.map({ bounds.end - $0.bounds.end >= Self.unreadLimit }) ?? true else {
+            return
+        }
+        let reader = PendingTreeReader(tree: tree, index: index, transaction: transaction)
+        let former = try nearest(candidates, bounds, reader)
+        let start = former?.bounds.end ?? bounds.start
+        guard bounds.end - start >= Self.unreadLimit else { return }
+        var part = bounds
+        if bounds.end - start > Self.readingLimit { part.end = start + Self.readingLimit }
+        if let end = bounds.foldEnd, start < end, part.end >= end { part.end = end }
+        if part.end < bounds.end {
+            if let end = bounds.foldEnd, part.end <= end { part.foldEnd = nil }
+            guard let identity = try reader.identity(of: part.end - 1) else { throw reader.damaged(part.end - 1) }
+            part.identity = identity
+        }
+        note(try extended(former, to: part, reader), in: transaction)
+    }
+
+    /// So many records may be left unread by whoever writes.
+    static let unreadLimit: UInt64 = 64
+    /// At most so many are read by one commit.
+    private static let readingLimit: UInt64 = 256
+
+    private func note(_ view: PendingView, in transaction: Transaction) {
+        state.withLock { (state) in
+            if transaction.isWritable { state.written.note(view) } else { state.shared.note(view) }
+        }
+    }
+
+    /// The one among `candidates` that has most of these records.
+    private func nearest(
+        _ candidates: [PendingView], _ bounds: PendingBounds, _ reader: PendingTreeReader
+    ) throws(StorageError) -> PendingView? {
         for candidate in candidates {
             // The same history up to its end?
             let end = candidate.bounds.end
             let last = end == bounds.end ? bounds.identity : try reader.identity(of: end - 1)
-            guard last == candidate.bounds.identity else { continue }
-            segments = candidate.whole.segments.filter { $0.start >= bounds.start }
-            (next, identity) = (end, candidate.bounds.identity)
-            break
+            if last == candidate.bounds.identity { return candidate }
         }
+        return nil
+    }
+
+    /// The view of `bounds`, made from `former` and the records behind it.
+    private func extended(
+        _ former: PendingView?, to bounds: PendingBounds, _ reader: PendingTreeReader
+    ) throws(StorageError) -> PendingView {
+        var (next, identity) = (bounds.start, bounds.startIdentity)
+        if let former { (next, identity) = (former.bounds.end, former.bounds.identity) }
+        if let former, former.bounds.differsInEnd(from: bounds) {
+            let segments = try reader.segments(from: next, to: bounds.end, after: &identity)
+            guard identity == bounds.identity else { throw reader.damaged(bounds.end - 1) }
+            return segments.reduce(former) { $0.appending($1, bounds) }
+        }
+        var segments = former?.whole.segments.filter { $0.start >= bounds.start } ?? []
         if let foldEnd = bounds.foldEnd, next < foldEnd {
-            segments.append(try reader.segment(from: next, to: foldEnd, after: &identity))
-            segments = compacted(segments, from: bounds.start)
+            segments += try reader.segments(from: next, to: foldEnd, after: &identity)
             next = foldEnd
         }
-        if next < bounds.end { segments.append(try reader.segment(from: next, to: bounds.end, after: &identity)) }
+        segments += try reader.segments(from: next, to: bounds.end, after: &identity)
         guard identity == bounds.identity else { throw reader.damaged(bounds.end - 1) }
-        segments = compacted(segments, from: bounds.foldEnd ?? bounds.start)
-        let view = PendingView(bounds, segments)
-        state.withLock { (state) in
-            if transaction.isWritable { state.written.note(view) } else { state.shared.note(view) }
-        }
-        return view
+        return PendingView(bounds, segments)
     }
 
     /// The view of exactly these bounds, else those that one of them can be made of, the longest first.
@@ -88,21 +153,6 @@ final class PendingIndex: Sendable {
         }
         candidates.sort { $0.bounds.end > $1.bounds.end }
         return (nil, candidates)
-    }
-
-    /// Merges the last segments, as far as they begin at `start` or behind it.
-    private func compacted(_ segments: [PendingSegment], from start: UInt64) -> [PendingSegment] {
-        guard let last = segments.last, last.start >= start else { return segments }
-        var first = segments.count - 1
-        var weight = last.weight
-        while first > 0, segments[first - 1].start >= start, segments[first - 1].weight <= 2 * weight {
-            first -= 1
-            weight += segments[first].weight
-        }
-        guard first < segments.count - 1, let merged = PendingSegment.merging(Array(segments[first...])) else {
-            return segments
-        }
-        return segments[..<first] + [merged]
     }
 }
 
@@ -141,12 +191,33 @@ struct PendingTreeReader {
         return PendingRecord(bytes)?.identity
     }
 
-    /// The segment of the records `start`..<`end`.
+    /// Segments of the records `start`..<`end`, none of more than 2,048: what one is made of stays in the cache then.
     /// - Parameter identity: that of the record before, then that of the last one.
-    func segment(
+    func segments(
         from start: UInt64, to end: UInt64, after identity: inout UInt64
-    ) throws(StorageError) -> PendingSegment {
+    ) throws(StorageError) -> [PendingSegment] {
         var builder = PendingSegmentBuilder()
+        var segments: [PendingSegment] = []
+        var next = start
+        while next < end {
+            let last = next + min(end - next, 2048)
+            try forEach(from: next, to: last, after: &identity) { _, record in builder.add(record) }
+            guard let segment = builder.finish(start: next, end: last) else {
+                throw index.corrupt(
+                    index.pendingName, "the pending records from \(next) to \(last - 1) contradict each other")
+            }
+            segments.append(segment)
+            next = last
+        }
+        return segments
+    }
+
+    /// Calls `body` with each of the records `start`..<`end`; what it returns false for is damaged.
+    /// - Parameter identity: that of the record before, then that of the last one.
+    func forEach(
+        from start: UInt64, to end: UInt64, after identity: inout UInt64, _ body: (UInt64, PendingRecord) -> Bool
+    ) throws(StorageError) {
+        guard start < end else { return }
         var cursor = try transaction.cursor(tree)
         var isThere = try cursor.seek(Self.key(start))
         var sequence = start
@@ -154,17 +225,26 @@ struct PendingTreeReader {
             guard isThere, cursor.key.bigEndian(at: 0, as: UInt64.self) == sequence, cursor.key.count == 8,
                 PendingRecord.follows(cursor.value, after: identity), let record = PendingRecord(cursor.value),
                 // Folding copies as many positions as a word has occurrences, if the index keeps any.
-                record.header.hasPositions == index.storesPositions, builder.add(record)
+                record.header.hasPositions == index.storesPositions, body(sequence, record)
             else { throw damaged(sequence) }
             identity = record.identity
             sequence += 1
             isThere = try cursor.next()
         }
-        guard let segment = builder.finish(start: start, end: end) else {
-            throw index.corrupt(
-                index.pendingName, "the pending records from \(start) to \(end - 1) contradict each other")
+    }
+
+    /// The terms of a record's document after it, and how often it holds them.
+    func frequencies(_ sequence: UInt64) throws(StorageError) -> [[UInt8]: UInt32] {
+        guard let bytes = try transaction.get(tree, Self.key(sequence)), var record = PendingRecord(bytes) else {
+            throw damaged(sequence)
         }
-        return segment
+        var frequencies: [[UInt8]: UInt32] = [:]
+        var term = TermBytes()
+        while let change = record.next(into: &term) {
+            if change.newFrequency > 0 { frequencies[[UInt8](term.bytes)] = change.newFrequency }
+        }
+        guard record.isWhole else { throw damaged(sequence) }
+        return frequencies
     }
 
     func damaged(_ sequence: UInt64) -> StorageError {

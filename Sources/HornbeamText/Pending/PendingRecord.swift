@@ -40,8 +40,9 @@ struct PendingHeader: Equatable, Sendable {
         static let weightLimit: UInt64 = 1 << 62
     }
 
-    /// What a record of so many terms costs to fold, roughly: a document is as much as some terms.
-    static func weight(terms: Int) -> UInt64 { UInt64(terms) + 8 }
+    /// What a record of so many terms and tokens costs to fold, roughly: a document is as much as some terms, many
+    /// positions as one.
+    static func weight(terms: Int, tokens: Int64) -> UInt64 { UInt64(terms) + UInt64(max(tokens, 0)) / 16 + 8 }
 
     var row: UInt64
     var docno: UInt32
@@ -147,6 +148,8 @@ struct PendingRecord {
     let header: PendingHeader
     let identity: UInt64
     let termCount: Int
+    /// All of it.
+    let bytes: Bytes
     private var reader: ByteReader
     private var readTerms = 0
     private var oldTokens: Int64 = 0
@@ -187,6 +190,7 @@ struct PendingRecord {
         }
         // A term takes three bytes at least.
         guard let terms = reader.varint(), terms <= UInt64(reader.rest.count / 3) else { return nil }
+        self.bytes = bytes
         self.header = header
         self.reader = reader
         termCount = Int(terms)

@@ -21,8 +21,9 @@ struct PendingDocument: Equatable, Sendable {
     var isThere: Bool { newLength >= 0 }
 }
 
-/// The changes of the records of sequences `start`..<`end`.
-final class PendingSegment: Sendable {
+/// The changes of the records of sequences `start`..<`end`. Unchecked: the memory of `lists` is written before and
+/// freed with the segment; nothing changes it in between.
+final class PendingSegment: @unchecked Sendable {
     let start: UInt64
     let end: UInt64
     /// Ascending by docno.
@@ -35,7 +36,9 @@ final class PendingSegment: Sendable {
     let addedRows: ClosedRange<UInt64>?
     let hasSections: Bool
 
-    /// - Parameter documents: ascending by docno, none twice.
+    /// - Parameters:
+    ///   - documents: ascending by docno, none twice.
+    ///   - lists: belong to the segment from now on.
     init(start: UInt64, end: UInt64, documents: [PendingDocument], lists: PendingLists) {
         self.start = start
         self.end = end
@@ -47,6 +50,8 @@ final class PendingSegment: Sendable {
         hasSections = rows.hasSections
         byRow = Self.byRow(documents)
     }
+
+    deinit { lists.deallocate() }
 
     private static func addedRows(
         _ documents: [PendingDocument]
@@ -71,9 +76,6 @@ final class PendingSegment: Sendable {
 
     /// What merging it costs, roughly: postings and documents.
     var weight: Int { documents.count * 4 + lists.postingCount }
-
-    /// Bytes of memory, roughly.
-    var size: Int { documents.count * (MemoryLayout<PendingDocument>.stride + 4) + lists.size }
 
     /// The place of the first document that isn't before `docno`.
     func place(of docno: UInt32) -> Int {
@@ -107,62 +109,5 @@ final class PendingSegment: Sendable {
             low += 1
         }
         return found
-    }
-}
-
-/// The terms of a segment, and of each its postings now and before. A struct of arrays: place by place for the terms,
-/// end by end for what belongs to them.
-struct PendingLists: Sendable {
-    var terms = PendingTerms()
-    /// Of each term, where its postings now end.
-    var addedEnds: [UInt32] = []
-    var addedDocnos: [UInt32] = []
-    var addedFrequencies: [UInt32] = []
-    /// Tokens of each posting's document.
-    var addedLengths: [UInt32] = []
-    /// Where each posting's positions begin, as varints: as many as its frequency, each − the one before − 1; none
-    /// of an index without positions.
-    var positionStarts: [UInt32] = []
-    var positions: [UInt8] = []
-    /// Of each term, where its postings before end.
-    var removedEnds: [UInt32] = []
-    var removedDocnos: [UInt32] = []
-    var removedFrequencies: [UInt32] = []
-
-    var postingCount: Int { addedDocnos.count + removedDocnos.count }
-
-    /// Bytes of memory.
-    var size: Int {
-        terms.size + 8 * addedEnds.count + 16 * addedDocnos.count + positions.count + 8 * removedDocnos.count
-    }
-
-    @inline(__always)
-    func added(_ term: Int) -> Range<Int> { Self.range(addedEnds, term) }
-
-    @inline(__always)
-    func removed(_ term: Int) -> Range<Int> { Self.range(removedEnds, term) }
-
-    @inline(__always)
-    private static func range(_ ends: [UInt32], _ term: Int) -> Range<Int> {
-        (term == 0 ? 0 : Int(ends[term - 1]))..<Int(ends[term])
-    }
-
-    /// How often a document holds a term now.
-    func frequency(_ term: Int, _ docno: UInt32) -> UInt32 {
-        let range = added(term)
-        var (low, high) = (range.lowerBound, range.upperBound)
-        while low < high {
-            let middle = (low + high) / 2
-            if addedDocnos[middle] < docno { low = middle + 1 } else { high = middle }
-        }
-        return low < range.upperBound && addedDocnos[low] == docno ? addedFrequencies[low] : 0
-    }
-
-    /// The positions of a posting, as varints.
-    @inline(__always)
-    func positionRange(_ posting: Int) -> Range<Int> {
-        let next = posting + 1
-        return Int(
-            positionStarts[posting])..<(next < positionStarts.count ? Int(positionStarts[next]) : positions.count)
     }
 }

@@ -10,56 +10,90 @@ struct PendingSegmentBuilder: ~Copyable {
     /// One term in one record.
     private struct Entry {
         let term: UInt32
-        /// Place of its record.
-        let record: UInt32
+        /// Place of its document, once that is known.
+        var document: UInt32
         let oldFrequency: UInt32
         let newFrequency: UInt32
-        /// Where its positions stand in `positions`.
+        /// Where its positions stand in `bytes`.
         let start: UInt32
         let size: UInt32
     }
 
+    /// What a posting needs of its document.
+    private struct State {
+        let docno: UInt32
+        let length: Int64
+    }
+
     private var records: [PendingHeader] = []
+    /// Of each record, where its entries end.
+    private var ends: [Int] = []
     private var entries: [Entry] = []
-    private var positions: [UInt8] = []
+    private var sorted: [Entry] = []
+    private var removedCount = 0
+    private var positionSize = 0
+    /// The records, one behind the other.
+    private var bytes: [UInt8] = []
     private var table = PendingTermTable()
     private var term = TermBytes()
 
     /// Adds the next record. False if it is damaged, or more than memory is made for.
     mutating func add(_ record: PendingRecord) -> Bool {
         var record = record
-        let place = UInt32(truncatingIfNeeded: records.count)
+        let start = bytes.count
+        guard start + record.bytes.count < Int(Int32.max), entries.count + record.termCount < Int(Int32.max) else {
+            return false
+        }
+        bytes.append(contentsOf: record.bytes)
         term.removeAll()
         while let change = record.next(into: &term) {
-            guard positions.count + change.positions.count < Int(Int32.max), entries.count < Int(Int32.max),
-                let number = table.number(of: term.bytes)
-            else { return false }
+            guard let number = table.number(of: term.bytes) else { return false }
+            let offset = change.positions.baseAddress.map { record.bytes.baseAddress?.distance(to: $0) ?? 0 } ?? 0
             entries.append(
                 Entry(
-                    term: number, record: place, oldFrequency: change.oldFrequency, newFrequency: change.newFrequency,
-                    start: UInt32(positions.count), size: UInt32(change.positions.count)))
-            positions.append(contentsOf: change.positions)
+                    term: number, document: 0, oldFrequency: change.oldFrequency, newFrequency: change.newFrequency,
+                    start: UInt32(truncatingIfNeeded: start &+ offset),
+                    size: UInt32(truncatingIfNeeded: change.positions.count)))
+            positionSize &+= change.positions.count
+            if change.oldFrequency > 0 { removedCount &+= 1 }
         }
         guard record.isWhole else { return false }
         records.append(record.header)
+        ends.append(entries.count)
         return true
     }
 
-    /// The segment of sequences `start`..<`end`, as many as there were records. Nil if records contradict each other.
-    consuming func finish(start: UInt64, end: UInt64) -> PendingSegment? {
-        guard let (documents, ranks) = documents() else { return nil }
-        guard let lists = lists(documents, ranks) else { return nil }
+    /// The segment of sequences `start`..<`end`, as many as there were records; none are left. Nil if records
+    /// contradict each other.
+    mutating func finish(start: UInt64, end: UInt64) -> PendingSegment? {
+        defer { removeAll() }
+        guard let documents = documents(), let lists = lists(documents) else { return nil }
         return PendingSegment(start: start, end: end, documents: documents, lists: lists)
     }
 
-    /// The documents in order, and of each record the place of its document.
-    private func documents() -> (documents: [PendingDocument], ranks: [UInt32])? {
+    /// Keeps the memory.
+    private mutating func removeAll() {
+        records.removeAll(keepingCapacity: true)
+        ends.removeAll(keepingCapacity: true)
+        entries.removeAll(keepingCapacity: true)
+        bytes.removeAll(keepingCapacity: true)
+        table.removeAll()
+        (removedCount, positionSize) = (0, 0)
+    }
+
+    /// The documents in order. Brings the entries into the order of their terms' numbers, those of a term into that of
+    /// documents and, within one, of records; then `ends` are those of terms.
+    private mutating func documents() -> [PendingDocument]? {
         let order = records.indices.sorted { left, right in
             (records[left].docno, left) < (records[right].docno, right)
         }
         var documents: [PendingDocument] = []
         documents.reserveCapacity(records.count)
-        var ranks = [UInt32](repeating: 0, count: records.count)
+        var places = [Int](repeating: 0, count: table.count + 1)
+        for entry in entries { places[Int(entry.term) + 1] += 1 }
+        for number in 0..<table.count { places[number + 1] += places[number] }
+        sorted.removeAll(keepingCapacity: true)
+        sorted.append(contentsOf: entries)
         for place in order {
             let record = records[place]
             if let last = documents.last, last.docno == record.docno {
@@ -73,189 +107,68 @@ struct PendingSegmentBuilder: ~Copyable {
                         docno: record.docno, row: record.row, oldLength: record.oldLength,
                         newLength: record.newLength, sections: record.sections))
             }
-            ranks[place] = UInt32(documents.count - 1)
+            let document = UInt32(truncatingIfNeeded: documents.count - 1)
+            for entry in (place == 0 ? 0 : ends[place - 1])..<ends[place] {
+                var moved = entries[entry]
+                moved.document = document
+                sorted[places[Int(moved.term)]] = moved
+                places[Int(moved.term)] += 1
+            }
         }
-        return (documents, ranks)
+        swap(&entries, &sorted)
+        ends = places
+        return documents
     }
 
-    private func lists(_ documents: [PendingDocument], _ ranks: [UInt32]) -> PendingLists? {
-        let terms = table.sorted()
-        var lists = PendingLists()
-        lists.terms.reserve(terms.count, textSize: table.textSize)
-        lists.addedEnds.reserveCapacity(terms.count)
-        lists.removedEnds.reserveCapacity(terms.count)
-        lists.addedDocnos.reserveCapacity(entries.count)
-        lists.addedFrequencies.reserveCapacity(entries.count)
-        lists.addedLengths.reserveCapacity(entries.count)
-        lists.positionStarts.reserveCapacity(entries.count)
-        lists.positions.reserveCapacity(positions.count)
-        let (ends, order) = entriesByTerm()
-        var group: [Int] = []
-        for number in terms {
-            let range = (number == 0 ? 0 : Int(ends[number - 1]))..<Int(ends[number])
-            group.removeAll(keepingCapacity: true)
-            var ascends = true
-            for place in range {
-                let entry = Int(order[place])
-                if let last = group.last, ranks[Int(entries[last].record)] >= ranks[Int(entries[entry].record)] {
-                    ascends = false
-                }
-                group.append(entry)
-            }
-            if !ascends {
-                group.sort { left, right in
-                    let (first, second) = (ranks[Int(entries[left].record)], ranks[Int(entries[right].record)])
-                    return first != second ? first < second : left < right
+    private func lists(_ documents: [PendingDocument]) -> PendingLists? {
+        var writer = PendingListsWriter(
+            PendingLists.Capacity(
+                terms: table.count, textSize: table.textSize, added: entries.count, positionSize: positionSize,
+                removed: removedCount))
+        let states = documents.map { State(docno: $0.docno, length: $0.newLength) }
+        for number in table.sorted() {
+            let range = (number == 0 ? 0 : ends[number - 1])..<ends[number]
+            let isSound = entries.withUnsafeBufferPointer { entries in
+                states.withUnsafeBufferPointer { states in
+                    bytes.withBytes { bytes in
+                        Self.append(UnsafeBufferPointer(rebasing: entries[range]), states, bytes, to: &writer)
+                    }
                 }
             }
-            guard append(number, group, documents, ranks, to: &lists) else { return nil }
+            guard isSound else { return nil }
+            // A term that came and went is none.
+            if writer.isEmpty { continue }
+            table.withText(number) { writer.close($0, head: PendingTerms.head($0)) }
         }
-        return lists
+        return writer.finish()
     }
 
-    /// The entries in the order of their terms' numbers, those of a term as they came; where each term's end.
-    private func entriesByTerm() -> (ends: [UInt32], order: [UInt32]) {
-        var starts = [UInt32](repeating: 0, count: table.count + 1)
-        for entry in entries { starts[Int(entry.term) + 1] += 1 }
-        for number in 0..<table.count { starts[number + 1] += starts[number] }
-        var order = [UInt32](repeating: 0, count: entries.count)
-        for (place, entry) in entries.enumerated() {
-            order[Int(starts[Int(entry.term)])] = UInt32(place)
-            starts[Int(entry.term)] += 1
-        }
-        return (starts, order)
-    }
-
-    /// Appends a term with its entries, which ascend by document and, within one, by record.
-    private func append(
-        _ number: Int, _ group: [Int], _ documents: [PendingDocument], _ ranks: [UInt32], to lists: inout PendingLists
+    /// Appends the entries of a term. False if they contradict each other.
+    private static func append(
+        _ entries: UnsafeBufferPointer<Entry>, _ states: UnsafeBufferPointer<State>, _ bytes: Bytes,
+        to writer: inout PendingListsWriter
     ) -> Bool {
-        let former = lists.postingCount
         var place = 0
-        while place < group.count {
-            let first = entries[group[place]]
-            let rank = ranks[Int(first.record)]
+        while place < entries.count {
+            let first = entries[place]
             var last = first
-            while place + 1 < group.count, ranks[Int(entries[group[place + 1]].record)] == rank {
-                place += 1
-                let next = entries[group[place]]
+            place += 1
+            while place < entries.count, entries[place].document == first.document {
+                let next = entries[place]
                 guard next.oldFrequency == last.newFrequency else { return false }
                 last = next
+                place += 1
             }
-            place += 1
-            let document = documents[Int(rank)]
-            if first.oldFrequency > 0 {
-                lists.removedDocnos.append(document.docno)
-                lists.removedFrequencies.append(first.oldFrequency)
-            }
+            let state = states[Int(first.document)]
+            if first.oldFrequency > 0 { writer.addRemoved(state.docno, frequency: first.oldFrequency) }
             guard last.newFrequency > 0 else { continue }
             // A record that doesn't speak of the term any more can't leave it in its document.
-            guard Int64(last.newFrequency) <= document.newLength else { return false }
-            lists.addedDocnos.append(document.docno)
-            lists.addedFrequencies.append(last.newFrequency)
-            lists.addedLengths.append(UInt32(truncatingIfNeeded: document.newLength))
-            lists.positionStarts.append(UInt32(lists.positions.count))
-            lists.positions.append(contentsOf: positions[Int(last.start)..<Int(last.start + last.size)])
+            guard Int64(last.newFrequency) <= state.length else { return false }
+            let start = Int(last.start)
+            writer.add(
+                state.docno, frequency: last.newFrequency, length: UInt32(truncatingIfNeeded: state.length),
+                positions: Bytes(rebasing: bytes[start..<start &+ Int(last.size)]))
         }
-        // A term that came and went is none.
-        guard lists.postingCount > former else { return true }
-        lists.addedEnds.append(UInt32(lists.addedDocnos.count))
-        lists.removedEnds.append(UInt32(lists.removedDocnos.count))
-        return table.withText(number) { lists.terms.append($0) }
-    }
-}
-
-/// The terms of the records that are gathered, numbered as they come and found by their bytes.
-struct PendingTermTable: ~Copyable {
-    private var heads: [UInt64] = []
-    private var ends: [UInt32] = []
-    private var texts: [UInt8] = []
-    /// Half of the hash in the upper half, number of the term + 1 in the lower; 0 is free. At most half full.
-    private var slots = [UInt64](repeating: 0, count: 256)
-    /// Different in each table, so that nobody can write texts whose words all meet in one slot.
-    private let seed = UInt64.random(in: .min ... .max)
-    private let factor = UInt64.random(in: .min ... .max) | 1
-
-    var count: Int { heads.count }
-    var textSize: Int { texts.count }
-
-    mutating func removeAll() {
-        guard count > 0 else { return }
-        heads.removeAll(keepingCapacity: true)
-        ends.removeAll(keepingCapacity: true)
-        texts.removeAll(keepingCapacity: true)
-        // After a text of very many words a table for few again.
-        guard slots.count > 4096 else {
-            for slot in slots.indices { slots[slot] = 0 }
-            return
-        }
-        slots = [UInt64](repeating: 0, count: 4096)
-    }
-
-    /// The number of a term, a new one if it is new. Nil if there is no room for it.
-    mutating func number(of term: Bytes) -> UInt32? {
-        let head = PendingTerms.head(term)
-        var hash = mix(head ^ UInt64(truncatingIfNeeded: term.count))
-        var offset = 8
-        while offset < term.count {
-            let place = min(offset, term.count - 8)
-            hash = mix(hash ^ term.loadUnaligned(fromByteOffset: place, as: UInt64.self))
-            offset += 8
-        }
-        let mask = slots.count - 1
-        var slot = Int(truncatingIfNeeded: hash >> 32) & mask
-        while slots[slot] != 0 {
-            let found = slots[slot]
-            if (found ^ hash) >> 32 == 0 {
-                let number = Int(truncatingIfNeeded: found & 0xFFFF_FFFF) - 1
-                if heads[number] == head, withText(number, { $0.order(term) == 0 }) { return UInt32(number) }
-            }
-            slot = (slot + 1) & mask
-        }
-        guard texts.count + term.count <= Int(UInt32.max), heads.count < Int(Int32.max) else { return nil }
-        heads.append(head)
-        texts.append(contentsOf: term)
-        ends.append(UInt32(texts.count))
-        slots[slot] = (hash & ~0xFFFF_FFFF) | UInt64(heads.count)
-        if heads.count * 2 > slots.count { grow() }
-        return UInt32(heads.count - 1)
-    }
-
-    @inline(__always)
-    func withText<Result, Failure: Error>(
-        _ number: Int, _ body: (Bytes) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        let start = number == 0 ? 0 : Int(ends[number - 1])
-        let end = Int(ends[number])
-        return try texts.withBytes { (bytes) throws(Failure) in try body(Bytes(rebasing: bytes[start..<end])) }
-    }
-
-    /// The numbers in the order of the terms' bytes.
-    func sorted() -> [Int] {
-        var order: [(head: UInt64, number: Int)] = []
-        order.reserveCapacity(count)
-        for number in 0..<count { order.append((heads[number], number)) }
-        order.sort { left, right in
-            if left.head != right.head { return left.head < right.head }
-            return withText(left.number) { text in withText(right.number) { text.order($0) } } < 0
-        }
-        return order.map(\.number)
-    }
-
-    /// Both halves of the whole product: one bit more or less in the word changes bits all over it.
-    @inline(__always)
-    private func mix(_ word: UInt64) -> UInt64 {
-        let product = (word ^ seed).multipliedFullWidth(by: factor)
-        return product.high ^ product.low
-    }
-
-    private mutating func grow() {
-        let former = slots
-        slots = [UInt64](repeating: 0, count: 2 * former.count)
-        for entry in former where entry != 0 {
-            var slot = Int(truncatingIfNeeded: entry >> 32) & (slots.count - 1)
-            while slots[slot] != 0 { slot = (slot + 1) & (slots.count - 1) }
-            slots[slot] = entry
-        }
+        return true
     }
 }

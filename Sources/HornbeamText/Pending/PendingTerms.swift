@@ -4,42 +4,24 @@
 
 import HornbeamPages
 
-/// Terms by their places, ascending by their bytes.
-struct PendingTerms: Sendable {
+/// Terms by their places, ascending by their bytes. Lives as long as the segment whose memory it reads.
+struct PendingTerms {
+    let count: Int
     /// The first eight bytes of each, the first one the highest, zeros behind a shorter term.
-    private(set) var heads: [UInt64] = []
+    let heads: UnsafePointer<UInt64>
     /// Where each ends among the texts.
-    private var ends: [UInt32] = []
-    private var texts: [UInt8] = []
+    private let ends: UnsafePointer<UInt32>
+    private let texts: UnsafeRawPointer
 
-    var count: Int { heads.count }
-
-    /// Bytes in use.
-    var size: Int { heads.count * 12 + texts.count }
-
-    mutating func reserve(_ count: Int, textSize: Int) {
-        heads.reserveCapacity(count)
-        ends.reserveCapacity(count)
-        texts.reserveCapacity(textSize)
+    init(count: Int, heads: UnsafePointer<UInt64>, ends: UnsafePointer<UInt32>, texts: UnsafeRawPointer) {
+        (self.count, self.heads, self.ends, self.texts) = (count, heads, ends, texts)
     }
 
-    /// Adds a term, which comes after those there are. False if there is no room for it.
-    mutating func append(_ term: Bytes) -> Bool {
-        guard texts.count + term.count <= Int(UInt32.max) else { return false }
-        heads.append(Self.head(term))
-        texts.append(contentsOf: term)
-        ends.append(UInt32(texts.count))
-        return true
-    }
-
-    /// The bytes of a term, for the length of `body`.
+    /// The bytes of a term.
     @inline(__always)
-    func withText<Result, Failure: Error>(
-        _ place: Int, _ body: (Bytes) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        let start = place == 0 ? 0 : Int(ends[place - 1])
-        let end = Int(ends[place])
-        return try texts.withBytes { (bytes) throws(Failure) in try body(Bytes(rebasing: bytes[start..<end])) }
+    func text(_ place: Int) -> Bytes {
+        let start = place == 0 ? 0 : Int(ends[place &- 1])
+        return Bytes(start: texts + start, count: Int(ends[place]) &- start)
     }
 
     /// The place of the first term that isn't before `term`, and whether that is it.
@@ -48,25 +30,18 @@ struct PendingTerms: Sendable {
         var (low, high) = (0, count)
         while low < high {
             let middle = (low + high) / 2
-            let order = order(middle, head, term)
+            let order = heads[middle] == head ? text(middle).order(term) : heads[middle] < head ? -1 : 1
             if order == 0 { return (middle, true) }
             if order < 0 { low = middle + 1 } else { high = middle }
         }
         return (low, false)
     }
 
-    /// The order of a term and another one.
-    @inline(__always)
-    private func order(_ place: Int, _ head: UInt64, _ term: Bytes) -> Int {
-        if heads[place] != head { return heads[place] < head ? -1 : 1 }
-        return withText(place) { $0.order(term) }
-    }
-
     /// The order of a term and one of other terms.
     @inline(__always)
-    func order(_ place: Int, _ other: borrowing PendingTerms, _ otherPlace: Int) -> Int {
+    func order(_ place: Int, _ other: PendingTerms, _ otherPlace: Int) -> Int {
         if heads[place] != other.heads[otherPlace] { return heads[place] < other.heads[otherPlace] ? -1 : 1 }
-        return other.withText(otherPlace) { text in withText(place) { $0.order(text) } }
+        return text(place).order(other.text(otherPlace))
     }
 
     @inline(__always)

@@ -20,6 +20,11 @@ struct PendingBounds: Equatable, Sendable {
     var identity: UInt64 = 0
 
     var isEmpty: Bool { end <= start }
+
+    /// Whether these are bounds of the same state of folding, with fewer records.
+    func differsInEnd(from other: PendingBounds) -> Bool {
+        start == other.start && startIdentity == other.startIdentity && foldEnd == other.foldEnd && end < other.end
+    }
 }
 
 /// Immutable but for what it keeps of answers given: any number of searches share it.
@@ -33,17 +38,44 @@ final class PendingView: Sendable {
     let batch: PendingPart
 
     /// - Parameter segments: of the bounds' records, none of them on both sides of the batch's end.
-    init(_ bounds: PendingBounds, _ segments: [PendingSegment]) {
-        self.bounds = bounds
-        whole = PendingPart(segments)
-        if let end = bounds.foldEnd {
-            let first = segments.firstIndex { $0.start >= end } ?? segments.count
-            later = PendingPart(Array(segments[first...]))
-            batch = first == segments.count ? whole : PendingPart(Array(segments[..<first]))
-        } else {
-            (later, batch) = (whole, PendingPart.none)
+    convenience init(_ bounds: PendingBounds, _ segments: [PendingSegment]) {
+        let whole = PendingPart(segments)
+        guard let end = bounds.foldEnd else {
+            self.init(bounds, whole, later: whole, batch: .none)
+            return
         }
+        let first = segments.firstIndex { $0.start >= end } ?? segments.count
+        let batch = first == segments.count ? whole : PendingPart(Array(segments[..<first]))
+        self.init(bounds, whole, later: PendingPart(Array(segments[first...])), batch: batch)
     }
+
+    private init(_ bounds: PendingBounds, _ whole: PendingPart, later: PendingPart, batch: PendingPart) {
+        (self.bounds, self.whole, self.later, self.batch) = (bounds, whole, later, batch)
+    }
+
+    /// The view of `bounds`, which go on behind those of this view and are otherwise the same, with the records between
+    /// in one segment. Segments are merged while the one before is at most twice as large as those behind it, and no
+    /// merge takes long: whoever commits may have to do it.
+    func appending(_ segment: PendingSegment, _ bounds: PendingBounds) -> PendingView {
+        let (all, own) = (whole.segments.count, later.segments.count)
+        var (first, weight) = (all, segment.weight)
+        while first > all - own {
+            let more = whole.segments[first - 1].weight
+            guard more <= 2 * weight, weight + more <= Self.mergeLimit else { break }
+            first -= 1
+            weight += more
+        }
+        let merged = PendingSegment.merging(Array(whole.segments[first...]) + [segment])
+        func extended(_ part: PendingPart) -> PendingPart {
+            let count = merged == nil ? 0 : all - first
+            return part.appending(segment, mergingLast: count, to: merged ?? segment)
+        }
+        let newWhole = extended(whole)
+        return PendingView(bounds, newWhole, later: later === whole ? newWhole : extended(later), batch: batch)
+    }
+
+    /// No segment of more postings comes of a merge.
+    private static let mergeLimit = 1 << 17
 
     static let empty = PendingView(PendingBounds(), [])
 }
@@ -60,21 +92,41 @@ final class PendingPart: Sendable {
     static let none = PendingPart([])
 
     init(_ segments: [PendingSegment]) {
-        self.segments = segments
-        let overlap = PendingOverlap(segments)
-        self.overlap = overlap
-        var superseded: [UInt32] = []
+        var (overlap, superseded) = (PendingOverlap([]), [UInt32]())
         for (place, segment) in segments.enumerated() {
-            var skip = 0
-            let earlier = overlap.earlier[place]
-            for document in segment.documents where document.isSuperseded {
-                while skip < earlier.count, earlier[skip] < document.docno { skip += 1 }
-                if skip < earlier.count, earlier[skip] == document.docno { continue }
-                superseded.append(document.docno)
-            }
+            overlap.append(segment, to: segments[..<place])
+            superseded = Self.superseded(superseded, segment, overlap)
         }
-        if segments.count > 1 { superseded.sort() }
-        self.superseded = superseded
+        (self.segments, self.overlap, self.superseded) = (segments, overlap, superseded)
+    }
+
+    private init(_ segments: [PendingSegment], _ overlap: PendingOverlap, superseded: [UInt32]) {
+        (self.segments, self.overlap, self.superseded) = (segments, overlap, superseded)
+    }
+
+    /// With one more segment, and that and the `count` ones before it in the form of `merged`.
+    func appending(_ segment: PendingSegment, mergingLast count: Int, to merged: PendingSegment) -> PendingPart {
+        var overlap = overlap
+        overlap.append(segment, to: segments[...])
+        let superseded = Self.superseded(superseded, segment, overlap)
+        let first = segments.count - count
+        if count > 0 { overlap.mergeLast(from: first) }
+        return PendingPart(segments[..<first] + [merged], overlap, superseded: superseded)
+    }
+
+    /// With those of the last segment, whose overlap with the others is known.
+    private static func superseded(
+        _ superseded: [UInt32], _ segment: PendingSegment, _ overlap: PendingOverlap
+    ) -> [UInt32] {
+        // The oldest segment that is about a document knows whether it is stored.
+        let earlier = overlap.earlier[overlap.earlier.count - 1]
+        var (own, skip) = ([UInt32](), 0)
+        for document in segment.documents where document.isSuperseded {
+            while skip < earlier.count, earlier[skip] < document.docno { skip += 1 }
+            if skip < earlier.count, earlier[skip] == document.docno { continue }
+            own.append(document.docno)
+        }
+        return PendingOverlap.union(superseded, own)
     }
 
     var isEmpty: Bool { segments.isEmpty }
@@ -110,13 +162,9 @@ final class PendingPart: Sendable {
         return nil
     }
 
-    /// How often a document that records are about holds a term; nil if none is.
-    func frequency(of term: Bytes, in docno: UInt32) -> UInt32? {
-        for segment in segments.reversed() where segment.document(docno) != nil {
-            let (place, isThere) = segment.lists.terms.find(term)
-            return isThere ? segment.lists.frequency(place, docno) : 0
-        }
-        return nil
+    /// The newest segment about a document, which has all its postings; nil if none is.
+    func newestSegment(about docno: UInt32) -> PendingSegment? {
+        segments.last { $0.document(docno) != nil }
     }
 
     /// What the records say of a term.
@@ -144,7 +192,7 @@ final class PendingPart: Sendable {
 
     func gathered(_ places: [(segment: Int, term: Int)]) -> GatheredPostings {
         var gathered = GatheredPostings()
-        for (place, term) in places { gathered.add(segments[place], at: place, term: term, overlap) }
+        for (place, term) in places { gathered.add(segments[place].lists, at: place, term: term, overlap) }
         gathered.sort()
         return gathered
     }
@@ -214,9 +262,9 @@ final class PendingPostings: Sendable {
     /// Appends the positions of the posting at `place`, ascending.
     func appendPositions(of place: Int, to positions: inout [UInt32]) {
         let source = sources[place]
-        let lists = segments[Int(source >> 32)].lists
-        lists.positions.withBytes { bytes in
-            var reader = ByteReader(Bytes(rebasing: bytes[lists.positionRange(Int(source & 0xFFFF_FFFF))]))
+        let posting = Int(source & 0xFFFF_FFFF)
+        withExtendedLifetime(segments) {
+            var reader = ByteReader(segments[Int(source >> 32)].lists.positions(posting..<posting + 1))
             var next: UInt32 = 0
             // They were read once already: as many as there are, none too large.
             while let delta = reader.varint32() {

@@ -112,7 +112,8 @@ extension TextIndexWriter {
                 sequence: state.next.sequence + 1, identity: record.identity, weight: header.totals.weight)
             state.note(header.totals, next)
         }
-        snapshot = nil
+        former = nil
+        try PendingIndex.of(tree, in: transaction).keepUp(state.bounds, tree, index, in: transaction)
         let added = state.next.weight - before
         recordedWeight += added
         if state.fold.batch != nil || state.weight > limits.pending { try foldSlice(added: added) }
@@ -128,7 +129,7 @@ extension TextIndexWriter {
         let difference = max(header.newLength, 0) - max(header.oldLength, 0)
         let (length, overflows) = Int64(clamping: state.statistics.totalLength).addingReportingOverflow(difference)
         // What is read is below this limit; a record must not be above it either.
-        let weight = state.next.weight + PendingHeader.weight(terms: terms)
+        let weight = state.next.weight + PendingHeader.weight(terms: terms, tokens: header.newLength)
         guard count >= 0, length >= 0, !overflows, length < TextStatistics.lengthLimit,
             weight < PendingHeader.Totals.weightLimit
         else { throw statisticsDisagree() }
@@ -139,27 +140,24 @@ extension TextIndexWriter {
 
     /// The index must have what the old text makes.
     private func requireOld(_ header: PendingHeader) throws(StorageError) {
-        guard let snapshot = try openedSnapshot() else { throw isMissing(header.row) }
-        let length = try snapshot.length(of: header.docno)
+        guard let former = try openedFormer() else { throw isMissing(header.row) }
+        let length = try former.length(of: header.docno)
         guard length.map({ Int64($0) }) == header.oldLength else {
             throw index.corrupt(
                 index.documentsName,
                 "document \(header.row) has \(length.map { "\($0)" } ?? "no") tokens in the index, but should have "
                     + "\(header.oldLength) by its text")
         }
-        try records.forEachOld { (term, frequency) throws(StorageError) in
-            guard try snapshot.frequency(of: term, in: header.docno) == frequency else {
-                throw oldTextDisagrees(header.row)
-            }
-        }
+        let isSame = try former.holds(header.docno) { (body) throws(StorageError) in try records.forEachOld(body) }
+        guard isSame else { throw oldTextDisagrees(header.row) }
     }
 
-    /// The index as it was before what is gathered.
-    func openedSnapshot() throws(StorageError) -> TextSnapshot? {
-        if let snapshot { return snapshot }
+    /// The documents of the index as they were before what is gathered.
+    func openedFormer() throws(StorageError) -> FormerDocuments? {
+        if let former { return former }
         guard let trees else { return nil }
-        let made = try TextSnapshot(index, trees, statistics, in: transaction)
-        snapshot = made
+        let made = try FormerDocuments.reading(index, trees, statistics, in: transaction)
+        former = made
         return made
     }
 }
@@ -198,7 +196,7 @@ extension TextIndexWriter {
         }
         guard var batch = fold.batch else { return }
         let part = try state.view(in: transaction).batch
-        snapshot = nil
+        former = nil
         let isDone = try foldTerms(part, &batch, trees, added.map { sliceBudget(part, state, added: $0) } ?? .max)
         if isDone {
             let start = fold.start
@@ -273,7 +271,7 @@ extension PendingPart {
     static let termCost = 16
 
     /// What folding all of it costs, or some more.
-    var foldCost: Int { segments.reduce(0) { $0 + Self.termCost * $1.lists.terms.count + $1.lists.postingCount } }
+    var foldCost: Int { segments.reduce(0) { $0 + Self.termCost * $1.lists.termCount + $1.lists.postingCount } }
 
     /// Puts what the records change of a term into `changes`; how many postings were looked at.
     func collect(_ places: [(segment: Int, term: Int)], to changes: inout TermChanges) -> Int {

@@ -29,11 +29,14 @@ struct TextSnapshot {
         _ index: TextIndex, _ trees: TextTrees, _ stored: TextStatistics, in transaction: Transaction
     ) throws(StorageError) {
         let state = try PendingState(index, trees, stored, in: transaction)
-        self.index = index
+        self.init(state, try state.view(in: transaction), in: transaction)
+    }
+
+    /// - Parameter pending: of the state, or of some of its records.
+    init(_ state: PendingState, _ pending: PendingView, in transaction: Transaction) {
+        (index, trees, statistics) = (state.index, state.trees, state.statistics)
         self.transaction = transaction
-        self.trees = trees
-        statistics = state.statistics
-        pending = try state.view(in: transaction)
+        self.pending = pending
         watermark = state.fold.batch?.watermark ?? []
         map = DocumentMap(index, trees, state.statistics, in: transaction)
         lengths = DocumentLengths(transaction: transaction, tree: trees.documents, index: index)
@@ -46,7 +49,17 @@ struct TextSnapshot {
     /// What is pending for a term.
     private func part(_ term: Bytes) -> PendingPart {
         if pending.later === pending.whole { return pending.whole }
-        return watermark.withBytes { term.order($0) <= 0 } ? pending.later : pending.whole
+        return lacksBatch(term) ? pending.whole : pending.later
+    }
+
+    /// Whether a batch is being folded that the stored postings of the term don't have yet.
+    func lacksBatch(_ term: Bytes) -> Bool {
+        pending.later !== pending.whole && watermark.withBytes { term.order($0) > 0 }
+    }
+
+    /// What is pending of a document, for terms that have that batch and for those that lack it.
+    func newestSegments(about docno: UInt32) -> (later: PendingSegment?, whole: PendingSegment?) {
+        (pending.later.newestSegment(about: docno), pending.whole.newestSegment(about: docno))
     }
 
     // MARK: Terms
@@ -69,15 +82,6 @@ struct TextSnapshot {
             documents - added.removedDocuments + UInt64(added.docnos.count),
             occurrences - added.removedOccurrences + added.occurrences
         )
-    }
-
-    /// How often a document holds the term.
-    func frequency(of term: Bytes, in docno: UInt32) throws(StorageError) -> UInt32 {
-        if let found = part(term).frequency(of: term, in: docno) { return found }
-        guard let postings = try storedPostings(of: term), try postings.seekBlock(docno) else { return 0 }
-        try postings.decode()
-        for place in 0..<postings.count where postings.docnos[place] == docno { return postings.frequencies[place] }
-        return 0
     }
 
     /// The term's postings, nil if no document holds it.

@@ -125,7 +125,7 @@ private struct Column: Decodable {
 }
 
 private struct Index: Decodable {
-    enum Key: String, CodingKey, CaseIterable { case name, kind, components, analyzer }
+    enum Key: String, CodingKey, CaseIterable { case name, kind, components, analyzer, positions }
 
     var description: IndexDescription
 
@@ -139,7 +139,8 @@ private struct Index: Decodable {
         description = IndexDescription(
             name: try fields.decode(String.self, forKey: .name), kind: kind,
             components: try fields.decode([Component].self, forKey: .components).map(\.description),
-            analyzer: try fields.decodeIfPresent(String.self, forKey: .analyzer).flatMap { $0 == "words" ? nil : $0 })
+            analyzer: try fields.decodeIfPresent(String.self, forKey: .analyzer).flatMap { $0 == "words" ? nil : $0 },
+            positions: try fields.decodeIfPresent(Bool.self, forKey: .positions) ?? true)
     }
 }
 

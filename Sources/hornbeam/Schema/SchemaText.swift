@@ -11,10 +11,15 @@ enum SchemaText {
         lines += section(
             "indexes",
             entity.indexes.map { index in
-                [index.name, index.kind.rawValue, components(index), index.analyzer.map { "analyzer \($0)" } ?? ""]
+                [index.name, index.kind.rawValue, components(index), options(index)]
             })
         lines += section("relations", entity.relations.map { [$0.name, target($0), rules($0)] })
         return lines
+    }
+
+    private static func options(_ index: IndexDescription) -> String {
+        let analyzer = index.analyzer.map { ["analyzer \($0)"] } ?? []
+        return (analyzer + (index.positions ? [] : ["without positions"])).joined(separator: ", ")
     }
 
     /// `section, -size`

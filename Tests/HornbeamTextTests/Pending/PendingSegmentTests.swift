@@ -148,6 +148,68 @@ struct PendingIndexTests {
         }
     }
 
+    @Test("Writers stay near their last records, and see the right history", arguments: SeededGenerator.seeds(4))
+    func keepingUp(seed: UInt64) throws {
+        var history = PendingHistory(seed: seed)
+        let store = try TreeStore.inMemory()
+        var (end, fold) = (0, Int?.none)
+        for _ in 0..<40 {
+            let transaction = try store.beginWrite()
+            let tree = try #require(try transaction.tree(testIndex.pendingName, create: true))
+            let former = (history, end)
+            for _ in 0..<(1 + history.random.below(40)) {
+                history.change()
+                try transaction.append(tree, PendingTreeReader.key(UInt64(end)), history.records[end])
+                end += 1
+            }
+            if fold == nil, history.random.below(8) == 0 { fold = end }
+            let pending = PendingIndex.of(tree, in: transaction)
+            let bounds = try bounds(history, 0..<end, fold: fold)
+            try pending.keepUp(bounds, tree, testIndex, in: transaction)
+            let view = try pending.nearby(bounds, tree, testIndex, in: transaction)
+            #expect(UInt64(end) - view.bounds.end < PendingIndex.unreadLimit, "HORNBEAM_SEED=\(seed)")
+            let range = 0..<Int(view.bounds.end)
+            if !range.isEmpty {
+                #expect(history.answers(range, view.whole) == history.answers(range), "HORNBEAM_SEED=\(seed)")
+            }
+            guard history.random.below(4) == 0 else {
+                try transaction.commit()
+                continue
+            }
+            transaction.abort()
+            if fold == end { fold = nil }
+            var random = history.random
+            (history, end) = former
+            // Another history from here on.
+            _ = random.next()
+            history.random = random
+        }
+    }
+
+    @Test("After a long pause a writer reads on in steps")
+    func steps() throws {
+        let store = try TreeStore.inMemory()
+        var history = PendingHistory(seed: 6)
+        let transaction = try store.beginWrite()
+        let tree = try #require(try transaction.tree(testIndex.pendingName, create: true))
+        for place in 0..<700 {
+            history.change()
+            try transaction.append(tree, PendingTreeReader.key(UInt64(place)), history.records[place])
+        }
+        for fold in [nil, 300] {
+            let pending = PendingIndex()
+            let bounds = try bounds(history, 0..<700, fold: fold)
+            for _ in 0..<4 { try pending.keepUp(bounds, tree, testIndex, in: transaction) }
+            let view = try pending.nearby(bounds, tree, testIndex, in: transaction)
+            #expect(view.bounds.end == 700)
+            #expect(history.answers(0..<700, view.whole) == history.answers(0..<700))
+            if let fold {
+                #expect(history.answers(fold..<700, view.later) == history.answers(fold..<700))
+                #expect(history.answers(0..<fold, view.batch) == history.answers(0..<fold))
+            }
+        }
+    }
+
     @Test("Records of an aborted transaction are never taken for those of another one")
     func aborted() throws {
         let store = try TreeStore.inMemory()

@@ -27,10 +27,21 @@ struct Page {
     func asDeleted(in context: Context) throws -> Deleted<Page>? { nil }
 }
 
+/// With an index that doesn't know where words stand.
+@EntityModel
+struct WordsPage {
+    @Index<Self>(\.group) private var byGroup
+    @FullTextIndex<Self>(\.text, positions: false) private var search
+
+    let id: Int
+    var group: Int
+    var text: String
+}
+
 final class HornbeamPages: TextEngine {
     static let name = "hornbeam"
     static let hasCommonScores = true
-    static let indexings: [TextIndexing] = [.none, .positions]
+    static let indexings: [TextIndexing] = [.none, .words, .positions]
 
     struct Query {
         var search: SearchQuery<Page>
@@ -42,7 +53,7 @@ final class HornbeamPages: TextEngine {
 
     init(path: String, indexing: TextIndexing) throws {
         self.indexing = indexing
-        database = try Database(at: path, models: PlainPage.self, Page.self)
+        database = try Database(at: path, models: PlainPage.self, WordsPage.self, Page.self)
     }
 
     /// For another thread: a database serves all of them.
@@ -54,10 +65,10 @@ final class HornbeamPages: TextEngine {
         try database.write { context in
             for number in documents {
                 let (group, text) = (Corpus.group(of: number), corpus.text(number))
-                if indexing == .none {
-                    try PlainPage(id: number, group: group, text: text).save(to: &context)
-                } else {
-                    try Page(id: number, group: group, text: text).save(to: &context)
+                switch indexing {
+                case .none: try PlainPage(id: number, group: group, text: text).save(to: &context)
+                case .words: try WordsPage(id: number, group: group, text: text).save(to: &context)
+                case .positions: try Page(id: number, group: group, text: text).save(to: &context)
                 }
             }
         }

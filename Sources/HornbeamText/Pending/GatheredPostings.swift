@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The postings of one term from several segments, and the walk through the terms of all of them.
+
+import HornbeamPages
+
+/// The postings of one term from several segments.
+struct GatheredPostings {
+    var docnos: [UInt32] = []
+    var frequencies: [UInt32] = []
+    var lengths: [UInt32] = []
+    /// Where each posting stands: place of its segment in the upper half, of the posting in the lower.
+    var sources: [UInt64] = []
+    var removedDocnos: [UInt32] = []
+    var removedFrequencies: [UInt32] = []
+
+    mutating func removeAll() {
+        docnos.removeAll(keepingCapacity: true)
+        frequencies.removeAll(keepingCapacity: true)
+        lengths.removeAll(keepingCapacity: true)
+        sources.removeAll(keepingCapacity: true)
+        removedDocnos.removeAll(keepingCapacity: true)
+        removedFrequencies.removeAll(keepingCapacity: true)
+    }
+
+    /// Adds what the segment at `place`, later than those added before, has under its term number `term`.
+    mutating func add(_ lists: PendingLists, at place: Int, term: Int, _ overlap: PendingOverlap) {
+        let source = UInt64(place) << 32
+        let added = lists.added(term)
+        if overlap.later[place].isEmpty {
+            let (start, count) = (added.lowerBound, added.count)
+            docnos.append(contentsOf: UnsafeBufferPointer(start: lists.addedDocnos + start, count: count))
+            frequencies.append(contentsOf: UnsafeBufferPointer(start: lists.addedFrequencies + start, count: count))
+            lengths.append(contentsOf: UnsafeBufferPointer(start: lists.addedLengths + start, count: count))
+            for posting in added { sources.append(source | UInt64(posting)) }
+        } else {
+            var search = Ascending(overlap.later[place])
+            for posting in added where !search.contains(lists.addedDocnos[posting]) {
+                docnos.append(lists.addedDocnos[posting])
+                frequencies.append(lists.addedFrequencies[posting])
+                lengths.append(lists.addedLengths[posting])
+                sources.append(source | UInt64(posting))
+            }
+        }
+        let removed = lists.removed(term)
+        guard !removed.isEmpty else { return }
+        var search = Ascending(overlap.earlier[place])
+        for posting in removed where !search.contains(lists.removedDocnos[posting]) {
+            removedDocnos.append(lists.removedDocnos[posting])
+            removedFrequencies.append(lists.removedFrequencies[posting])
+        }
+    }
+
+    /// Looks ascending values up in an ascending list, which may be much longer than there are values.
+    private struct Ascending {
+        private let list: [UInt32]
+        private var place = 0
+
+        init(_ list: [UInt32]) { self.list = list }
+
+        mutating func contains(_ value: UInt32) -> Bool {
+            var step = 1
+            while place + step < list.count, list[place + step] < value {
+                place += step
+                step *= 2
+            }
+            var high = min(place + step, list.count)
+            while place < high {
+                let middle = (place + high) / 2
+                if list[middle] < value { place = middle + 1 } else { high = middle }
+            }
+            return place < list.count && list[place] == value
+        }
+    }
+
+    /// Brings all into the order of the documents. None is there twice.
+    mutating func sort() {
+        if let order = Self.order(docnos) {
+            docnos = order.map { docnos[$0] }
+            frequencies = order.map { frequencies[$0] }
+            lengths = order.map { lengths[$0] }
+            sources = order.map { sources[$0] }
+        }
+        if let order = Self.order(removedDocnos) {
+            removedDocnos = order.map { removedDocnos[$0] }
+            removedFrequencies = order.map { removedFrequencies[$0] }
+        }
+    }
+
+    /// Nil if they ascend.
+    private static func order(_ docnos: [UInt32]) -> [Int]? {
+        var ascends = true
+        for place in docnos.indices.dropFirst() where docnos[place - 1] >= docnos[place] {
+            ascends = false
+            break
+        }
+        if ascends { return nil }
+        var keys = docnos.enumerated().map { UInt64($0.element) << 32 | UInt64($0.offset) }
+        keys.sort()
+        return keys.map { Int($0 & 0xFFFF_FFFF) }
+    }
+}
+
+/// Walks through the terms of several segments in the order of their bytes.
+struct PendingTermCursor {
+    /// Whose memory `terms` reads.
+    private let segments: [PendingSegment]
+    private let terms: [PendingTerms]
+    private var places: [Int]
+    /// Which segments have the current term, and as which; empty at the end. The oldest first.
+    private(set) var current: [(segment: Int, term: Int)] = []
+
+    /// Before the first term; `advance` goes to it.
+    init(_ segments: [PendingSegment]) {
+        self.segments = segments
+        terms = segments.map(\.lists.terms)
+        places = segments.map { _ in 0 }
+    }
+
+    /// Before the first term that isn't before `term`.
+    mutating func seek(_ term: Bytes) {
+        for place in terms.indices { places[place] = terms[place].find(term).place }
+        current.removeAll(keepingCapacity: true)
+    }
+
+    /// Goes to the next term; false at the end.
+    mutating func advance() -> Bool {
+        current.removeAll(keepingCapacity: true)
+        for place in terms.indices where places[place] < terms[place].count {
+            guard let first = current.first else {
+                current.append((place, places[place]))
+                continue
+            }
+            let order = terms[place].order(places[place], terms[first.segment], first.term)
+            if order < 0 { current.removeAll(keepingCapacity: true) }
+            if order <= 0 { current.append((place, places[place])) }
+        }
+        for (segment, _) in current { places[segment] += 1 }
+        return !current.isEmpty
+    }
+
+    /// The current term's bytes, for the length of `body`. Only while there is one.
+    func withText<Result, Failure: Error>(_ body: (Bytes) throws(Failure) -> Result) throws(Failure) -> Result {
+        let (segment, term) = current[0]
+        return try withExtendedLifetime(segments) { () throws(Failure) in try body(terms[segment].text(term)) }
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers for terms: open addressing over one array, by hashes that nobody can know beforehand.
+
+import HornbeamPages
+
+/// The terms of the records that are gathered, numbered as they come and found by their bytes.
+struct PendingTermTable: ~Copyable {
+    private var heads: [UInt64] = []
+    private var ends: [UInt32] = []
+    private var texts: [UInt8] = []
+    /// Half of the hash in the upper half, number of the term + 1 in the lower; 0 is free. At most half full.
+    private var slots = [UInt64](repeating: 0, count: 256)
+    /// Different in each table, so that nobody can write texts whose words all meet in one slot.
+    private let seed = UInt64.random(in: .min ... .max)
+    private let factor = UInt64.random(in: .min ... .max) | 1
+
+    var count: Int { heads.count }
+    var textSize: Int { texts.count }
+
+    mutating func removeAll() {
+        guard count > 0 else { return }
+        heads.removeAll(keepingCapacity: true)
+        ends.removeAll(keepingCapacity: true)
+        texts.removeAll(keepingCapacity: true)
+        // After a text of very many words a table for few again.
+        guard slots.count > 4096 else {
+            for slot in slots.indices { slots[slot] = 0 }
+            return
+        }
+        slots = [UInt64](repeating: 0, count: 4096)
+    }
+
+    /// The number of a term, a new one if it is new. Nil if there is no room for it.
+    mutating func number(of term: Bytes) -> UInt32? {
+        let head = PendingTerms.head(term)
+        var hash = mix(head ^ UInt64(truncatingIfNeeded: term.count))
+        var offset = 8
+        while offset < term.count {
+            let place = min(offset, term.count - 8)
+            hash = mix(hash ^ term.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+            offset += 8
+        }
+        let mask = slots.count - 1
+        var slot = Int(truncatingIfNeeded: hash >> 32) & mask
+        while slots[slot] != 0 {
+            let found = slots[slot]
+            if (found ^ hash) >> 32 == 0 {
+                let number = Int(truncatingIfNeeded: found & 0xFFFF_FFFF) - 1
+                if heads[number] == head, withText(number, { $0.order(term) == 0 }) { return UInt32(number) }
+            }
+            slot = (slot + 1) & mask
+        }
+        guard texts.count + term.count <= Int(UInt32.max), heads.count < Int(Int32.max) else { return nil }
+        heads.append(head)
+        texts.append(contentsOf: term)
+        ends.append(UInt32(texts.count))
+        slots[slot] = (hash & ~0xFFFF_FFFF) | UInt64(heads.count)
+        if heads.count * 2 > slots.count { grow() }
+        return UInt32(heads.count - 1)
+    }
+
+    @inline(__always)
+    func withText<Result, Failure: Error>(
+        _ number: Int, _ body: (Bytes) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let start = number == 0 ? 0 : Int(ends[number - 1])
+        let end = Int(ends[number])
+        return try texts.withBytes { (bytes) throws(Failure) in try body(Bytes(rebasing: bytes[start..<end])) }
+    }
+
+    /// The numbers in the order of the terms' bytes.
+    func sorted() -> [Int] {
+        var order: [(head: UInt64, number: Int)] = []
+        order.reserveCapacity(count)
+        for number in 0..<count { order.append((heads[number], number)) }
+        order.sort { left, right in
+            if left.head != right.head { return left.head < right.head }
+            return withText(left.number) { text in withText(right.number) { text.order($0) } } < 0
+        }
+        return order.map(\.number)
+    }
+
+    /// Both halves of the whole product: one bit more or less in the word changes bits all over it.
+    @inline(__always)
+    private func mix(_ word: UInt64) -> UInt64 {
+        let product = (word ^ seed).multipliedFullWidth(by: factor)
+        return product.high ^ product.low
+    }
+
+    private mutating func grow() {
+        let former = slots
+        slots = [UInt64](repeating: 0, count: 2 * former.count)
+        for entry in former where entry != 0 {
+            var slot = Int(truncatingIfNeeded: entry >> 32) & (slots.count - 1)
+            while slots[slot] != 0 { slot = (slot + 1) & (slots.count - 1) }
+            slots[slot] = entry
+        }
+    }
+}
