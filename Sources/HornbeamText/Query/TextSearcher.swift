@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Questions to an index: ranked search, matches, counts, vocabulary. Sees what its transaction saw when it was made; in
-// a write transaction that is the state of the last flush. To open an index costs as much as ten searches for a rare
-// word, so whoever keeps a transaction keeps its searchers, and asks each whether it is still good.
+// a write transaction that is the state of the last flush. To open an index takes longer than a search for a rare word,
+// so whoever keeps a transaction keeps its searchers, and asks each whether it is still current.
 
 package import HornbeamPages
 package import HornbeamTree

@@ -84,7 +84,7 @@ struct KeptSearchersTests {
             do {
                 if place == 0 {
                     defer { isDone.store(true, ordering: .relaxed) }
-                    for _ in 0..<150 { try database.write { try change(&random, &$0) } }
+                    for _ in 0..<400 { try database.write { try change(&random, &$0) } }
                 } else {
                     while !isDone.load(ordering: .relaxed) { try database.read { try expectAgreement($0, &random) } }
                 }
