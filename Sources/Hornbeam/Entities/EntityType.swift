@@ -29,6 +29,8 @@ package final class EntityType: Sendable {
     /// knows none.
     let counterpart: TreeID?
     package let layout: RowLayout
+    /// The names of the columns as JSON has them before values.
+    let memberNames: [[UInt8]]
     let rows: TreeID
     let ids: TreeID
     let unsaved: TreeID
@@ -58,6 +60,7 @@ package final class EntityType: Sendable {
         self.description = description
         self.declared = declared
         self.layout = layout
+        memberNames = layout.fields.map { JSONBytes.name($0.name) }
         self.rows = rows
         self.ids = ids
         self.unsaved = unsaved

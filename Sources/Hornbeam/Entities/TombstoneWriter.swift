@@ -33,7 +33,7 @@ extension EntityStore {
         json.open("{")
         for (column, field) in type.layout.fields.enumerated() where column != type.updatedAt {
             if try row.isNull(column: column) { continue }
-            json.member(field.name)
+            json.member(type.memberNames[column])
             switch field.type {
             case .string, .url:
                 if let text = try row.stringBytes(column) { json.string(text) }
@@ -49,7 +49,7 @@ extension EntityStore {
             let rows = try session.edges.targets(side, of: rowID)
             if rows.isEmpty { continue }
             let targets = try session.store(side.target)
-            json.member(side.name)
+            json.member(side.memberName)
             json.open("[")
             for row in rows {
                 guard let id = try targets.id(of: row) else { continue }
@@ -93,11 +93,19 @@ struct JSONBytes {
     }
 
     /// Before each value of an object.
-    mutating func member(_ name: String) {
+    /// - Parameter name: as `name(_:)` gives it.
+    mutating func member(_ name: [UInt8]) {
         element()
+        bytes.append(contentsOf: name)
+    }
+
+    /// A member's name with its colon.
+    static func name(_ name: String) -> [UInt8] {
+        var json = JSONBytes()
         var name = name
-        name.withUTF8 { string(Bytes($0)) }
-        bytes.append(UInt8(ascii: ":"))
+        name.withUTF8 { json.string(Bytes($0)) }
+        json.bytes.append(UInt8(ascii: ":"))
+        return json.bytes
     }
 
     /// A string's UTF-8.

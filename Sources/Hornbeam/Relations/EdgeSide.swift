@@ -150,6 +150,8 @@ package final class EdgeSide: Sendable {
     package let description: RelationDescription
     /// The other side's name in the target type: declared here or there.
     package let inverse: String?
+    /// Its name as JSON has it before values.
+    let memberName: [UInt8]
     let list: LinkList
     /// Nil if the store doesn't know the target type.
     let other: Other?
@@ -167,6 +169,7 @@ package final class EdgeSide: Sendable {
         self.type = type
         self.description = description
         self.inverse = inverse
+        memberName = JSONBytes.name(description.name)
         self.list = list
         self.other = other
         self.pairs = pairs

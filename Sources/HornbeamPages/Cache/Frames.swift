@@ -198,7 +198,8 @@ final class FrameTable {
 
     private func removeFrames(keepsMemory: Bool) {
         clearSlots()
-        for index in 0..<min(frames.count, Self.smallTransaction) { giveBack(frames[index]) }
+        // The first one last, so that it is the first again: neighbours in memory stay neighbours, and go out together.
+        for index in (0..<min(frames.count, Self.smallTransaction)).reversed() { giveBack(frames[index]) }
         keepableBytes = 0
         placedBytes = 0
         frames.removeAll(keepingCapacity: keepsMemory || frames.count < 4096)
