@@ -59,47 +59,6 @@ private struct LeadingNumbers {
     }
 }
 
-/// The leaf after the one that a cursor is in, on its way from memory: a few of its cache lines are asked for with each
-/// entry that is read. Three quarters of a scan's time were waits for cells (14.5 → 5.4 ns an entry of 1,000,000);
-/// asked for all at once, the lines wait for each other.
-struct LeafAhead {
-    private var start: UnsafeRawPointer?
-    private var place: UnsafeRawPointer?
-    private var end: UnsafeRawPointer?
-    /// Bytes for an entry, so that all of it is asked for when the leaf before is read.
-    private var step = 0
-    private var isWhole = false
-
-    init() {}
-
-    /// Beside a leaf with so many entries. Of large ones the values are left to whoever reads them.
-    init(_ leaf: Bytes, entries: Int) {
-        guard let start = leaf.baseAddress, entries > 0 else { return }
-        step = (leaf.count / entries + Self.lineSize) & -Self.lineSize
-        isWhole = step <= Self.largeEntry
-        self.start = start
-        place = start
-        end = start + (isWhole ? leaf.count : NodeLayout.heads + NodeLayout.entryOverhead * entries)
-    }
-
-    private static var lineSize: Int { 64 }
-    private static var largeEntry: Int { 512 }
-
-    /// Whether all of this leaf was asked for.
-    func isDone(_ leaf: UnsafeRawPointer) -> Bool { isWhole && place == end && leaf == start }
-
-    @inline(__always)
-    mutating func advance() {
-        guard var place, let end, place < end else { return }
-        let bound = min(place + step, end)
-        while place < bound {
-            place.prefetch()
-            place += Self.lineSize
-        }
-        self.place = min(place, end)
-    }
-}
-
 extension Cursor {
     /// Room for the keys of one `read`: those of a leaf, if their common prefix is short; at least the longest key.
     private static var keyBound: Int { 32 << 10 }
