@@ -75,7 +75,7 @@ final class PendingView: Sendable {
     }
 
     /// No segment of more postings comes of a merge.
-    private static let mergeLimit = 1 << 17
+    private static let mergeLimit = 1 << 16
 
     static let empty = PendingView(PendingBounds(), [])
 }

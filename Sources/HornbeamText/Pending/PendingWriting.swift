@@ -16,7 +16,7 @@ package struct PendingLimits: Sendable {
 
     package init(pending: UInt64, slice: Int) { (self.pending, self.slice) = (pending, slice) }
 
-    package static let standard = PendingLimits(pending: 800_000, slice: 6_000)
+    package static let standard = PendingLimits(pending: 400_000, slice: 6_000)
     /// Every change is written into the postings at once.
     package static let none = PendingLimits(pending: 0, slice: .max)
 }
