@@ -11,7 +11,9 @@ import HornbeamTree
 package final class EdgeTrees {
     /// How much is gathered and remembered.
     package struct Limits: Sendable {
-        /// Beyond so many entries that wait they are put: they take five megabytes.
+        /// Beyond so many entries that wait they are put: they take a third of a megabyte, which caches hold.
+        var leastWaiting = 1 << 13
+        /// Beyond so many in any case. Where very many links are made, more of those put together lie side by side.
         var mostWaiting = 1 << 17
         /// As many positions are remembered of a list: a megabyte or two.
         var mostPositions = 1 << 16
@@ -41,6 +43,10 @@ package final class EdgeTrees {
     @exclusivity(unchecked) private var trees: [UInt32] = []
     /// How many wait.
     @exclusivity(unchecked) private(set) var waiting = 0
+    /// Beyond so many they are put: grows from the one limit to the other.
+    @exclusivity(unchecked) private var bound: Int
+    /// How often that was reached.
+    @exclusivity(unchecked) private var timesFull = 0
     /// Whether they wait to be removed, not to be put.
     @exclusivity(unchecked) private(set) var isRemoving = false
     /// Links asked for so far.
@@ -49,6 +55,7 @@ package final class EdgeTrees {
     init(session: EntitySession, limits: Limits) {
         self.session = session
         self.limits = limits
+        bound = min(limits.leastWaiting, limits.mostWaiting)
         transaction = session.transaction
     }
 
@@ -86,6 +93,12 @@ package final class EdgeTrees {
         for list in known { list.forgetIfMany() }
         waiting = 0
         session.hasWaitingLinks = false
+    }
+
+    private func settleFull() throws {
+        try settleWaiting()
+        timesFull += 1
+        if timesFull % 4 == 0 { bound = min(2 * bound, limits.mostWaiting) }
     }
 
     /// Before entries are gathered to be put, or to be removed: what waits for the other is settled.
@@ -133,7 +146,7 @@ package final class EdgeTrees {
         try gather(removing: true)
         gathered(for: list.tree).add(list, end, end)
         waiting &+= 1
-        if waiting > limits.mostWaiting { try settleWaiting() }
+        if waiting > bound { try settleFull() }
     }
 
     /// Gathers a link that is none yet, of two entities of different types.
@@ -152,7 +165,7 @@ package final class EdgeTrees {
         }
         if side.isToMany { own.note(from.row, at: from.place) } else { own.note(from.row) }
         if form == .many { far.note(to.row, at: to.place) } else { far.note(to.row) }
-        if waiting > limits.mostWaiting { try settleWaiting() }
+        if waiting > bound { try settleFull() }
     }
 
     /// Settles unless what waits is to be removed and none of it is a source's in this list.

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entries read by the numbers that their keys begin with are those that the cursor gives one by one, whatever leaves
+// have as their common prefix.
+
+import HornbeamPages
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamTree
+
+@Suite("Entries read by numbers")
+struct NumberedEntriesTests {
+    @Test("are the cursor's own, for every size of a common prefix and of a value", .seeded, arguments: 0...19)
+    func prefixes(shared: Int) throws {
+        var random = SeededGenerator()
+        let store = try TreeStore.inMemory()
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t", create: true))
+        let prefix = (0..<shared).map { _ in UInt8.random(in: 0...255, using: &random) }
+        for _ in 0..<300 {
+            let size = max(8 - shared, 1) + Int.random(in: 0...12, using: &random)
+            let rest = (0..<size).map { _ in UInt8.random(in: 0...255, using: &random) }
+            let value = [UInt8](repeating: 7, count: Int.random(in: 0...20, using: &random))
+            try write.put(tree, prefix + rest, value)
+        }
+        let target = UnsafeMutablePointer<NumberedEntry>.allocate(capacity: 16)
+        defer { target.deallocate() }
+        var plain = try write.cursor(tree)
+        var cursor = try write.cursor(tree)
+        var many = 0
+        while try cursor.next() {
+            let count = try cursor.read(numbers: target, capacity: 16)
+            many += count
+            for place in 0..<max(1, count) {
+                let isThere = try plain.next()
+                #expect(isThere)
+                guard count > 0 else { continue }
+                let key = Array(plain.key)
+                let (entry, value) = (target[place], Array(plain.value))
+                #expect(entry.first == key[..<8].reduce(0) { $0 << 8 | UInt64($1) })
+                if key.count >= 10 { #expect(entry.second == UInt16(key[8]) << 8 | UInt16(key[9])) }
+                #expect(Array(Bytes(start: entry.value.start, count: entry.value.size)) == value)
+            }
+        }
+        let isOver = try !plain.next()
+        #expect(isOver)
+        #expect(many > 0)
+        write.abort()
+    }
+}
