@@ -122,6 +122,17 @@ extension KeyReader {
         } while depth > 0
     }
 
+    /// How many bytes an array and its first items take: with these the keys of all arrays begin that have the same
+    /// first items. Nil for an array of fewer items, and for any other value.
+    package mutating func skipItems(_ count: Int, _ collation: Collation) throws(KeyError) -> Int? {
+        guard try readByte() == DynamicTag.array else { return nil }
+        for _ in 0..<count {
+            if try peek() == DynamicTag.end { return nil }
+            try skipDynamic(collation)
+        }
+        return offset
+    }
+
     private mutating func readDynamic(_ collation: Collation, depth: Int) throws(KeyError) -> DynamicValue {
         let start = offset
         switch try readByte() {

@@ -5,15 +5,24 @@
 import Dispatch
 import HornbeamPages
 import HornbeamTree
+import Synchronization
 
 /// A database of entities. Any thread may use it.
 public final class Database: Sendable {
-    private let store: TreeStore
-    private let models: ModelSet
-    private let schema: Schema
+    let store: TreeStore
+    let models: ModelSet
+    let schema: Schema
     private let requiresRelations: Bool
     /// The schema's version where another process may change it.
     private let followedVersion: UInt64?
+    private let registry: Mutex<RegisteredIndexes>
+    /// The registered indexes. To be changed by the holder of the write transaction alone, before it ends.
+    var registered: RegisteredIndexes {
+        get { registry.withLock { $0 } }
+        set { registry.withLock { $0 = newValue } }
+    }
+    /// Whether the file is open for reading alone.
+    var isReadOnly: Bool { followedVersion != nil }
     /// Of reads that have ended.
     private let idle = IdleReads<Session>()
     // Asynchronous transactions run here, so that a waiting writer never holds up a thread of the cooperative pool.
@@ -35,34 +44,52 @@ public final class Database: Sendable {
     ///
     /// - Parameters:
     ///   - migrations: in the order in which they were added to the program. Those that don't apply cost nothing.
+    ///   - indexes: to be registered, as `register` does, once the file fits the models.
     ///   - progress: called now and then while rows are migrated and indexes built; throws to cancel.
     public convenience init(
         at path: String, models: any EntityModelProtocol.Type..., options: Options = Options(),
-        migrations: [Migration] = [], progress: MigrationProgress.Handler? = nil
+        migrations: [Migration] = [], indexes: [any RegisteredIndex] = [], progress: MigrationProgress.Handler? = nil
     ) throws {
-        try self.init(at: path, models: models, options: options, migrations: migrations, progress: progress)
+        try self.init(
+            at: path, models: models, options: options, migrations: migrations, indexes: indexes, progress: progress)
     }
 
     public convenience init(
         at path: String, models: [any EntityModelProtocol.Type], options: Options = Options(),
-        migrations: [Migration] = [], progress: MigrationProgress.Handler? = nil
+        migrations: [Migration] = [], indexes: [any RegisteredIndex] = [], progress: MigrationProgress.Handler? = nil
     ) throws {
         let opening = SchemaOpening(
             models: try ModelSet(models), migrations: migrations, isReadOnly: options.isReadOnly, progress: progress)
+        // Recovery computes what branches keep by them, if it has to.
+        let reductions = indexes.compactMap(\.registration.reduction)
         try self.init(opening, requiresRelations: options.requiresRelations) { () throws(StorageError) in
-            try TreeStore.open(at: path, options: try options.engine)
+            try TreeStore.open(at: path, options: try options.engine, reductions: reductions)
+        }
+        try register(indexes, progress)
+    }
+
+    /// Registers what the database is opened with; closes it if one can't be.
+    private func register(_ indexes: [any RegisteredIndex], _ progress: MigrationProgress.Handler?) throws {
+        do {
+            for index in indexes { try register(index, progress: progress) }
+        } catch {
+            try? close()
+            throw error
         }
     }
 
     /// A database without a file.
     /// - Parameter requiresRelations: as `Options.requiresRelations`.
     public static func inMemory(
-        models: any EntityModelProtocol.Type..., requiresRelations: Bool = false, migrations: [Migration] = []
+        models: any EntityModelProtocol.Type..., requiresRelations: Bool = false, migrations: [Migration] = [],
+        indexes: [any RegisteredIndex] = []
     ) throws -> Database {
         let opening = SchemaOpening(models: try ModelSet(models), migrations: migrations)
-        return try Database(opening, requiresRelations: requiresRelations) { () throws(StorageError) in
+        let database = try Database(opening, requiresRelations: requiresRelations) { () throws(StorageError) in
             try TreeStore.inMemory()
         }
+        try database.register(indexes, nil)
+        return database
     }
 
     init(
@@ -80,6 +107,7 @@ public final class Database: Sendable {
             self.store = store
             models = opening.models
             self.requiresRelations = requiresRelations
+            registry = Mutex(schema.registered ?? RegisteredIndexes(stored: []))
         } catch let error as StorageError {
             throw HornbeamError(error)
         }
@@ -162,7 +190,7 @@ public final class Database: Sendable {
             let transaction = try store.beginWrite()
             if let durability { transaction.durability = durability.engine }
             let capture = live.isWatched ? RowCapture() : nil
-            let entities = EntitySession(transaction, schema: schema, capture: capture)
+            let entities = EntitySession(transaction, schema: schema, capture: capture, registered: registered)
             if requiresRelations { entities.requireRelations() }
             let session = Session(entities, models: models)
             defer { session.end() }
@@ -202,6 +230,13 @@ public final class Database: Sendable {
         durability: Durability, _ body: @escaping @Sendable (inout Context) throws -> Result
     ) async throws -> Result {
         try await enqueue(durability, body)
+    }
+
+    /// Runs what takes write transactions of its own, in the order of asynchronous writes.
+    func inWriterQueue(_ body: @escaping @Sendable (Database) throws -> Void) async throws {
+        try await withCheckedThrowingContinuation { continuation in
+            writer.async { continuation.resume(with: Swift.Result { try body(self) }) }
+        }
     }
 
     private func enqueue<Result: Sendable>(
@@ -274,7 +309,7 @@ public final class Database: Sendable {
         let isEngineWhole = try engine { () throws(StorageError) in try store.check(report: report) }
         // The layers above read through the pages, so damage below would only be reported once more.
         guard isEngineWhole else { return false }
-        return try read { context in try context.session.check(report: report) }
+        return try read { context in try context.session.check(registered: registered, report: report) }
     }
 
     public var statistics: Statistics { Statistics(store.statistics) }

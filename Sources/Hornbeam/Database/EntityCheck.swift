@@ -10,10 +10,15 @@ import HornbeamTree
 package struct EntityCheck {
     private let session: EntitySession
     private let transaction: Transaction
+    private let registered: RegisteredIndexes?
 
-    package init(_ session: EntitySession) {
+    package init(_ session: EntitySession) { self.init(session, registered: nil) }
+
+    /// - Parameter registered: those whose code is known; nil for those that the session knows.
+    init(_ session: EntitySession, registered: RegisteredIndexes?) {
         self.session = session
         transaction = session.transaction
+        self.registered = registered ?? session.registered
     }
 
     /// Calls `report` for each problem; true if there was none. Throws only where the trees can't be read: a damaged
@@ -36,6 +41,7 @@ package struct EntityCheck {
             }
             try checkLinks(type, problem)
         }
+        try RegisteredCheck(session: session, registered: registered ?? RegisteredIndexes(stored: [])).run(problem)
         return isClean
     }
 

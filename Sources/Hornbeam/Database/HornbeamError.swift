@@ -43,6 +43,12 @@ public struct HornbeamError: Error, Sendable {
         public static let deleteDenied = Code("deleteDenied")
         /// A write would leave an entity without a required relation, which the database was opened to refuse.
         public static let missingRelation = Code("missingRelation")
+        /// A registered index that the state at hand lacks, or that can't answer: register it.
+        public static let indexNotReady = Code("indexNotReady")
+        /// The name of a registered index is one's of another kind, or over another entity type.
+        public static let indexMismatch = Code("indexMismatch")
+        /// The function of a registered index gives other rows when it is asked again.
+        public static let impureMap = Code("impureMap")
         /// The operation isn't there on this system.
         public static let unsupported = Code("unsupported")
     }

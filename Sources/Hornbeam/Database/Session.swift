@@ -422,7 +422,7 @@ final class Session {
         try Planner(query, try store(Entity.self)).explanation(groupedBy: columns)
     }
 
-    func check(report: (String) -> Void) throws -> Bool {
-        try EntityCheck(try open()).run(report: report)
+    func check(registered: RegisteredIndexes? = nil, report: (String) -> Void) throws -> Bool {
+        try EntityCheck(try open(), registered: registered).run(report: report)
     }
 }

@@ -30,18 +30,29 @@ package final class EntitySession {
     package private(set) lazy var edges = EdgeTrees(session: self, limits: linkLimits)
     /// Gathers what changes, if somebody observes.
     let capture: RowCapture?
+    /// Nil where the schema's are meant, whose code nobody has given.
+    private let givenIndexes: RegisteredIndexes?
+    /// What changes of rows have to keep.
+    var registered: RegisteredIndexes? { givenIndexes ?? schema.registered }
 
     /// Others than these are for tests.
     private let linkLimits: EdgeTrees.Limits
 
-    package init(
-        _ transaction: Transaction, schema: Schema, capture: RowCapture? = nil,
+    package convenience init(
+        _ transaction: Transaction, schema: Schema, linkLimits: EdgeTrees.Limits = EdgeTrees.Limits()
+    ) {
+        self.init(transaction, schema: schema, capture: nil, linkLimits: linkLimits)
+    }
+
+    init(
+        _ transaction: Transaction, schema: Schema, capture: RowCapture?, registered: RegisteredIndexes? = nil,
         linkLimits: EdgeTrees.Limits = EdgeTrees.Limits()
     ) {
         self.linkLimits = linkLimits
         self.transaction = transaction
         self.schema = schema
         self.capture = capture
+        givenIndexes = registered
     }
 
     /// The store of one entity type. `.unregisteredEntity` if the database doesn't know it.

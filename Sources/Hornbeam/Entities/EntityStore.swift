@@ -30,6 +30,8 @@ package final class EntityStore {
     @exclusivity(unchecked) private var sides: [EdgeSide?] = []
     /// The session's: gathers what changes, if somebody observes.
     private let capture: RowCapture?
+    /// Nil if the type has none, as in a read.
+    private let registered: TypeIndexes?
 
     /// The side of a relation by the number that its model gives it.
     /// - Parameter name: of that relation.
@@ -52,6 +54,7 @@ package final class EntityStore {
         self.session = session
         transaction = session.transaction
         capture = session.capture
+        registered = transaction.isWritable ? session.registered?.indexes(of: type.name) : nil
         textWriters = type.textIndexes.map { _ in nil }
     }
 
@@ -162,11 +165,13 @@ package final class EntityStore {
     ) throws -> (index: IndexDescription, rowID: RowID)? {
         let held: (index: IndexDescription, rowID: RowID)?
         let (changes, newID, merged): (IndexChanges, Value?, [UInt8]?)
+        var followed: RegisteredChanges?
         (held, changes, newID, merged) = try row.withUnsafeBytes { bytes in
             let new = try RowReader(bytes, of: type)
             let old = try known.isMissing(rowID, in: self) ? nil : self.row(rowID)
             let changes = try IndexChanges(of: type, from: old, to: new)
             if let held = try conflicts(of: new, rowID, changes).first { return (held, changes, nil, nil) }
+            followed = try registered?.changes(rowID, from: old, to: new)
             capture?.note(rowID, in: type.rows, old: old)
             // An id that is its own row id has no place among the ids.
             let isNew = try old == nil && (rowID >= RowID.firstAssigned || mayMiss())
@@ -181,6 +186,7 @@ package final class EntityStore {
         known.note(rowID, removals: session.removals, remembers: !hasNoCounterpart)
         if let newID { try settle(newID, rowID) }
         try row.withUnsafeBytes { try apply(changes, rowID, $0) }
+        try followed?.apply(rowID, in: transaction)
         if type.hasRequired { session.required?.touch(type.name, rowID) }
         if hasNoCounterpart { return nil }
         session.saves += 1
@@ -258,7 +264,7 @@ package final class EntityStore {
     }
 
     private func removeRow(_ rowID: RowID) throws -> Bool {
-        if capture == nil, !type.hasIndexes {
+        if capture == nil, !type.hasIndexes, registered == nil {
             // Nobody needs to know what it held.
             guard try transaction.delete(type.rows, RowKey(rowID)) else { return false }
             session.removals += 1
@@ -266,11 +272,13 @@ package final class EntityStore {
         }
         guard let old = try row(rowID) else { return false }
         let changes = try IndexChanges(of: type, from: old, to: nil)
+        let followed = try registered?.changes(rowID, from: old, to: nil)
         try prepareTexts(changes)
         capture?.note(rowID, in: type.rows, old: old)
         session.removals += 1
         _ = try transaction.delete(type.rows, RowKey(rowID))
         try apply(changes, rowID, Bytes(start: nil, count: 0))
+        try followed?.apply(rowID, in: transaction)
         return true
     }
 

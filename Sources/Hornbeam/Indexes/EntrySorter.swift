@@ -5,15 +5,17 @@
 import HornbeamPages
 import HornbeamTree
 
-/// Keys, each with a byte of the caller's, handed back in the order of the keys. Keys are distinct and not empty.
+/// Keys, each with a byte and a value of the caller's, handed back in the order of the keys. Keys are distinct and not
+/// empty.
 struct EntrySorter {
-    /// A run in memory: the keys behind each other, and where each one lies.
+    /// A run in memory: keys, each with its value behind it, and where each one lies.
     private struct Run {
         struct Place {
             /// The key's first bytes, big-endian, so that most comparisons don't look at the key.
             let head: UInt64
             let start: Int
             let size: UInt32
+            let valueSize: UInt32
             let flag: UInt8
         }
         var bytes: [UInt8] = []
@@ -36,21 +38,27 @@ struct EntrySorter {
         self.bound = bound
     }
 
-    mutating func add(_ key: [UInt8], flag: UInt8) throws {
+    mutating func add(_ key: [UInt8], flag: UInt8, value: [UInt8] = []) throws {
         var head: UInt64 = 0
         for place in 0..<8 { head = head << 8 | (place < key.count ? UInt64(key[place]) : 0) }
         run.places.append(
-            Run.Place(head: head, start: run.bytes.count, size: UInt32(key.count), flag: flag))
+            Run.Place(
+                head: head, start: run.bytes.count, size: UInt32(key.count), valueSize: UInt32(value.count),
+                flag: flag))
         run.bytes.append(contentsOf: key)
+        run.bytes.append(contentsOf: value)
         if run.size >= bound { try putAside() }
     }
 
     /// Calls `body` with each key in order; nothing is left in the sorter, and no tree of its own in the transaction.
-    mutating func finish(_ body: (_ key: [UInt8], _ flag: UInt8) throws -> Void) throws {
+    mutating func finish(_ body: (_ key: [UInt8], _ flag: UInt8, _ value: [UInt8]) throws -> Void) throws {
         if trees.isEmpty {
             sortRun()
             for place in run.places {
-                try body(Array(run.bytes[place.start..<place.start + Int(place.size)]), place.flag)
+                let end = place.start + Int(place.size)
+                try body(
+                    Array(run.bytes[place.start..<end]), place.flag,
+                    place.valueSize == 0 ? [] : Array(run.bytes[end..<end + Int(place.valueSize)]))
             }
             run = Run()
             return
@@ -78,10 +86,14 @@ struct EntrySorter {
         let (name, tree) = try transaction.makeTree("sort:\(trees.count)")
         trees.append(name)
         try run.bytes.withBytes { (bytes) throws(StorageError) in
+            var value: [UInt8] = []
             for place in run.places {
-                try withUnsafeBytes(of: place.flag) { (flag) throws(StorageError) in
-                    let key = Bytes(rebasing: bytes[place.start..<place.start + Int(place.size)])
-                    try transaction.append(tree, key, flag)
+                let end = place.start + Int(place.size)
+                value.removeAll(keepingCapacity: true)
+                value.append(place.flag)
+                value.append(contentsOf: bytes[end..<end + Int(place.valueSize)])
+                try value.withBytes { (value) throws(StorageError) in
+                    try transaction.append(tree, Bytes(rebasing: bytes[place.start..<end]), value)
                 }
             }
         }
@@ -89,7 +101,7 @@ struct EntrySorter {
         run.places.removeAll(keepingCapacity: true)
     }
 
-    private func merge(_ body: (_ key: [UInt8], _ flag: UInt8) throws -> Void) throws {
+    private func merge(_ body: (_ key: [UInt8], _ flag: UInt8, _ value: [UInt8]) throws -> Void) throws {
         var sources: [SortedRun] = []
         for name in trees {
             guard let tree = try transaction.tree(name) else { continue }
@@ -99,7 +111,7 @@ struct EntrySorter {
         // Few runs, so the least is looked for: 16 MiB each.
         while var least = sources.indices.first {
             for place in sources.indices.dropFirst() where sources[place].precedes(sources[least]) { least = place }
-            try body(sources[least].key, sources[least].flag)
+            try body(sources[least].key, sources[least].flag, sources[least].value)
             if try !sources[least].advance() { sources.remove(at: least) }
         }
     }
@@ -110,6 +122,7 @@ private final class SortedRun {
     private var cursor: Cursor
     private(set) var key: [UInt8] = []
     private(set) var flag: UInt8 = 0
+    private(set) var value: [UInt8] = []
 
     init(_ cursor: consuming Cursor) { self.cursor = cursor }
 
@@ -119,6 +132,8 @@ private final class SortedRun {
         key.removeAll(keepingCapacity: true)
         key.append(contentsOf: cursor.key)
         flag = cursor.value.first ?? 0
+        value.removeAll(keepingCapacity: true)
+        value.append(contentsOf: cursor.value.dropFirst())
         return true
     }
 

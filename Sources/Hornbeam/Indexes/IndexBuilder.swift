@@ -50,7 +50,7 @@ struct IndexBuilder {
             try sorter.add(key.bytes + rowID.key, flag: index.isExclusive(key) ? 1 : 0)
         }
         var group: [Entry] = []
-        try sorter.finish { sorted, flag in
+        try sorter.finish { sorted, flag, _ in
             let entry = Entry(sorted: sorted, isExclusive: flag == 1)
             if index.isUnique, let other = try holder(of: entry, index, &group) {
                 throw try duplicate(index, other, entry)

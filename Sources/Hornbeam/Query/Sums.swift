@@ -151,6 +151,54 @@ private struct ExactSum {
     }
 }
 
+// MARK: - Sums of sums, and their bytes
+
+extension IntegerSummation {
+    /// The sum as it is, which is exact.
+    var exact: Int128 {
+        get { sum }
+        set { sum = newValue }
+    }
+}
+
+extension FloatingSummation {
+    /// Adds what another one has added, without error as well.
+    mutating func add(_ other: FloatingSummation) {
+        for part in other.small.parts { small.add(part) }
+        for part in other.great.parts { great.add(part) }
+        if let theirs = other.special { special = (special ?? 0) + theirs }
+    }
+
+    /// Two counts u8, the parts of both sums and, if there is one, the special sum: each 8 bytes, little-endian.
+    var bytes: [UInt8] {
+        var bytes = [UInt8(truncatingIfNeeded: small.parts.count), UInt8(truncatingIfNeeded: great.parts.count)]
+        for part in small.parts + great.parts + (special.map { [$0] } ?? []) {
+            withUnsafeBytes(of: part.bitPattern.littleEndian) { bytes.append(contentsOf: $0) }
+        }
+        return bytes
+    }
+
+    /// Reads `bytes`; nil if they are none.
+    init?(_ bytes: UnsafeRawBufferPointer) {
+        guard bytes.count >= 2, (bytes.count - 2) % 8 == 0 else { return nil }
+        let count = (bytes.count - 2) / 8
+        let (first, second) = (Int(bytes[0]), Int(bytes[1]))
+        guard count - first - second == 0 || count - first - second == 1 else { return nil }
+        for place in 0..<count {
+            let bits = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 2 + place * 8, as: UInt64.self))
+            let part = Double(bitPattern: bits)
+            if place < first + second {
+                // Sums of greater parts would be none of those that are made.
+                guard abs(part) < 0x1p1020 else { return nil }
+                if place < first { small.add(part) } else { great.add(part) }
+            } else {
+                guard !part.isFinite else { return nil }
+                special = part
+            }
+        }
+    }
+}
+
 /// A sum of floats, added as doubles.
 public struct FloatSummation: NumberSummation {
     private(set) var sum = FloatingSummation()

@@ -229,7 +229,7 @@ struct RelationMigration {
             try sorter.add(target.key + source.key, flag: 0)
             try reports.advance()
         }
-        try sorter.finish { key, _ in
+        try sorter.finish { key, _, _ in
             let pair = key.withUnsafeBytes { (RowID(key: $0), RowID(key: $0, at: 8)) }
             guard let target = pair.0, let source = pair.1 else { return }
             try body(target, source)

@@ -10,8 +10,11 @@ package final class Schema: Sendable {
     let incoming: [String: [EdgeSide]]
     /// Types with a relation that can deny a deletion.
     let denying: Set<String>
+    /// The registered indexes that the store has; nil if it has none. No code is known of them.
+    let registered: RegisteredIndexes?
 
-    init(types: [EntityType]) {
+    init(types: [EntityType], registered: [StoredIndex] = []) {
+        self.registered = registered.isEmpty ? nil : RegisteredIndexes(stored: registered)
         self.types = Dictionary(types.map { ($0.name, $0) }) { _, last in last }
         // Deleted entities, which few ask for, come last.
         few = self.types.count <= 32 ? types.filter { !$0.isTombstone } + types.filter(\.isTombstone) : []

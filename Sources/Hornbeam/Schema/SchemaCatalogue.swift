@@ -143,6 +143,7 @@ package enum SchemaCatalogue {
             _ = try transaction.delete(tree, old)
             if let new, let value { try transaction.put(tree, Array((kind + new).utf8), value) }
         }
+        try RegisteredCatalogue.rename(type, to: new, in: transaction)
     }
 
     // MARK: Trees
@@ -281,7 +282,9 @@ package enum SchemaCatalogue {
     static func resolve(_ merged: [Merged], _ transaction: Transaction) throws -> Schema {
         let descriptions = merged.map(\.description)
         let all = Dictionary(descriptions.map { ($0.name, $0) }) { _, last in last }
-        return Schema(types: try merged.map { try resolve($0, all, transaction) })
+        return Schema(
+            types: try merged.map { try resolve($0, all, transaction) },
+            registered: try RegisteredCatalogue.read(transaction))
     }
 
     private static func tree(_ name: String, _ transaction: Transaction) throws -> TreeID {

@@ -56,7 +56,9 @@ struct SalvageWriter {
         let reduction = String(decoding: options.reduction, as: UTF8.self)
         let builtIn = Reduction.builtIn(reduction)
         // A program may have one of its own under such a name.
-        let kept = builtIn?.size == options.reductionSize ? builtIn : nil
+        let kept =
+            options.hasOptionalValues
+            ? Reduction(unknown: options) : builtIn?.size == options.reductionSize ? builtIn : nil
         if options.reductionSize > 0, kept == nil { note(name) { $0.lostReduction = reduction } }
         let kind = TreeOptions(reduction: kept, isCompressed: options.isCompressed)
         guard let tree = try transaction.tree(name, create: true, options: kind) else {

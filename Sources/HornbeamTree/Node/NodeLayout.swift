@@ -46,7 +46,7 @@ enum NodeLayout {
     /// Of a child record, without the reduced value behind it.
     static let childSize = 24
     /// Largest reduced value.
-    static let maximumReduction = 64
+    static let maximumReduction = 256
 
     /// Trees are lower than this; a file that claims more is damaged.
     static let maximumLevels = 24

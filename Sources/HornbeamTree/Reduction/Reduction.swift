@@ -3,6 +3,7 @@
 // of keys takes O(log n) nodes. The functions live in the program; the file has only the reduction's name and size.
 
 package import HornbeamPages
+import Synchronization
 
 /// Condenses entries to bytes of a fixed size. `combine` must be associative and `identity` neutral; order is that of
 /// the keys, so it need not be commutative. Both functions must give the same bytes for the same input, for ever: what
@@ -21,6 +22,10 @@ package struct Reduction: Sendable {
     package let identity: [UInt8]
     let map: Map
     let combine: Combine
+    /// Whether a branch may lack the value of a child: see `ReductionFolder`.
+    let isOptional: Bool
+    /// Of an optional one that the program has given; nil if it doesn't know it.
+    let makeFolder: (@Sendable () -> any ReductionFolder)?
 
     package init(name: String, identity: [UInt8], map: @escaping Map, combine: @escaping Combine) {
         self.name = name
@@ -28,34 +33,78 @@ package struct Reduction: Sendable {
         self.identity = identity
         self.map = map
         self.combine = combine
+        isOptional = false
+        makeFolder = nil
     }
 
-    var options: StoredOptions { StoredOptions(reductionSize: size, reduction: Array(name.utf8)) }
+    /// A reduction whose values may be absent.
+    /// - Parameter size: of a reduced value, one byte for its state among them: 2 to `optionalLimit`.
+    package init(name: String, size: Int, folder: (@Sendable () -> any ReductionFolder)?) {
+        self.name = name
+        self.size = size
+        identity = [UInt8](repeating: 0, count: size)
+        map = { (_, _, _) in }
+        combine = { (_, _) in }
+        isOptional = true
+        makeFolder = folder
+    }
+
+    /// The optional reduction of a tree, of which this program has only the name.
+    init(unknown options: StoredOptions) {
+        self.init(
+            name: String(decoding: options.reduction, as: UTF8.self), size: options.reductionSize, folder: nil)
+    }
+
+    /// Largest reduced value of a reduction that always has one.
+    package static let limit = 64
+    /// Largest of one whose values may be absent.
+    package static let optionalLimit = NodeLayout.maximumReduction
+
+    var options: StoredOptions {
+        StoredOptions(
+            flags: isOptional ? StoredOptions.optionalValues : 0, reductionSize: size, reduction: Array(name.utf8))
+    }
+
+    func checkSize() throws(StorageError) {
+        let sizes = isOptional ? 2...Self.optionalLimit : 1...Self.limit
+        guard sizes.contains(size), options.isPlausible else {
+            throw .invalid(
+                "reduction “\(name)”: its name must have 1 to 64 bytes, its values \(sizes.lowerBound) to "
+                    + "\(sizes.upperBound)")
+        }
+    }
 }
 
-/// The reductions that a program has given its store, by name.
-struct Reductions: Sendable {
-    private var all: [[UInt8]: Reduction] = [:]
+/// The reductions that a program has given its store, by name. Any thread may use it.
+final class Reductions: Sendable {
+    private let all: Mutex<[[UInt8]: Reduction]>
 
     init(_ reductions: [Reduction]) throws(StorageError) {
+        var all: [[UInt8]: Reduction] = [:]
         for reduction in reductions {
-            guard (1...NodeLayout.maximumReduction).contains(reduction.size), reduction.options.isPlausible else {
-                throw .invalid(
-                    "reduction “\(reduction.name)”: its name and its values must have 1 to "
-                        + "\(NodeLayout.maximumReduction) bytes")
-            }
+            try reduction.checkSize()
             guard all.updateValue(reduction, forKey: Array(reduction.name.utf8)) == nil else {
                 throw .invalid("two reductions are called “\(reduction.name)”")
             }
         }
+        self.all = Mutex(all)
     }
 
-    /// The one a tree was created with; nil if the tree has none or the program didn't give it.
+    /// Adds one, or takes it in the place of the one that had its name.
+    func add(_ reduction: Reduction) throws(StorageError) {
+        try reduction.checkSize()
+        all.withLock { $0[Array(reduction.name.utf8)] = reduction }
+    }
+
+    /// The one a tree was created with; nil if the tree has none, or one that must always have a value and that the
+    /// program didn't give.
     func find(_ options: StoredOptions) -> Reduction? {
-        guard options.reductionSize > 0, let known = all[options.reduction], known.size == options.reductionSize else {
-            return nil
+        guard options.reductionSize > 0 else { return nil }
+        let known = all.withLock { $0[options.reduction] }
+        if let known, known.size == options.reductionSize, known.isOptional == options.hasOptionalValues {
+            return known
         }
-        return known
+        return options.hasOptionalValues ? Reduction(unknown: options) : nil
     }
 }
 

@@ -7,7 +7,7 @@ package import HornbeamPages
 /// Memory and functions for one fold after the other. Belongs to one thread.
 final class ReductionFold {
     let reduction: Reduction
-    private let view: PageView
+    let view: PageView
     private let branchStamp: NodeStamp
     private let leafStamp: NodeStamp
     private let key: UnsafeMutableRawPointer
@@ -15,9 +15,13 @@ final class ReductionFold {
     private let entry: UnsafeMutableRawPointer
     /// Nodes looked at so far.
     private(set) var nodesRead = 0
+    /// Of a reduction whose values may be absent, if this program knows it.
+    let folder: (any ReductionFolder)?
 
-    init(_ reduction: Reduction, tree: UInt32, view: PageView) {
+    /// - Parameter folder: the reader's own; otherwise one is made where the reduction has one.
+    init(_ reduction: Reduction, tree: UInt32, view: PageView, folder: (any ReductionFolder)? = nil) {
         self.reduction = reduction
+        self.folder = folder ?? reduction.makeFolder?()
         self.view = view
         branchStamp = NodeStamp(tree: tree, reductionSize: reduction.size)
         leafStamp = NodeStamp(tree: tree, reductionSize: 0)
@@ -44,6 +48,7 @@ final class ReductionFold {
 
     /// Writes what all entries below a node come to.
     func fold(_ node: NodeView, level: Int, into target: UnsafeMutableRawPointer) throws(StorageError) {
+        if reduction.isOptional { return try foldOptional(node, level: level, into: target) }
         start(target)
         try add(node, 0..<node.count, level: level, to: target)
     }
@@ -68,14 +73,23 @@ final class ReductionFold {
             for index in range { reduction.combine(target, node.cell(index).value + NodeLayout.childSize) }
             return
         }
+        try forEachEntry(node, range) { (key, value) in
+            reduction.map(key, value, entry)
+            reduction.combine(target, entry)
+        }
+    }
+
+    /// Calls `body` with entries of a leaf.
+    func forEachEntry(
+        _ node: NodeView, _ range: Range<Int>, _ body: (_ key: Bytes, _ value: Bytes) -> Void
+    ) throws(StorageError) {
         key.copy(node.prefix)
         let mark = view.heldMark
         for index in range {
             let cell = node.cell(index)
             (key + node.prefixSize).copy(cell.suffix)
             let value = cell.isLong ? try LongValue.read(LongReference(cell.value), in: view) : cell.valueBytes
-            reduction.map(Bytes(start: key, count: node.prefixSize + cell.suffixSize), value, entry)
-            reduction.combine(target, entry)
+            body(Bytes(start: key, count: node.prefixSize + cell.suffixSize), value)
             // A long value at a time, not all of the leaf's together.
             view.letGo(to: mark)
         }
@@ -169,6 +183,7 @@ extension Transaction {
         let open = try opened(tree)
         guard open.pointee.reductionSize > 0 else { throw .invalid("the tree was created without a reduction") }
         guard let reduction = open.pointee.reduction else { throw unknownReduction(open) }
+        guard !reduction.isOptional else { throw .invalid("the tree's reduced values may be absent: fold it") }
         if let failure { throw failure }
         return try answer(open) { () throws(StorageError) in
             try writer?.settleReductions(open)

@@ -9,9 +9,11 @@ struct StoredOptions: Equatable {
     static let maximumName = 64
     private static let fixedSize = 4
     /// Flags that this library knows.
-    private static let knownFlags: UInt8 = 1
+    private static let knownFlags: UInt8 = 3
     /// The flag of a tree whose leaves are compressed.
     static let compressed: UInt8 = 1
+    /// The flag of a tree whose reduced values may be absent.
+    static let optionalValues: UInt8 = 2
 
     var flags: UInt8 = 0
     /// Of a reduced value; 0: the tree has no reduction.
@@ -51,6 +53,7 @@ struct StoredOptions: Equatable {
     }
 
     var isCompressed: Bool { flags & Self.compressed != 0 }
+    var hasOptionalValues: Bool { flags & Self.optionalValues != 0 }
 
     var isPlausible: Bool {
         reductionSize <= NodeLayout.maximumReduction && reduction.count <= Self.maximumName

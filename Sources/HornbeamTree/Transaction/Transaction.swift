@@ -193,6 +193,13 @@ package final class Transaction {
         return try createTree(bytes, options: options.stored)
     }
 
+    /// The name of the tree's reduction and the size of its values; nil if it has none.
+    package func reduction(of tree: TreeID) throws(StorageError) -> (name: String, size: Int)? {
+        let options = try opened(tree).pointee.stored.options
+        guard options.reductionSize > 0 else { return nil }
+        return (String(decoding: options.reduction, as: UTF8.self), options.reductionSize)
+    }
+
     /// Refuses a tree that keeps another reduction, or none. `size` is nil where only the name is known.
     package func checkReduction(_ tree: TreeID, _ name: String) throws(StorageError) {
         try checkReduction(opened(tree), name, size: nil)

@@ -72,6 +72,13 @@ package final class TreeStore: Sendable {
         try open(file: try MemoryFile(), options: options, reductions: reductions)
     }
 
+    /// Gives the store one more reduction, or another one of the same name, for trees that are opened from now on. Only
+    /// one whose values may be absent: recovery can do without it.
+    package func register(_ reduction: Reduction) throws(StorageError) {
+        guard reduction.isOptional else { throw .invalid("reduction “\(reduction.name)” must be known at opening") }
+        try names.reductions.add(reduction)
+    }
+
     /// Throws in a forked child of the process that opened the store; for callers with locks of their own.
     package func checkProcess() throws(StorageError) { try pages.checkProcess() }
 

@@ -9,7 +9,9 @@ import Testing
 
 @Suite("Sorting in runs")
 struct EntrySorterTests {
-    @Test("keys of any length come back in order with their flags, for any bound", arguments: [1, 200, 5000, 1 << 20])
+    @Test(
+        "keys of any length come back in order with their flags and values, for any bound",
+        arguments: [1, 200, 5000, 1 << 20])
     func order(bound: Int) throws {
         var random = SeededGenerator(seed: 7)
         let transaction = try TreeStore.inMemory().beginWrite()
@@ -18,9 +20,12 @@ struct EntrySorterTests {
         // Keys that their first bytes don't tell apart.
         for number in 0..<100 { keys[[1, 2, 3, 4, 5, 6, 7, 8, UInt8(number)]] = 1 }
         var sorter = EntrySorter(transaction, bound: bound)
-        for (key, flag) in keys { try sorter.add(key, flag: flag) }
+        for (key, flag) in keys { try sorter.add(key, flag: flag, value: flag == 1 ? key.reversed() : []) }
         var found: [([UInt8], UInt8)] = []
-        try sorter.finish { found.append(($0, $1)) }
+        try sorter.finish { key, flag, value in
+            found.append((key, flag))
+            #expect(value == (flag == 1 ? key.reversed() : []))
+        }
         #expect(found.map(\.0) == keys.keys.sorted { $0.lexicographicallyPrecedes($1) })
         #expect(found.allSatisfy { keys[$0.0] == $0.1 })
         #expect(try transaction.treeNames().isEmpty, "the runs' trees are gone")

@@ -124,7 +124,7 @@ struct NodeValidationTests {
         #expect(problem { $0.bytes.write16(4000, 26) } == "a prefix of 4000 bytes")
         #expect(problem { $0.bytes.write16(8, 36) } == "an impossible size of reduced values")
         #expect(problem(isBranch: true) { $0.bytes.write16(8, 36) } == "entry 0 is no child record")
-        #expect(problem(isBranch: true) { $0.bytes.write16(65, 36) } == "an impossible size of reduced values")
+        #expect(problem(isBranch: true) { $0.bytes.write16(257, 36) } == "an impossible size of reduced values")
         #expect(problem(isBranch: true) { $0.bytes.write16(1, 38) } == "an impossible size of reduced values")
         #expect(problem { $0.bytes.write16(1, 30) } == "the heap's parts do not add up to its size")
         #expect(problem { $0.bytes.write16(100, 52) } == "entry 0 lies outside the heap")

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the file knows of registered indexes: an entry each in the tree `schema`, `index:Name` → identity ‖ JSON, the
+// tree of their entries, `m:Type:Name`, and what they have missed, `c:Type:Name`.
+
+import FoundationEssentials
+import HornbeamPages
+import HornbeamTree
+
+/// A registered index as the file has it.
+struct StoredIndex: Sendable, Equatable {
+    /// All but the name and the identity.
+    struct Record: Codable, Sendable, Equatable {
+        var entity: String
+        var kind: String
+        var version: String
+        var settings: [String: String]
+        /// A hash of the entity type's columns, as they were when the index was built: other ones give other entities.
+        var columns: String
+    }
+
+    let name: String
+    let identity: [UInt8]
+    var record: Record
+
+    var treeName: String { RegisteredCatalogue.treeName(of: name, record.entity) }
+    var missedName: String { RegisteredCatalogue.missedName(of: name, record.entity) }
+}
+
+enum RegisteredCatalogue {
+    private static let prefix = Array("index:".utf8)
+    private static let identitySize = 16
+
+    static func treeName(of index: String, _ entity: String) -> String { "m:\(entity):\(index)" }
+    static func missedName(of index: String, _ entity: String) -> String { "c:\(entity):\(index)" }
+
+    /// All of them, by name.
+    static func read(_ transaction: Transaction) throws -> [StoredIndex] {
+        guard let tree = try transaction.tree(SchemaCatalogue.treeName) else { return [] }
+        var indexes: [StoredIndex] = []
+        var cursor = try transaction.cursor(tree)
+        var isValid = try cursor.seek(prefix)
+        while isValid, cursor.key.starts(with: prefix) {
+            let name = String(decoding: cursor.key.dropFirst(prefix.count), as: UTF8.self)
+            indexes.append(try decode(name, Array(cursor.value)))
+            isValid = try cursor.next()
+        }
+        return indexes
+    }
+
+    static func read(_ name: String, in transaction: Transaction) throws -> StoredIndex? {
+        guard let tree = try transaction.tree(SchemaCatalogue.treeName),
+            let value = try transaction.get(tree, prefix + Array(name.utf8))
+        else { return nil }
+        return try decode(name, Array(value))
+    }
+
+    /// Whether the file has the index with this code's entries.
+    static func holds(_ registration: IndexRegistration, in transaction: Transaction) throws -> Bool {
+        guard let tree = try transaction.tree(SchemaCatalogue.treeName),
+            let value = try transaction.get(tree, prefix + Array(registration.name.utf8))
+        else { return false }
+        return value.starts(with: registration.identity)
+    }
+
+    private static func decode(_ name: String, _ value: [UInt8]) throws -> StoredIndex {
+        guard value.count > identitySize,
+            let record = try? JSONDecoder().decode(StoredIndex.Record.self, from: Data(value[identitySize...]))
+        else {
+            throw StorageError.corrupt(
+                Corruption(tree: SchemaCatalogue.treeName, reason: "the registered index “\(name)” is not readable"))
+        }
+        return StoredIndex(name: name, identity: Array(value[..<identitySize]), record: record)
+    }
+
+    static func store(_ index: StoredIndex, in transaction: Transaction) throws {
+        guard let tree = try transaction.tree(SchemaCatalogue.treeName, create: true) else { return }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let value = index.identity + Array(try encoder.encode(index.record))
+        try transaction.put(tree, prefix + Array(index.name.utf8), value)
+    }
+
+    /// Forgets an index, and drops its trees.
+    static func drop(_ index: StoredIndex, in transaction: Transaction) throws {
+        guard let tree = try transaction.tree(SchemaCatalogue.treeName) else { return }
+        _ = try transaction.delete(tree, prefix + Array(index.name.utf8))
+        for name in [index.treeName, index.missedName] { _ = try transaction.dropTree(name) }
+    }
+
+    /// Gives the indexes of a type its new name; nil drops them with it. Their identities say the old name still: they
+    /// are built anew when they are next registered.
+    static func rename(_ entity: String, to new: String?, in transaction: Transaction) throws {
+        for index in try read(transaction) where index.record.entity == entity {
+            guard let new else {
+                try drop(index, in: transaction)
+                continue
+            }
+            for kind in [treeName(of:_:), missedName(of:_:)] {
+                _ = try transaction.renameTree(kind(index.name, entity), to: kind(index.name, new))
+            }
+            var renamed = index
+            renamed.record.entity = new
+            try store(renamed, in: transaction)
+        }
+    }
+
+    /// What `StoredIndex.Record.columns` says of a type.
+    static func fingerprint(_ type: EntityDescription) -> String {
+        let parts = type.columns.map { "\($0.name):\($0.type)" }.sorted()
+        let hash = IndexKeyBytes.hashed(Array(parts.joined(separator: "\n").utf8))
+        return hash.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+}

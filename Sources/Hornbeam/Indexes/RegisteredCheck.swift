@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks registered indexes against the entities: of those whose code the program has given each entry, of the others
+// that they are what the catalogue says. What branches keep of the rows below them, the trees' own check looks at.
+
+import HornbeamPages
+import HornbeamTree
+
+struct RegisteredCheck {
+    let session: EntitySession
+    let registered: RegisteredIndexes
+
+    func run(_ problem: (String) -> Void) throws {
+        let transaction = session.transaction
+        for stored in try RegisteredCatalogue.read(transaction) {
+            let name = "index “\(stored.name)” of \(stored.record.entity)"
+            guard let type = session.schema.types[stored.record.entity] else {
+                problem("\(name): the store has no such entity type")
+                continue
+            }
+            guard let tree = try transaction.tree(stored.treeName) else {
+                problem("\(name): it has no tree")
+                continue
+            }
+            let missed = try transaction.tree(stored.missedName)
+            if let missed { try checkMissed(missed, stored, type, problem) }
+            if let attended = registered.attended[stored.name], attended.tree == tree, missed == nil,
+                attended.registration.identity == stored.identity
+            {
+                try check(attended, type, name, problem)
+            }
+        }
+    }
+
+    private func check(
+        _ index: AttendedIndex, _ type: EntityType, _ name: String, _ problem: (String) -> Void
+    ) throws {
+        let transaction = session.transaction
+        let follower = index.registration.emitter.follower(of: [index])
+        var expected: UInt64 = 0
+        try session.store(type.name).forEachRow { rowID, row in
+            do {
+                for entry in try follower.entries(rowID, row, in: 0) {
+                    expected += 1
+                    guard let found = try transaction.get(index.tree, entry.key) else {
+                        problem("\(name): a row of \(rowID) is missing")
+                        continue
+                    }
+                    if !found.elementsEqual(entry.value) { problem("\(name): a row of \(rowID) has another value") }
+                }
+            } catch let error as HornbeamError {
+                problem("\(name): \(error.message)")
+            }
+            return true
+        }
+        let entries = try transaction.count(index.tree)
+        if entries != expected { problem("\(name) has \(entries) rows, the entities give \(expected)") }
+    }
+
+    private func checkMissed(
+        _ missed: TreeID, _ index: StoredIndex, _ type: EntityType, _ problem: (String) -> Void
+    ) throws {
+        // Rows of other columns nobody reads: the index is to be built anew.
+        let isRead = index.record.columns == RegisteredCatalogue.fingerprint(type.description)
+        var cursor = try session.transaction.cursor(missed)
+        while try cursor.next() {
+            do {
+                guard cursor.key.count == 8 else { throw MissedRow.unreadable }
+                let former = try MissedRow.row(Array(cursor.value))
+                if isRead { try former?.withUnsafeBytes { _ = try RowReader($0, of: type) } }
+            } catch {
+                problem("index “\(index.name)” of \(type.name): a row that it has missed is not readable")
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Indexes that a program registers by name, beside those its models declare: a function of an entity to entries, kept
+// in a tree of its own. This file says what such an index is, and what a change of a row means for it: a pure function
+// of the old entity and the new one.
+
+import HornbeamPages
+import HornbeamTree
+
+/// An index that is registered under a name: see `MapIndex`.
+public protocol RegisteredIndex: Sendable {
+    var registration: IndexRegistration { get }
+}
+
+/// What a database knows of a registered index: its name, and the program's code, which the file hasn't got.
+public final class IndexRegistration: Sendable {
+    /// Of all registered indexes of a database only one may have it.
+    public let name: String
+    /// To be changed whenever the code is: the index is then built anew.
+    public let version: String
+    /// What kind of index it is.
+    public let kind: String
+    /// What else the entries depend on.
+    public let settings: [String: String]
+    /// The name of the entity type that it is over.
+    public let entity: String
+    let model: any EntityModelProtocol.Type
+    let reduction: Reduction?
+    /// Tells whether stored entries are this code's: a hash of all but the code.
+    let identity: [UInt8]
+    let emitter: any IndexEmitter
+
+    /// - Parameters:
+    ///   - reduction: the size of its reduced values and what makes them, nil for none.
+    ///   - entries: those of an entity, by keys that need not differ. Its second argument is what an entry has to say
+    ///     of the entity's id, nil where the row id is the id.
+    init<Entity: EntityModelProtocol>(
+        name: String, version: String, kind: String, settings: [String: String],
+        reduction: (size: Int, folder: @Sendable () -> any ReductionFolder)?,
+        entries: @escaping @Sendable (Entity, _ id: [UInt8]?) throws -> [IndexEntry]
+    ) {
+        self.name = name
+        self.version = version
+        self.kind = kind
+        self.settings = settings
+        entity = Entity.entityName
+        model = Entity.self
+        let parts = [kind, entity, name, version] + settings.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
+        // Each behind its size, so that no two lists of parts are one text.
+        identity = IndexKeyBytes.hashed(parts.flatMap { Array("\($0.utf8.count):\($0)".utf8) })
+        let reductionName = "index:" + identity.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+        self.reduction = reduction.map { Reduction(name: reductionName, size: $0.size, folder: $0.folder) }
+        emitter = EntityEmitter(entries: entries)
+    }
+
+    /// Names are part of a tree's name and of a key.
+    func checkName() throws(HornbeamError) {
+        guard !name.isEmpty, name.utf8.count <= 200, !name.utf8.contains(0), !version.utf8.contains(0) else {
+            throw HornbeamError(
+                .invalid, "an index is called “\(name)”: a name needs 1 to 200 bytes, and none that is zero")
+        }
+    }
+}
+
+/// A row of an index: the key without row id and ordinal.
+struct IndexEntry {
+    let key: [UInt8]
+    let value: [UInt8]
+}
+
+/// What a change of one row does to one registered index. Keys are whole.
+struct RegisteredChange {
+    let tree: TreeID
+    var removed: [[UInt8]] = []
+    var put: [IndexEntry] = []
+}
+
+/// The code of a registered index, whatever entity it is over.
+protocol IndexEmitter: Sendable {
+    /// Those who keep these indexes of one entity type together; they all are over this one's.
+    func follower(of indexes: [AttendedIndex]) -> any IndexFollower
+}
+
+/// Keeps the registered indexes of one entity type whose code the program has given.
+protocol IndexFollower: Sendable {
+    /// What a change of a row does to them. Calls the program's code; changes nothing.
+    func changes(_ rowID: RowID, from old: RowReader?, to new: RowReader?) throws -> [RegisteredChange]
+    /// The entries of a row in one of them, in the order of their keys.
+    func entries(_ rowID: RowID, _ row: RowReader, in index: Int) throws -> [IndexEntry]
+}
+
+/// A registered index with its tree.
+struct AttendedIndex: Sendable {
+    let registration: IndexRegistration
+    let tree: TreeID
+}
+
+private struct EntityEmitter<Entity: EntityModelProtocol>: IndexEmitter {
+    let entries: @Sendable (Entity, [UInt8]?) throws -> [IndexEntry]
+
+    func follower(of indexes: [AttendedIndex]) -> any IndexFollower {
+        EntityFollower<Entity>(
+            indexes: indexes.compactMap { index in
+                guard let emitter = index.registration.emitter as? EntityEmitter<Entity> else { return nil }
+                return EntityFollower<Entity>.Index(
+                    name: index.registration.name, tree: index.tree, entries: emitter.entries)
+            })
+    }
+}
+
+private struct EntityFollower<Entity: EntityModelProtocol>: IndexFollower {
+    struct Index: Sendable {
+        let name: String
+        let tree: TreeID
+        let entries: @Sendable (Entity, [UInt8]?) throws -> [IndexEntry]
+    }
+
+    let indexes: [Index]
+
+    func changes(_ rowID: RowID, from old: RowReader?, to new: RowReader?) throws -> [RegisteredChange] {
+        // Each is decoded once, for all indexes together.
+        let before = try old.map { (entity: try Entity(row: $0), id: try id(rowID, $0)) }
+        let after = try new.map { (entity: try Entity(row: $0), id: try id(rowID, $0)) }
+        var changes: [RegisteredChange] = []
+        for index in indexes {
+            let change = RegisteredChange(
+                index.tree, from: try before.map { try entries(of: $0.entity, $0.id, rowID, index) } ?? [],
+                to: try after.map { try entries(of: $0.entity, $0.id, rowID, index) } ?? [])
+            if !change.removed.isEmpty || !change.put.isEmpty { changes.append(change) }
+        }
+        return changes
+    }
+
+    func entries(_ rowID: RowID, _ row: RowReader, in index: Int) throws -> [IndexEntry] {
+        try entries(of: try Entity(row: row), try id(rowID, row), rowID, indexes[index])
+    }
+
+    /// What the entries have to say of the id.
+    private func id(_ rowID: RowID, _ row: RowReader) throws(HornbeamError) -> [UInt8]? {
+        rowID < RowID.firstAssigned ? nil : try row.rawBytes(0).map { Array($0) } ?? []
+    }
+
+    private func entries(
+        of entity: Entity, _ id: [UInt8]?, _ rowID: RowID, _ index: Index
+    ) throws -> [IndexEntry] {
+        let emitted = try index.entries(entity, id)
+        #if HORNBEAM_CHECKS
+            // A library built for debugging asks twice: what comes of a clock or a counter shows.
+            let again = try index.entries(entity, id)
+            guard emitted.elementsEqual(again, by: { $0.key == $1.key && $0.value == $1.value }) else {
+                throw HornbeamError(
+                    .impureMap,
+                    "index “\(index.name)” gives other rows for \(Entity.entityName) \(entity.id) when it is asked "
+                        + "again: they must depend on the entity alone")
+            }
+        #endif
+        return emitted.numbered(rowID)
+    }
+}
+
+extension Array where Element == IndexEntry {
+    /// With whole keys, sorted: row id and ordinal behind each, equal keys in the order in which they came.
+    fileprivate func numbered(_ rowID: RowID) -> [IndexEntry] {
+        if isEmpty { return [] }
+        let order = indices.sorted { left, right in
+            if self[left].key == self[right].key { return left < right }
+            return self[left].key.lexicographicallyPrecedes(self[right].key)
+        }
+        var numbered: [IndexEntry] = []
+        numbered.reserveCapacity(count)
+        var ordinal: UInt32 = 0
+        for (place, index) in order.enumerated() {
+            ordinal = place > 0 && self[order[place - 1]].key == self[index].key ? ordinal + 1 : 0
+            var key = self[index].key + rowID.key
+            Swift.withUnsafeBytes(of: ordinal.bigEndian) { key.append(contentsOf: $0) }
+            numbered.append(IndexEntry(key: key, value: self[index].value))
+        }
+        return numbered
+    }
+}
+
+extension RegisteredChange {
+    /// The difference of two sorted lists.
+    fileprivate init(_ tree: TreeID, from old: [IndexEntry], to new: [IndexEntry]) {
+        self.tree = tree
+        var (left, right) = (old[...], new[...])
+        while let before = left.first, let after = right.first {
+            if before.key == after.key {
+                if before.value != after.value { put.append(after) }
+                left.removeFirst()
+                right.removeFirst()
+            } else if before.key.lexicographicallyPrecedes(after.key) {
+                removed.append(before.key)
+                left.removeFirst()
+            } else {
+                put.append(after)
+                right.removeFirst()
+            }
+        }
+        removed += left.map(\.key)
+        put += right
+    }
+
+    func apply(in transaction: Transaction) throws {
+        for key in removed { _ = try transaction.delete(tree, key) }
+        for entry in put { try transaction.put(tree, entry.key, entry.value) }
+    }
+}

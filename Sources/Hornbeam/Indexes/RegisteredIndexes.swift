@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The registered indexes of a store as its writes have to keep them. Those whose code the program has given follow each
+// row; for the others each row's former bytes are put aside once, so that they are brought up to date, row by row, when
+// they are registered again. No write passes an index over in silence, whoever opened the file.
+
+import HornbeamPages
+import HornbeamTree
+
+/// All registered indexes at one time. Immutable: registering makes another one.
+final class RegisteredIndexes: Sendable {
+    let stored: [StoredIndex]
+    /// Those that this program has registered, by name.
+    let attended: [String: AttendedIndex]
+    private let types: [String: TypeIndexes]
+
+    init(stored: [StoredIndex], attended: [String: AttendedIndex] = [:]) {
+        self.stored = stored
+        self.attended = attended
+        types = Dictionary(grouping: stored, by: \.record.entity).mapValues { indexes in
+            TypeIndexes(
+                attended: indexes.compactMap { attended[$0.name] },
+                missing: indexes.filter { attended[$0.name] == nil })
+        }
+    }
+
+    func indexes(of type: String) -> TypeIndexes? { types[type] }
+
+    /// The same with an index that is there now, or is another one now.
+    func adding(_ index: StoredIndex, _ attendedIndex: AttendedIndex) -> RegisteredIndexes {
+        var attended = attended
+        attended[index.name] = attendedIndex
+        return RegisteredIndexes(stored: stored.filter { $0.name != index.name } + [index], attended: attended)
+    }
+
+    func removing(_ name: String) -> RegisteredIndexes {
+        var attended = attended
+        attended[name] = nil
+        return RegisteredIndexes(stored: stored.filter { $0.name != name }, attended: attended)
+    }
+}
+
+/// Those of one entity type; there is one where there is an index.
+final class TypeIndexes: Sendable {
+    let attended: [AttendedIndex]
+    let follower: (any IndexFollower)?
+    private let missing: [StoredIndex]
+
+    init(attended: [AttendedIndex], missing: [StoredIndex]) {
+        self.attended = attended
+        self.missing = missing
+        follower = attended.first.map { $0.registration.emitter.follower(of: attended) }
+    }
+
+    /// What a change of a row does to all of them. Calls the program's code; changes nothing.
+    func changes(_ rowID: RowID, from old: RowReader?, to new: RowReader?) throws -> RegisteredChanges {
+        RegisteredChanges(
+            followed: try follower?.changes(rowID, from: old, to: new) ?? [], missing: missing,
+            former: missing.isEmpty ? [] : MissedRow.bytes(old))
+    }
+}
+
+/// What a change of a row does to the registered indexes of its type.
+struct RegisteredChanges {
+    fileprivate let followed: [RegisteredChange]
+    fileprivate let missing: [StoredIndex]
+    /// The row as it was, for those.
+    fileprivate let former: [UInt8]
+
+    func apply(_ rowID: RowID, in transaction: Transaction) throws {
+        for change in followed { try change.apply(in: transaction) }
+        for index in missing {
+            guard let tree = try transaction.tree(index.missedName, create: true) else { continue }
+            // What counts is what the index has seen last.
+            if try transaction.get(tree, rowID.key) == nil { try transaction.put(tree, rowID.key, former) }
+        }
+    }
+}
+
+/// A row that an index has missed the changes of, in the tree of those: row id → 0, or 1 and the row as the index knows
+/// it.
+enum MissedRow {
+    static func bytes(_ row: RowReader?) -> [UInt8] { row.map { [1] + Array($0.bytes) } ?? [0] }
+
+    /// The row's bytes; nil if there was none.
+    static func row(_ stored: [UInt8]) throws(StorageError) -> [UInt8]? {
+        switch stored.first {
+        case 0 where stored.count == 1: return nil
+        case 1: return Array(stored[1...])
+        default: throw unreadable
+        }
+    }
+
+    static var unreadable: StorageError {
+        .corrupt(Corruption(reason: "what a registered index has missed is not readable"))
+    }
+}

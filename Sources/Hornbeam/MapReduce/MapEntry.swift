@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of a map index's rows, as Docs/file-format.md has them: key ‖ row id ‖ ordinal → parts. Everything that is
+// read may come from a damaged file: what is no row is nil.
+
+import HornbeamKeys
+import HornbeamPages
+
+/// Where the parts of an entry's key lie.
+enum MapEntryKey {
+    /// Behind the emitted key: row id, 8 bytes, and ordinal among the equal keys of one entity, 4 bytes; big-endian.
+    static let suffix = 12
+    /// Longest emitted key, so that an entry fits the smallest page.
+    static let limit = 1_000
+
+    static func rowID(_ key: Bytes) -> RowID? { RowID(key: key, at: key.count - suffix) }
+
+    /// The emitted key's bytes; nil if the entry's are too few.
+    static func emitted(_ key: Bytes) -> Bytes? {
+        key.count > suffix ? Bytes(rebasing: key[..<(key.count - suffix)]) : nil
+    }
+}
+
+/// An entry's value: flags u8 (1 value, 2 link, 4 id), then those of its parts that are there: the id of its entity and
+/// the link, each u16 size and bytes; the emitted value, to the end.
+struct MapEntryValue {
+    private enum Flags {
+        static let value: UInt8 = 1
+        static let link: UInt8 = 2
+        static let id: UInt8 = 4
+    }
+
+    /// As value bytes; nil where the row id is the id.
+    private(set) var id: Bytes?
+    private(set) var link: Bytes?
+    private(set) var value: Bytes?
+
+    init?(_ bytes: Bytes) {
+        guard let flags = bytes.first, flags & ~7 == 0 else { return nil }
+        var at = 1
+        func part() -> Bytes? {
+            guard bytes.count >= at + 2 else { return nil }
+            let size = Int(UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: UInt16.self)))
+            at += 2
+            guard bytes.count >= at + size else { return nil }
+            defer { at += size }
+            return Bytes(rebasing: bytes[at..<at + size])
+        }
+        if flags & Flags.id != 0 {
+            guard let part = part() else { return nil }
+            id = part
+        }
+        if flags & Flags.link != 0 {
+            guard let part = part() else { return nil }
+            link = part
+        }
+        if flags & Flags.value != 0 {
+            value = Bytes(rebasing: bytes[at...])
+        } else if at != bytes.count {
+            return nil
+        }
+    }
+
+    /// The bytes of these parts; nil if the id or the link is too long.
+    static func bytes(id: [UInt8]?, link: [UInt8]?, value: [UInt8]?) -> [UInt8]? {
+        var bytes: [UInt8] = [0]
+        for (part, flag) in [(id, Flags.id), (link, Flags.link)] {
+            guard let part else { continue }
+            guard let size = UInt16(exactly: part.count) else { return nil }
+            bytes[0] |= flag
+            bytes.append(UInt8(truncatingIfNeeded: size))
+            bytes.append(UInt8(truncatingIfNeeded: size >> 8))
+            bytes += part
+        }
+        if let value {
+            bytes[0] |= Flags.value
+            bytes += value
+        }
+        return bytes
+    }
+
+    /// The emitted value, nil if there is none.
+    func value<Value: ColumnValue>(as _: Value.Type) throws(HornbeamError) -> Value? {
+        guard let value else { return nil }
+        guard let decoded = ValueBytes.decode(value, as: Value.columnType).flatMap({ Value(columnValue: $0) }) else {
+            throw HornbeamError(.corrupt, "corrupt data: an emitted value is no \(Value.self)")
+        }
+        return decoded
+    }
+}
+
+/// An entity that a row points to in place of the one that emitted it.
+public struct EntityLink: Sendable, Hashable {
+    /// The name of the entity's type.
+    public let entity: String
+    /// As value bytes.
+    private let id: [UInt8]
+
+    public init<Entity: EntityModelProtocol>(_: Entity.Type, _ id: Entity.ID) {
+        entity = Entity.entityName
+        var bytes: [UInt8] = []
+        _ = ValueBytes.append(id.columnValue, as: Entity.ID.columnType, to: &bytes)
+        self.id = bytes
+    }
+
+    /// The id; nil if it is another type's.
+    public func id<Entity: EntityModelProtocol>(of _: Entity.Type) -> Entity.ID? {
+        guard entity == Entity.entityName else { return nil }
+        return id.withUnsafeBytes { ValueBytes.decode($0, as: Entity.ID.columnType) }
+            .flatMap { Entity.ID(columnValue: $0) }
+    }
+
+    /// The type's name, a zero byte, the id.
+    var bytes: [UInt8] { Array(entity.utf8) + [0] + id }
+
+    init?(_ bytes: Bytes) {
+        guard let end = bytes.firstIndex(of: 0), let name = ValueBytes.string(Bytes(rebasing: bytes[..<end])) else {
+            return nil
+        }
+        entity = name
+        id = Array(bytes[(end + 1)...])
+    }
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions of a map index: of all rows that a query asks for, or of each group of them. What lies wholly inside a
+// range comes from the branches of the tree, so that a reduction reads two paths of nodes, whatever the range.
+
+import HornbeamKeys
+import HornbeamPages
+import HornbeamTree
+
+/// A reduction of all rows of a query.
+public struct MapReduction<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Sendable where Reduce.Value == Value {
+    let query: MapQuery<Entity, Value, Reduce>
+
+    /// Of no rows it is what the reducer makes of none.
+    public func resolve(in context: Context) throws -> Reduce.Result {
+        try context.session.run { session in
+            let scan = try MapScan(query, session)
+            let folder = MapFolder(query.index.reducer, scan.collator.collation)
+            for range in scan.ranges { try scan.fold(range, into: folder) }
+            return try folder.result()
+        }
+    }
+
+    /// The same, and how many nodes of the tree were looked at for it.
+    func resolveCounting(in context: Context) throws -> (result: Reduce.Result, nodesRead: Int) {
+        try context.session.run { session in
+            let scan = try MapScan(query, session)
+            let folder = MapFolder(query.index.reducer, scan.collator.collation)
+            var nodes = 0
+            for range in scan.ranges { nodes += try scan.fold(range, into: folder) }
+            return (try folder.result(), nodes)
+        }
+    }
+}
+
+/// A group of rows of a map index, reduced.
+public struct MapGroup<Result> {
+    /// The key that its rows share, or the first items of it; null if all rows are one group.
+    public let key: MapKey
+    public let value: Result
+
+    public init(key: MapKey, value: Result) {
+        self.key = key
+        self.value = value
+    }
+}
+
+extension MapGroup: Sendable where Result: Sendable {}
+extension MapGroup: Equatable where Result: Equatable {}
+
+/// Reductions of the groups of a query's rows.
+public struct MapGroups<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Sendable where Reduce.Value == Value {
+    let query: MapQuery<Entity, Value, Reduce>
+    /// Nil: the whole key.
+    let level: Int?
+
+    /// At most so many groups; nil is all.
+    public func limit(_ limit: Int?) -> Self { Self(query: query.limit(limit), level: level) }
+    /// Without so many groups at the beginning.
+    public func offset(_ offset: Int) -> Self { Self(query: query.offset(offset), level: level) }
+    public func descending() -> Self { Self(query: query.descending(), level: level) }
+
+    /// The groups in the order of their keys; none if there are no rows.
+    public func resolve(in context: Context) throws -> [MapGroup<Reduce.Result>] {
+        try context.session.run { session in
+            var groups: [MapGroup<Reduce.Result>] = []
+            let scan = try MapScan(query, session)
+            var offset = query.offset
+            var left = query.limit ?? .max
+            guard left > 0 else { return [] }
+            try scan.forEachGroup(level) { group in
+                if offset > 0 {
+                    offset -= 1
+                    return true
+                }
+                let folder = MapFolder(query.index.reducer, scan.collator.collation)
+                for part in group.parts { try scan.fold(part, isAskedFor: level != 0, into: folder) }
+                groups.append(MapGroup(key: group.key, value: try folder.result()))
+                left -= 1
+                return left > 0
+            }
+            return groups
+        }
+    }
+
+    /// How many groups there are. Each is looked for, none is reduced.
+    public func count(in context: Context) throws -> Int {
+        try context.session.run { session in
+            var count = 0
+            try MapScan(query, session).forEachGroup(level) { _ in
+                count += 1
+                return true
+            }
+            return Swift.min(Swift.max(0, count - query.offset), query.limit ?? .max)
+        }
+    }
+}
+
+extension MapQuery {
+    /// All rows in one, as the index's reducer condenses them. Limit and offset don't count.
+    public func reduced() -> MapReduction<Entity, Value, Reduce> { MapReduction(query: self) }
+
+    /// A group for each key. Limit and offset are those of groups.
+    public func grouped() -> MapGroups<Entity, Value, Reduce> { MapGroups(query: self, level: nil) }
+
+    /// A group for each different beginning of so many items of the keys that are arrays; keys of any other type, and
+    /// arrays of fewer items, are groups by themselves. Level 0 is one group of all.
+    public func grouped(level: Int) -> MapGroups<Entity, Value, Reduce> { MapGroups(query: self, level: level) }
+}
+
+extension MapScan {
+    /// Gives the folder the rows of a range; how many nodes were looked at.
+    @discardableResult
+    func fold(_ range: Range, isAskedFor: Bool = false, into folder: MapFolder<Reduce>) throws -> Int {
+        if asked != nil, !isAskedFor {
+            try walk(range) { key, value in
+                if try isAsked(key) { folder.add(key: key, value: value) }
+                return true
+            }
+            return 0
+        }
+        if query.index.reducer.partial(ofRows: 0) != nil {
+            folder.add(rows: try count(range))
+            return 0
+        }
+        return try range.from.withBytes { (from) throws(StorageError) in
+            try range.to.withBytes { (to) throws(StorageError) in
+                try transaction.fold(tree, from: from, to: to, into: folder)
+            }
+        }
+    }
+
+    /// A group of rows: several ranges where several keys are asked for.
+    struct Group {
+        let key: MapKey
+        /// With what the keys of its rows begin.
+        let prefix: [UInt8]
+        var parts: [Range]
+    }
+
+    /// Calls `body` with each group, in the query's order, until it returns false.
+    func forEachGroup(_ level: Int?, _ body: (Group) throws -> Bool) throws {
+        if let level, level < 0 {
+            throw HornbeamError(
+                .invalid, "a query of index “\(query.index.registration.name)” has the group level \(level)")
+        }
+        var pending: Group?
+        for range in query.isDescending ? ranges.reversed() : ranges {
+            var rest = range
+            while let (prefix, key) = try nextGroup(of: rest, level) {
+                let end = KeyWriter.successor(ofPrefix: prefix) ?? []
+                let part = Range(
+                    from: rest.from.lexicographicallyPrecedes(prefix) ? prefix : rest.from,
+                    to: end.isEmpty || (!rest.to.isEmpty && rest.to.lexicographicallyPrecedes(end)) ? rest.to : end)
+                if pending?.prefix == prefix {
+                    pending?.parts.append(part)
+                } else {
+                    if let pending, try !body(pending) { return }
+                    pending = Group(key: key, prefix: prefix, parts: [part])
+                }
+                let isLast = query.isDescending ? part.from.isEmpty : part.to.isEmpty
+                if query.isDescending { rest.to = part.from } else { rest.from = part.to }
+                if isLast || rest.isEmpty { break }
+            }
+        }
+        if let pending { _ = try body(pending) }
+    }
+
+    /// What the keys of the first group of a range begin with, and its key.
+    private func nextGroup(of range: Range, _ level: Int?) throws -> (prefix: [UInt8], key: MapKey)? {
+        var found: (prefix: [UInt8], key: MapKey)?
+        try walk(range) { key, _ in
+            guard let emitted = MapEntryKey.emitted(key), let mapKey = MapKey(emitted, collator.collation) else {
+                throw corrupt
+            }
+            // A string is a group by itself, which its prefix is asked of; the rows of one group are asked one by one.
+            guard try isAsked(key) else { return true }
+            found = (Array(emitted), mapKey)
+            guard let level else { return false }
+            if level == 0 {
+                found = ([], .null)
+            } else if case .array(let items) = mapKey {
+                var reader = KeyReader(emitted)
+                if let size = try? reader.skipItems(level, collator.collation) {
+                    found = (Array(emitted[..<size]), .array(Array(items.prefix(level))))
+                }
+            }
+            return false
+        }
+        return found
+    }
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Map/reduce indexes: a function of the program's own emits rows (key, value) for each entity, kept in order in a tree
+// whose branches hold what a reducer makes of the rows below them. Docs/map-reduce.md is the guide.
+
+import HornbeamKeys
+import HornbeamPages
+import HornbeamTree
+
+/// What the map function emits rows by: `emit(key: .string(tag), value: post.size)`.
+public struct MapEmitter<Value: ColumnValue>: ~Copyable {
+    private let collator: Collator
+    private let id: [UInt8]?
+    private(set) var rows: [IndexEntry] = []
+    /// The first row that can't be stored.
+    private(set) var failure: HornbeamError?
+
+    init(_ collator: Collator, id: [UInt8]?) {
+        self.collator = collator
+        self.id = id
+    }
+
+    /// Adds a row. May be called any number of times, with equal keys too.
+    /// - Parameters:
+    ///   - value: kept with the key, so that it is read without the entity.
+    ///   - link: the entity that the row points to, in place of the one it is emitted for.
+    public mutating func callAsFunction(key: MapKey, value: Value? = nil, link: EntityLink? = nil) {
+        guard failure == nil else { return }
+        do throws(HornbeamError) {
+            rows.append(try entry(key, value, link))
+        } catch {
+            failure = error
+        }
+    }
+
+    private func entry(
+        _ key: MapKey, _ value: Value?, _ link: EntityLink?
+    ) throws(HornbeamError) -> IndexEntry {
+        let bytes = try key.bytes(collator)
+        guard bytes.count <= MapEntryKey.limit else {
+            throw HornbeamError(
+                .tooLarge,
+                "an emitted key takes \(bytes.count) bytes, \(MapEntryKey.limit) are allowed: emit less of the text")
+        }
+        var stored: [UInt8]?
+        if let value {
+            var encoded: [UInt8] = []
+            let columnValue = value.columnValue
+            if columnValue != .null {
+                guard ValueBytes.append(columnValue, as: Value.columnType, to: &encoded) else {
+                    throw HornbeamError(.invalid, "an emitted value can't be stored as \(Value.columnType): \(value)")
+                }
+                stored = encoded
+            } else if !Value.columnType.isOptional {
+                throw HornbeamError(.invalid, "an emitted value can't be encoded: \(value)")
+            }
+        }
+        guard let parts = MapEntryValue.bytes(id: id, link: link?.bytes, value: stored) else {
+            throw HornbeamError(.tooLarge, "the link of an emitted row is longer than 65,535 bytes")
+        }
+        return IndexEntry(key: bytes, value: parts)
+    }
+}
+
+/// An index of rows that a function emits for each entity, in the order of their keys, with what a reducer makes of
+/// any range of them.
+///
+///     let byTag = MapIndex("byTag", version: "1", reducer: .sum()) { (post: Post, emit: inout MapEmitter<Int>) in
+///         for tag in post.tags { emit(key: [.string(tag), .date(post.at)], value: post.size) }
+///     }
+///     try database.register(byTag)
+///
+/// The function must give the same rows for the same entity, always, and depend on nothing else; it is called from any
+/// thread. It sees the entity's properties as they are stored; relations are not loaded. When it or the reducer
+/// changes, so must `version`. What it throws ends the save that it was called for.
+public struct MapIndex<Entity: EntityModelProtocol, Value, Reduce: Reducer>: RegisteredIndex
+where Reduce.Value == Value {
+    public let registration: IndexRegistration
+    public let reducer: Reduce
+    let definition: Definition
+
+    /// What rows are made and read by. A class, so that queries are small.
+    final class Definition: Sendable {
+        let collator: Result<Collator, KeyError>
+        let map: @Sendable (Entity, inout MapEmitter<Value>) throws -> Void
+
+        init(
+            collator: Result<Collator, KeyError>,
+            map: @escaping @Sendable (Entity, inout MapEmitter<Value>) throws -> Void
+        ) {
+            self.collator = collator
+            self.map = map
+        }
+
+        func usable(_ name: String) throws(HornbeamError) -> Collator {
+            switch collator {
+            case .success(let collator): return collator
+            case .failure(let error):
+                throw HornbeamError(.unsupported, "the collation of index “\(name)” can't be had: \(error)")
+            }
+        }
+    }
+
+    public init(
+        _ name: String, version: String, collation: TextCollation = .unicode, reducer: Reduce,
+        map: @escaping @Sendable (Entity, inout MapEmitter<Value>) throws -> Void
+    ) {
+        let collator = Result { () throws(KeyError) in try Collator(collation.collation) }
+        let definition = Definition(collator: collator, map: map)
+        let room = reducer.partial(ofRows: 0) == nil ? reducer.room : nil
+        let collationVersion = (try? collator.get().version) ?? ""
+        self.reducer = reducer
+        self.definition = definition
+        registration = IndexRegistration(
+            name: name, version: version, kind: "map",
+            settings: [
+                "collation": collation.collation.name, "collationVersion": collationVersion,
+                "reducer": reducer.name, "value": Value.columnType.description,
+            ],
+            reduction: room.map { room in
+                (room + MapFolder<Reduce>.overhead + 1, { MapFolder(reducer, collation.collation) })
+            }
+        ) { (entity: Entity, id) in
+            var emitter = MapEmitter<Value>(try definition.usable(name), id: id)
+            try map(entity, &emitter)
+            if let failure = emitter.failure {
+                let place = "index “\(name)”, \(Entity.entityName) \(entity.id)"
+                throw HornbeamError(failure.code, "\(place): \(failure.message)")
+            }
+            return emitter.rows
+        }
+    }
+
+    /// An index whose reducer counts rows.
+    public init(
+        _ name: String, version: String, collation: TextCollation = .unicode,
+        map: @escaping @Sendable (Entity, inout MapEmitter<Value>) throws -> Void
+    ) where Reduce == CountReducer<Value> {
+        self.init(name, version: version, collation: collation, reducer: .count(), map: map)
+    }
+
+    /// All rows, in the order of their keys; to be narrowed.
+    public func query() -> MapQuery<Entity, Value, Reduce> { MapQuery(index: self) }
+}
+
+/// Takes in rows and reduced values of a map index, typed.
+final class MapFolder<Reduce: Reducer>: ReductionFolder {
+    /// Before a partial's bytes: their number.
+    static var overhead: Int { 1 }
+
+    private let reducer: Reduce
+    private let collation: Collation
+    private(set) var partial: Reduce.Partial
+    /// What could not be read.
+    private(set) var failure: HornbeamError?
+
+    init(_ reducer: Reduce, _ collation: Collation) {
+        self.reducer = reducer
+        self.collation = collation
+        partial = reducer.identity
+    }
+
+    func start() {
+        partial = reducer.identity
+        failure = nil
+    }
+
+    func add(key: Bytes, value: Bytes) {
+        guard failure == nil else { return }
+        do throws(HornbeamError) {
+            guard let parts = MapEntryValue(value), let emitted = MapEntryKey.emitted(key) else {
+                throw HornbeamError(.corrupt, "corrupt data: an entry of a map index is no row")
+            }
+            var mapKey = MapKey.null
+            if reducer.needsKeys {
+                guard let key = MapKey(emitted, collation) else {
+                    throw HornbeamError(.corrupt, "corrupt data: a key of a map index can't be read")
+                }
+                mapKey = key
+            }
+            let emittedValue = try parts.value(as: Reduce.Value.self)
+            reducer.combine(&partial, with: reducer.map(key: mapKey, value: emittedValue))
+        } catch {
+            failure = error
+        }
+    }
+
+    func add(reduced: Bytes) {
+        guard failure == nil else { return }
+        guard let size = reduced.first, Int(size) < reduced.count,
+            let next = reducer.decode(Bytes(rebasing: reduced[1..<1 + Int(size)]))
+        else {
+            failure = HornbeamError(.corrupt, "corrupt data: a reduced value of a map index can't be read")
+            return
+        }
+        reducer.combine(&partial, with: next)
+    }
+
+    /// Adds rows of which the number tells all.
+    func add(rows count: Int) {
+        guard let next = reducer.partial(ofRows: count) else { return }
+        reducer.combine(&partial, with: next)
+    }
+
+    func write(to target: UnsafeMutableRawBufferPointer) -> Bool {
+        guard failure == nil, let bytes = reducer.encode(partial), bytes.count < target.count,
+            let size = UInt8(exactly: bytes.count)
+        else { return false }
+        target[0] = size
+        UnsafeMutableRawBufferPointer(rebasing: target[1...]).copyBytes(from: bytes)
+        return true
+    }
+
+    func result() throws -> Reduce.Result {
+        if let failure { throw failure }
+        return try reducer.finish(partial)
+    }
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys whose type is known only at run time: what a map function emits. Their order is that of Docs/keys.md, dynamic
+// values: null, false, true, numbers, strings, arrays, dictionaries.
+
+public import FoundationEssentials
+import HornbeamKeys
+
+/// A key of a map index, of any type that JSON knows: null < false < true < numbers, in one exact order < strings, by
+/// the index's collation < arrays, item by item, a prefix first < dictionaries, entry by entry.
+///
+/// It is `Equatable` and not `Comparable`: the order of strings is the index's. Also a value that an index can emit.
+public enum MapKey: Sendable {
+    case null
+    case bool(Bool)
+    case int(Int)
+    case uint(UInt64)
+    case double(Double)
+    case string(String)
+    case array([MapKey])
+    /// Allowed, and of little use: the entries are compared in the order of their keys.
+    case dictionary([String: MapKey])
+
+    /// A date, as the number of seconds since 2001-01-01 00:00 UTC, which is what `date` reads back.
+    public static func date(_ date: Date) -> MapKey { .double(date.timeIntervalSinceReferenceDate) }
+
+    /// The date that a number stands for; nil if it is none.
+    public var date: Date? { number.map { Date(timeIntervalSinceReferenceDate: $0) } }
+
+    /// Of a number, the nearest `Double`.
+    private var number: Double? {
+        switch self {
+        case .int(let value): Double(value)
+        case .uint(let value): Double(value)
+        case .double(let value): value
+        default: nil
+        }
+    }
+
+    init(_ value: DynamicValue) {
+        switch value {
+        case .null: self = .null
+        case .bool(let value): self = .bool(value)
+        case .int(let value): self = .int(Int(value))
+        case .uint(let value): self = .uint(value)
+        case .double(let value): self = .double(value)
+        case .string(let value): self = .string(value)
+        case .array(let items): self = .array(items.map { MapKey($0) })
+        case .dictionary(let entries): self = .dictionary(entries.mapValues { MapKey($0) })
+        }
+    }
+
+    var dynamic: DynamicValue {
+        switch self {
+        case .null: .null
+        case .bool(let value): .bool(value)
+        case .int(let value): .int(Int64(value))
+        case .uint(let value): .uint(value)
+        case .double(let value): .double(value)
+        case .string(let value): .string(value)
+        case .array(let items): .array(items.map(\.dynamic))
+        case .dictionary(let entries): .dictionary(entries.mapValues(\.dynamic))
+        }
+    }
+
+    /// The bytes under a collation; `.invalid` if it nests too deep or the collation can't sort it.
+    func bytes(_ collator: Collator) throws(HornbeamError) -> [UInt8] {
+        do throws(KeyError) {
+            var writer = KeyWriter(capacity: 32)
+            try writer.append(dynamic, collator: collator)
+            return writer.bytes
+        } catch {
+            throw HornbeamError(.invalid, "\(self) can't be a key: \(error)")
+        }
+    }
+
+    /// Reads a whole key back; nil if the bytes are none.
+    init?(_ bytes: UnsafeRawBufferPointer, _ collation: Collation) {
+        var reader = KeyReader(bytes)
+        guard let value = try? reader.readDynamic(collation), reader.isAtEnd else { return nil }
+        self.init(value)
+    }
+}
+
+extension MapKey: Hashable {
+    /// By value: 1 and 1.0 are one key.
+    public static func == (left: MapKey, right: MapKey) -> Bool { left.dynamic == right.dynamic }
+
+    public func hash(into hasher: inout Hasher) {
+        // Equal keys have equal bytes.
+        hasher.combine((try? bytes(.binary)) ?? [])
+    }
+}
+
+extension MapKey: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
+    ExpressibleByStringLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+    public init(integerLiteral value: Int) { self = .int(value) }
+    public init(floatLiteral value: Double) { self = .double(value) }
+    public init(stringLiteral value: String) { self = .string(value) }
+    public init(arrayLiteral items: MapKey...) { self = .array(items) }
+    /// Of two values for one key the last counts.
+    public init(dictionaryLiteral entries: (String, MapKey)...) {
+        self = .dictionary(Dictionary(entries) { _, last in last })
+    }
+}
+
+extension MapKey: ColumnValue {
+    public static var columnType: ColumnType { .data }
+
+    /// Null if it nests too deep to be stored.
+    public var columnValue: Hornbeam.Value { (try? bytes(.binary)).map { .data(Data($0)) } ?? .null }
+
+    public init?(columnValue: Hornbeam.Value) {
+        guard case .data(let data) = columnValue, let key = data.withUnsafeBytes({ MapKey($0, .binary) }) else {
+            return nil
+        }
+        self = key
+    }
+}
+
+extension MapKey: CustomStringConvertible {
+    /// As JSON writes it, nearly: strings are not escaped.
+    public var description: String {
+        switch self {
+        case .null: "null"
+        case .bool(let value): "\(value)"
+        case .int(let value): "\(value)"
+        case .uint(let value): "\(value)"
+        case .double(let value): "\(value)"
+        case .string(let value): "\"\(value)\""
+        case .array(let items): "[" + items.map(\.description).joined(separator: ",") + "]"
+        case .dictionary(let entries):
+            "{" + entries.sorted { $0.key < $1.key }.map { "\"\($0.key)\":\($0.value)" }.joined(separator: ",") + "}"
+        }
+    }
+}
+
+/// By which rule the strings in a map index's keys are ordered. Whatever it is, strings that Swift holds different are
+/// different keys; where they are alike to the rule, their scalars decide.
+public struct TextCollation: Sendable, Hashable {
+    let collation: Collation
+
+    /// The Unicode collation algorithm: letters first, then accents, then case. `a < A < aa`.
+    public static let unicode = TextCollation(collation: .unicode(locale: nil))
+    /// The same with the rules of a locale, such as `sv` or `de-u-co-phonebk`.
+    public static func unicode(locale: String) -> TextCollation { TextCollation(collation: .unicode(locale: locale)) }
+    /// By Unicode scalars, which is Swift's order: the fastest.
+    public static let binary = TextCollation(collation: .binary)
+    /// By scalars, of case-folded text.
+    public static let caseInsensitive = TextCollation(collation: .caseInsensitive)
+}
+
+/// A `Codable` type as the value that a map index emits: it is stored as JSON.
+/// `struct Line: EmittedValue { var text: String; var price: Double }`
+public protocol EmittedValue: ColumnValue, Codable {}
+
+extension EmittedValue {
+    public static var columnType: ColumnType { .json }
+
+    /// Null if the value can't be encoded.
+    public var columnValue: Value {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return (try? encoder.encode(self)).map { .json(String(decoding: $0, as: UTF8.self)) } ?? .null
+    }
+
+    public init?(columnValue: Value) {
+        guard case .json(let text) = columnValue,
+            let value = try? JSONDecoder().decode(Self.self, from: Data(text.utf8))
+        else { return nil }
+        self = value
+    }
+}
+
+/// The value of map indexes that emit keys alone. There is none.
+public enum NoValue: ColumnValue {
+    public static var columnType: ColumnType { .bool }
+    public var columnValue: Value { .null }
+    public init?(columnValue: Value) { return nil }
+}

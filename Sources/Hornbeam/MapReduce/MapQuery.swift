@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queries of a map index for its rows: by key, keys, range or prefix, either way, from any place. A query is a value;
+// it is answered by one scan of the index's tree, and counts and skips by what the tree knows of its entries.
+
+import HornbeamKeys
+import HornbeamPages
+import HornbeamTree
+
+/// A row of a map index.
+public struct MapRow<Entity: EntityModelProtocol, Value: ColumnValue>: Sendable {
+    public let key: MapKey
+    /// Nil if none was emitted.
+    public let value: Value?
+    /// The entity that the row was emitted for.
+    public let source: Entity.ID
+    /// The entity that it points to, if that was emitted.
+    public let link: EntityLink?
+    /// Where it stands, to go on from there.
+    public let cursor: MapCursor
+
+    /// The id of the entity that the row points to: the link's, or the source's if there is none; nil if it is of
+    /// another type.
+    public func target<Target: EntityModelProtocol>(_: Target.Type) -> Target.ID? {
+        if let link { return link.id(of: Target.self) }
+        return source as? Target.ID
+    }
+}
+
+/// A place in a map index.
+public struct MapCursor: Sendable, Hashable, Codable {
+    /// The entry's key.
+    let key: [UInt8]
+}
+
+/// A query of a map index. A value without a context, until it is resolved.
+public struct MapQuery<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Sendable where Reduce.Value == Value {
+    let index: MapIndex<Entity, Value, Reduce>
+    var selection = Selection.all
+    var isDescending = false
+    var limit: Int?
+    var offset = 0
+    var after: MapCursor?
+
+    /// Which keys are asked for.
+    enum Selection: Sendable {
+        case all
+        case keys([MapKey])
+        case range(from: MapKey?, to: MapKey?, isHalfOpen: Bool)
+        case prefix(MapKey)
+    }
+
+    init(index: MapIndex<Entity, Value, Reduce>) { self.index = index }
+
+    private func with(_ change: (inout Self) -> Void) -> Self {
+        var query = self
+        change(&query)
+        return query
+    }
+
+    // MARK: Choosing keys. The last choice counts.
+
+    /// The rows of one key.
+    public func key(_ key: MapKey) -> Self { keys([key]) }
+    /// The rows of some keys, in the order of the index, whatever the order of the list and however often a key is in
+    /// it. An empty list gives no rows.
+    public func keys(_ keys: [MapKey]) -> Self { with { $0.selection = .keys(keys) } }
+    /// From one key up to another and with it; nil is an open end. The direction doesn't swap the bounds.
+    public func range(from: MapKey? = nil, to: MapKey? = nil) -> Self {
+        with { $0.selection = .range(from: from, to: to, isHalfOpen: false) }
+    }
+    /// From one key up to another and without it.
+    public func range(from: MapKey? = nil, below: MapKey) -> Self {
+        with { $0.selection = .range(from: from, to: below, isHalfOpen: true) }
+    }
+    /// All arrays with these first items, or all strings with this prefix, as Swift's `hasPrefix` tells them. Of any
+    /// other type it is the key itself.
+    public func prefix(_ prefix: MapKey) -> Self { with { $0.selection = .prefix(prefix) } }
+
+    // MARK: Order and part
+
+    public func descending() -> Self { with { $0.isDescending = true } }
+    /// At most so many rows or, once they are grouped, groups; nil is all.
+    public func limit(_ limit: Int?) -> Self { with { $0.limit = limit } }
+    /// Without so many rows at the beginning, or groups.
+    public func offset(_ offset: Int) -> Self { with { $0.offset = offset } }
+    /// The rows behind a row, in the query's direction: pages that stay right while rows come and go before them.
+    public func after(_ cursor: MapCursor?) -> Self { with { $0.after = cursor } }
+
+    // MARK: Answers
+
+    /// The rows, without a look at their entities.
+    public func resolve(in context: Context) throws -> [MapRow<Entity, Value>] {
+        try context.session.run { session in
+            var rows: [MapRow<Entity, Value>] = []
+            try MapScan(self, session).forEachRow { rows.append($0) }
+            return rows
+        }
+    }
+
+    /// The first row.
+    public func first(in context: Context) throws -> MapRow<Entity, Value>? {
+        try limit(Swift.min(limit ?? 1, 1)).resolve(in: context).first
+    }
+
+    /// How many rows there are, told by the tree: O(log n) but for prefixes of strings, which are looked through.
+    public func count(in context: Context) throws -> Int {
+        try context.session.run { try MapScan(self, $0).count() }
+    }
+
+    /// The rows with the entities that they point to, read together; nil where none is stored.
+    public func with<Target: EntityModelProtocol>(_: Target.Type) -> MapQueryWithEntities<Entity, Value, Reduce, Target>
+    {
+        MapQueryWithEntities(query: self)
+    }
+
+    /// The rows with the entities that they were emitted for, or that they link to where these are of the same type.
+    public func withEntities() -> MapQueryWithEntities<Entity, Value, Reduce, Entity> { with(Entity.self) }
+
+    /// What is read, in words.
+    public func explain(in context: Context) throws -> String {
+        try context.session.run { try MapScan(self, $0).explanation() }
+    }
+}
+
+/// A query of a map index for rows and the entities that they point to.
+public struct MapQueryWithEntities<Entity: EntityModelProtocol, Value, Reduce: Reducer, Target: EntityModelProtocol>:
+    Sendable
+where Reduce.Value == Value {
+    public typealias Row = (row: MapRow<Entity, Value>, entity: Target?)
+
+    let query: MapQuery<Entity, Value, Reduce>
+
+    public func resolve(in context: Context) throws -> [Row] {
+        let rows = try query.resolve(in: context)
+        return try context.session.run { session in
+            let store = try session.store(Target.self)
+            // Each entity is read once, however many rows point to it.
+            var wanted: [RowID] = []
+            var places: [RowID: Int] = [:]
+            let targets = try rows.map { row -> Int? in
+                guard let id = row.target(Target.self), let rowID = try store.rowID(of: id.columnValue) else {
+                    return nil
+                }
+                if let place = places[rowID] { return place }
+                places[rowID] = wanted.count
+                wanted.append(rowID)
+                return wanted.count - 1
+            }
+            var entities = [Target?](repeating: nil, count: wanted.count)
+            try store.forEach(wanted) { place, row in entities[place] = try row.map { try Target(row: $0) } }
+            return zip(rows, targets).map { row, place in (row, place.flatMap { entities[$0] }) }
+        }
+    }
+}
+
+/// One answer of a query: its ranges of bytes in the tree of a transaction.
+struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce.Value == Value {
+    /// From a key up to and without another; empty is an open end.
+    struct Range {
+        var from: [UInt8]
+        var to: [UInt8]
+
+        var isEmpty: Bool { !to.isEmpty && !from.lexicographicallyPrecedes(to) }
+    }
+
+    let query: MapQuery<Entity, Value, Reduce>
+    let transaction: Transaction
+    let tree: TreeID
+    let collator: Collator
+    /// Ascending and apart; none is empty.
+    let ranges: [Range]
+    /// A prefix to ask each string for: equal bytes are no proof.
+    let asked: String?
+    private let type: EntityType
+
+    init(_ query: MapQuery<Entity, Value, Reduce>, _ session: Session) throws {
+        self.query = query
+        let registration = query.index.registration
+        type = try session.store(Entity.self).type
+        transaction = try session.entities().transaction
+        for (name, number) in [("limit", query.limit ?? 0), ("offset", query.offset)] where number < 0 {
+            throw HornbeamError(.invalid, "a query of index “\(registration.name)” has the \(name) \(number)")
+        }
+        guard try RegisteredCatalogue.holds(registration, in: transaction),
+            let tree = try transaction.tree(
+                RegisteredCatalogue.treeName(of: registration.name, registration.entity)),
+            try transaction.tree(RegisteredCatalogue.missedName(of: registration.name, registration.entity)) == nil
+        else {
+            throw HornbeamError(
+                .indexNotReady,
+                "index “\(registration.name)” of \(registration.entity) is not there in this state, is of another "
+                    + "version, or has missed changes: register it with database.register(…)")
+        }
+        self.tree = tree
+        collator = try query.index.definition.usable(registration.name)
+        if case .prefix(.string(let prefix)) = query.selection { asked = prefix } else { asked = nil }
+        ranges = try Self.ranges(query, collator)
+    }
+
+    private static func ranges(
+        _ query: MapQuery<Entity, Value, Reduce>, _ collator: Collator
+    ) throws -> [Range] {
+        func wholePrefix(_ bytes: [UInt8]) -> Range {
+            Range(from: bytes, to: KeyWriter.successor(ofPrefix: bytes) ?? [])
+        }
+        var ranges: [Range]
+        switch query.selection {
+        case .all: ranges = [Range(from: [], to: [])]
+        case .keys(let keys):
+            let bytes = try Set(keys.map { try $0.bytes(collator) })
+            ranges = bytes.sorted { $0.lexicographicallyPrecedes($1) }.map(wholePrefix)
+        case .range(let from, let to, let isHalfOpen):
+            let start = try from?.bytes(collator) ?? []
+            let end = try to.map { try $0.bytes(collator) }
+            ranges = [Range(from: start, to: end.map { isHalfOpen ? $0 : wholePrefix($0).to } ?? [])]
+        case .prefix(let prefix):
+            var writer = KeyWriter()
+            do throws(KeyError) {
+                try writer.append(prefix: prefix.dynamic, collator: collator)
+            } catch {
+                throw HornbeamError(.invalid, "\(prefix) can't be a prefix: \(error)")
+            }
+            ranges = [wholePrefix(writer.bytes)]
+        }
+        if let cursor = query.after?.key {
+            for place in ranges.indices {
+                if query.isDescending {
+                    if ranges[place].to.isEmpty || cursor.lexicographicallyPrecedes(ranges[place].to) {
+                        ranges[place].to = cursor
+                    }
+                } else if ranges[place].from.lexicographicallyPrecedes(cursor + [0]) {
+                    ranges[place].from = cursor + [0]
+                }
+            }
+        }
+        return ranges.filter { !$0.isEmpty }
+    }
+
+    var corrupt: StorageError {
+        .corrupt(
+            Corruption(
+                tree: RegisteredCatalogue.treeName(of: query.index.registration.name, Entity.entityName),
+                reason: "an entry is no row of a map index"))
+    }
+
+    // MARK: Counting
+
+    func count(_ range: Range) throws -> Int {
+        Int(
+            clamping: try range.from.withBytes { (from) throws(StorageError) in
+                try range.to.withBytes { (to) throws(StorageError) in try transaction.count(tree, from: from, to: to) }
+            })
+    }
+
+    func count() throws -> Int {
+        if asked != nil {
+            var count = 0
+            try forEachEntry { _, _ in
+                count += 1
+                return true
+            }
+            return count
+        }
+        let all = try ranges.reduce(0) { $0 + (try count($1)) }
+        return Swift.min(Swift.max(0, all - query.offset), query.limit ?? .max)
+    }
+
+    // MARK: Walking
+
+    /// Calls `body` with the entries that the query asks for, in its order, offset and limit considered, until it
+    /// returns false.
+    func forEachEntry(_ body: (_ key: Bytes, _ value: Bytes) throws -> Bool) throws {
+        var offset = query.offset
+        var left = query.limit ?? .max
+        guard left > 0 else { return }
+        for range in query.isDescending ? ranges.reversed() : ranges {
+            // Whole ranges are skipped without a look at their entries.
+            if asked == nil, offset > 0 {
+                let count = try count(range)
+                if offset >= count {
+                    offset -= count
+                    continue
+                }
+            }
+            let skipped = asked == nil ? offset : 0
+            if asked == nil { offset = 0 }
+            var goesOn = true
+            try walk(range, skipping: skipped) { key, value in
+                guard try isAsked(key) else { return true }
+                if offset > 0 {
+                    offset -= 1
+                    return true
+                }
+                left -= 1
+                goesOn = try body(key, value) && left > 0
+                return goesOn
+            }
+            if !goesOn { return }
+        }
+    }
+
+    /// The entries of a range in the query's order, until `body` returns false.
+    func walk(
+        _ range: Range, skipping skipped: Int = 0, _ body: (_ key: Bytes, _ value: Bytes) throws -> Bool
+    ) throws {
+        var cursor = try transaction.cursor(tree)
+        var isValid: Bool
+        if query.isDescending {
+            // In range or not, this entry is the one before the end.
+            let end = try place(of: range.to) ?? transaction.count(tree)
+            let place = end.subtractingReportingOverflow(UInt64(skipped) + 1)
+            isValid = try !place.overflow && cursor.seek(index: place.partialValue)
+        } else if skipped > 0 {
+            let (place, overflow) = (try place(of: range.from) ?? 0).addingReportingOverflow(UInt64(skipped))
+            isValid = try !overflow && cursor.seek(index: place)
+        } else {
+            isValid = try range.from.isEmpty ? cursor.first() : cursor.seek(range.from)
+        }
+        while isValid {
+            if query.isDescending {
+                if cursor.key.lexicographicallyPrecedes(range.from) { return }
+            } else if !range.to.isEmpty, !cursor.key.lexicographicallyPrecedes(range.to) {
+                return
+            }
+            guard try body(cursor.key, cursor.value) else { return }
+            isValid = try query.isDescending ? cursor.previous() : cursor.next()
+        }
+    }
+
+    /// How many entries lie before a key; nil for an open end.
+    private func place(of key: [UInt8]) throws -> UInt64? {
+        if key.isEmpty { return nil }
+        return try key.withBytes { (key) throws(StorageError) in
+            try transaction.count(tree, from: Bytes(start: nil, count: 0), to: key)
+        }
+    }
+
+    func isAsked(_ key: Bytes) throws -> Bool {
+        guard let asked else { return true }
+        guard let emitted = MapEntryKey.emitted(key), let key = MapKey(emitted, collator.collation) else {
+            throw corrupt
+        }
+        guard case .string(let text) = key else { return false }
+        return text.hasPrefix(asked)
+    }
+
+    func forEachRow(_ body: (MapRow<Entity, Value>) throws -> Void) throws {
+        try forEachEntry { key, value in
+            try body(try row(key, value))
+            return true
+        }
+    }
+
+    private func row(_ key: Bytes, _ value: Bytes) throws -> MapRow<Entity, Value> {
+        guard let emitted = MapEntryKey.emitted(key), let mapKey = MapKey(emitted, collator.collation),
+            let rowID = MapEntryKey.rowID(key), let parts = MapEntryValue(value)
+        else { throw corrupt }
+        let id: Hornbeam.Value?
+        if rowID < RowID.firstAssigned {
+            id = Hornbeam.Value.uint(rowID.rawValue).converted(to: type.idType)
+        } else {
+            id = parts.id.flatMap { ValueBytes.decode($0, as: type.idType) }
+        }
+        guard let source = id.flatMap({ Entity.ID(columnValue: $0) }) else { throw corrupt }
+        var link: EntityLink?
+        if let bytes = parts.link {
+            guard let read = EntityLink(bytes) else { throw corrupt }
+            link = read
+        }
+        return MapRow(
+            key: mapKey, value: try parts.value(as: Value.self), source: source, link: link,
+            cursor: MapCursor(key: Array(key)))
+    }
+
+    // MARK: In words
+
+    func explanation() throws -> String {
+        let rows = try ranges.reduce(0) { $0 + (try count($1)) }
+        let all = Int(clamping: try transaction.count(tree))
+        let what =
+            switch query.selection {
+            case .all: "all rows"
+            case .keys(let keys): keys.count == 1 ? "one key" : "\(keys.count) keys"
+            case .range: "a range"
+            case .prefix: "a prefix"
+            }
+        var text = "\(what) of map index “\(query.index.registration.name)” of \(Entity.entityName): "
+        text += "\(rows) of \(all) rows\(query.isDescending ? ", descending" : "")"
+        if asked != nil { text += ", each asked for its prefix" }
+        if query.offset > 0 { text += ", \(query.offset) skipped" }
+        if let limit = query.limit { text += ", \(limit) at most" }
+        return text
+    }
+}

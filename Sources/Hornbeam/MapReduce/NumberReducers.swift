@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reducers of numbers: counts, sums, averages, statistics. Sums are exact whatever the shape of the tree: integers
+// are added in 128 bits, floating-point numbers as `FloatingSummation` does, rounded once at the end.
+
+import HornbeamPages
+
+/// Counts rows. Nothing is kept for it: trees know how many entries they have.
+public struct CountReducer<Value: ColumnValue>: Reducer {
+    public var name: String { "count" }
+    public var identity: Int { 0 }
+    public var needsKeys: Bool { false }
+    public init() {}
+    public func map(key: MapKey, value: Value?) -> Int { 1 }
+    public func combine(_ partial: inout Int, with next: Int) { partial &+= next }
+    public func finish(_ partial: Int) -> Int { partial }
+    public func partial(ofRows count: Int) -> Int? { count }
+}
+
+/// Adds up integers; rows without a value add nothing.
+public struct IntegerSumReducer<Value: ColumnValue & FixedWidthInteger>: Reducer {
+    public var name: String { "sum" }
+    public var identity: IntegerSummation<Value> { IntegerSummation() }
+    public var room: Int { 16 }
+    public var needsKeys: Bool { false }
+    public init() {}
+
+    public func map(key: MapKey, value: Value?) -> IntegerSummation<Value> {
+        var sum = IntegerSummation<Value>()
+        if let value { sum.add(value) }
+        return sum
+    }
+
+    public func combine(_ partial: inout IntegerSummation<Value>, with next: IntegerSummation<Value>) {
+        // The sum of numbers of 64 bits can't wrap; one read from a damaged file may.
+        partial.exact &+= next.exact
+    }
+
+    /// `.invalid` if the sum is no `Value`.
+    public func finish(_ partial: IntegerSummation<Value>) throws -> Value { try partial.total() }
+
+    public func encode(_ partial: IntegerSummation<Value>) -> [UInt8]? {
+        withUnsafeBytes(of: partial.exact.littleEndian) { Array($0) }
+    }
+
+    public func decode(_ bytes: UnsafeRawBufferPointer) -> IntegerSummation<Value>? {
+        guard bytes.count == 16 else { return nil }
+        var sum = IntegerSummation<Value>()
+        sum.exact = Int128(littleEndian: bytes.loadUnaligned(as: Int128.self))
+        return sum
+    }
+}
+
+/// Adds up doubles without error; rows without a value add nothing.
+public struct FloatingSumReducer: Reducer {
+    public var name: String { "sum" }
+    public var identity: FloatingSummation { FloatingSummation() }
+    public var needsKeys: Bool { false }
+    public init() {}
+
+    public func map(key: MapKey, value: Double?) -> FloatingSummation {
+        var sum = FloatingSummation()
+        if let value { sum.add(value) }
+        return sum
+    }
+
+    public func combine(_ partial: inout FloatingSummation, with next: FloatingSummation) { partial.add(next) }
+    public func finish(_ partial: FloatingSummation) -> Double { partial.total() }
+    public func encode(_ partial: FloatingSummation) -> [UInt8]? { partial.bytes }
+    public func decode(_ bytes: UnsafeRawBufferPointer) -> FloatingSummation? { FloatingSummation(bytes) }
+}
+
+/// A number that statistics can be had of.
+public protocol StatisticalNumber: ColumnValue, Comparable {
+    /// Two doubles whose exact sum the number is, the greater first; the second is 0 where one does.
+    var exactParts: (Double, Double) { get }
+}
+
+extension StatisticalNumber where Self: FixedWidthInteger {
+    public var exactParts: (Double, Double) {
+        let nearest = Double(self)
+        return (nearest, Double(Int128(self) - Int128(nearest)))
+    }
+}
+
+extension Int: StatisticalNumber {}
+extension Int64: StatisticalNumber {}
+extension Int32: StatisticalNumber {}
+extension Double: StatisticalNumber {
+    public var exactParts: (Double, Double) { (self, 0) }
+}
+
+/// What the values of some rows come to. Rows without a value don't count.
+public struct MapStatistics<Value: Sendable & Equatable>: Sendable, Equatable {
+    public let count: Int
+    public let sum: Double
+    public let sumOfSquares: Double
+    /// Nil of nothing. NaN is above all numbers.
+    public let min: Value?
+    public let max: Value?
+
+    /// Nil of nothing.
+    public var mean: Double? { count == 0 ? nil : sum / Double(count) }
+    /// The mean square of the distances from the mean; nil of nothing. Loses precision where it is far smaller than
+    /// the square of the mean.
+    public var variance: Double? {
+        guard let mean else { return nil }
+        return Swift.max(0, sumOfSquares / Double(count) - mean * mean)
+    }
+}
+
+/// Count, sum, sum of squares, least and greatest value. Sums are exact until the end, and then rounded once.
+public struct StatisticsReducer<Value: StatisticalNumber>: Reducer {
+    public struct Partial {
+        var count = 0
+        var sum = FloatingSummation()
+        var squares = FloatingSummation()
+        var extremes: (min: Value, max: Value)?
+    }
+
+    public var name: String { "stats" }
+    public var identity: Partial { Partial() }
+    public var room: Int { 200 }
+    public var needsKeys: Bool { false }
+    public init() {}
+
+    public func map(key: MapKey, value: Value?) -> Partial {
+        guard let value else { return Partial() }
+        var partial = Partial(count: 1, extremes: (value, value))
+        let (great, small) = value.exactParts
+        partial.sum.add(great)
+        add(great, great, to: &partial.squares)
+        if small != 0 {
+            partial.sum.add(small)
+            add(2 * great, small, to: &partial.squares)
+            add(small, small, to: &partial.squares)
+        }
+        return partial
+    }
+
+    /// Adds a product without error.
+    private func add(_ first: Double, _ second: Double, to sum: inout FloatingSummation) {
+        let product = first * second
+        sum.add(product)
+        guard product.isFinite else { return }
+        let rest = (-product).addingProduct(first, second)
+        if rest != 0 { sum.add(rest) }
+    }
+
+    public func combine(_ partial: inout Partial, with next: Partial) {
+        partial.count &+= next.count
+        partial.sum.add(next.sum)
+        partial.squares.add(next.squares)
+        guard let theirs = next.extremes else { return }
+        guard let ours = partial.extremes else {
+            partial.extremes = theirs
+            return
+        }
+        partial.extremes = (ours.min.least(theirs.min), ours.max.greatest(theirs.max))
+    }
+
+    public func finish(_ partial: Partial) -> MapStatistics<Value> {
+        MapStatistics(
+            count: partial.count, sum: partial.sum.total(), sumOfSquares: partial.squares.total(),
+            min: partial.extremes?.min, max: partial.extremes?.max)
+    }
+
+    /// Count u64, four sizes u8, and what they are of: least, greatest, the sums.
+    public func encode(_ partial: Partial) -> [UInt8]? {
+        var parts: [[UInt8]] = []
+        for value in partial.extremes.map({ [$0.min, $0.max] }) ?? [] {
+            var bytes: [UInt8] = []
+            guard ValueBytes.append(value.columnValue, as: Value.columnType, to: &bytes) else { return nil }
+            parts.append(bytes)
+        }
+        if parts.isEmpty { parts = [[], []] }
+        parts += [partial.sum.bytes, partial.squares.bytes]
+        var bytes = withUnsafeBytes(of: UInt64(truncatingIfNeeded: partial.count).littleEndian) { Array($0) }
+        for part in parts {
+            guard let size = UInt8(exactly: part.count) else { return nil }
+            bytes.append(size)
+        }
+        return parts.reduce(bytes, +)
+    }
+
+    public func decode(_ bytes: UnsafeRawBufferPointer) -> Partial? {
+        guard bytes.count >= 12 else { return nil }
+        var partial = Partial(
+            count: Int(truncatingIfNeeded: UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))))
+        var at = 12
+        var parts: [UnsafeRawBufferPointer] = []
+        for place in 0..<4 {
+            let size = Int(bytes[8 + place])
+            guard size <= bytes.count - at else { return nil }
+            parts.append(UnsafeRawBufferPointer(rebasing: bytes[at..<at + size]))
+            at += size
+        }
+        guard at == bytes.count, partial.count >= 0, let sum = FloatingSummation(parts[2]),
+            let squares = FloatingSummation(parts[3])
+        else { return nil }
+        partial.sum = sum
+        partial.squares = squares
+        if partial.count > 0 {
+            let extremes = parts.prefix(2).compactMap { part in
+                ValueBytes.decode(part, as: Value.columnType).flatMap { Value(columnValue: $0) }
+            }
+            guard extremes.count == 2 else { return nil }
+            partial.extremes = (extremes[0], extremes[1])
+        }
+        return partial
+    }
+}
+
+/// The mean of the values; nil of nothing. The sum is exact, and then rounded once.
+public struct AverageReducer<Value: StatisticalNumber>: Reducer {
+    public typealias Partial = StatisticsReducer<Value>.Partial
+
+    private let statistics = StatisticsReducer<Value>()
+    public var name: String { "average" }
+    public var identity: Partial { statistics.identity }
+    public var room: Int { 80 }
+    public var needsKeys: Bool { false }
+    public init() {}
+
+    public func map(key: MapKey, value: Value?) -> Partial {
+        var partial = statistics.map(key: key, value: value)
+        partial.squares = FloatingSummation()
+        return partial
+    }
+
+    public func combine(_ partial: inout Partial, with next: Partial) {
+        statistics.combine(&partial, with: next)
+    }
+
+    public func finish(_ partial: Partial) -> Double? {
+        partial.count == 0 ? nil : partial.sum.mean(of: partial.count)
+    }
+
+    public func encode(_ partial: Partial) -> [UInt8]? { statistics.encode(partial) }
+    public func decode(_ bytes: UnsafeRawBufferPointer) -> Partial? { statistics.decode(bytes) }
+}
+
+extension Reducer {
+    /// The number of rows.
+    public static func count<Value>() -> Self where Self == CountReducer<Value> { CountReducer() }
+    /// The sum of integers; throws `.invalid` if it doesn't fit their type.
+    public static func sum<Value>() -> Self where Self == IntegerSumReducer<Value> { IntegerSumReducer() }
+    /// The sum of doubles, rounded once.
+    public static func sum() -> Self where Self == FloatingSumReducer { FloatingSumReducer() }
+    /// The mean; nil of nothing.
+    public static func average<Value>() -> Self where Self == AverageReducer<Value> { AverageReducer() }
+    /// Count, sum, sum of squares, least and greatest value.
+    public static func stats<Value>() -> Self where Self == StatisticsReducer<Value> { StatisticsReducer() }
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reducers: what map indexes make of any range of their rows. A reducer is a monoid over partials, with a beginning
+// (a row's partial) and an end (a partial's result), and the check that it is one.
+
+/// Condenses the rows of a map index. Its partials lie in the branches of the index's tree, so that the reduction of
+/// any range of keys reads O(log n) nodes.
+///
+/// `combine` must be associative and `identity` neutral; partials come in the order of the rows, so it need not be
+/// commutative. All of it must give the same for the same input, always; whatever changes needs another `name`, or
+/// another version of its indexes. `checkReducer` looks for violations.
+public protocol Reducer<Value, Result>: Sendable {
+    /// What the index emits.
+    associatedtype Value: ColumnValue
+    associatedtype Partial
+    associatedtype Result
+
+    /// What it does, with its parameters: the file keeps it, and an index with another one is built anew.
+    var name: String { get }
+    /// What no rows come to.
+    var identity: Partial { get }
+    /// What one row comes to.
+    func map(key: MapKey, value: Value?) -> Partial
+    /// Makes `partial`, which stands for earlier rows, stand for those of `next` as well.
+    func combine(_ partial: inout Partial, with next: Partial)
+    /// The result of a query.
+    func finish(_ partial: Partial) throws -> Result
+
+    /// The bytes of a partial, the same for the same rows; nil if it can't be kept.
+    func encode(_ partial: Partial) -> [UInt8]?
+    /// A partial of bytes that may come from a damaged file; nil if they are none.
+    func decode(_ bytes: UnsafeRawBufferPointer) -> Partial?
+    /// Most bytes that a partial is kept in, up to 250. Larger ones are allowed and not kept: queries then read below
+    /// the branch, down to the rows if need be.
+    var room: Int { get }
+    /// Whether `map` looks at the key; where it doesn't, it is given null.
+    var needsKeys: Bool { get }
+    /// What any number of rows come to, if the number alone tells: then nothing is kept in branches, which know it.
+    func partial(ofRows count: Int) -> Partial?
+    /// What several rows come to together; to be written only for a function that has another way for that.
+    func map(rows: [(key: MapKey, value: Value?)]) -> Partial
+}
+
+extension Reducer {
+    public var room: Int { 60 }
+    public var needsKeys: Bool { true }
+    public func partial(ofRows count: Int) -> Partial? { nil }
+
+    public func map(rows: [(key: MapKey, value: Value?)]) -> Partial {
+        var partial = identity
+        for row in rows { combine(&partial, with: map(key: row.key, value: row.value)) }
+        return partial
+    }
+}
+
+extension Reducer where Partial: ColumnValue {
+    public func encode(_ partial: Partial) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        let value = partial.columnValue
+        // Nothing stands for null.
+        if value == .null { return Partial.columnType.isOptional ? [] : nil }
+        bytes.append(1)
+        return ValueBytes.append(value, as: Partial.columnType, to: &bytes) ? bytes : nil
+    }
+
+    public func decode(_ bytes: UnsafeRawBufferPointer) -> Partial? {
+        guard !bytes.isEmpty else { return Partial(columnValue: .null) }
+        guard bytes[0] == 1 else { return nil }
+        return ValueBytes.decode(UnsafeRawBufferPointer(rebasing: bytes[1...]), as: Partial.columnType)
+            .flatMap { Partial(columnValue: $0) }
+    }
+}
+
+/// A law that a reducer breaks, with the rows that show it.
+public struct ReducerViolation<Value: Sendable, Result: Sendable>: Error, CustomStringConvertible {
+    /// The law, in words.
+    public let law: String
+    public let rows: [(key: MapKey, value: Value?)]
+    /// The number of rows in each of the parts that were reduced one by one.
+    public let parts: [Int]
+    public let expected: Result
+    public let found: Result
+
+    public var description: String {
+        let pairs = rows.prefix(8).map { row in "(\(row.key), \(row.value.map { "\($0)" } ?? "nil"))" }
+        let shown = pairs.joined(separator: ", ")
+        let cut = parts.isEmpty ? "" : ", in parts of \(parts.prefix(8).map(String.init).joined(separator: ", "))"
+        return
+            "\(law): for \(rows.count) rows \(shown)\(rows.count > 8 ? " …" : "")\(cut) it gives \(found), and should "
+            + "give \(expected)"
+    }
+}
+
+extension Reducer where Result: Equatable & Sendable {
+    /// Looks for rows for which the reducer breaks its laws, among parts of `rows`; nil if none was found. Throws what
+    /// `finish` throws.
+    ///
+    /// All rows at once must give what parts of 1, 2, 7, 1,000 rows and of random sizes give, combined from the front,
+    /// from the back and two by two; the identity must change nothing; a partial must survive being stored.
+    public func findViolation(
+        in rows: [(key: MapKey, value: Value?)], seed: UInt64 = 1
+    ) throws -> ReducerViolation<Value, Result>? {
+        // The smallest example there is comes first.
+        var counts: [Int] = []
+        var count = 1
+        while count < rows.count {
+            counts.append(count)
+            count *= 2
+        }
+        counts.append(rows.count)
+        var random = SplitMix(state: seed)
+        for count in counts {
+            if let violation = try findViolation(of: Array(rows.prefix(count)), &random) { return violation }
+        }
+        return nil
+    }
+
+    private func findViolation(
+        of rows: [(key: MapKey, value: Value?)], _ random: inout SplitMix
+    ) throws -> ReducerViolation<Value, Result>? {
+        let whole = map(rows: rows)
+        let expected = try finish(whole)
+        func violation(_ law: String, _ parts: [Int], _ found: Partial) throws -> ReducerViolation<Value, Result>? {
+            let found = try finish(found)
+            if found == expected { return nil }
+            return ReducerViolation(law: law, rows: rows, parts: parts, expected: expected, found: found)
+        }
+        var left = identity
+        combine(&left, with: whole)
+        if let found = try violation("the identity before the rows must change nothing", [], left) { return found }
+        var right = whole
+        combine(&right, with: identity)
+        if let found = try violation("the identity behind the rows must change nothing", [], right) { return found }
+        if let stored = encode(whole) {
+            guard let read = stored.withUnsafeBytes({ decode($0) }) else {
+                return ReducerViolation(
+                    law: "a partial must be readable", rows: rows, parts: [], expected: expected,
+                    found: try finish(identity))
+            }
+            if let found = try violation("a partial must be the same after it was stored", [], read) { return found }
+        }
+        for size in [1, 2, 7, 1_000, 0] where size < rows.count {
+            var parts: [Int] = []
+            var rest = rows.count
+            while rest > 0 {
+                let part = Swift.min(rest, size > 0 ? size : 1 + Int(random.next() % UInt64(rows.count)))
+                parts.append(part)
+                rest -= part
+            }
+            for (way, partial) in combined(rows, parts) {
+                let law = "parts of the rows, combined \(way), must give what all give"
+                if let found = try violation(law, parts, partial) { return found }
+            }
+        }
+        return nil
+    }
+
+    /// The partial of all rows, by three ways to combine those of parts.
+    private func combined(
+        _ rows: [(key: MapKey, value: Value?)], _ parts: [Int]
+    ) -> [(way: String, partial: Partial)] {
+        var partials: [Partial] = []
+        var start = 0
+        for part in parts {
+            partials.append(map(rows: Array(rows[start..<start + part])))
+            start += part
+        }
+        var front = partials[0]
+        for next in partials.dropFirst() { combine(&front, with: next) }
+        var back = partials[partials.count - 1]
+        for place in partials.indices.dropLast().reversed() {
+            var partial = partials[place]
+            combine(&partial, with: back)
+            back = partial
+        }
+        var level = partials
+        while level.count > 1 {
+            var above: [Partial] = []
+            for place in stride(from: 0, to: level.count, by: 2) {
+                var partial = level[place]
+                if place + 1 < level.count { combine(&partial, with: level[place + 1]) }
+                above.append(partial)
+            }
+            level = above
+        }
+        return [("from the front", front), ("from the back", back), ("two by two", level[0])]
+    }
+}
+
+/// The random numbers of the check.
+private struct SplitMix {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

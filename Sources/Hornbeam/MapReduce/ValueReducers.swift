@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reducers that choose among values, the estimate of how many keys there are, and reduce functions as the other
+// systems write them.
+
+import HornbeamKeys
+import HornbeamPages
+
+extension Comparable {
+    /// The order in which NaN is above all: with its own, it would be below and above nothing.
+    fileprivate func precedes(_ other: Self) -> Bool {
+        if self != self { return false }
+        return other != other || self < other
+    }
+
+    /// Of equal ones the first.
+    func least(_ other: Self) -> Self { other.precedes(self) ? other : self }
+    func greatest(_ other: Self) -> Self { precedes(other) ? other : self }
+}
+
+/// One of the values of a range of rows: the least, the greatest, the first or the last. Rows without a value don't
+/// count; nil if there is none.
+public struct ChosenValueReducer<Value: ColumnValue>: Reducer {
+    public let name: String
+    private let choose: @Sendable (Value, Value) -> Value
+
+    init(_ name: String, _ choose: @escaping @Sendable (Value, Value) -> Value) {
+        self.name = name
+        self.choose = choose
+    }
+
+    public var identity: Value? { nil }
+    public var needsKeys: Bool { false }
+    public func map(key: MapKey, value: Value?) -> Value? { value }
+    public func finish(_ partial: Value?) -> Value? { partial }
+
+    public func combine(_ partial: inout Value?, with next: Value?) {
+        guard let next else { return }
+        partial = partial.map { choose($0, next) } ?? next
+    }
+}
+
+/// The greatest or the least values of a range of rows, the most extreme first; of equal ones those of earlier rows.
+public struct TopReducer<Value: ColumnValue & Comparable>: Reducer {
+    private let count: Int
+    private let isLeast: Bool
+
+    init(_ count: Int, isLeast: Bool) {
+        self.count = Swift.max(0, count)
+        self.isLeast = isLeast
+    }
+
+    public var name: String { "\(isLeast ? "bottom" : "top").\(count)" }
+    public var identity: [Value] { [] }
+    public var needsKeys: Bool { false }
+    /// For as many as there are, of eight bytes each.
+    public var room: Int { Swift.min(250, 5 + count * (Value.columnType.fixedWidth ?? 20)) }
+    public func map(key: MapKey, value: Value?) -> [Value] { count == 0 ? [] : value.map { [$0] } ?? [] }
+    public func finish(_ partial: [Value]) -> [Value] { partial }
+
+    public func combine(_ partial: inout [Value], with next: [Value]) {
+        var merged: [Value] = []
+        var (left, right) = (partial[...], next[...])
+        while merged.count < count, !(left.isEmpty && right.isEmpty) {
+            guard let first = left.first else {
+                merged.append(right.removeFirst())
+                continue
+            }
+            if let second = right.first, isLeast ? second.precedes(first) : first.precedes(second) {
+                merged.append(right.removeFirst())
+            } else {
+                merged.append(left.removeFirst())
+            }
+        }
+        partial = merged
+    }
+}
+
+/// About how many different keys a range of rows has, by HyperLogLog with 256 registers: the standard error is 6.5 %,
+/// and less where there are few.
+public struct DistinctReducer<Value: ColumnValue>: Reducer {
+    private static var registers: Int { 256 }
+
+    public var name: String { "distinct.256" }
+    /// The registers, six bits of each byte used.
+    public var identity: [UInt8] { [UInt8](repeating: 0, count: Self.registers) }
+    public var room: Int { Self.registers * 6 / 8 }
+    public init() {}
+
+    public func map(key: MapKey, value: Value?) -> [UInt8] {
+        var registers = identity
+        let hash = Self.hash((try? key.bytes(.binary)) ?? [])
+        // A bit at the end, so that the rank is 57 at most.
+        registers[Int(hash & 0xFF)] = UInt8(((hash >> 8) | 1 << 56).trailingZeroBitCount + 1)
+        return registers
+    }
+
+    public func combine(_ partial: inout [UInt8], with next: [UInt8]) {
+        for place in partial.indices where next[place] > partial[place] { partial[place] = next[place] }
+    }
+
+    public func finish(_ partial: [UInt8]) -> Int {
+        let count = Double(Self.registers)
+        let sum = partial.reduce(0.0) { $0 + Double(sign: .plus, exponent: -Int($1), significand: 1) }
+        let estimate = 0.7213 / (1 + 1.079 / count) * count * count / sum
+        let empty = partial.count { $0 == 0 }
+        // Few keys: by the number of registers that none has fallen into.
+        guard estimate <= 2.5 * count, empty > 0 else { return Int(Swift.min(estimate, 0x1p62).rounded()) }
+        return Int((count * Self.naturalLogarithm(count / Double(empty))).rounded())
+    }
+
+    /// Of numbers from 1 to 256: halved until it is below 2, then by the series of artanh.
+    private static func naturalLogarithm(_ number: Double) -> Double {
+        let fraction = (number.significand - 1) / (number.significand + 1)
+        var (sum, power) = (0.0, fraction)
+        for place in 0..<24 {
+            sum += power / Double(2 * place + 1)
+            power *= fraction * fraction
+        }
+        return 2 * sum + Double(number.exponent) * 0.693147180559945309417
+    }
+
+    /// FNV-1a, its bits mixed as MurmurHash does at its end.
+    private static func hash(_ bytes: [UInt8]) -> UInt64 {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
+        hash = (hash ^ (hash >> 33)) &* 0xff51_afd7_ed55_8ccd
+        hash = (hash ^ (hash >> 33)) &* 0xc4ce_b9fe_1a85_ec53
+        return hash ^ (hash >> 33)
+    }
+
+    public func encode(_ partial: [UInt8]) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        for place in stride(from: 0, to: partial.count, by: 4) {
+            var word: UInt32 = 0
+            for part in partial[place..<place + 4] { word = word << 6 | UInt32(part & 0x3F) }
+            for shift in [16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: word >> UInt32(shift))) }
+        }
+        return bytes
+    }
+
+    public func decode(_ bytes: UnsafeRawBufferPointer) -> [UInt8]? {
+        guard bytes.count == room else { return nil }
+        var registers: [UInt8] = []
+        registers.reserveCapacity(Self.registers)
+        for place in stride(from: 0, to: bytes.count, by: 3) {
+            let word = UInt32(bytes[place]) << 16 | UInt32(bytes[place + 1]) << 8 | UInt32(bytes[place + 2])
+            for shift in [18, 12, 6, 0] { registers.append(UInt8(truncatingIfNeeded: word >> UInt32(shift)) & 0x3F) }
+        }
+        return registers
+    }
+}
+
+/// A reduce function as CouchDB and the Indexer protocol write it: keys and values of rows or, where `rereduce` is
+/// true, no keys and the results of former calls. A function that counts must add results up there; `findViolation`
+/// tells one that doesn't.
+public struct ReduceFunction: Reducer {
+    public typealias Function = @Sendable (_ keys: [MapKey], _ values: [MapKey], _ rereduce: Bool) -> MapKey
+
+    public let name: String
+    public let room: Int
+    private let function: Function
+
+    /// - Parameters:
+    ///   - name: another one for another function.
+    ///   - room: most bytes that a result is kept in.
+    public init(_ name: String, room: Int = 60, _ function: @escaping Function) {
+        self.name = "function.\(name)"
+        self.room = room
+        self.function = function
+    }
+
+    /// Nil: of no rows.
+    public var identity: MapKey? { nil }
+    public func map(key: MapKey, value: MapKey?) -> MapKey? { function([key], [value ?? .null], false) }
+    public func map(rows: [(key: MapKey, value: MapKey?)]) -> MapKey? {
+        rows.isEmpty ? nil : function(rows.map(\.key), rows.map { $0.value ?? .null }, false)
+    }
+
+    public func combine(_ partial: inout MapKey?, with next: MapKey?) {
+        guard let next else { return }
+        partial = partial.map { function([], [$0, next], true) } ?? next
+    }
+
+    /// Null of no rows.
+    public func finish(_ partial: MapKey?) -> MapKey { partial ?? .null }
+}
+
+extension Reducer {
+    /// The least value; NaN is above all numbers.
+    public static func min<Value: Comparable>() -> Self where Self == ChosenValueReducer<Value> {
+        ChosenValueReducer("min") { $0.least($1) }
+    }
+    /// The greatest value.
+    public static func max<Value: Comparable>() -> Self where Self == ChosenValueReducer<Value> {
+        ChosenValueReducer("max") { $0.greatest($1) }
+    }
+    /// The value of the first row that has one.
+    public static func first<Value>() -> Self where Self == ChosenValueReducer<Value> {
+        ChosenValueReducer("first") { first, _ in first }
+    }
+    /// The value of the last row that has one.
+    public static func last<Value>() -> Self where Self == ChosenValueReducer<Value> {
+        ChosenValueReducer("last") { _, last in last }
+    }
+    /// The greatest values, the greatest first.
+    public static func top<Value>(_ count: Int) -> Self where Self == TopReducer<Value> {
+        TopReducer(count, isLeast: false)
+    }
+    /// The least values, the least first.
+    public static func bottom<Value>(_ count: Int) -> Self where Self == TopReducer<Value> {
+        TopReducer(count, isLeast: true)
+    }
+    /// About how many different keys there are, with a standard error of 6.5 %.
+    public static func distinctEstimate<Value>() -> Self where Self == DistinctReducer<Value> { DistinctReducer() }
+}

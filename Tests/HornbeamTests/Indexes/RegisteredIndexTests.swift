@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registered indexes through their lives: built, left alone and caught up, built anew, dropped; cut short at any call;
+// and read from files that somebody has tampered with.
+
+import Foundation
+import Glibc
+import HornbeamKeys
+import HornbeamPages
+import HornbeamTestSupport
+import HornbeamTree
+import Synchronization
+import Testing
+
+@testable import Hornbeam
+
+@EntityModel
+private struct Folder {
+    let id: Int
+    @Relationship(deleteRule: .cascade, inverse: \.folder) var files: [File]?
+}
+
+@EntityModel
+private struct File {
+    let id: Int
+    var name = ""
+    @Relationship(inverse: \.files) var folder: Folder?
+}
+
+private typealias NameIndex = MapIndex<File, Int, IntegerSumReducer<Int>>
+
+private func byName(_ version: String = "1", _ counter: CallCounter? = nil) -> NameIndex {
+    MapIndex("byName", version: version, reducer: .sum()) { (file: File, emit: inout MapEmitter<Int>) in
+        counter?.note()
+        if !file.name.isEmpty { emit(key: .string(file.name), value: file.id) }
+    }
+}
+
+@Suite("Registered indexes")
+struct RegisteredIndexTests {
+    private func open(_ disk: SimulatedDisk) throws -> Database {
+        try MigratedFile.open(disk, [Folder.self, File.self], [])
+    }
+
+    private func fill(_ database: Database, _ count: Int) throws {
+        try database.write { (context) throws in
+            for id in 0..<count { try File(id: id, name: "n\(id % 10)").save(to: &context) }
+        }
+    }
+
+    private func sum(_ database: Database, _ index: MapIndex<File, Int, IntegerSumReducer<Int>>) throws -> Int {
+        try database.read { context in try index.query().reduced().resolve(in: context) }
+    }
+
+    @Test("Y8: an index that a program didn't register has the changes made up for, row by row")
+    func unattended() throws {
+        let disk = try SimulatedDisk()
+        var database = try open(disk)
+        try database.register(byName())
+        try fill(database, 1_000)
+        try database.close()
+        // A program without the index: changes, deletions and new rows, some of them twice.
+        database = try open(disk)
+        try database.write { (context) throws in
+            for id in 0..<5 { try File(id: id, name: "other").save(to: &context) }
+            try File(id: 0, name: "other still").save(to: &context)
+            _ = try File.query(7).delete(from: &context)
+            try File(id: 2_000, name: "new").save(to: &context)
+        }
+        let state = try database.registeredIndexes()[0].state
+        #expect(state == .unattended(missed: 7))
+        let behind = #expect(throws: HornbeamError.self) { try sum(database, byName()) }
+        #expect(behind?.code == .indexNotReady)
+        #expect(try database.isWhole())
+        try database.close()
+        database = try open(disk)
+        let counter = CallCounter()
+        try database.register(byName("1", counter))
+        #expect(counter.count <= 28, "the missed rows, before and after, each asked twice at most")
+        #expect(try sum(database, byName()) == (0..<1_000).reduce(0, +) - 7 + 2_000)
+        #expect(try database.registeredIndexes()[0].state == .current)
+        #expect(try database.isWhole())
+        // Nothing was missed now.
+        let again = CallCounter()
+        try database.close()
+        database = try open(disk)
+        try database.register(byName("1", again))
+        #expect(again.count == 0)
+        try database.close()
+    }
+
+    @Test("an import by a program without the models is made up for, too")
+    func imports() throws {
+        let disk = try SimulatedDisk()
+        var database = try open(disk)
+        try database.register(byName())
+        try fill(database, 50)
+        try database.close()
+        let store = try TreeStore.open(file: disk)
+        let write = try store.beginWrite()
+        let session = EntitySession(write, schema: try SchemaCatalogue.load(write))
+        let rows = try JSONRows("File", session: session)
+        try Array(#"{"id":3,"name":"imported"}"#.utf8).withUnsafeBytes { _ = try rows.save(line: $0) }
+        try session.commit()
+        try store.close()
+        database = try open(disk)
+        try database.register(byName())
+        #expect(try database.read { context in try byName().query().key("imported").count(in: context) } == 1)
+        #expect(try database.isWhole())
+    }
+
+    @Test("Y6: a name is one index's; another kind or entity type is refused, and nothing is changed")
+    func names() throws {
+        let database = try open(try SimulatedDisk())
+        try database.register(byName())
+        let other = MapIndex("byName", version: "1") { (folder: Folder, emit: inout MapEmitter<NoValue>) in
+            emit(key: .int(folder.id))
+        }
+        let error = #expect(throws: HornbeamError.self) { try database.register(other) }
+        #expect(error?.code == .indexMismatch)
+        for name in ["", "a\0b", String(repeating: "x", count: 201)] {
+            let nameless = MapIndex(name, version: "1") { (_: File, _: inout MapEmitter<NoValue>) in }
+            let error = #expect(throws: HornbeamError.self) { try database.register(nameless) }
+            #expect(error?.code == .invalid)
+        }
+        let unknown = MapIndex("posts", version: "1") { (_: TaggedPost, _: inout MapEmitter<NoValue>) in }
+        let unregistered = #expect(throws: HornbeamError.self) { try database.register(unknown) }
+        #expect(unregistered?.code == .unregisteredEntity)
+        let descriptions = try database.registeredIndexes()
+        #expect(descriptions.map(\.name) == ["byName"] && descriptions.map(\.kind) == ["map"])
+        #expect(descriptions.map(\.entity) == ["File"] && descriptions[0].settings["reducer"] == "sum")
+    }
+
+    @Test("Y4: an index over a few entities has these alone")
+    func subset() throws {
+        let database = try open(try SimulatedDisk())
+        try fill(database, 2_000)
+        let few = MapIndex("few", version: "1") { (file: File, emit: inout MapEmitter<NoValue>) in
+            if file.id % 500 == 0 { emit(key: .int(file.id)) }
+        }
+        try database.register(few)
+        let description = try database.registeredIndexes()[0]
+        #expect(description.entries == 4 && description.bytes > 0 && description.bytes <= 65_536)
+        #expect(description.version == "1" && description.state == .current)
+    }
+
+    @Test("an entity type with several indexes, changed by every way there is; cascades too")
+    func several() throws {
+        let database = try open(try SimulatedDisk())
+        let byLength = MapIndex("byLength", version: "1") { (file: File, emit: inout MapEmitter<NoValue>) in
+            emit(key: .int(file.name.count))
+        }
+        try database.register(byName())
+        try database.register(byLength)
+        try database.write { (context) throws in
+            try Folder(id: 1, files: .relation([File(id: 1, name: "a"), File(id: 2, name: "bb")])).save(to: &context)
+            try File(id: 3, name: "ccc").save(to: &context)
+        }
+        try database.read { (context) throws in
+            #expect(try byName().query().count(in: context) == 3)
+            #expect(try byLength.query().range(from: 2).count(in: context) == 2)
+        }
+        try database.write { (context) throws in
+            _ = try Folder.query(1).delete(from: &context)
+            #expect(try byName().query().resolve(in: context).map(\.key) == ["ccc"])
+            // Deleted and saved again in one write.
+            _ = try File.query(3).delete(from: &context)
+            try File(id: 3, name: "again").save(to: &context)
+        }
+        try database.read { (context) throws in
+            #expect(try byName().query().resolve(in: context).map(\.key) == ["again"])
+            #expect(try byName().query().explain(in: context).contains("map index “byName” of File: 1 of 1 rows"))
+        }
+        #expect(try database.isWhole())
+    }
+
+    @Test("E11: a save that changes no row of the index doesn't touch its tree")
+    func untouched() throws {
+        let database = try Database.inMemory(models: TaggedPost.self)
+        try database.register(postsByTag())
+        try database.write { (context) throws in
+            try TaggedPost(id: 1, title: "one", tags: ["a", "b"], size: 1).save(to: &context)
+        }
+        try database.write { (context) throws in
+            try TaggedPost(id: 1, title: "two", tags: ["a", "b"], size: 1, score: 3).save(to: &context)
+            let session = try context.session.entities()
+            let tree = try #require(try session.transaction.tree("m:TaggedPost:byTag"))
+            let rows = try #require(try session.transaction.tree("e:TaggedPost"))
+            #expect(!session.transaction.treesChanged.contains(tree))
+            #expect(session.transaction.treesChanged.contains(rows))
+        }
+    }
+
+    @Test("a refused row refuses the save, which leaves nothing behind")
+    func refusals() throws {
+        struct Refused: Error {}
+        let database = try Database.inMemory(models: TaggedPost.self)
+        let index = MapIndex("refusing", version: "1") { (post: TaggedPost, emit: inout MapEmitter<Int>) in
+            if post.size < 0 { throw Refused() }
+            emit(key: .string(post.title), value: post.size)
+        }
+        try database.register(index)
+        try database.write { (context) throws in
+            try TaggedPost(id: 1, title: "a", size: 1).save(to: &context)
+            #expect(throws: Refused.self) { try TaggedPost(id: 1, title: "b", size: -1).save(to: &context) }
+            let long = #expect(throws: HornbeamError.self) {
+                try TaggedPost(id: 2, title: String(repeating: "x", count: 2_000)).save(to: &context)
+            }
+            #expect(long?.code == .tooLarge)
+            var deep = MapKey.null
+            for _ in 0..<200 { deep = [deep] }
+            #expect(throws: HornbeamError.self) { try index.query().key(deep).resolve(in: context) }
+        }
+        try database.read { (context) throws in
+            #expect(try TaggedPost.query().resolve(in: context).map(\.title) == ["a"])
+            #expect(try index.query().resolve(in: context).map(\.key) == ["a"])
+        }
+        #expect(try database.isWhole())
+        // A map that throws while the index is built leaves it absent.
+        let never = MapIndex("never", version: "1") { (_: TaggedPost, _: inout MapEmitter<Int>) in throw Refused() }
+        #expect(throws: Refused.self) { try database.register(never) }
+        #expect(try database.registeredIndexes().map(\.name) == ["refusing"])
+    }
+
+    @Test("building tells how far it is, and can be cancelled; the index is absent then")
+    func progress() throws {
+        let database = try open(try SimulatedDisk())
+        try fill(database, 5_000)
+        struct Cancelled: Error {}
+        #expect(throws: Cancelled.self) {
+            try database.register(byName()) { progress in if progress.done > 2_000 { throw Cancelled() } }
+        }
+        #expect(try database.registeredIndexes() == [])
+        var reports: [MigrationProgress] = []
+        try database.register(byName()) { reports.append($0) }
+        #expect(reports.last?.done == 5_000 && reports.last?.name == "byName" && reports.count > 3)
+        #expect(reports.allSatisfy { $0.step == .buildingIndex && $0.entity == "File" })
+        #expect(try database.isWhole())
+    }
+
+    @Test("readers go on while an index is built and dropped, each with the state it sees")
+    func readers() throws {
+        let database = try open(try SimulatedDisk())
+        try fill(database, 100)
+        try database.read { (context) throws in
+            try database.register(byName())
+            let error = #expect(throws: HornbeamError.self) { try byName().query().resolve(in: context) }
+            #expect(error?.code == .indexNotReady)
+        }
+        // E18: dropped while it is read.
+        try database.read { (context) throws in
+            #expect(try byName().query().count(in: context) == 100)
+            try database.unregister("byName")
+            #expect(try byName().query().resolve(in: context).count == 100)
+        }
+    }
+
+    @Test("tasks register in the order of their writes")
+    func tasks() async throws {
+        let database = try open(try SimulatedDisk())
+        try fill(database, 100)
+        async let registering: Void = database.register(byName())
+        async let writing: Void = database.write { context in try File(id: 500, name: "late").save(to: &context) }
+        _ = try await (registering, writing)
+        #expect(try sum(database, byName()) == (0..<100).reduce(0, +) + 500)
+        #expect(try database.isWhole())
+    }
+
+    @Test("live queries go on beside an index that is registered and dropped")
+    func observers() async throws {
+        let database = try open(try SimulatedDisk())
+        try fill(database, 10)
+        var results = database.observe(File.query()).makeAsyncIterator()
+        #expect(try await results.next()?.entities.count == 10)
+        try await database.register(byName())
+        try await database.write { context in try File(id: 500, name: "late").save(to: &context) }
+        #expect(try await results.next()?.entities.count == 11)
+        _ = try await database.write { context in try File.query(500).delete(from: &context) }
+        #expect(try await results.next()?.entities.count == 10)
+    }
+
+    @Test("a file that is open for reading alone is queried, and not brought up to other code")
+    func readOnly() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        let path = folder.path("db")
+        do {
+            let database = try Database(at: path, models: Folder.self, File.self, indexes: [byName()])
+            try fill(database, 100)
+            try database.close()
+        }
+        var options = Database.Options()
+        options.isReadOnly = true
+        do {
+            let database = try Database(at: path, models: Folder.self, File.self, options: options, indexes: [byName()])
+            #expect(try sum(database, byName()) == (0..<100).reduce(0, +))
+            try database.close()
+        }
+        let error = #expect(throws: HornbeamError.self) {
+            try Database(at: path, models: Folder.self, File.self, options: options, indexes: [byName("2")])
+        }
+        #expect(error?.code == .readOnly)
+    }
+
+    @Test("Y1: registering and dropping an index changes no entity")
+    func entities() throws {
+        let database = try open(try SimulatedDisk())
+        try fill(database, 300)
+        func rows() throws -> [[UInt8]] {
+            let read = try database.store.beginRead()
+            defer { read.abort() }
+            var rows: [[UInt8]] = []
+            var cursor = try read.cursor(try #require(try read.tree("e:File")))
+            while try cursor.next() { rows.append(Array(cursor.key) + Array(cursor.value)) }
+            return rows
+        }
+        let before = try rows()
+        try database.register(byName())
+        #expect(try rows() == before)
+        try database.unregister("byName")
+        #expect(try rows() == before)
+    }
+
+    // MARK: Cut short
+
+    /// Registers an index, changes what is in it, and drops it.
+    private func live(_ disk: SimulatedDisk) -> Bool {
+        guard let database = try? open(disk) else { return false }
+        do {
+            try database.register(byName())
+            try database.write { (context) throws in
+                for id in 100..<160 { try File(id: id, name: "later").save(to: &context) }
+                _ = try File.filter(\.name == "n3").delete(from: &context)
+            }
+            try database.register(byName("2"))
+            try database.close()
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// Whether the image of a file cut short is whole, with the index absent or complete, and what its version is.
+    private func version(_ image: [UInt8]?, _ place: Comment) throws -> String? {
+        let database = try open(try SimulatedDisk(image: image))
+        let description = try database.registeredIndexes().first
+        #expect(try database.check { Issue.record("\($0), \(place)") }, place)
+        if let description {
+            let counter = CallCounter()
+            try database.register(byName(description.version, counter))
+            #expect(counter.count == 0, place)
+            #expect(try database.check { Issue.record("\($0), \(place)") }, place)
+        }
+        try database.close()
+        return description?.version
+    }
+
+    @Test("Y6, E17: a crash at any call leaves the index absent or whole", .seeded)
+    func crashes() throws {
+        let start = try SimulatedDisk()
+        let database = try open(start)
+        try fill(database, 100)
+        try database.close()
+        let image = start.killedImage()
+        var seen: Set<String?> = []
+        var call = 1
+        while true {
+            let disk = try SimulatedDisk(image: image)
+            disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
+            let isDone = live(disk)
+            for image in [disk.powerLossImage(seed: UInt64(call) &+ SeededGenerator.seed), disk.killedImage()] {
+                let version = try version(image, "call \(call)")
+                if isDone { #expect(version == "2") }
+                seen.insert(version)
+            }
+            if !disk.hasCrashed { break }
+            call += 1
+        }
+        #expect(seen == [nil, "1", "2"])
+    }
+
+    @Test("a disk that fails or is full leaves the index as it was, and writes go on", arguments: [EIO, ENOSPC])
+    func faults(code: Int32) throws {
+        let start = try SimulatedDisk()
+        let database = try open(start)
+        try fill(database, 100)
+        try database.close()
+        let image = start.killedImage()
+        var call = 1
+        while true {
+            let disk = try SimulatedDisk(image: image)
+            disk.plan = SimulatedDisk.Plan(call: call, fault: .error(code))
+            let isDone = live(disk)
+            let version = try version(disk.killedImage(), "call \(call), errno \(code)")
+            if isDone { #expect(version == "2") }
+            if disk.calls < call { break }
+            call += 1
+        }
+    }
+
+    // MARK: Migrations
+
+    @Test("a property that is added, and a type that is renamed, have the index built anew")
+    func migrations() throws {
+        let old = EntityDescription(name: "Paper", columns: [column("id", .int64), column("name", .string)])
+        let file = try MigratedFile([old]) { store in
+            for id in 0..<50 { try store.save("Paper", [.int(Int64(id)), .string("n")]) }
+        }
+        // An index of the old type, as another program has left it.
+        let stored = StoredIndex(
+            name: "byName", identity: [UInt8](repeating: 7, count: 16),
+            record: StoredIndex.Record(
+                entity: "Paper", kind: "map", version: "0", settings: [:], columns: RegisteredCatalogue.fingerprint(old)
+            ))
+        let disk = try SimulatedDisk(image: file.image)
+        let trees = try TreeStore.open(file: disk)
+        let write = try trees.beginWrite()
+        try RegisteredCatalogue.store(stored, in: write)
+        _ = try write.tree(stored.treeName, create: true)
+        try write.commit()
+        try trees.close()
+        let database = try MigratedFile.open(disk, [Folder.self, File.self], [.rename("Paper", to: File.self)])
+        #expect(try database.registeredIndexes().map(\.entity) == ["File"])
+        #expect(try database.isWhole())
+        try database.register(byName())
+        #expect(try sum(database, byName()) == (0..<50).reduce(0, +))
+        #expect(try database.isWhole())
+    }
+
+    @Test("a type that is dropped takes its indexes along")
+    func dropping() throws {
+        let disk = try SimulatedDisk()
+        var database = try MigratedFile.open(disk, [TaggedPost.self, TaggedNote.self], [])
+        try database.register(postsByTag())
+        #expect(try database.treeID("m:TaggedPost:byTag") != nil)
+        try database.close()
+        database = try MigratedFile.open(disk, [TaggedNote.self], [.drop("TaggedPost")])
+        #expect(try database.registeredIndexes() == [])
+        #expect(try database.treeID("m:TaggedPost:byTag") == nil)
+        #expect(try database.isWhole())
+    }
+
+    // MARK: Damage
+
+    /// A database whose index's tree was changed by somebody else.
+    private func tampered(_ change: (Transaction, TreeID) throws -> Void) throws -> Database {
+        let disk = try SimulatedDisk()
+        let database = try open(disk)
+        try database.register(byName())
+        try fill(database, 300)
+        try database.close()
+        let store = try TreeStore.open(file: disk)
+        let write = try store.beginWrite()
+        try change(write, try #require(try write.tree("m:File:byName")))
+        try write.commit()
+        try store.close()
+        let again = try open(disk)
+        try again.register(byName())
+        return again
+    }
+
+    @Test("N9: the check finds rows that the entities don't give, and those that are missing")
+    func drift() throws {
+        let collator = try Collator(.unicode(locale: nil))
+        let extra = try MapKey.string("nobody's").bytes(collator) + RowID(rawValue: 3).key + [0, 0, 0, 0]
+        for change: (Transaction, TreeID) throws -> Void in [
+            { try $0.put($1, extra, [0]) },
+            { transaction, tree in
+                var cursor = try transaction.cursor(tree)
+                _ = try cursor.first()
+                _ = try transaction.delete(tree, Array(cursor.key))
+            },
+            { transaction, tree in
+                var cursor = try transaction.cursor(tree)
+                _ = try cursor.first()
+                try transaction.put(tree, Array(cursor.key), [0])
+            },
+        ] {
+            let database = try tampered(change)
+            var problems: [String] = []
+            #expect(try !database.check { problems.append($0) })
+            #expect(problems.contains { $0.contains("index “byName” of File") }, "\(problems)")
+        }
+    }
+
+    @Test("entries of any bytes give errors, never a trap", .seeded)
+    func hostile() throws {
+        var random = SeededGenerator()
+        for _ in 0..<60 {
+            let database = try tampered { transaction, tree in
+                for _ in 0..<3 {
+                    var cursor = try transaction.cursor(tree)
+                    _ = try cursor.seek(index: UInt64(random.below(290)))
+                    var (key, value) = (Array(cursor.key), Array(cursor.value))
+                    switch random.below(4) {
+                    case 0: key = random.bytes(1 + random.below(30))
+                    case 1: value = random.bytes(random.below(20))
+                    case 2: key[random.below(key.count)] ^= UInt8(1 + random.below(255))
+                    default: if !value.isEmpty { value[0] ^= UInt8(1 + random.below(255)) }
+                    }
+                    try transaction.put(tree, key, value)
+                }
+            }
+            func attempt(_ body: (Context) throws -> Void) throws {
+                do {
+                    try database.read(body)
+                } catch let error as HornbeamError {
+                    #expect([.corrupt, .undecodable, .invalid].contains(error.code))
+                }
+            }
+            let query = byName().query()
+            try attempt { context in _ = try query.resolve(in: context) }
+            try attempt { context in _ = try query.descending().withEntities().resolve(in: context) }
+            try attempt { context in _ = try query.prefix("n").resolve(in: context) }
+            try attempt { context in _ = try query.reduced().resolve(in: context) }
+            try attempt { context in _ = try query.grouped().resolve(in: context) }
+            try attempt { context in _ = try query.grouped(level: 1).descending().resolve(in: context) }
+            _ = try database.check { _ in }
+            try database.write { context in try File(id: 1, name: "n7").save(to: &context) }
+        }
+        // What the catalogue says of it.
+        for value: [UInt8] in [[], [1, 2, 3], [UInt8](repeating: 1, count: 16) + Array("{}".utf8)] {
+            let disk = try SimulatedDisk()
+            let database = try open(disk)
+            try database.register(byName())
+            try database.close()
+            let store = try TreeStore.open(file: disk)
+            let write = try store.beginWrite()
+            try write.put(try #require(try write.tree("schema")), Array("index:byName".utf8), value)
+            try write.commit()
+            try store.close()
+            let error = #expect(throws: HornbeamError.self) { try open(disk) }
+            #expect(error?.code == .corrupt)
+        }
+    }
+}
