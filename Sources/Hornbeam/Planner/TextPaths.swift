@@ -36,7 +36,7 @@ final class TextPaths {
     static func path(_ place: Int, _ condition: Filter, _ store: EntityStore, rows: Int) throws -> Path? {
         switch condition {
         case .matches(let match):
-            guard let index = store.type.textIndex(for: match) else { return nil }
+            guard let index = store.type.textIndex(over: match.columns) else { return nil }
             try match.requireSense(store.type)
             guard let search = index.answers(match) ? match : match.withoutPositions(index) else { return nil }
             let count = min(rows, try IndexSearch(index, search, store).estimate())
