@@ -14,7 +14,7 @@ package import HornbeamTree
 package enum SchemaCatalogue {
     static let treeName = "schema"
     /// Version of everything that this module lays on the trees.
-    static let formatVersion = "1"
+    static let formatVersion = "2"
 
     /// The schema as it is stored; empty if nothing ever was.
     package static func load(_ transaction: Transaction) throws -> Schema {
@@ -257,10 +257,14 @@ package enum SchemaCatalogue {
         if let format = try transaction.get(tree, Array("format".utf8)),
             String(decoding: format, as: UTF8.self) != formatVersion
         {
+            let stored = String(decoding: format, as: UTF8.self)
+            let isOlder = Int(stored).map { (1..<(Int(formatVersion) ?? 1)).contains($0) } ?? false
             throw HornbeamError(
                 .notAStore,
-                "the entities in this store have format \(String(decoding: format, as: UTF8.self)), this library knows "
-                    + "format \(formatVersion): use a newer Hornbeam")
+                "the entities in this store have format \(stored), this library knows format \(formatVersion): "
+                    + (isOlder
+                        ? "export them with the Hornbeam that made it, and import them into a new file"
+                        : "use a newer Hornbeam"))
         }
         var types: [EntityDescription] = []
         let prefix = Array("type:".utf8)

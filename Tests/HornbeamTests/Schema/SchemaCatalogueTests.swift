@@ -29,6 +29,18 @@ private func filled() throws -> CoreStore {
 
 @Suite("Schema catalogue")
 struct SchemaCatalogueTests {
+    @Test("entities in another format are refused, with what to do", arguments: ["1", "3", "?"])
+    func otherFormat(format: String) throws {
+        let store = try filled()
+        let transaction = store.session.transaction
+        try transaction.put(require(transaction.tree("schema")), Array("format".utf8), Array(format.utf8))
+        let error = #expect(throws: HornbeamError.self) { try SchemaCatalogue.load(transaction) }
+        #expect(error?.code == .notAStore)
+        let advice = format == "1" ? "export them with the Hornbeam that made it" : "use a newer Hornbeam"
+        #expect(error?.message.contains("have format \(format)") == true)
+        #expect(error?.message.contains(advice) == true, "\(error?.message ?? "")")
+    }
+
     @Test("opening again with the same models, in any order of indexes, changes nothing")
     func same() throws {
         let store = try filled()
