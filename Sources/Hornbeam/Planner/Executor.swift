@@ -276,7 +276,8 @@ final class Executor {
         switch path {
         case .index(let match, _):
             var found: [UInt64] = []
-            found.reserveCapacity(match.count)
+            // Within reason: a count may be damaged.
+            found.reserveCapacity(min(match.count, 1 << 16))
             for range in match.ranges where range.count > 0 {
                 try IndexScan(match.index, range, store).addRowIDs(to: &found)
             }

@@ -209,8 +209,10 @@ final class Conjunction {
 
 // Estimates.
 extension Conjunction {
-    /// What rounding can do to an estimate, of as many as 1,000 parts, is less than this part of it.
+    /// What rounding can do to an estimate is less than this part of it.
     private static let estimateSlack: Float = 1e-4
+    /// So many parts are added up with no larger error.
+    static let partLimit = 1_000
 
     /// Estimates what each match of the batch scores at most.
     private func estimate() throws(StorageError) {
@@ -403,6 +405,10 @@ extension Conjunction {
         // Where its places are known it doesn't matter where the block's share begins and ends.
         _ = try second.decode(from: 0)
         blockFrequencies[1] = second.frequencies
+        // What `blockFirst` said before may have been less than the first document; places are known from that on.
+        var lead = lead
+        lead.start = PostingSource.gallop(lead.docnos, from: lead.start, count: lead.end, to: second.docnos[0])
+        guard lead.start < lead.end else { return 0 }
         let (docnos, places) = (self.docnos, self.places)
         if second.count <= Self.gallopRatio * (lead.end - lead.start), let table = table(of: 1) {
             return Intersection.look(lead, in: table, second.count, docnos, places, places + capacity)
@@ -438,8 +444,9 @@ extension Conjunction {
         for match in 0..<count {
             let docno = self.docnos[match]
             if let table {
+                // It may be before the block's first document, of which the table knows nothing.
                 place = Int(table.place(of: docno))
-                guard place < size else { continue }
+                guard place < size, docnos[place] == docno else { continue }
             } else {
                 if place < size { place = PostingSource.gallop(docnos, from: place, count: size, to: docno) }
                 guard place < size else { break }

@@ -82,6 +82,7 @@ struct DirectSearch {
         var compiler = ConjunctionCompiler(view, analyzer)
         switch try compiler.add(query) {
         case .otherForms: return (false, nil, filter)
+        case .parts where compiler.parts.count > Conjunction.partLimit: return (false, nil, filter)
         case .nothing, .void: return (true, nil, filter)
         case .parts: break
         }

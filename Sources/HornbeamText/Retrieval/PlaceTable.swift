@@ -41,7 +41,8 @@ struct PlaceTable {
     @inline(__always)
     private static func slot(_ docno: UInt32) -> Int { Int(docno & UInt32(size - 1)) }
 
-    /// Where in the block a document stands that isn't outside of it; the block's size or more if it isn't there.
+    /// Where in the block a document stands that is not before its first one, nor behind its last; the block's size or
+    /// more if it isn't there. Of one that is outside it tells where another stands.
     @inline(__always)
     func place(of docno: UInt32) -> UInt32 { entries[Self.slot(docno)] &- start }
 }

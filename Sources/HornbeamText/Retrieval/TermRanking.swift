@@ -303,6 +303,8 @@ extension TermRanking {
                 next = min(next, try term.pointee.lowerBound(from: target))
                 postings += term.pointee.documentFrequency
             }
+            // Where a filter says which documents there are, windows before the next one are passed by.
+            if let allowed = filter.allowed { next = allowed.advance(to: next) }
             guard next < view.docnoLimit else { return nil }
             let size = min(max(Self.postingsOfWindow * Int(view.docnoLimit) / postings, 512), DocumentWindow.size)
             var last = UInt32(clamping: UInt64(next) + UInt64(size - 1))
