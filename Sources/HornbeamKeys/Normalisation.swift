@@ -4,6 +4,11 @@
 
 @_spi(_Unicode) import Swift
 
+extension String {
+    /// Whether it is its own canonical composition, NFC, byte for byte.
+    package var isComposed: Bool { unicodeScalars.elementsEqual(Normalisation.composed(self)) }
+}
+
 enum Normalisation {
     /// The scalars of the string's NFC.
     static func composed(_ string: String) -> some Sequence<Unicode.Scalar> {

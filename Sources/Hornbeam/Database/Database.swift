@@ -15,12 +15,10 @@ public final class Database: Sendable {
     private let requiresRelations: Bool
     /// The schema's version where another process may change it.
     private let followedVersion: UInt64?
-    private let registry: Mutex<RegisteredIndexes>
-    /// The registered indexes. To be changed by the holder of the write transaction alone, before it ends.
-    var registered: RegisteredIndexes {
-        get { registry.withLock { $0 } }
-        set { registry.withLock { $0 = newValue } }
-    }
+    /// The registered indexes. Changed by the holder of the write transaction, who keeps the lock until its commit has
+    /// succeeded or failed; of a file that is open for reading alone, by anybody.
+    let registry: Mutex<RegisteredIndexes>
+    var registered: RegisteredIndexes { registry.withLock { $0 } }
     /// Whether the file is open for reading alone.
     var isReadOnly: Bool { followedVersion != nil }
     /// Of reads that have ended.
@@ -60,6 +58,7 @@ public final class Database: Sendable {
     ) throws {
         let opening = SchemaOpening(
             models: try ModelSet(models), migrations: migrations, isReadOnly: options.isReadOnly, progress: progress)
+        for index in indexes { try index.registration.check() }
         // Recovery computes what branches keep by them, if it has to.
         let reductions = indexes.compactMap(\.registration.reduction)
         try self.init(opening, requiresRelations: options.requiresRelations) { () throws(StorageError) in

@@ -218,6 +218,19 @@ extension Decimal: IndexKey {
     }
 }
 
+/// Tells nil from a value that can't be encoded: the column value of both is null.
+private protocol Nillable {
+    var isNone: Bool { get }
+}
+
+extension Optional: Nillable {
+    fileprivate var isNone: Bool { self == nil }
+}
+
+extension ColumnValue {
+    var isNil: Bool { (self as? any Nillable)?.isNone ?? false }
+}
+
 /// Nil is null at any depth: `Int??` has one nil in the store.
 extension Optional: ColumnValue where Wrapped: ColumnValue {
     public static var columnType: ColumnType { .optional(Wrapped.columnType) }

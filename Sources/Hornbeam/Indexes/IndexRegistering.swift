@@ -4,6 +4,7 @@
 
 import HornbeamPages
 import HornbeamTree
+import Synchronization
 
 /// What there is to do before an index can follow its rows.
 enum RegistrationWork: Equatable {
@@ -26,7 +27,7 @@ struct IndexRegistering {
 
     /// `.indexMismatch` if the name is another index's.
     func work() throws -> RegistrationWork {
-        try registration.checkName()
+        try registration.check()
         let type = try type()
         guard let stored = try RegisteredCatalogue.read(registration.name, in: transaction) else { return .building }
         guard stored.record.entity == registration.entity, stored.record.kind == registration.kind else {
@@ -76,7 +77,12 @@ struct IndexRegistering {
         case .none: break
         case .completion: try transaction.completeReductions(tree)
         case .missedRows:
-            try catchUp(index, attended, type)
+            do {
+                try catchUp(index, attended, type)
+            } catch is HornbeamError {
+                // A row as it was can't be read, say. What the rows are now is enough to build it.
+                return try run(.building)
+            }
             try transaction.completeReductions(tree)
         case .building: try build(attended, type)
         }
@@ -94,7 +100,14 @@ struct IndexRegistering {
             guard cursor.key.count == 8, let rowID = RowID(key: cursor.key) else {
                 throw StorageError.corrupt(Corruption(tree: "e:\(type.name)", reason: "a key is no row id"))
             }
-            let entries = try follower.entries(rowID, try RowReader(cursor.value, of: type), in: 0)
+            let entries: [IndexEntry]
+            do {
+                entries = try follower.entries(rowID, try RowReader(cursor.value, of: type), in: 0)
+            } catch let error as HornbeamError {
+                throw HornbeamError(
+                    error.code,
+                    "index “\(registration.name)” can't be built over the \(type.name) of \(rowID): \(error.message)")
+            }
             for entry in entries { try sorter.add(entry.key, flag: 0, value: entry.value) }
             try reports.advance()
         }
@@ -166,20 +179,18 @@ extension Database {
                     "index “\(registration.name)” is over \(registration.entity), which the database was opened without"
                 )
             }
+            try registration.check()
             if let reduction = registration.reduction { try store.register(reduction) }
             if isReadOnly { return try attendReadOnly(registration) }
             let transaction = try store.beginWrite()
-            let former = registered
             do {
                 let work = IndexRegistering(
                     registration: registration, transaction: transaction, schema: schema, progress: progress)
                 let kind = try work.work()
                 let (stored, attended) = try work.run(kind)
-                // Before the next write begins, and back again if this one fails.
-                registered = former.adding(stored, attended)
-                if kind == .none { transaction.abort() } else { try transaction.commit() }
+                if kind == .none { transaction.durability = .none }
+                try commit(transaction) { $0.adding(stored, attended) }
             } catch {
-                registered = former
                 transaction.abort()
                 throw error
             }
@@ -201,7 +212,7 @@ extension Database {
         switch try work.work() {
         case .none, .completion:
             let (stored, attended) = try work.run(.none)
-            registered = registered.adding(stored, attended)
+            registry.withLock { $0 = $0.adding(stored, attended) }
         case .missedRows, .building:
             throw HornbeamError(
                 .readOnly,
@@ -215,19 +226,37 @@ extension Database {
     public func unregister(_ name: String) throws -> Bool {
         try indexing {
             let transaction = try store.beginWrite()
-            let former = registered
             do {
                 guard let stored = try RegisteredCatalogue.read(name, in: transaction) else {
                     transaction.abort()
                     return false
                 }
                 try RegisteredCatalogue.drop(stored, in: transaction)
-                registered = former.removing(name)
-                try transaction.commit()
+                try commit(transaction) { $0.removing(name) }
                 return true
             } catch {
-                registered = former
                 transaction.abort()
+                throw error
+            }
+        }
+    }
+
+    /// Commits a transaction that changes the registered indexes.
+    ///
+    /// The next write begins before this commit is known to have succeeded or failed. It asks for the registered
+    /// indexes when it has its turn, and waits here until they are those of the state that the file is in. So nobody
+    /// else's change comes between, to be undone with this one. A transaction that has changed nothing commits too:
+    /// that fails if the state that it was built on does.
+    private func commit(
+        _ transaction: Transaction, _ change: (RegisteredIndexes) -> RegisteredIndexes
+    ) throws(StorageError) {
+        try registry.withLock { (registered) throws(StorageError) in
+            let former = registered
+            registered = change(former)
+            do throws(StorageError) {
+                try transaction.commit()
+            } catch {
+                registered = former
                 throw error
             }
         }

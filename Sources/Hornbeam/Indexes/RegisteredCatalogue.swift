@@ -104,6 +104,17 @@ enum RegisteredCatalogue {
         }
     }
 
+    /// Gives the indexes of a type an identity that no code has: they are built anew when they are next registered.
+    /// A migration has changed rows that it doesn't show them, and may go back to the columns that they know; nor can
+    /// the rows that they have missed be read any more.
+    static func outdate(_ entity: String, in transaction: Transaction) throws {
+        for index in try read(transaction) where index.record.entity == entity {
+            let unknown = [UInt8](repeating: 0, count: identitySize)
+            try store(StoredIndex(name: index.name, identity: unknown, record: index.record), in: transaction)
+            _ = try transaction.dropTree(index.missedName)
+        }
+    }
+
     /// What `StoredIndex.Record.columns` says of a type.
     static func fingerprint(_ type: EntityDescription) -> String {
         let parts = type.columns.map { "\($0.name):\($0.type)" }.sorted()

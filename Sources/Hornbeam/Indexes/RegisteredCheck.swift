@@ -47,8 +47,11 @@ struct RegisteredCheck {
                     }
                     if !found.elementsEqual(entry.value) { problem("\(name): a row of \(rowID) has another value") }
                 }
-            } catch let error as HornbeamError {
-                problem("\(name): \(error.message)")
+            } catch let error as StorageError {
+                throw error
+            } catch {
+                // Of the row, or whatever the map function throws.
+                problem("\(name): \(rowID): \((error as? HornbeamError)?.message ?? "\(error)")")
             }
             return true
         }

@@ -3,6 +3,7 @@
 // in a tree of its own. This file says what such an index is, and what a change of a row means for it: a pure function
 // of the old entity and the new one.
 
+import HornbeamKeys
 import HornbeamPages
 import HornbeamTree
 
@@ -28,20 +29,24 @@ public final class IndexRegistration: Sendable {
     /// Tells whether stored entries are this code's: a hash of all but the code.
     let identity: [UInt8]
     let emitter: any IndexEmitter
+    /// Why it can't be registered; nil if it can.
+    private let flaw: String?
 
     /// - Parameters:
     ///   - reduction: the size of its reduced values and what makes them, nil for none.
     ///   - entries: those of an entity, by keys that need not differ. Its second argument is what an entry has to say
     ///     of the entity's id, nil where the row id is the id.
+    ///   - flaw: why it can't be registered, if so.
     init<Entity: EntityModelProtocol>(
         name: String, version: String, kind: String, settings: [String: String],
-        reduction: (size: Int, folder: @Sendable () -> any ReductionFolder)?,
+        reduction: (size: Int, folder: @Sendable () -> any ReductionFolder)?, flaw: String? = nil,
         entries: @escaping @Sendable (Entity, _ id: [UInt8]?) throws -> [IndexEntry]
     ) {
         self.name = name
         self.version = version
         self.kind = kind
         self.settings = settings
+        self.flaw = flaw
         entity = Entity.entityName
         model = Entity.self
         let parts = [kind, entity, name, version] + settings.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
@@ -52,12 +57,19 @@ public final class IndexRegistration: Sendable {
         emitter = EntityEmitter(entries: entries)
     }
 
-    /// Names are part of a tree's name and of a key.
-    func checkName() throws(HornbeamError) {
+    /// `.invalid` if no database can have it. Names are part of a tree's name and of a key.
+    func check() throws(HornbeamError) {
         guard !name.isEmpty, name.utf8.count <= 200, !name.utf8.contains(0), !version.utf8.contains(0) else {
             throw HornbeamError(
                 .invalid, "an index is called “\(name)”: a name needs 1 to 200 bytes, and none that is zero")
         }
+        // The file tells names by their bytes, the program by their characters: each must have one form.
+        guard name.isComposed else {
+            throw HornbeamError(
+                .invalid,
+                "the name of index “\(name)” isn't in its composed form (NFC): write letters and their marks as one")
+        }
+        if let flaw { throw HornbeamError(.invalid, "index “\(name)” can't be registered: \(flaw)") }
     }
 }
 
@@ -118,7 +130,7 @@ private struct EntityFollower<Entity: EntityModelProtocol>: IndexFollower {
 
     func changes(_ rowID: RowID, from old: RowReader?, to new: RowReader?) throws -> [RegisteredChange] {
         // Each is decoded once, for all indexes together.
-        let before = try old.map { (entity: try Entity(row: $0), id: try id(rowID, $0)) }
+        let before = try old.map { try former(rowID, $0) }
         let after = try new.map { (entity: try Entity(row: $0), id: try id(rowID, $0)) }
         var changes: [RegisteredChange] = []
         for index in indexes {
@@ -128,6 +140,19 @@ private struct EntityFollower<Entity: EntityModelProtocol>: IndexFollower {
             if !change.removed.isEmpty || !change.put.isEmpty { changes.append(change) }
         }
         return changes
+    }
+
+    /// The entity as it was.
+    private func former(_ rowID: RowID, _ row: RowReader) throws(HornbeamError) -> (entity: Entity, id: [UInt8]?) {
+        do throws(HornbeamError) {
+            return (try Entity(row: row), try id(rowID, row))
+        } catch {
+            let names = indexes.map { "“\($0.name)”" }.joined(separator: ", ")
+            throw HornbeamError(
+                error.code,
+                "the stored \(Entity.entityName) of \(rowID) can't be read (\(error.message)), so that its rows in "
+                    + "index \(names) can't be told: unregister that to change or delete the entity")
+        }
     }
 
     func entries(_ rowID: RowID, _ row: RowReader, in index: Int) throws -> [IndexEntry] {

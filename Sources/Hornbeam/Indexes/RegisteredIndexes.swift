@@ -82,7 +82,7 @@ enum MissedRow {
     static func bytes(_ row: RowReader?) -> [UInt8] { row.map { [1] + Array($0.bytes) } ?? [0] }
 
     /// The row's bytes; nil if there was none.
-    static func row(_ stored: [UInt8]) throws(StorageError) -> [UInt8]? {
+    static func row(_ stored: [UInt8]) throws(HornbeamError) -> [UInt8]? {
         switch stored.first {
         case 0 where stored.count == 1: return nil
         case 1: return Array(stored[1...])
@@ -90,7 +90,7 @@ enum MissedRow {
         }
     }
 
-    static var unreadable: StorageError {
-        .corrupt(Corruption(reason: "what a registered index has missed is not readable"))
+    static var unreadable: HornbeamError {
+        HornbeamError(.corrupt(Corruption(reason: "what a registered index has missed is not readable")))
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions of a map index: of all rows that a query asks for, or of each group of them. What lies wholly inside a
-// range comes from the branches of the tree, so that a reduction reads two paths of nodes, whatever the range.
+// range comes from the branches of the tree, so that a reduction reads two paths of nodes, whatever the range; that of
+// a prefix of strings reads all rows that it may stand for.
 
 import HornbeamKeys
 import HornbeamPages
@@ -73,7 +74,9 @@ public struct MapGroups<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Se
                     return true
                 }
                 let folder = MapFolder(query.index.reducer, scan.collator.collation)
-                for part in group.parts { try scan.fold(part, isAskedFor: level != 0, into: folder) }
+                // The rows of a group are reduced in the order of the index, whatever the order of the groups.
+                let parts = query.isDescending ? group.parts.reversed() : group.parts
+                for part in parts { try scan.fold(part, isAskedFor: level != 0, into: folder) }
                 groups.append(MapGroup(key: group.key, value: try folder.result()))
                 left -= 1
                 return left > 0
@@ -112,7 +115,7 @@ extension MapScan {
     @discardableResult
     func fold(_ range: Range, isAskedFor: Bool = false, into folder: MapFolder<Reduce>) throws -> Int {
         if asked != nil, !isAskedFor {
-            try walk(range) { key, value in
+            try walk(range, descending: false) { key, value in
                 if try isAsked(key) { folder.add(key: key, value: value) }
                 return true
             }
@@ -134,6 +137,7 @@ extension MapScan {
         let key: MapKey
         /// With what the keys of its rows begin.
         let prefix: [UInt8]
+        /// In the query's order.
         var parts: [Range]
     }
 

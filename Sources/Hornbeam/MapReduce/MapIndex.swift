@@ -50,7 +50,7 @@ public struct MapEmitter<Value: ColumnValue>: ~Copyable {
                     throw HornbeamError(.invalid, "an emitted value can't be stored as \(Value.columnType): \(value)")
                 }
                 stored = encoded
-            } else if !Value.columnType.isOptional {
+            } else if !value.isNil {
                 throw HornbeamError(.invalid, "an emitted value can't be encoded: \(value)")
             }
         }
@@ -107,6 +107,7 @@ where Reduce.Value == Value {
         let collator = Result { () throws(KeyError) in try Collator(collation.collation) }
         let definition = Definition(collator: collator, map: map)
         let room = reducer.partial(ofRows: 0) == nil ? reducer.room : nil
+        let isRoomy = room.map { (0...MapFolder<Reduce>.mostRoom).contains($0) } ?? true
         let collationVersion = (try? collator.get().version) ?? ""
         self.reducer = reducer
         self.definition = definition
@@ -116,9 +117,14 @@ where Reduce.Value == Value {
                 "collation": collation.collation.name, "collationVersion": collationVersion,
                 "reducer": reducer.name, "value": Value.columnType.description,
             ],
-            reduction: room.map { room in
-                (room + MapFolder<Reduce>.overhead + 1, { MapFolder(reducer, collation.collation) })
-            }
+            reduction: room.flatMap { room in
+                guard isRoomy else { return nil }
+                return (room + MapFolder<Reduce>.overhead + 1, { MapFolder(reducer, collation.collation) })
+            },
+            flaw: isRoomy
+                ? nil
+                : "its reducer “\(reducer.name)” asks for \(room ?? 0) bytes of room: 0 to "
+                    + "\(MapFolder<Reduce>.mostRoom) are allowed"
         ) { (entity: Entity, id) in
             var emitter = MapEmitter<Value>(try definition.usable(name), id: id)
             try map(entity, &emitter)
@@ -146,6 +152,8 @@ where Reduce.Value == Value {
 final class MapFolder<Reduce: Reducer>: ReductionFolder {
     /// Before a partial's bytes: their number.
     static var overhead: Int { 1 }
+    /// The largest room that a reducer may ask for.
+    static var mostRoom: Int { 250 }
 
     private let reducer: Reduce
     private let collation: Collation

@@ -22,6 +22,8 @@ public struct MapRow<Entity: EntityModelProtocol, Value: ColumnValue>: Sendable 
     /// another type.
     public func target<Target: EntityModelProtocol>(_: Target.Type) -> Target.ID? {
         if let link { return link.id(of: Target.self) }
+        // The ids of another type may look the same, and mean other entities.
+        guard Target.entityName == Entity.entityName else { return nil }
         return source as? Target.ID
     }
 }
@@ -138,7 +140,7 @@ where Reduce.Value == Value {
             var wanted: [RowID] = []
             var places: [RowID: Int] = [:]
             let targets = try rows.map { row -> Int? in
-                guard let id = row.target(Target.self), let rowID = try store.rowID(of: id.columnValue) else {
+                guard let id = row.target(Target.self), let rowID = try store.rowID(ofAny: id.columnValue) else {
                     return nil
                 }
                 if let place = places[rowID] { return place }
@@ -223,6 +225,9 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
             ranges = [wholePrefix(writer.bytes)]
         }
         if let cursor = query.after?.key {
+            guard cursor.count > MapEntryKey.suffix else {
+                throw HornbeamError(.invalid, "the cursor is of no row of a map index")
+            }
             for place in ranges.indices {
                 if query.isDescending {
                     if ranges[place].to.isEmpty || cursor.lexicographicallyPrecedes(ranges[place].to) {
@@ -252,6 +257,14 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
             })
     }
 
+    /// Of all ranges together. What a damaged file counts may be any number.
+    private func countOfRanges() throws -> Int {
+        try ranges.reduce(0) { sum, range in
+            let (sum, overflow) = sum.addingReportingOverflow(try count(range))
+            return overflow ? .max : sum
+        }
+    }
+
     func count() throws -> Int {
         if asked != nil {
             var count = 0
@@ -261,7 +274,7 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
             }
             return count
         }
-        let all = try ranges.reduce(0) { $0 + (try count($1)) }
+        let all = try countOfRanges()
         return Swift.min(Swift.max(0, all - query.offset), query.limit ?? .max)
     }
 
@@ -299,13 +312,15 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
         }
     }
 
-    /// The entries of a range in the query's order, until `body` returns false.
+    /// The entries of a range, in the query's order unless another one is given, until `body` returns false.
     func walk(
-        _ range: Range, skipping skipped: Int = 0, _ body: (_ key: Bytes, _ value: Bytes) throws -> Bool
+        _ range: Range, descending: Bool? = nil, skipping skipped: Int = 0,
+        _ body: (_ key: Bytes, _ value: Bytes) throws -> Bool
     ) throws {
+        let isDescending = descending ?? query.isDescending
         var cursor = try transaction.cursor(tree)
         var isValid: Bool
-        if query.isDescending {
+        if isDescending {
             // In range or not, this entry is the one before the end.
             let end = try place(of: range.to) ?? transaction.count(tree)
             let place = end.subtractingReportingOverflow(UInt64(skipped) + 1)
@@ -317,13 +332,13 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
             isValid = try range.from.isEmpty ? cursor.first() : cursor.seek(range.from)
         }
         while isValid {
-            if query.isDescending {
+            if isDescending {
                 if cursor.key.lexicographicallyPrecedes(range.from) { return }
             } else if !range.to.isEmpty, !cursor.key.lexicographicallyPrecedes(range.to) {
                 return
             }
             guard try body(cursor.key, cursor.value) else { return }
-            isValid = try query.isDescending ? cursor.previous() : cursor.next()
+            isValid = try isDescending ? cursor.previous() : cursor.next()
         }
     }
 
@@ -375,7 +390,7 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
     // MARK: In words
 
     func explanation() throws -> String {
-        let rows = try ranges.reduce(0) { $0 + (try count($1)) }
+        let rows = try countOfRanges()
         let all = Int(clamping: try transaction.count(tree))
         let what =
             switch query.selection {

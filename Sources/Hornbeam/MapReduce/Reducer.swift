@@ -7,7 +7,7 @@
 ///
 /// `combine` must be associative and `identity` neutral; partials come in the order of the rows, so it need not be
 /// commutative. All of it must give the same for the same input, always; whatever changes needs another `name`, or
-/// another version of its indexes. `checkReducer` looks for violations.
+/// another version of its indexes. `findViolation` looks for violations.
 public protocol Reducer<Value, Result>: Sendable {
     /// What the index emits.
     associatedtype Value: ColumnValue
@@ -29,7 +29,7 @@ public protocol Reducer<Value, Result>: Sendable {
     func encode(_ partial: Partial) -> [UInt8]?
     /// A partial of bytes that may come from a damaged file; nil if they are none.
     func decode(_ bytes: UnsafeRawBufferPointer) -> Partial?
-    /// Most bytes that a partial is kept in, up to 250. Larger ones are allowed and not kept: queries then read below
+    /// Most bytes that a partial is kept in, 0 to 250. Larger ones are allowed and not kept: queries then read below
     /// the branch, down to the rows if need be.
     var room: Int { get }
     /// Whether `map` looks at the key; where it doesn't, it is given null.
@@ -57,7 +57,7 @@ extension Reducer where Partial: ColumnValue {
         var bytes: [UInt8] = []
         let value = partial.columnValue
         // Nothing stands for null.
-        if value == .null { return Partial.columnType.isOptional ? [] : nil }
+        if value == .null { return partial.isNil ? [] : nil }
         bytes.append(1)
         return ValueBytes.append(value, as: Partial.columnType, to: &bytes) ? bytes : nil
     }

@@ -53,7 +53,7 @@ public struct TopReducer<Value: ColumnValue & Comparable>: Reducer {
     public var identity: [Value] { [] }
     public var needsKeys: Bool { false }
     /// For as many as there are, of eight bytes each.
-    public var room: Int { Swift.min(250, 5 + count * (Value.columnType.fixedWidth ?? 20)) }
+    public var room: Int { Swift.min(250, 5 + Swift.min(250, count) * (Value.columnType.fixedWidth ?? 20)) }
     public func map(key: MapKey, value: Value?) -> [Value] { count == 0 ? [] : value.map { [$0] } ?? [] }
     public func finish(_ partial: [Value]) -> [Value] { partial }
 

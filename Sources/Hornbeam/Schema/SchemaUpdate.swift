@@ -23,6 +23,7 @@ struct SchemaUpdate {
         let movesLinks = !links.isEmpty || plan.moves.contains(where: \.dropsLinks)
         if movesLinks { try LooseLinks.unpack(in: transaction) }
         for move in plan.moves { try make(move) }
+        for type in changedTypes { try RegisteredCatalogue.outdate(type, in: transaction) }
         for (type, rows) in plan.rows.sorted(by: { $0.key < $1.key }) { try rows.run(type, in: transaction, progress) }
         for (type, deleted) in plan.tombstones.sorted(by: { $0.key < $1.key }) {
             try deleted.run(type, in: transaction, progress)
@@ -50,6 +51,12 @@ struct SchemaUpdate {
             try IndexBuilder(type: type, transaction: transaction, progress: progress).build(change.built)
         }
         return schema
+    }
+
+    /// Types whose rows are written anew, or read by other columns.
+    private var changedTypes: [String] {
+        let completed = work.filter { !$0.added.isEmpty || !$0.narrowed.isEmpty }.map(\.stored.name)
+        return plan.changed.union(plan.rows.keys).union(completed).union(gaps.ended.map(\.type)).sorted()
     }
 
     private func storeDescriptions() throws {

@@ -101,7 +101,8 @@ extension ReductionFold {
         return (0..<node.count).contains { ReducedState(reduced(node, $0)) == .unknown }
     }
 
-    /// The first key of each leaf below a node whose parent doesn't know its value.
+    /// For each value below a node that isn't known, the first key of a leaf that it stands above: of the leaf itself,
+    /// or of any if those below are known.
     fileprivate func unknownLeaves(
         _ record: ChildRecord, level: Int, into keys: inout [[UInt8]]
     ) throws(StorageError) {
@@ -114,9 +115,19 @@ extension ReductionFold {
                 let leaf = try self.node(node.child(index), level: 0)
                 if leaf.count > 0 { keys.append(leaf.keyBytes(0)) }
             } else {
+                let known = keys.count
                 try unknownLeaves(node.child(index), level: level - 1, into: &keys)
+                if keys.count == known, let key = try firstKey(node.child(index), level: level - 1) { keys.append(key) }
             }
         }
+    }
+
+    private func firstKey(_ record: ChildRecord, level: Int) throws(StorageError) -> [UInt8]? {
+        let mark = view.heldMark
+        defer { view.letGo(to: mark) }
+        let node = try node(record, level: level)
+        guard node.count > 0 else { return nil }
+        return level == 0 ? node.keyBytes(0) : try firstKey(node.child(0), level: level - 1)
     }
 }
 

@@ -216,6 +216,7 @@ struct MapModelTests {
             default: break
             }
             #expect(try query.reduced().resolve(in: context) == reduce(rows))
+            #expect(try query.descending().reduced().resolve(in: context) == reduce(rows))
             for level in [nil, 0, 1, 2, 5] { try compareGroups(query, level, rows, context, reduce) }
             let isDescending = random.oneIn(2)
             if isDescending {
@@ -271,6 +272,8 @@ struct MapModelTests {
         #expect(found.map(\.value) == groups.map { reduce($0.rows) })
         let part = try grouped.descending().offset(1).limit(2).resolve(in: context)
         #expect(part.map(\.key) == groups.reversed().dropFirst().prefix(2).map(\.key))
+        // The groups go backwards, the rows of each don't.
+        #expect(part.map(\.value) == groups.reversed().dropFirst().prefix(2).map { reduce($0.rows) })
         #expect(try grouped.count(in: context) == groups.count)
     }
 }

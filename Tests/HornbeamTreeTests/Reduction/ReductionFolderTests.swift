@@ -171,6 +171,32 @@ struct ReductionFolderTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
+    @Test("what a replay without the code leaves unknown is completed, above leaves that are known too")
+    func completion() throws {
+        let disk = try SimulatedDisk()
+        let first = try TreeStore.open(file: disk, options: smallPages, reductions: [marks])
+        for round in 0..<50 {
+            let write = try first.beginWrite()
+            let tree = try #require(try write.tree("t", create: true, options: TreeOptions(reduction: marks)))
+            for value in 0..<1_000 {
+                let key = withUnsafeBytes(of: UInt32(value * 50 + round).bigEndian) { Array($0) }
+                try write.put(tree, key, [1, 2, 3, 4])
+            }
+            try write.commit()
+        }
+        let store = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()))
+        try store.register(marks)
+        let completing = try store.beginWrite()
+        let tree = try #require(try completing.tree("t"))
+        try completing.completeReductions(tree)
+        #expect(try !completing.lacksReductions(tree))
+        try completing.commit()
+        let again = try store.beginRead()
+        #expect(try !again.lacksReductions(tree))
+        again.abort()
+        #expect(try store.check { Issue.record("\($0)") })
+    }
+
     @Test("reductions that always have a value stay as they are: small, and known to whoever changes the tree")
     func others() throws {
         let store = try TreeStore.inMemory()

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registered indexes beside what may leave them behind: columns that go and come back, rows that can't be read any
+// more, and commits that fail while others register.
+
+import Foundation
+import Glibc
+import HornbeamPages
+import HornbeamTestSupport
+import HornbeamTree
+import Testing
+
+@testable import Hornbeam
+
+private typealias TextIndex = MapIndex<TaggedNote, NoValue, CountReducer<NoValue>>
+
+private func byText(_ name: String = "byText") -> TextIndex {
+    MapIndex(name, version: "1") { (note: TaggedNote, emit: inout MapEmitter<NoValue>) in
+        emit(key: .string(note.text))
+    }
+}
+
+@Suite("Registered indexes that are left behind")
+struct RegisteredStateTests {
+    @Test("columns that go and come back don't make an index current again", arguments: [false, true])
+    func columns(missesRows: Bool) throws {
+        let disk = try SimulatedDisk()
+        var database = try MigratedFile.open(disk, [TaggedNote.self], [])
+        try database.register(byText())
+        try database.write { context in try TaggedNote(id: "a", text: "first").save(to: &context) }
+        var description = try #require(database.schemaDescription.first)
+        description.columns.removeAll { $0.name == "text" }
+        try database.close()
+        // A program that forgets the column, and doesn't know the index.
+        let store = try TreeStore.open(file: disk)
+        let write = try store.beginWrite()
+        let schema = try #require(
+            try SchemaCatalogue.open([description], in: write, migrations: [.forget(TaggedNote.self, "text")]))
+        let session = EntitySession(write, schema: schema)
+        if missesRows {
+            let rows = try JSONRows("TaggedNote", session: session)
+            for line in [#"{"id":"a","related":["x"]}"#, #"{"id":"b","related":["y"]}"#] {
+                try Array(line.utf8).withUnsafeBytes { _ = try rows.save(line: $0) }
+            }
+        }
+        try session.commit()
+        try store.close()
+        // The column is back, and empty.
+        database = try MigratedFile.open(disk, [TaggedNote.self], [])
+        let error = #expect(throws: HornbeamError.self) { try byText().query().keys(in: database) }
+        #expect(error?.code == .indexNotReady)
+        #expect(try database.isWhole())
+        try database.register(byText())
+        #expect(try byText().query().keys(in: database) == (missesRows ? ["", ""] : [""]))
+        #expect(try database.isWhole())
+    }
+
+    @Test("a missed row that can't be read has the index built anew")
+    func missedRows() throws {
+        let disk = try SimulatedDisk()
+        var database = try MigratedFile.open(disk, [TaggedNote.self], [])
+        try database.register(byText())
+        try database.write { context in try TaggedNote(id: "a", text: "first").save(to: &context) }
+        try database.close()
+        database = try MigratedFile.open(disk, [TaggedNote.self], [])
+        try database.write { context in try TaggedNote(id: "a", text: "second").save(to: &context) }
+        try database.close()
+        let store = try TreeStore.open(file: disk)
+        let write = try store.beginWrite()
+        let missed = try #require(try write.tree("c:TaggedNote:byText"))
+        var cursor = try write.cursor(missed)
+        #expect(try cursor.first())
+        try write.put(missed, Array(cursor.key), [1, 0xFF])
+        try write.commit()
+        try store.close()
+        database = try MigratedFile.open(disk, [TaggedNote.self], [])
+        try database.register(byText())
+        #expect(try byText().query().keys(in: database) == ["second"])
+        #expect(try database.isWhole())
+    }
+
+    @Test(
+        "what several threads register at once is what the file has, whichever commit fails", arguments: [EIO, ENOSPC])
+    func faults(code: Int32) throws {
+        var call = 1
+        while true {
+            let disk = try SimulatedDisk()
+            let database = try MigratedFile.open(disk, [TaggedNote.self], [])
+            try database.write { context in try TaggedNote(id: "a", text: "first").save(to: &context) }
+            disk.plan = SimulatedDisk.Plan(call: disk.calls + call, fault: .error(code))
+            let last = disk.calls + call
+            DispatchQueue.concurrentPerform(iterations: 4) { place in
+                // One of them fails.
+                if place < 3 {
+                    try? database.register(byText("index\(place)"))
+                    if place == 1 { _ = try? database.unregister("index1") }
+                } else {
+                    try? database.write { context in try TaggedNote(id: "b", text: "later").save(to: &context) }
+                }
+            }
+            let read = try database.store.beginRead()
+            let stored = try RegisteredCatalogue.read(read)
+            #expect(database.registered.stored.map(\.name).sorted() == stored.map(\.name), "call \(call)")
+            for (name, index) in database.registered.attended {
+                #expect(try read.tree("m:TaggedNote:\(name)") == index.tree, "call \(call)")
+            }
+            read.abort()
+            if let isWhole = try? database.check(report: { Issue.record("\($0), call \(call)") }) { #expect(isWhole) }
+            if disk.calls < last { break }
+            call += 1
+        }
+    }
+}
