@@ -18,7 +18,7 @@ enum LooseLinks {
     // MARK: Taking apart
 
     /// Takes the links of all relations that the store has apart. Relations have no numbers afterwards.
-    static func unpack(in transaction: Transaction) throws {
+    static func unpack(in transaction: Transaction, _ progress: MigrationProgress.Handler?) throws {
         let schema = try SchemaCatalogue.load(transaction)
         for name in schema.typeNames {
             let type = try schema.type(name)
@@ -27,14 +27,22 @@ enum LooseLinks {
             for side in schema.incoming[name] ?? [] {
                 if let list = side.other?.list { loose[list.number] = try LooseList(reverseOf: side, in: transaction) }
             }
+            let total = Int(clamping: try transaction.count(type.links))
+            var reports = StepProgress(.migratingLinks, name, total: total, progress)
             var cursor = try transaction.cursor(type.links)
             while try cursor.next() {
                 guard let link = LinkEntry((cursor.key, cursor.value)) else {
                     throw type.damagedLinks("an entry is not readable")
                 }
-                // Pairs are made anew.
-                try loose[link.list]?.put(link, in: transaction)
+                if let list = loose[link.list] {
+                    try list.put(link, in: transaction)
+                } else if schema.role(of: link.list, in: type) == nil {
+                    // Pairs are made anew, and need no trees. This is nobody's.
+                    throw type.damagedLinks("there is no list \(link.list)")
+                }
+                try reports.advance()
             }
+            if total > 0 { try reports.finish() }
             _ = try transaction.dropTree("l:\(name)")
         }
         try SchemaCatalogue.forgetNumbers(transaction)
@@ -76,9 +84,11 @@ enum LooseLinks {
     // MARK: Putting together
 
     /// Puts the links of all relations together again, which have their names and forms now.
-    static func pack(_ schema: Schema, in transaction: Transaction) throws {
+    static func pack(_ schema: Schema, in transaction: Transaction, _ progress: MigrationProgress.Handler?) throws {
         for name in schema.typeNames {
-            for side in try schema.type(name).relations where side.isPacked { try pack(side, in: transaction) }
+            for side in try schema.type(name).relations where side.isPacked {
+                try pack(side, in: transaction, progress)
+            }
         }
         for name in schema.typeNames {
             for side in try schema.type(name).relations {
@@ -87,23 +97,36 @@ enum LooseLinks {
         }
     }
 
-    private static func pack(_ side: EdgeSide, in transaction: Transaction) throws {
+    private static func pack(
+        _ side: EdgeSide, in transaction: Transaction, _ progress: MigrationProgress.Handler?
+    ) throws {
         let names = trees(side.type, side.name)
         guard let other = side.other, let forward = try transaction.tree(names[0]) else { return }
         let lookup = try side.inverse.flatMap { try transaction.tree(trees(side.target, $0)[1]) }
+        let total = Int(clamping: try transaction.count(forward))
+        var reports = StepProgress(.migratingLinks, side.type, side.name, total: total, progress)
         var cursor = try transaction.cursor(forward)
         while try cursor.next() {
+            try reports.advance()
             let position = side.isToMany ? RowID(key: cursor.key, at: 8) : RowID(rawValue: 0)
             guard let source = RowID(key: cursor.key), let target = RowID(stored: cursor.value), let position else {
                 throw StorageError.corrupt(Corruption(tree: names[0], reason: "a link is not readable"))
             }
             // The other half of them has the same links.
-            if side.isOwnInverse, target < source { continue }
+            if side.isOwnInverse, side.isToMany, target < source { continue }
             let from = LinkEnd(source, position.rawValue)
             var to = LinkEnd(target, other.form == .reverse ? source.rawValue : 0)
-            if other.form == .many, let lookup {
-                let found = try transaction.get(lookup, RowKey(target, source)).flatMap { RowID(stored: $0) }
-                guard let found else {
+            // Where entities led to many and kept their first links, two of them may disagree about it: who comes first
+            // has it, and none is linked twice. If they agree, this is the other half.
+            if side.isOwnInverse, !side.isToMany,
+                try transaction.link(side.list, from) != nil || transaction.link(side.list, to) != nil
+            {
+                continue
+            }
+            if other.form == .many {
+                guard let lookup,
+                    let found = try transaction.get(lookup, RowKey(target, source)).flatMap({ RowID(stored: $0) })
+                else {
                     throw StorageError.corrupt(Corruption(tree: names[0], reason: "the other side lacks a link"))
                 }
                 to.place = found.rawValue
@@ -115,6 +138,7 @@ enum LooseLinks {
                 try transaction.put(pairs, pair.key, pair.value)
             }
         }
+        if total > 0 { try reports.finish() }
     }
 }
 

@@ -149,7 +149,9 @@ extension Migration {
     }
 
     /// A relation that led to many entities leads to one: the first of each, the other links go. Without this, opening
-    /// refuses the change if an entity has several.
+    /// refuses the change if an entity has several. Of a relation that is its own inverse an entity keeps its first
+    /// link if the other one has not been linked before, by its own first link or another's: entities that were saved
+    /// earlier come first.
     public static func toOne<Entity: EntityModelProtocol, Target, D, C, K>(
         _: Entity.Type, _ keyPath: KeyPath<Entity, Relation<Target, D, C, K>>
     ) -> Migration {

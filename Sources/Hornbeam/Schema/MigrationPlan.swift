@@ -159,6 +159,9 @@ struct MigrationPlan {
         linkSteps[name] = nil
         origins[name] = nil
         changed.remove(name)
+        // Another type may get the name, with relations of the same names.
+        widowed = widowed.filter { $0.type != name }
+        trimmed = trimmed.filter { $0.type != name }
     }
 
     private mutating func changeRelations(of type: String, _ body: (inout RelationDescription) -> Void) {

@@ -7,7 +7,7 @@ public struct MigrationProgress: Sendable, Equatable {
     public enum Step: String, Sendable {
         /// Rows get other columns: conversions, derived properties, properties that are forgotten.
         case migratingRows
-        /// Links of a relation get another form.
+        /// Links get another form: those of a relation, or those of a type, which lie together, on the way there.
         case migratingLinks
         /// Rows that are older than a property get its default.
         case completingRows
@@ -20,7 +20,7 @@ public struct MigrationProgress: Sendable, Equatable {
     public var step: Step
     /// The entity type; empty for a step of the program's own.
     public var entity: String
-    /// The index, the relation or the program's step; empty where all rows of a type are meant.
+    /// The index, the relation or the program's step; empty where all rows or all links of a type are meant.
     public var name: String
     public var done: Int
     public var total: Int

@@ -149,6 +149,11 @@ struct RelationMigration {
     private func removeOtherHalf(_ change: RelationChange, _ source: RowID, _ target: RowID) throws {
         // What is made anew from this side's links has none of it.
         if change.isWidowed { return }
+        let isOwnInverse =
+            change.before.inverse == change.before.description.name && change.before.description.target == change.type
+        // The other half is in the tree that is being rewritten: what the halves disagree about, `LooseLinks.pack`
+        // decides.
+        if isOwnInverse { return }
         guard let inverse = change.before.inverse else {
             _ = try transaction.delete(opened(tree("b", change)), target.key + source.key)
             return

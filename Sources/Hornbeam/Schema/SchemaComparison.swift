@@ -79,10 +79,12 @@ enum SchemaComparison {
             positions.append(position)
         }
         let rest = stored.relations.filter { old in !declared.relations.contains { $0.name == old.name } }
-        // What isn't declared any more rules no deletion; its rule stays in the store, for whoever declares it again.
+        // What isn't declared any more rules no deletion and isn't required of anybody; both stay in the store, for
+        // whoever declares it again.
         seen.relations += rest.map { relation in
             var relation = relation
             relation.deleteRule = .nullify
+            relation.required = false
             return relation
         }
         var change = SchemaChange(
@@ -160,7 +162,12 @@ enum SchemaComparison {
         }
         for change in work.indices {
             guard let type = merged.first(where: { $0.description.name == work[change].stored.name }) else { continue }
-            work[change].stored.relations = type.description.relations
+            // No more than that: what isn't declared keeps its rules there.
+            let inverses = Dictionary(type.description.relations.map { ($0.name, $0.inverse) }) { _, last in last }
+            for place in work[change].stored.relations.indices {
+                let relation = work[change].stored.relations[place]
+                work[change].stored.relations[place].inverse = inverses[relation.name] ?? relation.inverse
+            }
         }
         work.removeAll { change in
             guard change.dropped.isEmpty, change.built.isEmpty, let old = stored[change.stored.name] else {

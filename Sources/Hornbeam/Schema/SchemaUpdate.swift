@@ -6,8 +6,8 @@ import HornbeamPages
 import HornbeamText
 import HornbeamTree
 
-/// The work of one opening. In this order: names, rows, descriptions, links, defaults, indexes. Each step finds
-/// the trees as the one before left them.
+/// The work of one opening. In this order: links taken apart where they move, names, rows, descriptions, links, which
+/// are put together again, defaults, indexes. Each step finds the trees as the one before left them.
 struct SchemaUpdate {
     let plan: MigrationPlan
     let work: [SchemaChange]
@@ -21,7 +21,7 @@ struct SchemaUpdate {
     func run() throws -> Schema {
         try SchemaCatalogue.beginChange(transaction)
         let movesLinks = !links.isEmpty || plan.moves.contains(where: \.dropsLinks)
-        if movesLinks { try LooseLinks.unpack(in: transaction) }
+        if movesLinks { try LooseLinks.unpack(in: transaction, progress) }
         for move in plan.moves { try make(move) }
         for type in changedTypes { try RegisteredCatalogue.outdate(type, in: transaction) }
         for (type, rows) in plan.rows.sorted(by: { $0.key < $1.key }) { try rows.run(type, in: transaction, progress) }
@@ -33,7 +33,7 @@ struct SchemaUpdate {
         let schema = try SchemaCatalogue.resolve(merged, transaction)
         if movesLinks {
             try RelationMigration(changes: links, transaction: transaction, schema: schema, progress: progress).run()
-            try LooseLinks.pack(schema, in: transaction)
+            try LooseLinks.pack(schema, in: transaction, progress)
         }
         for name in gaps.begun { try SchemaCatalogue.setGaps(name, true, in: transaction) }
         for (name, columns) in gaps.ended {

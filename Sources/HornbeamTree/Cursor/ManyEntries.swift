@@ -46,7 +46,8 @@ private struct LeadingNumbers {
         self.second = UInt16(truncatingIfNeeded: size == 9 ? second << 8 : second)
     }
 
-    /// The numbers of a key from its suffix, of which 16 bytes may be looked at.
+    /// The numbers of a key from its suffix, whose first ten bytes, less those of the prefix, may be looked at: eight
+    /// at least, if the prefix is shorter than that.
     @inline(__always)
     func numbers(_ suffix: UnsafeRawPointer) -> (UInt64, UInt16) {
         if size < 8 {
@@ -130,8 +131,11 @@ extension Cursor {
             let cell = CellView(leaf + slots.read16(NodeLayout.slotSize &* (index &+ done)))
             let suffix = cell.start + NodeLayout.cellHeader
             let (suffixSize, valueSize) = (cell.suffixSize, cell.valueSize)
-            // As many bytes as are looked at belong to the cell.
-            guard !cell.isLong, suffixSize &+ valueSize >= 16, prefix.size &+ suffixSize >= 8 else { break }
+            // The cell ends where the prefix begins, at the page's end, or before: with ten bytes of the three, all
+            // that are looked at belong to the page.
+            guard !cell.isLong, prefix.size &+ suffixSize >= 8, prefix.size &+ suffixSize &+ valueSize >= 10 else {
+                break
+            }
             let (first, second) = prefix.numbers(suffix)
             target[done] = NumberedEntry(
                 first: first, second: second, value: EntryPart(suffix + suffixSize, valueSize))
@@ -170,7 +174,11 @@ extension Cursor {
             let cell = CellView(leaf + slots.read16(NodeLayout.slotSize &* (index &+ done)))
             let suffix = cell.start + NodeLayout.cellHeader
             let size = cell.suffixSize
-            guard at.prefixSize &+ size >= 8 else { return nil }
+            guard at.prefixSize &+ size >= 8 else {
+                // As those of a page of zeros are, which was cut off.
+                try transaction.checkIsWhole()
+                return nil
+            }
             if size >= 8 {
                 numbers[done] = UInt64(
                     bigEndian: suffix.loadUnaligned(fromByteOffset: size &- 8, as: UInt64.self))

@@ -2,6 +2,8 @@
 // Relations whose form changes: one or many, one way or mutual, another name. What can be kept is kept, what is
 // ambiguous is refused.
 
+import HornbeamPages
+import HornbeamTestSupport
 import HornbeamTree
 import Testing
 
@@ -83,6 +85,133 @@ struct RelationMigrationTests {
         #expect(try store.links("Whole", .int(1), "parts") == [.string("c")])
         #expect(try store.links("Part", .string("a"), "owner") == [])
         #expect(try store.links("Part", .string("c"), "owner") == [.int(1)])
+    }
+
+    @Test("toOne of a relation that is its own inverse keeps first links as far as both ends are free", .seeded)
+    func trimmedOwnInverse() throws {
+        func person(toMany: Bool) -> EntityDescription {
+            EntityDescription(
+                name: "Person", columns: [column("id", .int64)],
+                relations: [relation("friends", "Person", toMany: toMany, inverse: "friends")])
+        }
+        var random = SeededGenerator()
+        // The first one gives 2 and 3 the same first friend; in the second 3 and 4 are left once 1 has 5.
+        var shapes: [[(Int, Int)]] = [[(1, 3), (2, 3)], [(1, 5), (2, 5), (3, 5), (3, 4), (6, 6)]]
+        for _ in 0..<40 {
+            shapes.append((0..<random.below(12)).map { _ in (1 + random.below(6), 1 + random.below(6)) })
+        }
+        for links in shapes {
+            let store = try CoreStore([person(toMany: true)])
+            for number in 1...6 { try store.save("Person", [.int(Int64(number))]) }
+            let side = try store["Person"].type.relation("friends")
+            for (one, other) in links {
+                try store.session.edges.append(side, RowID(rawValue: UInt64(one)), RowID(rawValue: UInt64(other)))
+            }
+            var wanted: [Value: Value] = [:]
+            for number in (1...6).map({ Value.int(Int64($0)) }) {
+                guard let first = try store.links("Person", number, "friends").first else { continue }
+                if wanted[number] != nil || wanted[first] != nil { continue }
+                wanted[number] = first
+                wanted[first] = number
+            }
+            try store.reopen([person(toMany: false)], [.toOne(type: "Person", relation: "friends")])
+            #expect(try store.problems() == [])
+            for number in (1...6).map({ Value.int(Int64($0)) }) {
+                #expect(try store.links("Person", number, "friends") == (wanted[number].map { [$0] } ?? []), "\(links)")
+            }
+        }
+    }
+
+    @Test("an earlier program leaves the rules of a relation that it doesn't know in the store, and follows none")
+    func unknownRules() throws {
+        let owner = RelationDescription(
+            name: "owner", target: "Whole", toMany: false, required: true, inverse: "parts", deleteRule: .deny)
+        let parts = RelationDescription(
+            name: "parts", target: "Part", toMany: true, inverse: "owner", deleteRule: .cascade)
+        let store = try store([whole([parts]), part([owner])], [(1, ["a", "b"])])
+        let indexed = [
+            IndexDescription(name: "byID", kind: .value, components: [.init(column: "id")])
+        ]
+        var (earlierWhole, earlierPart) = (whole([]), part())
+        (earlierWhole.indexes, earlierPart.indexes) = (indexed, indexed)
+        try store.reopen([earlierWhole, earlierPart])
+        store.session.requireRelations()
+        try store.save("Part", [.string("new")])
+        try store["Whole"].delete(RowID(rawValue: 1))
+        #expect(try store["Part"].rowID(of: .string("a")) != nil)
+        try store.session.commit()
+        let read = try store.store.beginRead()
+        let stored = try SchemaCatalogue.load(read)
+        #expect(try stored.type("Whole").description.relations == [parts])
+        #expect(try stored.type("Part").description.relations == [owner])
+        #expect(try stored.type("Part").description.indexes == indexed)
+        read.abort()
+    }
+
+    @Test("a type that takes the name of an empty one has nothing of that one's relations")
+    func nameOfAnother() throws {
+        let news = relation("news", "New", toMany: false, inverse: "parts")
+        let owner = relation("owner", "Whole", toMany: false, inverse: "parts")
+        let new = EntityDescription(
+            name: "New", columns: [column("id", .int64)],
+            relations: [relation("parts", "Part", toMany: true, inverse: "news")])
+        let store = try store([whole([ownedMany]), part([owner, news]), new], [(1, ["b", "a"])])
+        var renamed = whole([ownedMany])
+        renamed.name = "New"
+        try store.reopen(
+            [renamed, part([relation("owner", "New", toMany: false, inverse: "parts")])],
+            [.renameType(from: "Whole", to: "New")])
+        #expect(try store.problems() == [])
+        #expect(try store.links("New", .int(1), "parts") == [.string("b"), .string("a")])
+        #expect(try store.links("Part", .string("a"), "owner") == [.int(1)])
+    }
+
+    @Test("a link of a list that nobody knows is damage, and stays")
+    func unknownList() throws {
+        let store = try store([whole([one]), part()], [(1, ["a"])])
+        let links = try store["Whole"].type.links
+        try store.session.settleLinks()
+        let entry = try {
+            var cursor = try store.session.transaction.cursor(links)
+            let isThere = try cursor.next()
+            #expect(isThere)
+            return (Array(cursor.key), Array(cursor.value))
+        }()
+        var key = entry.0
+        key[8] = 0x70
+        try store.session.transaction.put(links, key, entry.1)
+        #expect {
+            try store.reopen([whole([many]), part()])
+        } throws: { error in
+            guard case StorageError.corrupt = error else { return false }
+            return true
+        }
+        let kept = try store.session.transaction.get(store["Whole"].type.links, key).map { Array($0) }
+        #expect(kept == entry.1)
+    }
+
+    @Test("a migration of links tells how far it has come with all of them, and can be ended on the way")
+    func progress() throws {
+        let store = try store([whole([many]), part()], [(1, ["a", "b"]), (2, ["b"])])
+        var steps: [MigrationProgress] = []
+        try store.reopen(
+            [whole([many]), part([relation("wholes", "Whole", toMany: true, inverse: "parts")])],
+            progress: { steps.append($0) })
+        #expect(steps.allSatisfy { $0.step == .migratingLinks && $0.done == $0.total && $0.total > 0 })
+        #expect(steps.map { "\($0.entity).\($0.name) \($0.total)" }.starts(with: ["Part. 3", "Whole. 3"]))
+        struct Ended: Error {}
+        for place in 1...3 {
+            var count = 0
+            #expect(throws: Ended.self) {
+                try store.reopen(
+                    [whole([many]), part([relation("wholes", "Whole", toMany: true)])], [],
+                    progress: { _ in
+                        count += 1
+                        if count == place { throw Ended() }
+                    })
+            }
+            #expect(try store.links("Part", .string("b"), "wholes") == [.int(1), .int(2)])
+        }
     }
 
     @Test(

@@ -47,4 +47,33 @@ struct NumberedEntriesTests {
         #expect(many > 0)
         write.abort()
     }
+
+    @Test("are at hand for entries of ten bytes, however many of them stand in the prefix", arguments: 0...8)
+    func small(shared: Int) throws {
+        let store = try TreeStore.inMemory()
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t", create: true))
+        for number in UInt16(0)..<500 {
+            var key = [UInt8](repeating: 1, count: 10)
+            (key[shared], key[shared + 1]) = (UInt8(number >> 8), UInt8(number & 255))
+            try write.put(tree, key, [])
+        }
+        let target = UnsafeMutablePointer<NumberedEntry>.allocate(capacity: 64)
+        defer { target.deallocate() }
+        var cursor = try write.cursor(tree)
+        var numbers: [UInt16] = []
+        while try cursor.next() {
+            let count = try cursor.read(numbers: target, capacity: 64)
+            try #require(count > 0)
+            for entry in UnsafeBufferPointer(start: target, count: count) {
+                let key =
+                    (0..<8).map { UInt8(truncatingIfNeeded: entry.first >> (56 - 8 * UInt64($0))) }
+                    + [UInt8(entry.second >> 8), UInt8(entry.second & 255)]
+                numbers.append(UInt16(key[shared]) << 8 | UInt16(key[shared + 1]))
+                #expect(entry.value.size == 0)
+            }
+        }
+        #expect(numbers == Array(0..<500))
+        write.abort()
+    }
 }
