@@ -30,7 +30,8 @@ struct FormerDocuments {
             return FormerDocuments(snapshot: TextSnapshot(state, .empty, in: transaction), unread: [], reader: nil)
         }
         let bounds = state.bounds
-        let view = try PendingIndex.of(tree, in: transaction).nearby(bounds, tree, index, in: transaction)
+        let view = try PendingIndex.of(tree, in: transaction)
+            .view(bounds, tree, index, lacking: PendingIndex.unreadLimit, in: transaction)
         let reader = PendingTreeReader(tree: tree, index: index, transaction: transaction)
         var unread: [Unread] = []
         var identity = view.bounds.identity

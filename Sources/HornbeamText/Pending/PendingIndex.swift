@@ -38,28 +38,17 @@ final class PendingIndex: Sendable {
     }
 
     /// The view of these bounds, which are those of `tree` in the transaction.
+    /// - Parameter limit: one of the same history will do that lacks fewer than so many of the last records.
     func view(
-        _ bounds: PendingBounds, _ tree: TreeID, _ index: TextIndex, in transaction: Transaction
-    ) throws(StorageError) -> PendingView {
-        if bounds.isEmpty { return .empty }
-        let (found, candidates) = state.withLock { (state) in find(bounds, &state) }
-        if let found { return found }
-        let reader = PendingTreeReader(tree: tree, index: index, transaction: transaction)
-        let view = try extended(try nearest(candidates, bounds, reader), to: bounds, reader)
-        note(view, in: transaction)
-        return view
-    }
-
-    /// A view of the same history that lacks fewer than `unreadLimit` of the last records.
-    func nearby(
-        _ bounds: PendingBounds, _ tree: TreeID, _ index: TextIndex, in transaction: Transaction
+        _ bounds: PendingBounds, _ tree: TreeID, _ index: TextIndex, lacking limit: UInt64 = 0,
+        in transaction: Transaction
     ) throws(StorageError) -> PendingView {
         if bounds.isEmpty { return .empty }
         let (found, candidates) = state.withLock { (state) in find(bounds, &state) }
         if let found { return found }
         let reader = PendingTreeReader(tree: tree, index: index, transaction: transaction)
         let former = try nearest(candidates, bounds, reader)
-        if let former, former.bounds.differsInEnd(from: bounds), bounds.end - former.bounds.end < Self.unreadLimit {
+        if let former, former.bounds.differsInEnd(from: bounds), bounds.end - former.bounds.end < limit {
             return former
         }
         let view = try extended(former, to: bounds, reader)

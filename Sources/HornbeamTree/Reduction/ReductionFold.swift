@@ -95,6 +95,13 @@ final class ReductionFold {
         }
     }
 
+    /// The entries of a leaf in [from, to); nil is an open end.
+    static func entries(_ leaf: NodeView, _ from: Bytes?, _ to: Bytes?) -> Range<Int> {
+        let first = from.map { leaf.find($0).index } ?? 0
+        let end = to.map { leaf.find($0).index } ?? leaf.count
+        return first..<max(first, end)
+    }
+
     /// Adds what the entries of [from, to) below a node come to; nil is an open end.
     func add(
         _ record: ChildRecord, level: Int, from: Bytes?, to: Bytes?, to target: UnsafeMutableRawPointer
@@ -102,11 +109,7 @@ final class ReductionFold {
         let mark = view.heldMark
         defer { view.letGo(to: mark) }
         let node = try node(record, level: level)
-        guard level > 0 else {
-            let first = from.map { node.find($0).index } ?? 0
-            let end = to.map { node.find($0).index } ?? node.count
-            return try add(node, first..<max(first, end), level: 0, to: target)
-        }
+        guard level > 0 else { return try add(node, Self.entries(node, from, to), level: 0, to: target) }
         // The children that the bounds fall into are read; between them their records will do.
         let left = from.map { node.childIndex($0) }
         let right = to.map { node.childIndex($0) }

@@ -73,9 +73,7 @@ extension ReductionFold {
         defer { view.letGo(to: mark) }
         let node = try node(record, level: level)
         guard level > 0 else {
-            let first = from.map { node.find($0).index } ?? 0
-            let end = to.map { node.find($0).index } ?? node.count
-            return try forEachEntry(node, first..<max(first, end)) { (key, value) in
+            return try forEachEntry(node, Self.entries(node, from, to)) { (key, value) in
                 folder.add(key: key, value: value)
             }
         }

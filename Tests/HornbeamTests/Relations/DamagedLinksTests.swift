@@ -7,28 +7,6 @@ import Testing
 
 @testable import Hornbeam
 
-private func relation(_ name: String, _ target: String, many: Bool, inverse: String? = nil) -> RelationDescription {
-    RelationDescription(name: name, target: target, toMany: many, inverse: inverse)
-}
-
-private let models: [EntityDescription] = [
-    EntityDescription(
-        name: "A", columns: [ColumnDescription(name: "id", type: .int64)],
-        relations: [
-            relation("children", "B", many: true, inverse: "parent"),
-            relation("others", "B", many: true, inverse: "as"),
-            relation("twin", "B", many: false, inverse: "twin"), relation("seen", "B", many: true),
-            relation("last", "B", many: false), relation("friends", "A", many: true, inverse: "friends"),
-        ]),
-    EntityDescription(
-        name: "B", columns: [ColumnDescription(name: "id", type: .int64)],
-        relations: [
-            relation("parent", "A", many: false, inverse: "children"),
-            relation("as", "A", many: true, inverse: "others"),
-            relation("twin", "A", many: false, inverse: "twin"),
-        ]),
-]
-
 private let rows = (1...3).map { RowID(rawValue: $0) }
 
 /// What happens to an entry.
@@ -57,7 +35,7 @@ private enum Damage: CaseIterable {
 @Suite("Damaged links")
 struct DamagedLinksTests {
     private func store() throws -> CoreStore {
-        let store = try CoreStore(models)
+        let store = try CoreStore(edgeModels)
         for type in ["A", "B"] { for row in rows { try store.save(type, [.int(Int64(row.rawValue))]) } }
         for type in ["A", "B"] {
             for (number, side) in try store[type].type.relations.enumerated() {

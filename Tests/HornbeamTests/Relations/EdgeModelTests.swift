@@ -7,31 +7,6 @@ import Testing
 
 @testable import Hornbeam
 
-private func relation(_ name: String, _ target: String, many: Bool, inverse: String? = nil) -> RelationDescription {
-    RelationDescription(name: name, target: target, toMany: many, inverse: inverse)
-}
-
-private let models: [EntityDescription] = [
-    EntityDescription(
-        name: "A", columns: [ColumnDescription(name: "id", type: .int64)],
-        relations: [
-            relation("children", "B", many: true, inverse: "parent"),
-            relation("others", "B", many: true, inverse: "as"),
-            relation("twin", "B", many: false, inverse: "twin"), relation("seen", "B", many: true),
-            relation("last", "B", many: false), relation("friends", "A", many: true, inverse: "friends"),
-            relation("spouse", "A", many: false, inverse: "spouse"),
-            relation("kids", "A", many: true, inverse: "mother"),
-            relation("mother", "A", many: false, inverse: "kids"),
-        ]),
-    EntityDescription(
-        name: "B", columns: [ColumnDescription(name: "id", type: .int64)],
-        relations: [
-            relation("parent", "A", many: false, inverse: "children"),
-            relation("as", "A", many: true, inverse: "others"),
-            relation("twin", "A", many: false, inverse: "twin"),
-        ]),
-]
-
 /// The lists of targets by side and source.
 private struct Lists {
     struct Key: Hashable {
@@ -101,7 +76,7 @@ struct EdgeModelTests {
         arguments: limits)
     func random(_ limits: EdgeTrees.Limits) throws {
         var random = SeededGenerator()
-        let store = try CoreStore(models, linkLimits: limits)
+        let store = try CoreStore(edgeModels, linkLimits: limits)
         let sides = try ["A", "B"].flatMap { type in
             try store[type].type.relations.map { ($0, try store.session.edges.inverse(of: $0)) }
         }
@@ -141,7 +116,7 @@ struct EdgeModelTests {
     func growing(_ limits: EdgeTrees.Limits) throws {
         struct Undo: Error {}
         var random = SeededGenerator()
-        let store = try CoreStore(models, linkLimits: limits)
+        let store = try CoreStore(edgeModels, linkLimits: limits)
         let sides = try ["A", "B"].flatMap { type in
             try store[type].type.relations.map { ($0, try store.session.edges.inverse(of: $0)) }
         }
@@ -192,7 +167,7 @@ struct EdgeModelTests {
     func removing(_ limits: EdgeTrees.Limits) throws {
         struct Undo: Error {}
         var random = SeededGenerator()
-        let store = try CoreStore(models, linkLimits: limits)
+        let store = try CoreStore(edgeModels, linkLimits: limits)
         let edges = { store.session.edges }
         let sides = try ["A", "B"].flatMap { type in
             try store[type].type.relations.map { ($0, try store.session.edges.inverse(of: $0)) }

@@ -166,7 +166,8 @@ struct PendingIndexTests {
             let pending = PendingIndex.of(tree, in: transaction)
             let bounds = try bounds(history, 0..<end, fold: fold)
             try pending.keepUp(bounds, tree, testIndex, in: transaction)
-            let view = try pending.nearby(bounds, tree, testIndex, in: transaction)
+            let view = try pending.view(
+                bounds, tree, testIndex, lacking: PendingIndex.unreadLimit, in: transaction)
             #expect(UInt64(end) - view.bounds.end < PendingIndex.unreadLimit, "HORNBEAM_SEED=\(seed)")
             let range = 0..<Int(view.bounds.end)
             if !range.isEmpty {
@@ -200,7 +201,8 @@ struct PendingIndexTests {
             let pending = PendingIndex()
             let bounds = try bounds(history, 0..<700, fold: fold)
             for _ in 0..<4 { try pending.keepUp(bounds, tree, testIndex, in: transaction) }
-            let view = try pending.nearby(bounds, tree, testIndex, in: transaction)
+            let view = try pending.view(
+                bounds, tree, testIndex, lacking: PendingIndex.unreadLimit, in: transaction)
             #expect(view.bounds.end == 700)
             #expect(history.answers(0..<700, view.whole) == history.answers(0..<700))
             if let fold {
