@@ -124,7 +124,8 @@ enum RegisteredCatalogue {
 }
 
 extension IndexRegistration {
-    /// The index's tree in a state. `.indexNotReady` where it isn't there, is of another version, or has missed changes.
+    /// The index's tree in a state. `.indexNotReady` where it isn't there, is of another version, or has missed
+    /// changes.
     func tree(in transaction: Transaction) throws -> TreeID {
         guard try RegisteredCatalogue.holds(self, in: transaction),
             let tree = try transaction.tree(RegisteredCatalogue.treeName(of: name, entity)),
@@ -132,8 +133,8 @@ extension IndexRegistration {
         else {
             throw HornbeamError(
                 .indexNotReady,
-                "index “\(name)” of \(entity) is not there in this state, is of another version, or has missed changes: "
-                    + "register it with database.register(…)")
+                "index “\(name)” of \(entity) is not there in this state, is of another version, or has missed "
+                    + "changes: register it with database.register(…)")
         }
         return tree
     }

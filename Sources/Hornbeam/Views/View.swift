@@ -20,8 +20,8 @@ import HornbeamKeys
 /// thread. They see the entity's properties as they are stored; relations are not loaded. When they change, so must
 /// `version`: the view is then built anew. What they throw ends the save that they were called for.
 ///
-/// Groups come in the order of their values, entities of a group in the order of the terms, then of their row ids. Of the
-/// terms of one entity the first 600 bytes count. A group takes 400 bytes at most.
+/// Groups come in the order of their values, entities of a group in the order of the terms, then of their row ids. Of
+/// the terms of one entity the first 600 bytes count. A group takes 400 bytes at most.
 public struct View<Entity: EntityModelProtocol, Group: IndexKey & Hashable>: RegisteredIndex {
     public let registration: IndexRegistration
     let definition: Definition

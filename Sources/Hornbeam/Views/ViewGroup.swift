@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One group of a view: the k-th, ranges, and where values or entities of a kind stand. Positions count from 0 within the
-// group; whatever is asked for beyond its ends isn't there, and no error.
+// One group of a view: the k-th, ranges, and where values or entities of a kind stand. Positions count from 0 within
+// the group; whatever is asked for beyond its ends isn't there, and no error.
 
 public import FoundationEssentials
 import HornbeamKeys

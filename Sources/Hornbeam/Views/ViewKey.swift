@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of a view's entries: group ‖ order ‖ row id ‖ ordinal (always 0) → the id of the entity, where the row id
-// isn't the id, as a map index's entry has it. Every component says itself where it ends, so a group's entries are those
-// whose keys begin with its bytes, and the k-th of them is the k-th of the tree from there on.
+// isn't the id, as a map index's entry has it. Every component says itself where it ends, so a group's entries are
+// those whose keys begin with its bytes, and the k-th of them is the k-th of the tree from there on.
 
 import HornbeamKeys
 import HornbeamPages

@@ -86,7 +86,8 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
 
     // MARK: Entries
 
-    /// Calls `body` with the row and the id of the entries at some places of the tree, in order, until it returns false.
+    /// Calls `body` with the row and the id of the entries at some places of the tree, in order, until it returns
+    /// false.
     func forEach(_ places: Range<Int>, _ body: (RowID, MapEntryValue) throws -> Bool) throws {
         guard !places.isEmpty else { return }
         var cursor = try transaction.cursor(tree)
