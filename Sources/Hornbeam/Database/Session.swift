@@ -185,6 +185,12 @@ final class Session {
         try store(Entity.self).side(number) { Entity.entityShape.description.relations[number].name }
     }
 
+    /// Takes a type in, or throws as `store` does.
+    func take(_ model: (some EntityModelProtocol).Type) throws { _ = try store(model) }
+
+    /// Whether this is a context without a database, which makes what it is asked for.
+    var takesAll: Bool { ownStore != nil }
+
     // MARK: - Rows
 
     func row<Entity: EntityModelProtocol>(of id: Value, _: Entity.Type) throws -> RowID? {

@@ -247,7 +247,7 @@ extension Database {
     /// indexes when it has its turn, and waits here until they are those of the state that the file is in. So nobody
     /// else's change comes between, to be undone with this one. A transaction that has changed nothing commits too:
     /// that fails if the state that it was built on does.
-    private func commit(
+    func commit(
         _ transaction: Transaction, _ change: (RegisteredIndexes) -> RegisteredIndexes
     ) throws(StorageError) {
         try registry.withLock { (registered) throws(StorageError) in
@@ -271,7 +271,7 @@ extension Database {
             return try RegisteredCatalogue.read(read).map { index in
                 let tree = try read.tree(index.treeName)
                 let missed = try read.tree(index.missedName).map { Int(clamping: try read.count($0)) } ?? 0
-                let isCurrent = attended[index.name]?.registration.identity == index.identity && missed == 0
+                let isCurrent = index.handKept != nil || attended[index.name]?.registration.identity == index.identity && missed == 0
                 return RegisteredIndexDescription(
                     name: index.name, entity: index.record.entity, kind: index.record.kind,
                     version: index.record.version, settings: index.record.settings,
@@ -282,7 +282,7 @@ extension Database {
         }
     }
 
-    private func indexing<Result>(_ body: () throws -> Result) throws -> Result {
+    func indexing<Result>(_ body: () throws -> Result) throws -> Result {
         do {
             return try body()
         } catch let error as StorageError {

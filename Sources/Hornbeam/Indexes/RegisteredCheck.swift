@@ -21,6 +21,10 @@ struct RegisteredCheck {
                 problem("\(name): it has no tree")
                 continue
             }
+            if stored.handKept != nil {
+                try KeptCheck(index: stored, session: session).run(problem)
+                continue
+            }
             let missed = try transaction.tree(stored.missedName)
             if let missed { try checkMissed(missed, stored, type, problem) }
             if let attended = registered.attended[stored.name], attended.tree == tree, missed == nil,
