@@ -160,7 +160,7 @@ struct Source: Sendable, Equatable {
     var place: TextPlace
 }
 
-struct Join: Sendable, Equatable {
+struct SourceJoin: Sendable, Equatable {
     enum Kind: Sendable, Equatable {
         case inner
         case leftOuter
@@ -207,6 +207,6 @@ struct SelectStatement: Sendable, Equatable {
     var isValue = false
     var projections: [Projection]
     var source: Source
-    var joins: [Join] = []
+    var joins: [SourceJoin] = []
     var clauses = QueryClauses()
 }
