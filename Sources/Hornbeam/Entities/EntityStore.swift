@@ -32,6 +32,8 @@ package final class EntityStore {
     private let capture: RowCapture?
     /// Nil if the type has none, as in a read.
     private let registered: TypeIndexes?
+    /// Registered indexes that were asked for, with the state that they are good in.
+    @exclusivity(unchecked) private var usable: UsableIndexes?
 
     /// The side of a relation by the number that its model gives it.
     /// - Parameter name: of that relation.
@@ -56,6 +58,26 @@ package final class EntityStore {
         capture = session.capture
         registered = transaction.isWritable ? session.registered?.indexes(of: type.name) : nil
         textWriters = type.textIndexes.map { _ in nil }
+    }
+
+    /// The indexes that queries may use: those declared, and registered ones that this state of the file has whole.
+    var queryIndexes: [EntityIndex] {
+        @inline(__always) get throws {
+            guard let registered = session.queriedIndexes else { return type.indexes }
+            return try usable(of: registered).rows
+        }
+    }
+
+    /// The same of indexes of arrays.
+    var elementIndexes: [ElementIndex] {
+        get throws { try session.queriedIndexes.map { try usable(of: $0).elements } ?? [] }
+    }
+
+    private func usable(of registered: RegisteredIndexes) throws -> UsableIndexes {
+        if let usable, usable.isCurrent(registered, in: transaction) { return usable }
+        let indexes = try UsableIndexes(registered, of: type, in: transaction)
+        usable = indexes
+        return indexes
     }
 
     // MARK: Rows

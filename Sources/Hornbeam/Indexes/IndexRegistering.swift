@@ -72,7 +72,7 @@ struct IndexRegistering {
         guard let tree = try transaction.tree(index.treeName, create: work == .building, options: options) else {
             throw StorageError.corrupt(Corruption(tree: index.treeName, reason: "a registered index lacks its tree"))
         }
-        let attended = AttendedIndex(registration: registration, tree: tree)
+        let attended = try AttendedIndex(registration, tree, type)
         switch work {
         case .none: break
         case .completion: try transaction.completeReductions(tree)
@@ -213,6 +213,7 @@ extension Database {
         case .none, .completion:
             let (stored, attended) = try work.run(.none)
             registry.withLock { $0 = $0.adding(stored, attended) }
+            planned.publish(registered)
         case .missedRows, .building:
             throw HornbeamError(
                 .readOnly,
@@ -259,6 +260,7 @@ extension Database {
                 registered = former
                 throw error
             }
+            planned.publish(registered)
         }
     }
 
