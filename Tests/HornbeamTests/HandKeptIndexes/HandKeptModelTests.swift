@@ -43,9 +43,10 @@ struct HandKeptModelTests {
         random.oneIn(2) ? count / 2 : random.below(count + 1)
     }
 
-    private func edit(_ list: OrderedIDs<LibraryBook>, _ model: inout [String], _ books: [String],
-        _ random: inout SeededGenerator) throws
-    {
+    private func edit(
+        _ list: OrderedIDs<LibraryBook>, _ model: inout [String], _ books: [String],
+        _ random: inout SeededGenerator
+    ) throws {
         guard let book = books.randomElement(using: &random) else { return }
         let at = place(model.count, &random)
         switch random.below(10) {
@@ -152,7 +153,8 @@ struct HandKeptModelTests {
         #expect(try indexes.starred.sorted() == model.starred.sorted())
         #expect(try indexes.starred.count == model.starred.count)
         for book in model.books {
-            #expect(try indexes.byGenre.groups(of: book) == model.byGenre.filter { $0.value.contains(book) }.keys.sorted())
+            #expect(
+                try indexes.byGenre.groups(of: book) == model.byGenre.filter { $0.value.contains(book) }.keys.sorted())
             #expect(try indexes.byISBN.keys(of: book) == model.byISBN.filter { $0.value == book }.keys.sorted())
         }
     }
