@@ -116,6 +116,10 @@ final class TermRanking {
         } else {
             try rankDriven(from: 0, &best)
         }
+        // Documents were passed by on the word of the leaders, which the file may have wrong.
+        guard floor == 0 || best.threshold >= floor * (1 - slack) else {
+            throw view.corrupt("the best postings of a term score more than any that it has")
+        }
         guard keepsDocuments else { return }
         try best.replaceDocuments { (docno) throws(StorageError) in
             try view.row(of: UInt32(truncatingIfNeeded: docno))
