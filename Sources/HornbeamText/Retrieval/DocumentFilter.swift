@@ -110,10 +110,11 @@ final class DocumentList {
     }
 
     /// Sets `bits` to the documents of a window.
-    func match(_ base: UInt32, _ bits: UnsafeMutablePointer<UInt64>) {
+    /// - Parameter size: how many documents the window has.
+    func match(_ base: UInt32, _ bits: UnsafeMutablePointer<UInt64>, size: Int = DocumentWindow.size) {
         bits.clear()
         var place = seek(base)
-        while place < count, docnos[place] <= DocumentWindow.last(base) {
+        while place < count, Int(docnos[place] &- base) < size {
             bits.insert(Int(docnos[place] &- base))
             place += 1
         }
