@@ -26,6 +26,8 @@ package final class EntityStore {
     private var textWriters: [TextIndexWriter?]
     /// Of the full-text indexes that were searched.
     @exclusivity(unchecked) private var searchers: [TextSearcher?] = []
+    /// What searches were restricted to, with them.
+    @exclusivity(unchecked) var selections = Selections()
     /// By their numbers, those that were asked for.
     @exclusivity(unchecked) private var sides: [EdgeSide?] = []
     /// The session's: gathers what changes, if somebody observes.
@@ -440,7 +442,10 @@ package final class EntityStore {
         return searcher
     }
 
-    func forgetSearchers() { if !searchers.isEmpty { searchers = [] } }
+    func forgetSearchers() {
+        searchers = []
+        selections = Selections()
+    }
 
     /// What is in memory and not in the trees, but for texts.
     struct Pending {
