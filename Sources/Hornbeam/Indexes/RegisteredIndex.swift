@@ -59,9 +59,11 @@ public final class IndexRegistration: Sendable {
 
     /// `.invalid` if no database can have it. Names are part of a tree's name and of a key.
     func check() throws(HornbeamError) {
-        guard !name.isEmpty, name.utf8.count <= 200, !name.utf8.contains(0), !version.utf8.contains(0) else {
+        // A byte of 1 ends the name that a background build goes by.
+        let hasForbidden = name.utf8.contains { $0 < 2 } || version.utf8.contains(0)
+        guard !name.isEmpty, name.utf8.count <= 200, !hasForbidden else {
             throw HornbeamError(
-                .invalid, "an index is called “\(name)”: a name needs 1 to 200 bytes, and none that is zero")
+                .invalid, "an index is called “\(name)”: a name needs 1 to 200 bytes, and none that is 0 or 1")
         }
         // The file tells names by their bytes, the program by their characters: each must have one form.
         guard name.isComposed else {
@@ -98,6 +100,21 @@ protocol IndexFollower: Sendable {
     func changes(_ rowID: RowID, from old: RowReader?, to new: RowReader?) throws -> [RegisteredChange]
     /// The entries of a row in one of them, in the order of their keys.
     func entries(_ rowID: RowID, _ row: RowReader, in index: Int) throws -> [IndexEntry]
+}
+
+extension IndexFollower {
+    /// The entries of a row for an index that is built of one alone; errors say so.
+    func entriesToBuild(
+        _ rowID: RowID, _ row: RowReader, _ index: IndexRegistration
+    ) throws -> [IndexEntry] {
+        do {
+            return try entries(rowID, row, in: 0)
+        } catch let error as HornbeamError {
+            throw HornbeamError(
+                error.code,
+                "index “\(index.name)” can't be built over the \(index.entity) of \(rowID): \(error.message)")
+        }
+    }
 }
 
 /// A registered index with its tree.

@@ -32,6 +32,13 @@ final class RegisteredIndexes: Sendable {
         return RegisteredIndexes(stored: stored.filter { $0.name != index.name } + [index], attended: attended)
     }
 
+    /// The same with one that nobody attends, a build.
+    func adding(_ index: StoredIndex) -> RegisteredIndexes {
+        RegisteredIndexes(stored: stored.filter { $0.name != index.name } + [index], attended: attended)
+    }
+
+    func removing(buildOf name: String) -> RegisteredIndexes { removing(StoredIndex.buildName(of: name)) }
+
     func removing(_ name: String) -> RegisteredIndexes {
         var attended = attended
         attended[name] = nil
