@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A background build's reading: the entries of all rows as they were when the build began, by several threads, each
-// with reads of its own. Rows that have changed since are noted with what they were, so that no old state has to be kept
-// for the build, and one that was cut short goes on where it was.
+// with reads of its own. Rows that have changed since are noted with what they were, so that no old state has to be
+// kept for the build, and one that was cut short goes on where it was.
 
 import Dispatch
 import HornbeamPages

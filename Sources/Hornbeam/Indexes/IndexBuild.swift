@@ -206,8 +206,8 @@ extension Database {
     /// What is built is stored as it goes. A crash, or closing the database, leaves it unfinished, shown by
     /// `registeredIndexes()`; asked for again it goes on. `register` and `unregister` drop it.
     ///
-    /// One index at a time has a name: asked for while it is being built, it is that build; with another version that is
-    /// `.busy`. `.indexMismatch`, and whatever the index's function throws, comes from the build's `value`.
+    /// One index at a time has a name: asked for while it is being built, it is that build; with another version that
+    /// is `.busy`. `.indexMismatch`, and whatever the index's function throws, comes from the build's `value`.
     @discardableResult
     public func register(inBackground index: some RegisteredIndex) throws -> IndexBuild {
         try register(inBackground: index.registration, BackgroundBuilder.Limits())

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the file knows of registered indexes: an entry each in the tree `schema`, `index:Name` → identity ‖ JSON, the
 // tree of their entries, `m:Type:Name`, and what they have missed, `c:Type:Name`. One that is being built in the
-// background stands beside the one that it is to follow, under its name and one byte more, with `r:Type:Name:Number` for
-// its sorted runs.
+// background stands beside the one that it is to follow, under its name and one byte more, with `r:Type:Name:Number`
+// for its sorted runs.
 
 import FoundationEssentials
 import HornbeamPages
@@ -152,8 +152,8 @@ enum RegisteredCatalogue {
         return index
     }
 
-    /// Gives the indexes of a type its new name; nil drops them with it, and builds are dropped always. Their identities
-    /// say the old name still: they are built anew when they are next registered.
+    /// Gives the indexes of a type its new name; nil drops them with it, and builds are dropped always. Their
+    /// identities say the old name still: they are built anew when they are next registered.
     static func rename(_ entity: String, to new: String?, in transaction: Transaction) throws {
         for index in try read(transaction) where index.record.entity == entity {
             guard let new, index.record.build == nil else {
@@ -169,9 +169,9 @@ enum RegisteredCatalogue {
         }
     }
 
-    /// Gives the indexes of a type an identity that no code has: they are built anew when they are next registered.
-    /// A migration has changed rows that it doesn't show them, and may go back to the columns that they know; nor can
-    /// the rows that they have missed be read any more. Builds, which live by those, are dropped.
+    /// Gives the indexes of a type an identity that no code has: they are built anew when they are next registered. A
+    /// migration has changed rows that it doesn't show them, and may go back to the columns that they know; nor can the
+    /// rows that they have missed be read any more. Builds, which live by those, are dropped.
     static func outdate(_ entity: String, in transaction: Transaction) throws {
         for index in try read(transaction) where index.record.entity == entity {
             if index.record.build != nil {
