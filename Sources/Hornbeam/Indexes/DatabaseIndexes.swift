@@ -134,7 +134,8 @@ extension Database {
                 if let build = index.record.build {
                     state = try progress(of: build, index.record.entity, read)
                 } else {
-                    let isCurrent = attended[index.name]?.registration.identity == index.identity && missed == 0
+                    let isAttended = attended[index.name]?.registration.identity == index.identity
+                    let isCurrent = index.handKept != nil || (isAttended && missed == 0)
                     state = isCurrent ? .current : .unattended(missed: missed)
                 }
                 return RegisteredIndexDescription(

@@ -84,10 +84,7 @@ enum RegisteredCatalogue {
     }
 
     static func read(_ name: String, in transaction: Transaction) throws -> StoredIndex? {
-        guard let tree = try transaction.tree(SchemaCatalogue.treeName),
-            let value = try transaction.get(tree, prefix + Array(name.utf8))
-        else { return nil }
-        return try decode(name, Array(value))
+        try record(of: name, in: transaction).map { try decode(name, Array($0)) }
     }
 
     /// The build of an index, if one has begun and is not done.
@@ -97,10 +94,13 @@ enum RegisteredCatalogue {
 
     /// Whether the file has the index with this code's entries.
     static func holds(_ registration: IndexRegistration, in transaction: Transaction) throws -> Bool {
-        guard let tree = try transaction.tree(SchemaCatalogue.treeName),
-            let value = try transaction.get(tree, prefix + Array(registration.name.utf8))
-        else { return false }
-        return value.starts(with: registration.identity)
+        try record(of: registration.name, in: transaction)?.starts(with: registration.identity) ?? false
+    }
+
+    /// What the catalogue has of an index.
+    static func record(of name: String, in transaction: Transaction) throws -> Bytes? {
+        guard let tree = try transaction.tree(SchemaCatalogue.treeName) else { return nil }
+        return try transaction.get(tree, prefix + Array(name.utf8))
     }
 
     private static func decode(_ name: String, _ value: [UInt8]) throws -> StoredIndex {
@@ -117,17 +117,21 @@ enum RegisteredCatalogue {
 
     static func store(_ index: StoredIndex, in transaction: Transaction) throws {
         guard let tree = try transaction.tree(SchemaCatalogue.treeName, create: true) else { return }
+        try transaction.put(tree, prefix + Array(index.name.utf8), try encode(index))
+    }
+
+    /// As `record` gives it.
+    static func encode(_ index: StoredIndex) throws -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        let value = index.identity + Array(try encoder.encode(index.record))
-        try transaction.put(tree, prefix + Array(index.name.utf8), value)
+        return index.identity + Array(try encoder.encode(index.record))
     }
 
     /// Forgets an index, and drops its trees.
     static func drop(_ index: StoredIndex, in transaction: Transaction) throws {
         guard let tree = try transaction.tree(SchemaCatalogue.treeName) else { return }
         _ = try transaction.delete(tree, prefix + Array(index.name.utf8))
-        for name in [index.treeName, index.missedName] { _ = try transaction.dropTree(name) }
+        for name in [index.treeName, index.missedName, index.placesName] { _ = try transaction.dropTree(name) }
         // One more may have been begun.
         guard let build = index.record.build else { return }
         for number in 0...build.runs { _ = try transaction.dropTree(index.runName(number)) }
@@ -155,25 +159,29 @@ enum RegisteredCatalogue {
     /// Gives the indexes of a type its new name; nil drops them with it, and builds are dropped always. Their
     /// identities say the old name still: they are built anew when they are next registered.
     static func rename(_ entity: String, to new: String?, in transaction: Transaction) throws {
-        for index in try read(transaction) where index.record.entity == entity {
+        for index in try read(transaction) where index.record.entity == entity || index.group == entity {
             guard let new, index.record.build == nil else {
                 try drop(index, in: transaction)
                 continue
             }
-            for kind in [treeName(of:_:), missedName(of:_:)] {
-                _ = try transaction.renameTree(kind(index.name, entity), to: kind(index.name, new))
-            }
             var renamed = index
-            renamed.record.entity = new
+            if index.group == entity { renamed.record.settings[HandKeptKind.groupSetting] = new }
+            if index.record.entity == entity {
+                renamed.record.entity = new
+                for name in [\StoredIndex.treeName, \.missedName, \.placesName] {
+                    _ = try transaction.renameTree(index[keyPath: name], to: renamed[keyPath: name])
+                }
+            }
             try store(renamed, in: transaction)
         }
     }
 
     /// Gives the indexes of a type an identity that no code has: they are built anew when they are next registered. A
     /// migration has changed rows that it doesn't show them, and may go back to the columns that they know; nor can the
-    /// rows that they have missed be read any more. Builds, which live by those, are dropped.
+    /// rows that they have missed be read any more. Builds, which live by those, are dropped. Hand-kept indexes, which
+    /// know ids alone, stay as they are.
     static func outdate(_ entity: String, in transaction: Transaction) throws {
-        for index in try read(transaction) where index.record.entity == entity {
+        for index in try read(transaction) where index.record.entity == entity && index.handKept == nil {
             if index.record.build != nil {
                 try drop(index, in: transaction)
                 continue
@@ -189,5 +197,22 @@ enum RegisteredCatalogue {
         let parts = type.columns.map { "\($0.name):\($0.type)" }.sorted()
         let hash = IndexKeyBytes.hashed(Array(parts.joined(separator: "\n").utf8))
         return hash.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+}
+
+extension IndexRegistration {
+    /// The index's tree in a state. `.indexNotReady` where it isn't there, is of another version, or has missed
+    /// changes.
+    func tree(in transaction: Transaction) throws -> TreeID {
+        guard try RegisteredCatalogue.holds(self, in: transaction),
+            let tree = try transaction.tree(RegisteredCatalogue.treeName(of: name, entity)),
+            try transaction.tree(RegisteredCatalogue.missedName(of: name, entity)) == nil
+        else {
+            throw HornbeamError(
+                .indexNotReady,
+                "index “\(name)” of \(entity) is not there in this state, is of another version, or has missed "
+                    + "changes: register it with database.register(…)")
+        }
+        return tree
     }
 }

@@ -22,6 +22,10 @@ struct RegisteredCheck {
                 problem("\(name): it has no tree")
                 continue
             }
+            if stored.handKept != nil {
+                try KeptCheck(index: stored, session: session).run(problem)
+                continue
+            }
             let missed = try transaction.tree(stored.missedName)
             if let missed { try checkMissed(missed, stored, type, name, problem) }
             if let build = stored.record.build {

@@ -59,9 +59,16 @@ public final class IndexRegistration: Sendable {
 
     /// `.invalid` if no database can have it. Names are part of a tree's name and of a key.
     func check() throws(HornbeamError) {
+        try Self.check(name: name)
+        guard !version.utf8.contains(0) else {
+            throw HornbeamError(.invalid, "the version of index “\(name)” has a zero byte: leave it out")
+        }
+        if let flaw { throw HornbeamError(.invalid, "index “\(name)” can't be registered: \(flaw)") }
+    }
+
+    static func check(name: String) throws(HornbeamError) {
         // A byte of 1 ends the name that a background build goes by.
-        let hasForbidden = name.utf8.contains { $0 < 2 } || version.utf8.contains(0)
-        guard !name.isEmpty, name.utf8.count <= 200, !hasForbidden else {
+        guard !name.isEmpty, name.utf8.count <= 200, !name.utf8.contains(where: { $0 < 2 }) else {
             throw HornbeamError(
                 .invalid, "an index is called “\(name)”: a name needs 1 to 200 bytes, and none that is 0 or 1")
         }
@@ -71,7 +78,6 @@ public final class IndexRegistration: Sendable {
                 .invalid,
                 "the name of index “\(name)” isn't in its composed form (NFC): write letters and their marks as one")
         }
-        if let flaw { throw HornbeamError(.invalid, "index “\(name)” can't be registered: \(flaw)") }
     }
 }
 
