@@ -84,10 +84,11 @@ extension Database {
         try indexing {
             let transaction = try store.beginWrite()
             do {
+                let isUnreadable = try RegisteredCatalogue.dropUnreadable(name, in: transaction)
                 let stored = try RegisteredCatalogue.read(name, in: transaction)
                 if let stored { try RegisteredCatalogue.drop(stored, in: transaction) }
                 let hasBuild = try RegisteredCatalogue.dropBuild(of: name, in: transaction)
-                guard stored != nil || hasBuild else {
+                guard stored != nil || hasBuild || isUnreadable else {
                     transaction.abort()
                     return false
                 }
@@ -121,30 +122,36 @@ extension Database {
         }
     }
 
-    /// The registered indexes that the file has, by name.
+    /// The registered indexes that the file has, by name, behind those that can't be read.
     public func registeredIndexes() throws -> [RegisteredIndexDescription] {
         try indexing {
             let attended = registered.attended
             let read = try store.beginRead()
             defer { read.abort() }
-            return try RegisteredCatalogue.read(read).map { index in
-                let tree = try read.tree(index.treeName)
-                let missed = try read.tree(index.missedName).map { Int(clamping: try read.count($0)) } ?? 0
-                let state: RegisteredIndexDescription.State
-                if let build = index.record.build {
-                    state = try progress(of: build, index.record.entity, read)
-                } else {
-                    let isAttended = attended[index.name]?.registration.identity == index.identity
-                    let isCurrent = index.handKept != nil || (isAttended && missed == 0)
-                    state = isCurrent ? .current : .unattended(missed: missed)
-                }
-                return RegisteredIndexDescription(
-                    name: index.publicName, entity: index.record.entity, kind: index.record.kind,
-                    version: index.record.version, settings: index.record.settings,
-                    state: state,
-                    entries: try tree.map { Int(clamping: try read.count($0)) } ?? 0,
-                    bytes: try tree.map { Int(clamping: try read.nodeBytes($0)) } ?? 0)
+            let unreadable = try RegisteredCatalogue.unreadable(read).map { name in
+                RegisteredIndexDescription(
+                    name: name, entity: "", kind: "", version: "", settings: [:], state: .unreadable, entries: 0,
+                    bytes: 0)
             }
+            return try unreadable
+                + RegisteredCatalogue.read(read).map { index in
+                    let tree = try read.tree(index.treeName)
+                    let missed = try read.tree(index.missedName).map { Int(clamping: try read.count($0)) } ?? 0
+                    let state: RegisteredIndexDescription.State
+                    if let build = index.record.build {
+                        state = try progress(of: build, index.record.entity, read)
+                    } else {
+                        let isAttended = attended[index.name]?.registration.identity == index.identity
+                        let isCurrent = index.handKept != nil || (isAttended && missed == 0)
+                        state = isCurrent ? .current : .unattended(missed: missed)
+                    }
+                    return RegisteredIndexDescription(
+                        name: index.publicName, entity: index.record.entity, kind: index.record.kind,
+                        version: index.record.version, settings: index.record.settings,
+                        state: state,
+                        entries: try tree.map { Int(clamping: try read.count($0)) } ?? 0,
+                        bytes: try tree.map { Int(clamping: try read.nodeBytes($0)) } ?? 0)
+                }
         }
     }
 

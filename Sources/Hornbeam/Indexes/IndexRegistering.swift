@@ -144,7 +144,7 @@ struct IndexRegistering {
             let new = try transaction.get(type.rows, rowID.key).map { try RowReader($0, of: type) }
             return try follower.changes(rowID, from: old, to: new)
         }
-        for change in changes { try change.apply(in: transaction) }
+        for change in changes { try change.apply(rowID, in: transaction) }
     }
 }
 
@@ -159,6 +159,9 @@ public struct RegisteredIndexDescription: Sendable, Equatable {
         /// It is being built in the background, or was until the database was closed: so many of its entities are
         /// looked at. If there is a former index of the name, that is listed too.
         case building(done: Int, total: Int)
+        /// What the file says of it is damaged: nobody can ask it, nor register another one of its name before it is
+        /// dropped by `unregister`.
+        case unreadable
     }
 
     public let name: String

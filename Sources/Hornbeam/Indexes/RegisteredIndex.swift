@@ -6,6 +6,7 @@
 import HornbeamKeys
 import HornbeamPages
 import HornbeamTree
+import Synchronization
 
 /// An index that is registered under a name: see `MapIndex`.
 public protocol RegisteredIndex: Sendable {
@@ -29,6 +30,8 @@ public final class IndexRegistration: Sendable {
     /// Tells whether stored entries are this code's: a hash of all but the code.
     let identity: [UInt8]
     let emitter: any IndexEmitter
+    /// What a file's catalogue had of the index when it was last found to be readable.
+    let accepted = Mutex<[UInt8]>([])
     /// Why it can't be registered; nil if it can.
     private let flaw: String?
 
@@ -90,6 +93,8 @@ struct IndexEntry {
 /// What a change of one row does to one registered index. Keys are whole.
 struct RegisteredChange {
     let tree: TreeID
+    /// Whether the row's entries up to now aren't known, and all are to go. They are looked for in the whole tree.
+    var isFormerUnknown = false
     var removed: [[UInt8]] = []
     var put: [IndexEntry] = []
 }
@@ -153,28 +158,34 @@ private struct EntityFollower<Entity: EntityModelProtocol>: IndexFollower {
 
     func changes(_ rowID: RowID, from old: RowReader?, to new: RowReader?) throws -> [RegisteredChange] {
         // Each is decoded once, for all indexes together.
-        let before = try old.map { try former(rowID, $0) }
         let after = try new.map { (entity: try Entity(row: $0), id: try id(rowID, $0)) }
+        let before = old.flatMap { old in try? (entity: Entity(row: old), id: id(rowID, old)) }
         var changes: [RegisteredChange] = []
         for index in indexes {
-            let change = RegisteredChange(
-                index.tree, from: try before.map { try entries(of: $0.entity, $0.id, rowID, index) } ?? [],
-                to: try after.map { try entries(of: $0.entity, $0.id, rowID, index) } ?? [])
+            let new = try after.map { try entries(of: $0.entity, $0.id, rowID, index) } ?? []
+            var former: [IndexEntry]? = []
+            if old != nil { former = try before.flatMap { try formerEntries(of: $0.entity, $0.id, rowID, index) } }
+            guard let former else {
+                changes.append(RegisteredChange(tree: index.tree, isFormerUnknown: true, put: new))
+                continue
+            }
+            let change = RegisteredChange(index.tree, from: former, to: new)
             if !change.removed.isEmpty || !change.put.isEmpty { changes.append(change) }
         }
         return changes
     }
 
-    /// The entity as it was.
-    private func former(_ rowID: RowID, _ row: RowReader) throws(HornbeamError) -> (entity: Entity, id: [UInt8]?) {
-        do throws(HornbeamError) {
-            return (try Entity(row: row), try id(rowID, row))
+    /// The entries of an entity as it was; nil if its index can't tell them: what can't be read any more, or is refused
+    /// now, must not be in the way of its own replacement.
+    private func formerEntries(
+        of entity: Entity, _ id: [UInt8]?, _ rowID: RowID, _ index: Index
+    ) throws -> [IndexEntry]? {
+        do {
+            return try entries(of: entity, id, rowID, index)
+        } catch let error as HornbeamError where error.code == .impureMap {
+            throw error
         } catch {
-            let names = indexes.map { "“\($0.name)”" }.joined(separator: ", ")
-            throw HornbeamError(
-                error.code,
-                "the stored \(Entity.entityName) of \(rowID) can't be read (\(error.message)), so that its rows in "
-                    + "index \(names) can't be told: unregister that to change or delete the entity")
+            return nil
         }
     }
 
@@ -248,8 +259,23 @@ extension RegisteredChange {
         put += right
     }
 
-    func apply(in transaction: Transaction) throws {
+    func apply(_ rowID: RowID, in transaction: Transaction) throws {
+        if isFormerUnknown {
+            for key in try keys(of: rowID, in: transaction) { _ = try transaction.delete(tree, key) }
+        }
         for key in removed { _ = try transaction.delete(tree, key) }
         for entry in put { try transaction.put(tree, entry.key, entry.value) }
+    }
+
+    /// Of all entries of a row. O(n), the tree's entries: behind what was emitted stand row id and ordinal.
+    private func keys(of rowID: RowID, in transaction: Transaction) throws -> [[UInt8]] {
+        var keys: [[UInt8]] = []
+        let row = rowID.key
+        var cursor = try transaction.cursor(tree)
+        while try cursor.next() {
+            let key = cursor.key
+            if key.count > 12, key.dropLast(4).suffix(8).elementsEqual(row) { keys.append(Array(key)) }
+        }
+        return keys
     }
 }

@@ -84,7 +84,7 @@ struct RegisteredChanges {
     fileprivate let left: [KeptConcern]
 
     func apply(_ rowID: RowID, in transaction: Transaction) throws {
-        for change in followed { try change.apply(in: transaction) }
+        for change in followed { try change.apply(rowID, in: transaction) }
         for index in missing {
             guard let tree = try transaction.tree(index.missedName, create: true) else { continue }
             // What counts is what the index has seen last.
