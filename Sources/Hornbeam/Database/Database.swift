@@ -21,6 +21,8 @@ public final class Database: Sendable {
     var registered: RegisteredIndexes { registry.withLock { $0 } }
     /// Those of them that queries use.
     let planned = PlannedIndexes()
+    /// Those that are built in the background.
+    let builds = IndexBuilds()
     /// Whether the file is open for reading alone.
     var isReadOnly: Bool { followedVersion != nil }
     /// Of reads that have ended.
@@ -309,8 +311,10 @@ public final class Database: Sendable {
         try engine { () throws(StorageError) in try store.checkpoint() }
     }
 
-    /// Checkpoints and releases the file, and ends all live queries. `.busy` while transactions are open.
+    /// Checkpoints and releases the file, and ends all live queries and the building of indexes. `.busy` while
+    /// transactions are open.
     public func close() throws {
+        builds.stopAll()
         // While no observer reads, which would be a transaction that nobody knows of.
         try live.queue.sync {
             try engine { () throws(StorageError) in try store.close() }
