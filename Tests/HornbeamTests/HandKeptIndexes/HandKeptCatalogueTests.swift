@@ -22,7 +22,7 @@ private struct Just<Index: HandKeptIndex>: IndexesType {
 struct HandKeptCatalogueTests {
     @Test("are listed with the registered ones, and dropped by their name")
     func listing() throws {
-        let database = try Library.filled("a", "b")
+        let database = try LibraryTables.filled("a", "b")
         let listed = try database.registeredIndexes()
         #expect(listed.map(\.name) == ["allBooks", "byAuthor", "byGenre", "byISBN", "cards", "starred"])
         #expect(listed.map(\.kind) == ["orderedIDs", "groupsByEntity", "groupsByKey", "hash", "orderedIDs", "set"])
@@ -43,7 +43,7 @@ struct HandKeptCatalogueTests {
 
     @Test("of another kind, over another type, or with other keys under a name are refused, and stay as they are")
     func mismatches() throws {
-        let database = try Library.filled("a")
+        let database = try LibraryTables.filled("a")
         func code(_ index: some HandKeptIndex) throws -> [HornbeamError.Code?] {
             let reading = try database.read { context in codeThrown { _ = try context[index] } }
             return [codeThrown { try database.register(Just(index)) }, reading]
@@ -134,7 +134,7 @@ struct HandKeptCatalogueTests {
     @Test("go with the names of their types, and with those that are dropped")
     func migrations() throws {
         let disk = try SimulatedDisk()
-        var database = try Library.open(disk)
+        var database = try LibraryTables.open(disk)
         try database.write { context in
             try LibraryAuthor(id: "A").save(to: &context)
             try LibraryBook(id: "a").save(to: &context)
@@ -166,7 +166,7 @@ struct HandKeptCatalogueTests {
     @Test("V11: to delete an entity touches few pages of a large hash index")
     func deletionIsLocal() throws {
         let disk = try SimulatedDisk()
-        let database = try Library.open(disk)
+        let database = try LibraryTables.open(disk)
         try database.write { context in
             for id in 0..<20_000 {
                 try context.insert(LibraryBook(id: "\(id)"))
@@ -186,7 +186,7 @@ struct HandKeptCatalogueTests {
     @Test("the check finds entries without places, places without entries, and what isn't stored")
     func damage() throws {
         func problems(_ damage: (Transaction) throws -> Void) throws -> [String] {
-            let database = try Library.filled("a", "b")
+            let database = try LibraryTables.filled("a", "b")
             let write = try database.store.beginWrite()
             try damage(write)
             try write.commit()
@@ -230,7 +230,7 @@ struct HandKeptCatalogueTests {
     func hostile(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<60 {
-            let database = try Library.filled("a", "b", "c")
+            let database = try LibraryTables.filled("a", "b", "c")
             let write = try database.store.beginWrite()
             for name in ["allBooks", "byAuthor", "byGenre", "byISBN", "starred"] {
                 for prefix in ["m", "p"] {
