@@ -70,7 +70,7 @@ final class Session {
     /// Begins a read anew, of the newest state.
     func resume() throws(StorageError) {
         saveDepth = 0
-        try core?.transaction.resume()
+        try core?.resume()
     }
 
     /// Throws if something that was read may have been zeros in place of a page that can't be read.

@@ -55,6 +55,14 @@ package final class EntitySession {
         givenIndexes = registered
     }
 
+    /// Begins a read again that was suspended. What answers searches of another state than the one it sees now is let
+    /// go of: the read may never search again, and an index's tables are large.
+    func resume() throws(StorageError) {
+        let version = transaction.version
+        try transaction.resume()
+        if transaction.version != version { for store in stores { store.forgetSearchers() } }
+    }
+
     /// The store of one entity type. `.unregisteredEntity` if the database doesn't know it.
     package func store(_ name: String) throws(HornbeamError) -> EntityStore {
         for store in stores where store.type.name == name { return store }

@@ -418,6 +418,8 @@ package final class EntityStore {
         return searcher
     }
 
+    func forgetSearchers() { if !searchers.isEmpty { searchers = [] } }
+
     /// What is in memory and not in the trees, but for texts.
     struct Pending {
         fileprivate var reserved: [[UInt8]: RowID] = [:]
@@ -433,7 +435,7 @@ package final class EntityStore {
         nextRowID = nil
         nextRowIDChanged = false
         textWriters = type.textIndexes.map { _ in nil }
-        searchers = []
+        forgetSearchers()
         known = KnownRows()
     }
 

@@ -129,3 +129,20 @@ enum RegisteredCatalogue {
         return hash.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     }
 }
+
+extension IndexRegistration {
+    /// The index's tree in a state. `.indexNotReady` where it isn't there, is of another version, or has missed
+    /// changes.
+    func tree(in transaction: Transaction) throws -> TreeID {
+        guard try RegisteredCatalogue.holds(self, in: transaction),
+            let tree = try transaction.tree(RegisteredCatalogue.treeName(of: name, entity)),
+            try transaction.tree(RegisteredCatalogue.missedName(of: name, entity)) == nil
+        else {
+            throw HornbeamError(
+                .indexNotReady,
+                "index “\(name)” of \(entity) is not there in this state, is of another version, or has missed "
+                    + "changes: register it with database.register(…)")
+        }
+        return tree
+    }
+}

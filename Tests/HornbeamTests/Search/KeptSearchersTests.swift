@@ -8,6 +8,7 @@ import Synchronization
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamText
 
 @EntityModel
 private struct Note {
@@ -73,6 +74,29 @@ struct KeptSearchersTests {
         }
         #expect(try database.check())
         try database.close()
+    }
+
+    @Test("Are let go of by a read that is taken up again in another state, also if it searches nothing")
+    func letGo() throws {
+        let database = try Database.inMemory(models: Note.self)
+        func write(_ id: Int) throws {
+            try database.write { try Note(id: id, text: "w1", room: 1).save(to: &$0) }
+        }
+        try write(1)
+        weak var kept: TextSearcher?
+        let search = Note.filter(.string(\.text, matches: "w1"))
+        let first = try database.read { context in
+            let store = try context.session.entities().store("Note")
+            kept = try store.searcher(store.type.textIndexes[0])
+            return try search.count(in: context)
+        }
+        #expect(first == 1)
+        let again = try database.read { try search.count(in: $0) }
+        #expect(again == 1)
+        #expect(kept != nil)
+        try write(2)
+        #expect(try database.read { try QueryList<Note>().count(in: $0) } == 2)
+        #expect(kept == nil)
     }
 
     @Test("Beside a writer", .seeded)
