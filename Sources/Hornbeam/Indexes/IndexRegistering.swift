@@ -271,7 +271,8 @@ extension Database {
             return try RegisteredCatalogue.read(read).map { index in
                 let tree = try read.tree(index.treeName)
                 let missed = try read.tree(index.missedName).map { Int(clamping: try read.count($0)) } ?? 0
-                let isCurrent = index.handKept != nil || attended[index.name]?.registration.identity == index.identity && missed == 0
+                let follows = attended[index.name]?.registration.identity == index.identity && missed == 0
+                let isCurrent = follows || index.handKept != nil
                 return RegisteredIndexDescription(
                     name: index.name, entity: index.record.entity, kind: index.record.kind,
                     version: index.record.version, settings: index.record.settings,

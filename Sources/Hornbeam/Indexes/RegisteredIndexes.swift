@@ -19,13 +19,14 @@ final class RegisteredIndexes: Sendable {
         let following = Dictionary(grouping: stored.filter { $0.handKept == nil }, by: \.record.entity)
         let handKept = KeptConcern.all(stored.filter { $0.handKept != nil })
         let names = Set(following.keys).union(handKept.keys)
-        types = Dictionary(uniqueKeysWithValues: names.map { name in
-            let indexes = following[name] ?? []
-            let type = TypeIndexes(
-                attended: indexes.compactMap { attended[$0.name] },
-                missing: indexes.filter { attended[$0.name] == nil }, handKept: handKept[name] ?? [])
-            return (name, type)
-        })
+        types = Dictionary(
+            uniqueKeysWithValues: names.map { name in
+                let indexes = following[name] ?? []
+                let type = TypeIndexes(
+                    attended: indexes.compactMap { attended[$0.name] },
+                    missing: indexes.filter { attended[$0.name] == nil }, handKept: handKept[name] ?? [])
+                return (name, type)
+            })
     }
 
     func indexes(of type: String) -> TypeIndexes? { types[type] }
