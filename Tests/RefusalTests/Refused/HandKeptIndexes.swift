@@ -4,15 +4,15 @@
 import Hornbeam
 
 @EntityModel
-struct Shelf {
+struct Cupboard {
     let id: Int
 }
 
 struct ChatIndexes: IndexesType {
     let pinned = OrderedIDIndex<Message>("pinned")
-    let shelves = OrderedIDIndex<Shelf>("shelves")
+    let cupboards = OrderedIDIndex<Cupboard>("cupboards")
     let byAuthor = GroupByEntityIndex<User, Message>("byAuthor")
-    let onShelf = GroupByEntityIndex<Shelf, Message>("onShelf")
+    let inCupboard = GroupByEntityIndex<Cupboard, Message>("inCupboard")
 }
 
 protocol HasPinned: IndexesType {
@@ -26,15 +26,15 @@ struct OtherIndexes: IndexesType {}
 func idsGoIntoIndexesOfTheirType(_ context: Context) throws {
     let indexes = context.indexes(of: ChatIndexes.self)
     #if REFUSED
-        // refused: cannot convert value of type 'String' to expected argument type
-        try indexes.shelves.append(Message(id: "m").id)
-        // refused: cannot convert value of type 'String' to expected argument type
-        try indexes.onShelf.orderedID(in: User(id: "u").id).append("m")
-        // refused: cannot convert value of type 'OrderedIDIndex<Message>' to expected argument type 'OrderedIDIndex<Shelf>'
-        let _: [Shelf] = try context.find(in: ChatIndexes().pinned)
+        // refused: cannot convert value of type 'String' to expected argument type 'Int'
+        try indexes.cupboards.append(Message(id: "m").id)
+        // refused: cannot convert value of type 'String' to expected argument type 'Int'
+        try indexes.inCupboard.orderedID(in: User(id: "u").id).append("m")
+        // refused: cannot assign value of type '[Message]' to type '[Cupboard]'
+        let _: [Cupboard] = try context.find(in: ChatIndexes().pinned)
     #else
-        try indexes.shelves.append(Shelf(id: 1).id)
-        try indexes.onShelf.orderedID(in: Shelf(id: 1).id).append("m")
+        try indexes.cupboards.append(Cupboard(id: 1).id)
+        try indexes.inCupboard.orderedID(in: Cupboard(id: 1).id).append("m")
         let _: [Message] = try context.find(in: ChatIndexes().pinned)
     #endif
 }
