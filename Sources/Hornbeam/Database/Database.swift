@@ -19,6 +19,10 @@ public final class Database: Sendable {
     /// succeeded or failed; of a file that is open for reading alone, by anybody.
     let registry: Mutex<RegisteredIndexes>
     var registered: RegisteredIndexes { registry.withLock { $0 } }
+    /// Those of them that queries use.
+    let planned = PlannedIndexes()
+    /// Those that are built in the background.
+    let builds = IndexBuilds()
     /// Whether the file is open for reading alone.
     var isReadOnly: Bool { followedVersion != nil }
     /// Of reads that have ended.
@@ -73,6 +77,7 @@ public final class Database: Sendable {
     private func register(_ indexes: [any RegisteredIndex], _ progress: MigrationProgress.Handler?) throws {
         do {
             for index in indexes { try register(index, progress: progress) }
+            try attendStored(progress)
         } catch {
             try? close()
             throw error
@@ -136,7 +141,7 @@ public final class Database: Sendable {
 
     private func beginRead() throws(StorageError) -> Session {
         guard let session = idle.take() else {
-            return Session(EntitySession(try store.beginRead(), schema: schema), models: models)
+            return Session(EntitySession(try store.beginRead(), schema: schema, planned: planned), models: models)
         }
         try session.resume()
         return session
@@ -278,7 +283,7 @@ public final class Database: Sendable {
     /// A read of its own: which trees it looks at is of interest.
     func look<Result>(_ body: (LiveView) throws -> Result) throws -> Result {
         do {
-            let entities = EntitySession(try store.beginRead(), schema: schema)
+            let entities = EntitySession(try store.beginRead(), schema: schema, planned: planned)
             let session = Session(entities, models: models)
             defer { session.end() }
             live.figures.noteLook()
@@ -306,8 +311,10 @@ public final class Database: Sendable {
         try engine { () throws(StorageError) in try store.checkpoint() }
     }
 
-    /// Checkpoints and releases the file, and ends all live queries. `.busy` while transactions are open.
+    /// Checkpoints and releases the file, and ends all live queries and the building of indexes. `.busy` while
+    /// transactions are open.
     public func close() throws {
+        builds.stopAll()
         // While no observer reads, which would be a transaction that nobody knows of.
         try live.queue.sync {
             try engine { () throws(StorageError) in try store.close() }

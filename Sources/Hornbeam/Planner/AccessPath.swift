@@ -60,6 +60,14 @@ final class IndexMatch {
         count = ranges.reduce(0) { $0 > .max - $1.count ? .max : $0 + $1.count }
     }
 
+    /// The same, which is known to answer these conjuncts too.
+    func answering(_ more: ConjunctSet) -> IndexMatch { answering(only: answered.union(more)) }
+
+    func answering(only answered: ConjunctSet) -> IndexMatch {
+        guard let range else { return IndexMatch(index, several, answered: answered, fixed: fixed) }
+        return IndexMatch(index, range, answered: answered, fixed: fixed, prefix: prefix, last: last)
+    }
+
     var ranges: [KeyRange] { range.map { [$0] } ?? several }
     var rangeCount: Int { range == nil ? several.count : 1 }
 

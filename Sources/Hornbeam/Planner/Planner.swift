@@ -84,7 +84,7 @@ struct Planner: ~Copyable {
         let matcher = IndexMatcher(type: store.type, transaction: store.transaction, conjuncts: conjuncts)
         var matches: [IndexMatch] = []
         // Of no conditions an index answers none.
-        for index in store.type.indexes where !conjuncts.isEmpty {
+        for index in try store.queryIndexes where !conjuncts.isEmpty {
             guard let match = try matcher.match(index) else { continue }
             // Nearly always one: to grow a list for it takes three times as long.
             if matches.isEmpty { matches = [match] } else { matches.append(match) }
@@ -129,7 +129,7 @@ struct Planner: ~Copyable {
     /// - Parameter columns: those whose groups are counted, where nothing else is asked for.
     func explanation(groupedBy columns: [Int]? = nil) throws -> Plan {
         var choice = try choice()
-        if let columns, let scan = groupScan(by: columns) { choice = counted(scan) }
+        if let columns, let scan = try groupScan(by: columns) { choice = counted(scan) }
         let rest = rest(of: choice)
         let terms = query.sort.map { $0.text(type.description) }
         return Plan(
@@ -166,8 +166,8 @@ struct Planner: ~Copyable {
         if kinds.contains(.within) { consider(try idList()) }
         consider(try list())
         for match in matches { consider(try candidate(match)) }
-        if query.needs != nil { consider(wholeCovering()) }
-        if !query.sort.isEmpty { for index in type.indexes { consider(try order(index)) } }
+        if query.needs != nil { consider(try wholeCovering()) }
+        if !query.sort.isEmpty { for index in try store.queryIndexes { consider(try order(index)) } }
         if matches.count > 1 { consider(intersection()) }
         if kinds.contains(.or) { for candidate in try unions() { consider(candidate) } }
         if let texts {
@@ -447,14 +447,20 @@ struct Planner: ~Copyable {
 
     /// An index that narrows nothing but gives the order.
     private func order(_ index: EntityIndex) throws -> Candidate? {
-        guard let walk = walk(of: index, fixed: 0) else { return nil }
-        let (whole, isBehind) = try narrowed(whole(index), walk)
+        guard let walk = walk(of: index, fixed: 0), let all = try whole(index) else { return nil }
+        let (whole, isBehind) = try narrowed(all, walk)
         return walked(whole, walk, isBehind: isBehind)
     }
 
-    /// All of an index, which has an entry for each row.
-    func whole(_ index: EntityIndex) -> IndexMatch {
-        IndexMatch(index, KeyRange(from: [], to: [], count: rows), answered: ConjunctSet(), fixed: 0)
+    /// All of an index: an entry for each row, or for each that its condition holds for; nil if that may leave out some
+    /// that the query asks for.
+    func whole(_ index: EntityIndex) throws -> IndexMatch? {
+        guard let condition = index.condition else {
+            return IndexMatch(index, KeyRange(from: [], to: [], count: rows), answered: ConjunctSet(), fixed: 0)
+        }
+        guard let implied = try condition.implied(by: conjuncts, type) else { return nil }
+        let matcher = IndexMatcher(type: type, transaction: store.transaction, conjuncts: conjuncts)
+        return try matcher.whole(index).answering(implied)
     }
 
     /// How one range of the index gives the query's order, if it does: after the fixed components come the sort's
@@ -536,7 +542,7 @@ struct Planner: ~Copyable {
         let parts = branch.conjuncts
         let matcher = IndexMatcher(type: type, transaction: store.transaction, conjuncts: parts)
         var best: (AccessPath, count: Int, answersAll: Bool)?
-        for index in type.indexes {
+        for index in try store.queryIndexes {
             guard let match = try matcher.match(index), match.count < best?.count ?? .max else { continue }
             best = (.index(match, nil), match.count, match.answered.count == parts.count)
         }

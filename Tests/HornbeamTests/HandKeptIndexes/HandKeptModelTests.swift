@@ -165,7 +165,7 @@ struct HandKeptModelTests {
     func edits(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let disk = try SimulatedDisk()
-        var database = try Library.open(disk)
+        var database = try LibraryTables.open(disk)
         var model = Shelves()
         for round in 0..<40 {
             try database.write { context in
@@ -191,7 +191,7 @@ struct HandKeptModelTests {
             guard random.oneIn(5) else { continue }
             try database.close()
             // A program that doesn't know the indexes deletes some.
-            database = try Library.open(disk, declares: false)
+            database = try LibraryTables.open(disk, declares: false)
             try database.write { context in
                 for book in model.books where random.oneIn(8) {
                     try LibraryBook.delete(id: book, from: &context)
@@ -199,7 +199,7 @@ struct HandKeptModelTests {
                 }
             }
             try database.close()
-            database = try Library.open(disk)
+            database = try LibraryTables.open(disk)
             #expect(try database.isSound(), "round \(round)")
         }
         #expect(try database.isSound())
