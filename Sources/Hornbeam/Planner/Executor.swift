@@ -266,7 +266,7 @@ final class Executor {
             } else {
                 try scan.forward(skipping: skipped, body)
             }
-        case .text, .union, .intersection, .join:
+        case .text, .union, .intersection, .join, .elements:
             for rowID in try rowIDs(path) where try !body(RowID(rawValue: rowID), nil) { return }
         }
     }
@@ -283,6 +283,7 @@ final class Executor {
             }
             if !match.isInRowOrder { found.sort() }
             return found
+        case .elements(let found): return try found.rowIDs(store)
         case .text(let index, let match, _): return try IndexSearch(index, match, store).matches()
         case .union(let parts):
             var found: [UInt64] = []

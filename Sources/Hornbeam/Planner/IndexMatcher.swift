@@ -42,7 +42,8 @@ struct IndexMatcher {
         return match.answering(only: exact)
     }
 
-    private func columns(_ index: EntityIndex) throws -> IndexMatch? {
+    /// What it can do for conjuncts on its columns, whatever its rows.
+    func columns(_ index: EntityIndex) throws -> IndexMatch? {
         guard let leading = index.columns.first, conjuncts.contains(where: { $0.mentions(leading) }) else { return nil }
         if index.isHashed { return try hashed(index) }
         var key = KeyWriter(capacity: 40)

@@ -59,6 +59,7 @@ struct Planner: ~Copyable {
         static let or = Kinds(rawValue: 16)
         static let text = Kinds(rawValue: 32)
         static let links = Kinds(rawValue: 64)
+        static let elements = Kinds(rawValue: 128)
     }
 
     /// More ids than this in a condition are not looked up one by one.
@@ -108,6 +109,7 @@ struct Planner: ~Copyable {
             case .or: kinds.insert(.or)
             case .matches, .string: kinds.insert(.text)
             case .links: kinds.insert(.links)
+            case .elements, .anyElement: kinds.insert(.elements)
             default: break
             }
         }
@@ -177,6 +179,7 @@ struct Planner: ~Copyable {
             }
         }
         if kinds.contains(.links) { for candidate in try joins() { consider(candidate) } }
+        if kinds.contains(.elements) { for candidate in try elements() { consider(candidate) } }
         return best
     }
 
@@ -547,6 +550,9 @@ struct Planner: ~Copyable {
             best = (.index(match, nil), match.count, match.answered.count == parts.count)
         }
         for part in parts {
+            if let found = try elements(part), found.match.count < best?.count ?? .max {
+                best = (.elements(found), found.match.count, found.isExact && parts.count == 1)
+            }
             guard let text = try TextPaths.path(0, part, store, rows: rows), text.count < best?.count ?? .max else {
                 continue
             }

@@ -43,6 +43,8 @@ package indirect enum Filter: Sendable {
     case opaque(label: String, @Sendable (RowReader) throws -> Bool)
     /// The same of one comparison, which an index over what is compared may answer.
     case computed(ComputedTest)
+    /// Any element of an array passes, which an index of its elements may answer.
+    case anyElement(AnyElementTest)
     case and([Filter])
     case or([Filter])
     case not(Filter)
@@ -153,6 +155,7 @@ extension Filter {
         case .related(let source): return "in \(source.type) \(source.source.text).\(source.relation)"
         case .opaque(let label, _): return label
         case .computed(let test): return test.label
+        case .anyElement(let test): return test.label
         case .and(let parts): return "(" + parts.map { $0.text(type) }.joined(separator: " && ") + ")"
         case .or(let parts): return "(" + parts.map { $0.text(type) }.joined(separator: " || ") + ")"
         case .not(let part): return "!(\(part.text(type)))"

@@ -110,6 +110,7 @@ struct RowFilter {
             return .linked(side, rowID, try present().edges)
         case .opaque(_, let test): return .opaque(test)
         case .computed(let test): return .opaque(test.accepts)
+        case .anyElement(let test): return .opaque(test.accepts)
         case .and(let parts): return .and(try parts.map { try bind($0, type, session) })
         case .or(let parts): return .or(try parts.map { try bind($0, type, session) })
         case .not(let part): return .not(try bind(part, type, session))

@@ -5,15 +5,27 @@
 import FoundationEssentials
 
 /// What a computed component and a comparison are of: equal if it is the same property.
-struct ComputedSubject: Hashable, Sendable {
-    private let keyPath: any AnyKeyPath & Sendable
+///
+/// `@unchecked Sendable`: made of key paths that are sendable, or that are stored properties', which hold nothing.
+struct ComputedSubject: Hashable, @unchecked Sendable {
+    let keyPath: AnyKeyPath
 
     init(_ keyPath: any AnyKeyPath & Sendable) {
         self.keyPath = keyPath
     }
 
-    static func == (left: Self, right: Self) -> Bool { left.keyPath as AnyKeyPath == right.keyPath as AnyKeyPath }
-    func hash(into hasher: inout Hasher) { hasher.combine(keyPath as AnyKeyPath) }
+    /// Of a stored property.
+    init(stored keyPath: AnyKeyPath) {
+        self.keyPath = keyPath
+    }
+
+    /// A property of it; nil if it has none of this path.
+    func appending(_ next: any AnyKeyPath & Sendable) -> ComputedSubject? {
+        keyPath.appending(path: next).map { ComputedSubject(stored: $0) }
+    }
+
+    /// Whether it is stored, so that its names say it.
+    var isNamed: Bool { keyPath.isNamed }
 }
 
 /// A component of a key that is worked out from a row. The property must give the same for the same entity, always:
@@ -101,9 +113,6 @@ extension EntityIndex {
         guard case .computed(let test) = conjunct,
             let component = computed.first(where: { $0.subject == test.subject })
         else { return true }
-        switch component.type.unwrapped {
-        case .float, .double, .date: return false
-        default: return true
-        }
+        return !component.type.comparesNaN
     }
 }

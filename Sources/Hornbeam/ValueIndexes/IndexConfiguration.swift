@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexes by the names of properties, made, listed and dropped under names of their own: the calls of Couchbase Lite.
+// Indexes that are made by name, listed and dropped by it: the calls of Couchbase Lite.
 
 import HornbeamPages
 import HornbeamTree
@@ -128,11 +128,19 @@ extension StoredIndex {
 
     /// The index without the code that has made it; nil if it can't be had so, or not with these models.
     fileprivate func registration(_ models: ModelSet) -> IndexRegistration? {
-        guard record.kind == ValueIndexDefinition.kind, let model = models.model(record.entity),
-            let definition = ValueIndexDefinition(settings: record.settings),
-            definition.flaw(for: model.description) == nil
-        else { return nil }
-        return definition.registration(name, version: record.version, model)
+        guard let model = models.model(record.entity) else { return nil }
+        let found: IndexRegistration?
+        switch record.kind {
+        case ValueIndexDefinition.kind:
+            found = ValueIndexDefinition(settings: record.settings).map { definition in
+                definition.registration(
+                    name, version: record.version, model, flaw: definition.flaw(for: model.description))
+            }
+        case ArrayIndexLayout.kind:
+            found = ArrayIndexLayout.configuration(record.settings)?.registration(name, record.version, model)
+        default: found = nil
+        }
+        return found.flatMap { (try? $0.check()) == nil ? nil : $0 }
     }
 }
 

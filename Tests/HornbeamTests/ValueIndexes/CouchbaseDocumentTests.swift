@@ -45,7 +45,7 @@ struct CouchbaseDocumentTests {
         #expect(try database.results(query) == before)
         #expect(before.contains { $0.name == "The Michigander" })
         // Each of both alone: a leftmost prefix serves, what follows it doesn't narrow.
-        #expect(try database.plan(Hotel.filter(\.type == "route")).indexes == ["TypeNameIndex"])
+        #expect(try database.plan(Hotel.filter(\.type == "museum")).indexes == ["TypeNameIndex"])
         #expect(try database.plan(Hotel.filter(\.name == "M-12")).indexes == [])
         #expect(try database.deleteIndex(withName: "TypeNameIndex"))
         #expect(try !database.deleteIndex(withName: "TypeNameIndex"))
@@ -57,13 +57,14 @@ struct CouchbaseDocumentTests {
     @Test("C1: the same by key paths, and with one of them descending")
     func keyPaths() throws {
         let database = try hotels()
+        let query = Hotel.filter(\.type == "hotel").sorted(by: \.name.desc).limit(3)
+        let expected = try database.results(query)
         try database.createIndex(ValueIndex("byName", \Hotel.type, \.name.desc))
         try database.createIndex(
             Hotel.self, withName: "byName", config: ValueIndexConfiguration(["type", "name desc"]))
-        let query = Hotel.filter(\.type == "hotel").sorted(by: \.name.desc).limit(3)
         #expect(try database.plan(query).indexes == ["byName"])
         #expect(try database.plan(query).order == .byAccess)
-        #expect(try database.results(query).map(\.name) == ["Y-24", "Y-128", "W-152"].sorted(by: >))
+        #expect(try database.results(query) == expected && expected.map(\.name) == ["Y-76", "Y-24", "Y-180"])
     }
 
     @Test("C2: an index tells how many entries and bytes it takes")
@@ -85,7 +86,7 @@ struct CouchbaseDocumentTests {
         let version = try database.newestState()
         try database.createIndex(Hotel.self, withName: "one", config: config)
         try database.createIndex(ValueIndex("one", \Hotel.type, \.name))
-        #expect(try database.plan(Hotel.filter(\.type == "route")).indexes == ["one"])
+        #expect(try database.plan(Hotel.filter(\.type == "museum")).indexes == ["one"])
         let error = #expect(throws: HornbeamError.self) {
             try database.createIndex(Hotel.self, withName: "one", config: other)
         }
@@ -94,7 +95,7 @@ struct CouchbaseDocumentTests {
         #expect(try database.index(withName: "one")?.settings["properties"] == "type, name")
         try database.createIndex(Hotel.self, withName: "one", config: other, replace: true)
         #expect(try database.index(withName: "one")?.settings["properties"] == "name")
-        #expect(try database.plan(Hotel.filter(\.type == "route")).indexes == [])
+        #expect(try database.plan(Hotel.filter(\.type == "museum")).indexes == [])
         #expect(try database.plan(Hotel.filter(\.name == "x")).indexes == ["one"])
         #expect(try database.newestState() > version)
         // Of another kind.
