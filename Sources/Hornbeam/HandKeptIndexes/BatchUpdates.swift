@@ -14,8 +14,9 @@ public struct BatchUpdates<Value> {
 extension BatchUpdates: Sendable where Value: Sendable {}
 
 extension Database {
-    /// A write that tells what it has changed: all that `updates` does to entities and indexes is committed as one step,
-    /// or, if it throws, none of it. Within it, reads see what it has done so far. Takes memory as `onWillCommit` does.
+    /// A write that tells what it has changed: all that `updates` does to entities and indexes is committed as one
+    /// step, or, if it throws, none of it. Within it, reads see what it has done so far. Takes memory as `onWillCommit`
+    /// does.
     @discardableResult
     public func performBatchUpdates<Value>(
         _ updates: (inout Context) throws -> Value

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexes that a program keeps by its own hands, beside those that follow entities by themselves: which ids are in them,
-// and in what order, is what the program says. This file says how they are declared and reached.
+// Indexes that a program keeps by its own hands, beside those that follow entities by themselves: which ids are in
+// them, and in what order, is what the program says. This file says how they are declared and reached.
 
 import HornbeamTree
 
@@ -79,8 +79,8 @@ public struct HandKeptDeclaration: Sendable {
 
 // MARK: - The kinds
 
-/// A list of ids in an order of the program's own; an id may be in it several times. All that is done to one place takes
-/// O(log n).
+/// A list of ids in an order of the program's own; an id may be in it several times. All that is done to one place
+/// takes O(log n).
 public struct OrderedIDIndex<Entity: EntityModelProtocol>: HandKeptIndex {
     public let declaration: HandKeptDeclaration
 

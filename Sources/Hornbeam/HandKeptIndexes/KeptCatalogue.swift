@@ -38,8 +38,8 @@ extension StoredIndex {
     var handKept: HandKeptKind? { HandKeptKind(rawValue: record.kind) }
     /// Of a hand-kept index: row id ‖ key of an entry of that row.
     var placesName: String { "p:\(record.entity):\(name)" }
-    /// The entity type of its groups.
-    var group: String? { record.settings[HandKeptKind.groupSetting] }
+    /// Of a hand-kept index: the entity type of its groups, if they are entities.
+    var group: String? { handKept == .groupsByEntity ? record.settings[HandKeptKind.groupSetting] : nil }
 }
 
 extension Session {

@@ -226,6 +226,68 @@ struct HandKeptCatalogueTests {
             try problems { _ = try $0.dropTree("p:\(book):allBooks") }.contains { $0.contains("lacks a tree") })
     }
 
+    /// Opens the file with the indexes, edits them with their entities, in two writes; how far it came.
+    private func live(_ disk: SimulatedDisk) -> Int {
+        var done = 0
+        do {
+            let database = try Library.open(disk)
+            done = 1
+            try database.write { context in
+                for id in ["a", "b", "c"] {
+                    try LibraryBook(id: id).save(to: &context)
+                    try context.indexes.allBooks.insert(id, at: 0)
+                    try context.indexes.byGenre["g"].append(id)
+                    try context.indexes.byISBN.set(id, for: "last")
+                }
+            }
+            done = 2
+            try database.write { context in
+                try LibraryBook.delete(id: "c", from: &context)
+                try context.indexes.allBooks.move(from: 0, to: 1)
+                try context.indexes.starred.insert("a")
+            }
+            done = 3
+            try database.close()
+        } catch {}
+        return done
+    }
+
+    @Test("E17: a crash at any call leaves entities and indexes as one of the writes left them", .seeded)
+    func crashes() throws {
+        let start = try SimulatedDisk()
+        // Without the indexes, so that their making may be cut short too.
+        try Library.open(start, declares: false).close()
+        let image = start.killedImage()
+        var seen: Set<[String]> = []
+        var call = 1
+        while true {
+            let disk = try SimulatedDisk(image: image)
+            disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
+            let done = live(disk)
+            for image in [disk.powerLossImage(seed: UInt64(call) &+ SeededGenerator.seed), disk.killedImage()] {
+                let database = try Library.open(try SimulatedDisk(image: image))
+                #expect(try database.check { Issue.record("\($0), call \(call)") })
+                let (list, group, last, starred) = try database.read { context in
+                    let indexes = context.indexes
+                    return try (
+                        indexes.allBooks.ids, indexes.byGenre["g"].ids, indexes.byISBN["last"], indexes.starred.ids
+                    )
+                }
+                seen.insert(list)
+                #expect(
+                    list
+                        == [[], ["c", "b", "a"], ["a", "b"]][max(done - 1, list.isEmpty ? 0 : list.count == 3 ? 1 : 2)])
+                #expect(group == (list.isEmpty ? [] : list.count == 3 ? ["a", "b", "c"] : ["a", "b"]))
+                #expect(last == (list.count == 3 ? "c" : nil))
+                #expect(starred == (list.count == 2 ? ["a"] : []))
+                try database.close()
+            }
+            if !disk.hasCrashed { break }
+            call += 1
+        }
+        #expect(seen == [[], ["c", "b", "a"], ["a", "b"]])
+    }
+
     @Test("what is damaged gives an error where it is read, never a trap", .seeded, arguments: SeededGenerator.seeds(4))
     func hostile(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)

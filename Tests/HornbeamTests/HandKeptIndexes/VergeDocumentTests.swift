@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What VergeORM's document of indexes shows, as it is written here, and what its features mean on a disk. (That an id of
-// one type is none of another's, V1, and V18, that generic code compiles only with the index it needs, is for the
+// What VergeORM's document of indexes shows, as it is written here, and what its features mean on a disk. (That an id
+// of one type is none of another's, V1, and V18, that generic code compiles only with the index it needs, is for the
 // compiler: see RefusalTests.)
 
 import HornbeamTestSupport
