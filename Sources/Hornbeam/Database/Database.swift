@@ -31,6 +31,8 @@ public final class Database: Sendable {
     private let commits = DispatchQueue(label: "hornbeam.commits")
     /// Who observes it.
     let live = LiveHub()
+    /// Who holds a state of it.
+    let longReads = LongLivedReads()
 
     /// Opens the database in the file at `path`, and makes it if there is none.
     ///
@@ -271,6 +273,22 @@ public final class Database: Sendable {
             let result = try body(LiveView(session: session, core: entities, figures: live.figures))
             try session.checkIsWhole()
             return result
+        } catch let error as StorageError {
+            throw HornbeamError(error)
+        }
+    }
+
+    /// A read of the newest state that whoever asks for it ends.
+    func beginLongRead() throws -> Session {
+        do {
+            let session = Session(EntitySession(try store.beginRead(), schema: schema), models: models)
+            do {
+                try checkVersion(session)
+            } catch {
+                session.end()
+                throw error
+            }
+            return session
         } catch let error as StorageError {
             throw HornbeamError(error)
         }
