@@ -310,10 +310,12 @@ public final class Database: Sendable {
         try engine { () throws(StorageError) in try store.checkpoint() }
     }
 
-    /// Checkpoints and releases the file, and ends all live queries. `.busy` while transactions are open.
+    /// Checkpoints and releases the file, and ends all live queries. `.busy` while transactions are open, or long-lived
+    /// reads.
     public func close() throws {
         // While no observer reads, which would be a transaction that nobody knows of.
         try live.queue.sync {
+            for read in longReads.all where read.isObservers { read.expire() }
             try engine { () throws(StorageError) in try store.close() }
             live.finishAll()
         }

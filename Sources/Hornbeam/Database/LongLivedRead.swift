@@ -28,13 +28,16 @@ public final class LongLivedRead: Sendable {
     private let database: Database
     /// From the beginning of a state to its end by itself.
     public let maximumAge: Duration?
+    /// Whether it is an observer's, whom the database tells when it closes.
+    let isObservers: Bool
     private let turn = DispatchSemaphore(value: 1)
     /// The thread that has the turn.
     private let owner = Atomic<UInt>(0)
     private let held = Mutex(Held())
 
-    init(_ database: Database, maximumAge: Duration?) throws {
+    init(_ database: Database, maximumAge: Duration?, isObservers: Bool = false) throws {
         self.database = database
+        self.isObservers = isObservers
         self.maximumAge = maximumAge
         database.longReads.add(self)
         try begin(try database.beginLongRead())

@@ -131,61 +131,10 @@ struct ViewComparison<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
             case (nil, nil): break
             }
         }
-        changes.moves = moves(reordered, changes)
-        try addGroups(&changes)
-        sort(&changes)
+        let scans = (old: old.scan, new: new.scan)
+        try changes.finish(
+            reordered: reordered, wasEmpty: { try scans.old.places(of: $0).isEmpty },
+            isEmpty: { try scans.new.places(of: $0).isEmpty })
         return changes
-    }
-
-    /// Those of the entities with other keys that are elsewhere among the others.
-    private func moves(_ reordered: [Changes.Change], _ changes: Changes) -> [Changes.Change] {
-        let (within, across) = (
-            reordered.filter { $0.from.group == $0.to.group }, reordered.filter { $0.from.group != $0.to.group }
-        )
-        var taken: [Group: [Int]] = [:]
-        var put: [Group: [Int]] = [:]
-        for position in changes.deletions.map(\.position) + across.map(\.from) {
-            taken[position.group, default: []].append(position.index)
-        }
-        for position in changes.insertions.map(\.position) + across.map(\.to) {
-            put[position.group, default: []].append(position.index)
-        }
-        var moves = across
-        for (group, candidates) in Dictionary(grouping: within, by: \.from.group) {
-            let pairs = candidates.map { ListChanges.Move(from: $0.from.index, to: $0.to.index) }
-            let moved = Set(ListDifference.moves(pairs, taken[group] ?? [], put[group] ?? []))
-            for (candidate, pair) in zip(candidates, pairs) where moved.contains(pair) { moves.append(candidate) }
-        }
-        return moves
-    }
-
-    /// The groups that are in one state alone: among those that entities left or came to.
-    private mutating func addGroups(_ changes: inout Changes) throws {
-        for group in Set(changes.deletions.map(\.position.group) + changes.moves.map(\.from.group))
-        where try new.scan.places(of: group).isEmpty { changes.deletedGroups.append(group) }
-        for group in Set(changes.insertions.map(\.position.group) + changes.moves.map(\.to.group))
-        where try old.scan.places(of: group).isEmpty { changes.insertedGroups.append(group) }
-    }
-
-    private func sort(_ changes: inout Changes) {
-        changes.deletedGroups = inOrder(changes.deletedGroups) { ViewPosition(group: $0, index: 0) }
-        changes.insertedGroups = inOrder(changes.insertedGroups) { ViewPosition(group: $0, index: 0) }
-        changes.deletions = inOrder(changes.deletions, by: \.position)
-        changes.insertions = inOrder(changes.insertions, by: \.position)
-        changes.moves = inOrder(changes.moves, by: \.to)
-        changes.updates = inOrder(changes.updates, by: \.to)
-    }
-
-    private func inOrder<Item>(_ items: [Item], by position: (Item) -> ViewPosition<Group>) -> [Item] {
-        var keys: [Group: [UInt8]] = [:]
-        for item in items {
-            let group = position(item).group
-            if keys[group] == nil { keys[group] = (try? ViewKey.prefix(of: group)) ?? [] }
-        }
-        return items.sorted { left, right in
-            let (left, right) = (position(left), position(right))
-            if left.group == right.group { return left.index < right.index }
-            return (keys[left.group] ?? []).lexicographicallyPrecedes(keys[right.group] ?? [])
-        }
     }
 }

@@ -135,8 +135,8 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         guard let version, try version == Self.version(context) else {
             throw HornbeamError(
                 .invalid,
-                "the mapping is of \(version.map { "state \($0)" } ?? "no state yet"), the context of another: load the "
-                    + "mapping in it, or move it there")
+                "the mapping is of \(version.map { "state \($0)" } ?? "no state, or of a filtered view"), the context "
+                    + "of another: load the mapping in it, or move it there")
         }
     }
 
@@ -167,6 +167,21 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         try move(from: step.before, to: step.after)
     }
 
+    /// Takes the state of a filtered view: the mapping is of that from now on, and its rows are to be asked for there.
+    public mutating func load(_ filtered: FilteredView<Entity, Group>) {
+        sections = []
+        version = nil
+        _ = transition(ViewChanges(), to: filtered.sections)
+    }
+
+    /// Moves with a filtered view, which must have been in the state of the mapping, whatever changed it: a move, or
+    /// another filter.
+    public mutating func move(
+        _ changes: ViewChanges<Entity, Group>, to filtered: FilteredView<Entity, Group>
+    ) -> SectionChanges {
+        transition(changes, to: filtered.sections)
+    }
+
     /// Takes account of other windows and directions, in the same state. Of a section that is turned round all rows are
     /// deleted and inserted.
     public mutating func refresh(in context: Context) throws -> SectionChanges {
@@ -190,14 +205,7 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         let totals = Dictionary(uniqueKeysWithValues: counts.map { ($0.group, $0.count) })
         let former = Dictionary(
             uniqueKeysWithValues: sections.enumerated().map { ($1.group, (number: $0, section: $1)) })
-        var taken: [Group: [Int]] = [:]
-        var put: [Group: [Int]] = [:]
-        for position in changes.deletions.map(\.position) + changes.moves.map(\.from) {
-            taken[position.group, default: []].append(position.index)
-        }
-        for position in changes.insertions.map(\.position) + changes.moves.map(\.to) {
-            put[position.group, default: []].append(position.index)
-        }
+        let (taken, put) = changes.indexes()
         var new: [Section] = []
         var kept: [Group: MappedGroup] = [:]
         for group in groups(of: counts, totals) {
@@ -207,8 +215,8 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
             let isReversed = reversed.contains(group)
             if let (number, old) = former[group], old.isReversed == isReversed {
                 let change = GroupChange(
-                    oldCount: old.total, newCount: total, taken: taken[group]?.sorted() ?? [],
-                    put: put[group]?.sorted() ?? [])
+                    oldCount: old.total, newCount: total, taken: taken[group] ?? [],
+                    put: put[group] ?? [])
                 if let window, !renewed.contains(group) { range = window.range(after: change, from: old.range) }
                 guard !hidesEmptySections || !range.isEmpty else { continue }
                 kept[group] = MappedGroup(number: number, newNumber: new.count, old: old, change: change)
