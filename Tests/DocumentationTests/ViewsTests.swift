@@ -106,7 +106,7 @@ struct ViewsTests {
             rows = element.applied(to: rows)
             elements += 1
             if elements == 2 { break }
-            try await database.write { context in try Mail.touch(8, in: &context) }
+            _ = try await database.write { context in try Mail.touch(8, in: &context) }
         }
         #expect(rows.map { $0.map(\.id) } == [[1], [8, 7]])
     }

@@ -129,8 +129,8 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         guard let version, try version == Self.version(context) else {
             throw HornbeamError(
                 .invalid,
-                "the filtered view is of \(version.map { "state \($0)" } ?? "no state yet"), the context of another: load "
-                    + "it in that, or move it there")
+                "the filtered view is of \(version.map { "state \($0)" } ?? "no state yet"), the context of another: "
+                    + "load it in that, or move it there")
         }
     }
 

@@ -85,8 +85,8 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
         let row = key.withUnsafeBytes { MapEntryKey.rowID($0) }.map { "\($0)" } ?? "an entity"
         throw HornbeamError(
             .corrupt,
-            "view “\(view.registration.name)” lacks the \(Entity.entityName) of \(row), or has it at another place: its "
-                + "functions have changed and its version hasn't, or the file is damaged; run check()")
+            "view “\(view.registration.name)” lacks the \(Entity.entityName) of \(row), or has it at another place: "
+                + "its functions have changed and its version hasn't, or the file is damaged; run check()")
     }
 
     // MARK: Entries
