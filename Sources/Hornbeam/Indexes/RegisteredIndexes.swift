@@ -16,11 +16,17 @@ final class RegisteredIndexes: Sendable {
     init(stored: [StoredIndex], attended: [String: AttendedIndex] = [:]) {
         self.stored = stored
         self.attended = attended
-        types = Dictionary(grouping: stored, by: \.record.entity).mapValues { indexes in
-            TypeIndexes(
-                attended: indexes.compactMap { attended[$0.name] },
-                missing: indexes.filter { attended[$0.name] == nil })
-        }
+        let following = Dictionary(grouping: stored.filter { $0.handKept == nil }, by: \.record.entity)
+        let handKept = KeptConcern.all(stored.filter { $0.handKept != nil })
+        let names = Set(following.keys).union(handKept.keys)
+        types = Dictionary(
+            uniqueKeysWithValues: names.map { name in
+                let indexes = following[name] ?? []
+                let type = TypeIndexes(
+                    attended: indexes.compactMap { attended[$0.name] },
+                    missing: indexes.filter { attended[$0.name] == nil }, handKept: handKept[name] ?? [])
+                return (name, type)
+            })
     }
 
     func indexes(of type: String) -> TypeIndexes? { types[type] }
@@ -32,6 +38,13 @@ final class RegisteredIndexes: Sendable {
         return RegisteredIndexes(stored: stored.filter { $0.name != index.name } + [index], attended: attended)
     }
 
+    /// The same with one that has no code to follow its rows: a build, or what the program keeps itself.
+    func adding(_ index: StoredIndex) -> RegisteredIndexes {
+        RegisteredIndexes(stored: stored.filter { $0.name != index.name } + [index], attended: attended)
+    }
+
+    func removing(buildOf name: String) -> RegisteredIndexes { removing(StoredIndex.buildName(of: name)) }
+
     func removing(_ name: String) -> RegisteredIndexes {
         var attended = attended
         attended[name] = nil
@@ -42,20 +55,26 @@ final class RegisteredIndexes: Sendable {
 /// Those of one entity type; there is one where there is an index.
 final class TypeIndexes: Sendable {
     let attended: [AttendedIndex]
-    let follower: (any IndexFollower)?
+    /// One for each kind of emitter that there is.
+    private let followers: [any IndexFollower]
     private let missing: [StoredIndex]
+    private let handKept: [KeptConcern]
 
-    init(attended: [AttendedIndex], missing: [StoredIndex]) {
+    init(attended: [AttendedIndex], missing: [StoredIndex], handKept: [KeptConcern]) {
         self.attended = attended
         self.missing = missing
-        follower = attended.first.map { $0.registration.emitter.follower(of: attended) }
+        self.handKept = handKept
+        let kinds = Dictionary(grouping: attended) { ObjectIdentifier(type(of: $0.registration.emitter)) }
+        followers = kinds.values.compactMap { indexes in
+            indexes.first.map { $0.registration.emitter.follower(of: indexes) }
+        }
     }
 
     /// What a change of a row does to all of them. Calls the program's code; changes nothing.
     func changes(_ rowID: RowID, from old: RowReader?, to new: RowReader?) throws -> RegisteredChanges {
         RegisteredChanges(
-            followed: try follower?.changes(rowID, from: old, to: new) ?? [], missing: missing,
-            former: missing.isEmpty ? [] : MissedRow.bytes(old))
+            followed: try followers.flatMap { try $0.changes(rowID, from: old, to: new) }, missing: missing,
+            former: missing.isEmpty ? [] : MissedRow.bytes(old), left: new == nil ? handKept : [])
     }
 }
 
@@ -65,14 +84,17 @@ struct RegisteredChanges {
     fileprivate let missing: [StoredIndex]
     /// The row as it was, for those.
     fileprivate let former: [UInt8]
+    /// Hand-kept indexes that a deleted row leaves.
+    fileprivate let left: [KeptConcern]
 
     func apply(_ rowID: RowID, in transaction: Transaction) throws {
-        for change in followed { try change.apply(in: transaction) }
+        for change in followed { try change.apply(rowID, in: transaction) }
         for index in missing {
             guard let tree = try transaction.tree(index.missedName, create: true) else { continue }
             // What counts is what the index has seen last.
             if try transaction.get(tree, rowID.key) == nil { try transaction.put(tree, rowID.key, former) }
         }
+        for concern in left { try concern.drop(rowID, in: transaction) }
     }
 }
 

@@ -212,7 +212,7 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         let entries = try new.session.run { session in
             // A view that isn't there, or not as it was, shows here.
             for session in [old.session, session] { _ = try ViewScan(view, session) }
-            return try changed(since: old.session, session)
+            return joined(try changed(since: old.session, session), id: \.id)
         }
         let changes = change(entries) { filtered in
             for (before, _) in entries {

@@ -117,7 +117,7 @@ struct ViewComparison<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
         }
         var changes = Changes()
         var reordered: [Changes.Change] = []
-        for (before, after) in entries {
+        for (before, after) in joined(entries, id: \.id) {
             let from = try before.map { try old.position($0) }
             let to = try after.map { try new.position($0) }
             switch (from, to) {

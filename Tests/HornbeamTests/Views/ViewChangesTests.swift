@@ -157,6 +157,35 @@ struct ViewChangesTests {
         }
     }
 
+    @Test("an entity that went and was saved again is one, also where it got another row")
+    func again() throws {
+        let view = View<Consignment, SoleGroup>("byWeight", version: "1", sortedBy: .ascending(\.weight))
+        let database = try Database.inMemory(models: Consignment.self, indexes: [view])
+        try database.write { context in
+            for (id, weight) in [("x", 1), ("y", 2), ("z", 3)] {
+                try Consignment(id: id, weight: weight).save(to: &context)
+            }
+        }
+        let reader = try database.longLivedRead()
+        var filtered = FilteredView(view) { _ in true }
+        try reader.read { try filtered.load(in: $0) }
+        for (id, weight) in [("x", 9), ("y", 2)] {
+            try database.write { context in _ = try Consignment.query(id).delete(from: &context) }
+            try database.write { context in try Consignment(id: id, weight: weight).save(to: &context) }
+        }
+        let all = try reader.moveForward { step in
+            [try step.changes(of: view), try filtered.move(step)]
+        }
+        for changes in all {
+            #expect(changes.deletions.isEmpty && changes.insertions.isEmpty)
+            #expect(changes.moves.map(\.id) == ["x"])
+            #expect(changes.updates.map(\.id) == ["y", "x"])
+            #expect(changes.updates.map(\.from.index) == [1, 0])
+            #expect(changes.updates.map(\.to.index) == [0, 2])
+        }
+        #expect(filtered.ids(of: .all) == ["y", "z", "x"])
+    }
+
     @Test("a view must be there in both states, and a mapping in the state that it is moved from")
     func refusals() throws {
         let database = try Database.inMemory(models: Mail.self)

@@ -253,15 +253,15 @@ struct YapViewsTests {
 
     @Test("Y33: whether an entity was changed between two states")
     func y33() throws {
-        let database = try Database.inMemory(models: Mail.self, ViewParcel.self)
-        try database.write { context in try ViewParcel(id: "x", weight: 1).save(to: &context) }
+        let database = try Database.inMemory(models: Mail.self, Consignment.self)
+        try database.write { context in try Consignment(id: "x", weight: 1).save(to: &context) }
         let read = try database.longLivedRead()
         for round in 0..<30 {
             try database.write { context in try Mail(id: round % 3, rank: round).save(to: &context) }
         }
-        try database.write { context in try ViewParcel(id: "x", weight: 2).save(to: &context) }
+        try database.write { context in try Consignment(id: "x", weight: 2).save(to: &context) }
         let (mails, parcels) = try read.moveForward {
-            (try $0.changes(of: Mail.self), try $0.changes(of: ViewParcel.self))
+            (try $0.changes(of: Mail.self), try $0.changes(of: Consignment.self))
         }
         #expect(mails.inserted == [0, 1, 2] && mails.updated.isEmpty && mails.deleted.isEmpty)
         #expect(parcels.updated == ["x"])
