@@ -300,7 +300,8 @@ public final class Database: Sendable {
     /// A read of the newest state that whoever asks for it ends.
     func beginLongRead() throws -> Session {
         do {
-            let session = Session(EntitySession(try store.beginRead(), schema: schema), models: models)
+            let entities = EntitySession(try store.beginRead(), schema: schema, planned: planned)
+            let session = Session(entities, models: models)
             do {
                 try checkVersion(session)
             } catch {
