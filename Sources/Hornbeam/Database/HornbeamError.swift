@@ -55,6 +55,8 @@ public struct HornbeamError: Error, Sendable {
         public static let indexMismatch = Code("indexMismatch")
         /// The function of a registered index gives other rows when it is asked again.
         public static let impureMap = Code("impureMap")
+        /// A long-lived read was older than it may become: begin it anew.
+        public static let snapshotExpired = Code("snapshotExpired")
         /// The operation isn't there on this system.
         public static let unsupported = Code("unsupported")
     }
@@ -74,6 +76,9 @@ extension HornbeamError: CustomStringConvertible {
 }
 
 extension HornbeamError {
+    /// The error, in the typed API's terms if it is the engine's.
+    static func typed(_ error: any Error) -> any Error { (error as? StorageError).map { HornbeamError($0) } ?? error }
+
     /// The engine's error in the typed API's terms.
     package init(_ error: StorageError) {
         let code: Code =
