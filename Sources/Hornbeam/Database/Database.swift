@@ -21,6 +21,8 @@ public final class Database: Sendable {
     var registered: RegisteredIndexes { registry.withLock { $0 } }
     /// Those of them that queries use.
     let planned = PlannedIndexes()
+    /// Those that are built in the background.
+    let builds = IndexBuilds()
     /// Whether the file is open for reading alone.
     var isReadOnly: Bool { followedVersion != nil }
     /// Of reads that have ended.
@@ -33,6 +35,8 @@ public final class Database: Sendable {
     private let commits = DispatchQueue(label: "hornbeam.commits")
     /// Who observes it.
     let live = LiveHub()
+    /// What runs before each commit.
+    let middleware = CommitMiddlewareList()
 
     /// Opens the database in the file at `path`, and makes it if there is none.
     ///
@@ -170,10 +174,12 @@ public final class Database: Sendable {
     }
 
     /// The public forms have no optional, whose `.none` would hide that of `Durability`.
-    private func run<Result>(
-        _ durability: Durability?, _ body: (inout Context) throws -> Result
+    /// - Parameter tell: gets what was changed, before the commit.
+    func run<Result>(
+        _ durability: Durability?, telling tell: ((StoreChanges) -> Void)? = nil,
+        _ body: (inout Context) throws -> Result
     ) throws -> Result {
-        let (result, commit) = try begin(durability, body)
+        let (result, commit) = try begin(durability, telling: tell, body)
         try finish(commit)
         return result
     }
@@ -186,12 +192,16 @@ public final class Database: Sendable {
 
     /// Runs `body` and commits, but for the wait until the commit is durable.
     private func begin<Result>(
-        _ durability: Durability?, _ body: (inout Context) throws -> Result
+        _ durability: Durability?, telling tell: ((StoreChanges) -> Void)? = nil,
+        _ body: (inout Context) throws -> Result
     ) throws -> (Result, CommitInFlight) {
         do {
             let transaction = try store.beginWrite()
             if let durability { transaction.durability = durability.engine }
-            let capture = live.isWatched ? RowCapture() : nil
+            let isWatched = live.isWatched
+            let hooks = middleware.all
+            let keepsAll = tell != nil || !hooks.isEmpty
+            let capture = isWatched || keepsAll ? RowCapture(keepsAll: keepsAll) : nil
             let entities = EntitySession(transaction, schema: schema, capture: capture, registered: registered)
             if requiresRelations { entities.requireRelations() }
             let session = Session(entities, models: models)
@@ -199,7 +209,13 @@ public final class Database: Sendable {
             do {
                 var context = Context(session)
                 let result = try body(&context)
-                return (result, try entities.beginCommit { live.enter($0) })
+                if let capture, keepsAll {
+                    for hook in hooks where try entities.hasChanged() {
+                        try hook.body(&context, try StoreChanges(capture, in: entities))
+                    }
+                    tell?(try StoreChanges(capture, in: entities))
+                }
+                return (result, try entities.beginCommit { if isWatched { live.enter($0) } })
             } catch {
                 // Without effect if the commit itself failed: the transaction has ended then.
                 transaction.abort()
@@ -295,8 +311,10 @@ public final class Database: Sendable {
         try engine { () throws(StorageError) in try store.checkpoint() }
     }
 
-    /// Checkpoints and releases the file, and ends all live queries. `.busy` while transactions are open.
+    /// Checkpoints and releases the file, and ends all live queries and the building of indexes. `.busy` while
+    /// transactions are open.
     public func close() throws {
+        builds.stopAll()
         // While no observer reads, which would be a transaction that nobody knows of.
         try live.queue.sync {
             try engine { () throws(StorageError) in try store.close() }

@@ -70,7 +70,7 @@ final class Session {
     /// Begins a read anew, of the newest state.
     func resume() throws(StorageError) {
         saveDepth = 0
-        try core?.transaction.resume()
+        try core?.resume()
     }
 
     /// Throws if something that was read may have been zeros in place of a page that can't be read.
@@ -184,6 +184,12 @@ final class Session {
     func side<Entity: EntityModelProtocol>(_ number: Int, of _: Entity.Type) throws -> EdgeSide {
         try store(Entity.self).side(number) { Entity.entityShape.description.relations[number].name }
     }
+
+    /// Takes a type in, or throws as `store` does.
+    func take(_ model: (some EntityModelProtocol).Type) throws { _ = try store(model) }
+
+    /// Whether this is a context without a database, which makes what it is asked for.
+    var takesAll: Bool { ownStore != nil }
 
     // MARK: - Rows
 

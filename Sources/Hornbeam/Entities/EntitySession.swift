@@ -63,6 +63,14 @@ package final class EntitySession {
         self.planned = planned
     }
 
+    /// Begins a read again that was suspended. What answers searches of another state than the one it sees now is let
+    /// go of: the read may never search again, and an index's tables are large.
+    func resume() throws(StorageError) {
+        let version = transaction.version
+        try transaction.resume()
+        if transaction.version != version { for store in stores { store.forgetSearchers() } }
+    }
+
     /// The registered indexes that queries may use, if their trees are as they should be.
     @inline(__always)
     var queriedIndexes: RegisteredIndexes? { planned.map(\.current) ?? givenIndexes }

@@ -26,6 +26,8 @@ package final class EntityStore {
     private var textWriters: [TextIndexWriter?]
     /// Of the full-text indexes that were searched.
     @exclusivity(unchecked) private var searchers: [TextSearcher?] = []
+    /// What searches were restricted to, with them.
+    @exclusivity(unchecked) var selections = Selections()
     /// By their numbers, those that were asked for.
     @exclusivity(unchecked) private var sides: [EdgeSide?] = []
     /// The session's: gathers what changes, if somebody observes.
@@ -440,6 +442,11 @@ package final class EntityStore {
         return searcher
     }
 
+    func forgetSearchers() {
+        searchers = []
+        selections = Selections()
+    }
+
     /// What is in memory and not in the trees, but for texts.
     struct Pending {
         fileprivate var reserved: [[UInt8]: RowID] = [:]
@@ -455,7 +462,7 @@ package final class EntityStore {
         nextRowID = nil
         nextRowIDChanged = false
         textWriters = type.textIndexes.map { _ in nil }
-        searchers = []
+        forgetSearchers()
         known = KnownRows()
     }
 

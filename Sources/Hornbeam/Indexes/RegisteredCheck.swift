@@ -11,8 +11,12 @@ struct RegisteredCheck {
 
     func run(_ problem: (String) -> Void) throws {
         let transaction = session.transaction
+        for name in try RegisteredCatalogue.unreadable(transaction) {
+            problem("index “\(name)”: what the catalogue has of it is not readable: drop it with unregister")
+        }
         for stored in try RegisteredCatalogue.read(transaction) {
-            let name = "index “\(stored.name)” of \(stored.record.entity)"
+            let kind = stored.record.build == nil ? "index" : "build of index"
+            let name = "\(kind) “\(stored.publicName)” of \(stored.record.entity)"
             guard let type = session.schema.types[stored.record.entity] else {
                 problem("\(name): the store has no such entity type")
                 continue
@@ -21,8 +25,18 @@ struct RegisteredCheck {
                 problem("\(name): it has no tree")
                 continue
             }
+            if stored.handKept != nil {
+                try KeptCheck(index: stored, session: session).run(problem)
+                continue
+            }
             let missed = try transaction.tree(stored.missedName)
-            if let missed { try checkMissed(missed, stored, type, problem) }
+            if let missed { try checkMissed(missed, stored, type, name, problem) }
+            if let build = stored.record.build {
+                if missed == nil { problem("\(name): it has no tree of what it has missed") }
+                for run in 0..<build.runs where try transaction.tree(stored.runName(run)) == nil {
+                    problem("\(name): run \(run) of \(build.runs) is missing")
+                }
+            }
             if let attended = registered.attended[stored.name], attended.tree == tree, missed == nil,
                 attended.registration.identity == stored.identity
             {
@@ -60,7 +74,7 @@ struct RegisteredCheck {
     }
 
     private func checkMissed(
-        _ missed: TreeID, _ index: StoredIndex, _ type: EntityType, _ problem: (String) -> Void
+        _ missed: TreeID, _ index: StoredIndex, _ type: EntityType, _ name: String, _ problem: (String) -> Void
     ) throws {
         // Rows of other columns nobody reads: the index is to be built anew.
         let isRead = index.record.columns == RegisteredCatalogue.fingerprint(type.description)
@@ -71,7 +85,7 @@ struct RegisteredCheck {
                 let former = try MissedRow.row(Array(cursor.value))
                 if isRead { try former?.withUnsafeBytes { _ = try RowReader($0, of: type) } }
             } catch {
-                problem("index “\(index.name)” of \(type.name): a row that it has missed is not readable")
+                problem("\(name): a row that it has missed is not readable")
             }
         }
     }

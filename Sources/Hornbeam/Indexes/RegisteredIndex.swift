@@ -6,6 +6,7 @@
 import HornbeamKeys
 import HornbeamPages
 import HornbeamTree
+import Synchronization
 
 /// An index that is registered under a name: see `MapIndex`, `ValueIndex` and `ArrayIndex`.
 public protocol RegisteredIndex: Sendable {
@@ -31,6 +32,8 @@ public final class IndexRegistration: Sendable {
     let emitter: any IndexEmitter
     /// The index as queries use it, if they use it of themselves.
     let plannable: Plannable?
+    /// What a file's catalogue had of the index when it was last found to be readable.
+    let accepted = Mutex<[UInt8]>([])
     /// Why it can't be registered; nil if it can.
     private let flaw: String?
 
@@ -80,9 +83,18 @@ public final class IndexRegistration: Sendable {
 
     /// `.invalid` if no database can have it. Names are part of a tree's name and of a key.
     func check() throws(HornbeamError) {
-        guard !name.isEmpty, name.utf8.count <= 200, !name.utf8.contains(0), !version.utf8.contains(0) else {
+        try Self.check(name: name)
+        guard !version.utf8.contains(0) else {
+            throw HornbeamError(.invalid, "the version of index “\(name)” has a zero byte: leave it out")
+        }
+        if let flaw { throw HornbeamError(.invalid, "index “\(name)” can't be registered: \(flaw)") }
+    }
+
+    static func check(name: String) throws(HornbeamError) {
+        // A byte of 1 ends the name that a background build goes by.
+        guard !name.isEmpty, name.utf8.count <= 200, !name.utf8.contains(where: { $0 < 2 }) else {
             throw HornbeamError(
-                .invalid, "an index is called “\(name)”: a name needs 1 to 200 bytes, and none that is zero")
+                .invalid, "an index is called “\(name)”: a name needs 1 to 200 bytes, and none that is 0 or 1")
         }
         // The file tells names by their bytes, the program by their characters: each must have one form.
         guard name.isComposed else {
@@ -90,7 +102,6 @@ public final class IndexRegistration: Sendable {
                 .invalid,
                 "the name of index “\(name)” isn't in its composed form (NFC): write letters and their marks as one")
         }
-        if let flaw { throw HornbeamError(.invalid, "index “\(name)” can't be registered: \(flaw)") }
     }
 }
 
@@ -103,6 +114,8 @@ struct IndexEntry {
 /// What a change of one row does to one registered index. Keys are whole.
 struct RegisteredChange {
     let tree: TreeID
+    /// Whether the row's entries up to now aren't known, and all are to go. They are looked for in the whole tree.
+    var isFormerUnknown = false
     var removed: [[UInt8]] = []
     var put: [IndexEntry] = []
 }
@@ -119,6 +132,21 @@ protocol IndexFollower: Sendable {
     func changes(_ rowID: RowID, from old: RowReader?, to new: RowReader?) throws -> [RegisteredChange]
     /// The entries of a row in one of them, in the order of their keys.
     func entries(_ rowID: RowID, _ row: RowReader, in index: Int) throws -> [IndexEntry]
+}
+
+extension IndexFollower {
+    /// The entries of a row for an index that is built of one alone; errors say so.
+    func entriesToBuild(
+        _ rowID: RowID, _ row: RowReader, _ index: IndexRegistration
+    ) throws -> [IndexEntry] {
+        do {
+            return try entries(rowID, row, in: 0)
+        } catch let error as HornbeamError {
+            throw HornbeamError(
+                error.code,
+                "index “\(index.name)” can't be built over the \(index.entity) of \(rowID): \(error.message)")
+        }
+    }
 }
 
 /// A registered index with its tree.
@@ -164,28 +192,34 @@ private struct EntityFollower<Entity: EntityModelProtocol>: IndexFollower {
 
     func changes(_ rowID: RowID, from old: RowReader?, to new: RowReader?) throws -> [RegisteredChange] {
         // Each is decoded once, for all indexes together.
-        let before = try old.map { try former(rowID, $0) }
         let after = try new.map { (entity: try Entity(row: $0), id: try id(rowID, $0)) }
+        let before = old.flatMap { old in try? (entity: Entity(row: old), id: id(rowID, old)) }
         var changes: [RegisteredChange] = []
         for index in indexes {
-            let change = RegisteredChange(
-                index.tree, from: try before.map { try entries(of: $0.entity, $0.id, rowID, index) } ?? [],
-                to: try after.map { try entries(of: $0.entity, $0.id, rowID, index) } ?? [])
+            let new = try after.map { try entries(of: $0.entity, $0.id, rowID, index) } ?? []
+            var former: [IndexEntry]? = []
+            if old != nil { former = try before.flatMap { try formerEntries(of: $0.entity, $0.id, rowID, index) } }
+            guard let former else {
+                changes.append(RegisteredChange(tree: index.tree, isFormerUnknown: true, put: new))
+                continue
+            }
+            let change = RegisteredChange(index.tree, from: former, to: new)
             if !change.removed.isEmpty || !change.put.isEmpty { changes.append(change) }
         }
         return changes
     }
 
-    /// The entity as it was.
-    private func former(_ rowID: RowID, _ row: RowReader) throws(HornbeamError) -> (entity: Entity, id: [UInt8]?) {
-        do throws(HornbeamError) {
-            return (try Entity(row: row), try id(rowID, row))
+    /// The entries of an entity as it was; nil if its index can't tell them: what can't be read any more, or is refused
+    /// now, must not be in the way of its own replacement.
+    private func formerEntries(
+        of entity: Entity, _ id: [UInt8]?, _ rowID: RowID, _ index: Index
+    ) throws -> [IndexEntry]? {
+        do {
+            return try entries(of: entity, id, rowID, index)
+        } catch let error as HornbeamError where error.code == .impureMap {
+            throw error
         } catch {
-            let names = indexes.map { "“\($0.name)”" }.joined(separator: ", ")
-            throw HornbeamError(
-                error.code,
-                "the stored \(Entity.entityName) of \(rowID) can't be read (\(error.message)), so that its rows in "
-                    + "index \(names) can't be told: unregister that to change or delete the entity")
+            return nil
         }
     }
 
@@ -259,8 +293,23 @@ extension RegisteredChange {
         put += right
     }
 
-    func apply(in transaction: Transaction) throws {
+    func apply(_ rowID: RowID, in transaction: Transaction) throws {
+        if isFormerUnknown {
+            for key in try keys(of: rowID, in: transaction) { _ = try transaction.delete(tree, key) }
+        }
         for key in removed { _ = try transaction.delete(tree, key) }
         for entry in put { try transaction.put(tree, entry.key, entry.value) }
+    }
+
+    /// Of all entries of a row. O(n), the tree's entries: behind what was emitted stand row id and ordinal.
+    private func keys(of rowID: RowID, in transaction: Transaction) throws -> [[UInt8]] {
+        var keys: [[UInt8]] = []
+        let row = rowID.key
+        var cursor = try transaction.cursor(tree)
+        while try cursor.next() {
+            let key = cursor.key
+            if key.count > 12, key.dropLast(4).suffix(8).elementsEqual(row) { keys.append(Array(key)) }
+        }
+        return keys
     }
 }

@@ -16,11 +16,17 @@ final class RegisteredIndexes: Sendable {
     init(stored: [StoredIndex], attended: [String: AttendedIndex] = [:]) {
         self.stored = stored
         self.attended = attended
-        types = Dictionary(grouping: stored, by: \.record.entity).mapValues { indexes in
-            TypeIndexes(
-                attended: indexes.compactMap { attended[$0.name] },
-                missing: indexes.filter { attended[$0.name] == nil })
-        }
+        let following = Dictionary(grouping: stored.filter { $0.handKept == nil }, by: \.record.entity)
+        let handKept = KeptConcern.all(stored.filter { $0.handKept != nil })
+        let names = Set(following.keys).union(handKept.keys)
+        types = Dictionary(
+            uniqueKeysWithValues: names.map { name in
+                let indexes = following[name] ?? []
+                let type = TypeIndexes(
+                    attended: indexes.compactMap { attended[$0.name] },
+                    missing: indexes.filter { attended[$0.name] == nil }, handKept: handKept[name] ?? [])
+                return (name, type)
+            })
     }
 
     func indexes(of type: String) -> TypeIndexes? { types[type] }
@@ -31,6 +37,13 @@ final class RegisteredIndexes: Sendable {
         attended[index.name] = attendedIndex
         return RegisteredIndexes(stored: stored.filter { $0.name != index.name } + [index], attended: attended)
     }
+
+    /// The same with one that has no code to follow its rows: a build, or what the program keeps itself.
+    func adding(_ index: StoredIndex) -> RegisteredIndexes {
+        RegisteredIndexes(stored: stored.filter { $0.name != index.name } + [index], attended: attended)
+    }
+
+    func removing(buildOf name: String) -> RegisteredIndexes { removing(StoredIndex.buildName(of: name)) }
 
     func removing(_ name: String) -> RegisteredIndexes {
         var attended = attended
@@ -45,10 +58,12 @@ final class TypeIndexes: Sendable {
     /// One for each kind of emitter that there is.
     private let followers: [any IndexFollower]
     private let missing: [StoredIndex]
+    private let handKept: [KeptConcern]
 
-    init(attended: [AttendedIndex], missing: [StoredIndex]) {
+    init(attended: [AttendedIndex], missing: [StoredIndex], handKept: [KeptConcern]) {
         self.attended = attended
         self.missing = missing
+        self.handKept = handKept
         let kinds = Dictionary(grouping: attended) { ObjectIdentifier(type(of: $0.registration.emitter)) }
         followers = kinds.values.compactMap { indexes in
             indexes.first.map { $0.registration.emitter.follower(of: indexes) }
@@ -59,7 +74,7 @@ final class TypeIndexes: Sendable {
     func changes(_ rowID: RowID, from old: RowReader?, to new: RowReader?) throws -> RegisteredChanges {
         RegisteredChanges(
             followed: try followers.flatMap { try $0.changes(rowID, from: old, to: new) }, missing: missing,
-            former: missing.isEmpty ? [] : MissedRow.bytes(old))
+            former: missing.isEmpty ? [] : MissedRow.bytes(old), left: new == nil ? handKept : [])
     }
 }
 
@@ -69,14 +84,17 @@ struct RegisteredChanges {
     fileprivate let missing: [StoredIndex]
     /// The row as it was, for those.
     fileprivate let former: [UInt8]
+    /// Hand-kept indexes that a deleted row leaves.
+    fileprivate let left: [KeptConcern]
 
     func apply(_ rowID: RowID, in transaction: Transaction) throws {
-        for change in followed { try change.apply(in: transaction) }
+        for change in followed { try change.apply(rowID, in: transaction) }
         for index in missing {
             guard let tree = try transaction.tree(index.missedName, create: true) else { continue }
             // What counts is what the index has seen last.
             if try transaction.get(tree, rowID.key) == nil { try transaction.put(tree, rowID.key, former) }
         }
+        for concern in left { try concern.drop(rowID, in: transaction) }
     }
 }
 

@@ -183,17 +183,7 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
         for (name, number) in [("limit", query.limit ?? 0), ("offset", query.offset)] where number < 0 {
             throw HornbeamError(.invalid, "a query of index “\(registration.name)” has the \(name) \(number)")
         }
-        guard try RegisteredCatalogue.holds(registration, in: transaction),
-            let tree = try transaction.tree(
-                RegisteredCatalogue.treeName(of: registration.name, registration.entity)),
-            try transaction.tree(RegisteredCatalogue.missedName(of: registration.name, registration.entity)) == nil
-        else {
-            throw HornbeamError(
-                .indexNotReady,
-                "index “\(registration.name)” of \(registration.entity) is not there in this state, is of another "
-                    + "version, or has missed changes: register it with database.register(…)")
-        }
-        self.tree = tree
+        tree = try registration.tree(in: transaction)
         collator = try query.index.definition.usable(registration.name)
         if case .prefix(.string(let prefix)) = query.selection { asked = prefix } else { asked = nil }
         ranges = try Self.ranges(query, collator)

@@ -97,20 +97,29 @@ extension LiveView {
             // What the oldest commit found is what was there before all of them.
             former.merge(rows) { first, _ in first }
         }
+        for _ in former { figures.noteRow() }
+        try store.forEachChange(since: former, ignoring: ignored, body)
+        return true
+    }
+}
+
+extension EntityStore {
+    /// Calls `body` with each of these rows that is another than it was, as it was and as it is.
+    func forEachChange(
+        since former: FormerRows, ignoring ignored: Int?, _ body: (RowID, RowReader?, RowReader?) throws -> Void
+    ) throws {
         for (row, old) in former {
-            figures.noteRow()
-            let new = try store.row(row)
+            let new = try self.row(row)
             guard let old else {
                 if let new { try body(row, nil, new) }
                 continue
             }
             try old.withUnsafeBytes { bytes in
-                let old = try RowReader(bytes, of: store.type)
+                let old = try RowReader(bytes, of: type)
                 if let new, new.isSame(as: old, ignoring: ignored) { return }
                 try body(row, old, new)
             }
         }
-        return true
     }
 }
 

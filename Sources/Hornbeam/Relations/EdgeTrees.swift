@@ -163,8 +163,8 @@ package final class EdgeTrees {
             (side.beginsPairs ? own : far).entries.add(pairs, pair.key, pair.value)
             waiting &+= 1
         }
-        if side.isToMany { own.note(from.row, at: from.place) } else { own.note(from.row) }
-        if form == .many { far.note(to.row, at: to.place) } else { far.note(to.row) }
+        own.note(from.row, at: from.place)
+        if form != .reverse { far.note(to.row, at: to.place) }
         if waiting > bound { try settleFull() }
     }
 
@@ -280,12 +280,8 @@ package final class EdgeTrees {
             )
         }
         try put(side, other, from, to)
-        if let known = knownLinks(of: side.list) {
-            if side.isToMany { known.note(source, at: from.place) } else { known.note(source) }
-        }
-        if let known = knownLinks(of: other.list) {
-            if other.form == .many { known.note(target, at: to.place) } else { known.note(target) }
-        }
+        knownLinks(of: side.list)?.note(source, at: from.place)
+        if other.form != .reverse { knownLinks(of: other.list)?.note(target, at: to.place) }
     }
 
     /// Puts a link at once, with nothing waiting, or puts one anew whose ends stand elsewhere now.
@@ -311,15 +307,13 @@ package final class EdgeTrees {
     ) throws -> Bool {
         guard side.type != side.target, gathers(1) else { return false }
         let own = try links(of: side.list)
-        if !side.isToMany, !own.isBeyond(source) { return false }
+        let from = LinkEnd(source, try nextPosition(own, source))
+        if !side.isToMany, from.place > 0 { return false }
         let far = try links(of: other.list)
-        if other.form == .one, !far.isBeyond(target) { return false }
-        let from = LinkEnd(source, side.isToMany ? try nextPosition(own, source) : 0)
-        var to = LinkEnd(target, other.form == .reverse ? source.rawValue : 0)
-        if other.form == .many { to.place = try nextPosition(far, target) }
+        let to = LinkEnd(target, other.form == .reverse ? source.rawValue : try nextPosition(far, target))
+        if other.form == .one, to.place > 0 { return false }
         // Where one end has no links, the other has none with it.
-        let isNew = !side.isToMany || from.place == 0 || other.form == .one || other.form == .many && to.place == 0
-        guard isNew else { return false }
+        guard from.place == 0 || other.form != .reverse && to.place == 0 else { return false }
         try linkLater(side, own, far, other.form, from, to)
         return true
     }
@@ -376,9 +370,9 @@ package final class EdgeTrees {
         for place in places {
             let from = LinkEnd(source, UInt64(place))
             var to = LinkEnd(targets[place], other.form == .reverse ? source.rawValue : 0)
-            if other.form == .many {
-                to.place = try nextPosition(far, to.row)
-            } else if other.form == .one, !far.isBeyond(to.row) {
+            if other.form != .reverse { to.place = try nextPosition(far, to.row) }
+            if other.form == .one, to.place > 0 {
+                to.place = 0
                 try settle()
                 if let held = try transaction.link(other.list, to) { try release(side, held, to) }
             }

@@ -256,8 +256,8 @@ final class KnownLinks {
     let entries: WaitingEntries
     /// No row beyond this one has a link; nil if none has.
     @exclusivity(unchecked) private var greatest: RowID?
-    /// By row: no link of it has this place or a greater one. 0 if it has no links. All that have links waiting are in
-    /// it, where places are positions.
+    /// By row: no link of it has this place or a greater one. 0 if it has no links, 1 if it has one on a to-one side.
+    /// All that have links waiting are in it, but those of reverse lists, whose places are no positions.
     private let next = PositionTable()
     /// As many are remembered.
     private let mostPositions: Int
@@ -278,7 +278,7 @@ final class KnownLinks {
 
     /// Whether a row is beyond all that have links.
     @inline(__always)
-    func isBeyond(_ row: RowID) -> Bool { greatest.map { $0 < row } ?? true }
+    private func isBeyond(_ row: RowID) -> Bool { greatest.map { $0 < row } ?? true }
 
     /// The position behind a row's last link, if that is known.
     @inline(__always)
@@ -292,16 +292,11 @@ final class KnownLinks {
     /// A position that is known now.
     func remember(_ position: UInt64, of row: RowID) { next.set(row, position) }
 
-    /// A link that a row has now.
-    @inline(__always)
-    func note(_ row: RowID) {
-        if isBeyond(row) { greatest = row }
-    }
-
-    /// The same of a list whose places are positions, behind the last one.
+    /// A link that a row has now in a list whose places are positions, behind its others: the only one, on a to-one
+    /// side.
     @inline(__always)
     func note(_ row: RowID, at position: UInt64) {
-        note(row)
+        if isBeyond(row) { greatest = row }
         next.set(row, position + 1)
     }
 

@@ -126,9 +126,12 @@ package enum SchemaCatalogue {
     }
 
     /// Stores a description, and makes the trees that it needs.
-    static func store(_ type: EntityDescription, in transaction: Transaction) throws {
+    /// - Parameter nextNumber: as `create` has it.
+    static func store(
+        _ type: EntityDescription, nextNumber: inout UInt64?, in transaction: Transaction
+    ) throws {
         guard let tree = try transaction.tree(treeName) else { return }
-        try create(type, transaction)
+        try create(type, nextNumber: &nextNumber, transaction)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         try transaction.put(tree, Array("type:\(type.name)".utf8), Array(try encoder.encode(type)))
@@ -180,11 +183,26 @@ package enum SchemaCatalogue {
         }
     }
 
-    static func create(_ type: EntityDescription, _ transaction: Transaction) throws {
+    /// Makes the trees that a type needs, and gives its relations numbers.
+    /// - Parameter nextNumber: beyond those of all relations; nil if that isn't known yet. Kept from type to type, so
+    ///   that all numbers are read once.
+    static func create(
+        _ type: EntityDescription, nextNumber: inout UInt64?, _ transaction: Transaction
+    ) throws {
         var names = ["e:", "i:", "n:", "l:"].map { $0 + type.name }
         names += type.indexes.filter { $0.kind != .text }.map { treeName(of: $0, type.name) }
         for name in names { _ = try transaction.tree(name, create: true) }
-        for relation in type.relations { try number(relation, of: type.name, transaction) }
+        guard let tree = try transaction.tree(treeName, create: true) else { return }
+        for relation in type.relations {
+            let key = numberKey(type.name, relation.name)
+            if try transaction.get(tree, key) != nil { continue }
+            let next = try nextNumber ?? unusedNumber(tree, transaction)
+            guard next < LinkList.mostRelations else {
+                throw HornbeamError(.invalid, "a store has room for \(LinkList.mostRelations) relations")
+            }
+            try transaction.put(tree, key, RowID(rawValue: next).stored)
+            nextNumber = next + 1
+        }
     }
 
     // MARK: Numbers of relations
@@ -193,17 +211,11 @@ package enum SchemaCatalogue {
         Array("relation:\(type):\(relation)".utf8)
     }
 
-    /// Gives a relation a number, unless it has one.
-    private static func number(_ relation: RelationDescription, of type: String, _ transaction: Transaction) throws {
-        guard let tree = try transaction.tree(treeName, create: true) else { return }
-        let key = numberKey(type, relation.name)
-        if try transaction.get(tree, key) != nil { return }
+    /// The first number beyond those of all relations.
+    private static func unusedNumber(_ tree: TreeID, _ transaction: Transaction) throws -> UInt64 {
         var next: UInt64 = 0
         try forEachNumber(tree, transaction) { _, number in next = max(next, number + 1) }
-        guard next < LinkList.mostRelations else {
-            throw HornbeamError(.invalid, "a store has room for \(LinkList.mostRelations) relations")
-        }
-        try transaction.put(tree, key, RowID(rawValue: next).stored)
+        return next
     }
 
     private static func forEachNumber(

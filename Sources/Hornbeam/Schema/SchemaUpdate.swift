@@ -29,7 +29,10 @@ struct SchemaUpdate {
             try deleted.run(type, in: transaction, progress)
         }
         try storeDescriptions()
-        if movesLinks { for one in merged { try SchemaCatalogue.create(one.description, transaction) } }
+        if movesLinks {
+            var nextNumber: UInt64?
+            for one in merged { try SchemaCatalogue.create(one.description, nextNumber: &nextNumber, transaction) }
+        }
         let schema = try SchemaCatalogue.resolve(merged, transaction)
         if movesLinks {
             try RelationMigration(changes: links, transaction: transaction, schema: schema, progress: progress).run()
@@ -65,8 +68,9 @@ struct SchemaUpdate {
         for change in work {
             for index in change.dropped { try SchemaCatalogue.drop(index, change.stored.name, transaction) }
         }
+        var nextNumber: UInt64?
         for (_, description) in stored.sorted(by: { $0.key < $1.key }) {
-            try SchemaCatalogue.store(description, in: transaction)
+            try SchemaCatalogue.store(description, nextNumber: &nextNumber, in: transaction)
         }
     }
 

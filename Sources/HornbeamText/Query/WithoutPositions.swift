@@ -7,7 +7,9 @@ extension TextQuery {
     package func needsPositions(_ analyzer: Analyzer) -> Bool {
         switch self {
         case .words, .fuzzy, .wildcard, .everything: false
-        case .phrase, .near, .field: true
+        // A word alone is found as such, wherever it stands.
+        case .phrase(let text, _): analyzer.phraseTokens(of: text).count != 1
+        case .near, .field: true
         case .prefix(let text): analyzer.phraseTokens(of: text).count > 1
         case .any(let parts), .all(let parts): parts.contains { $0.needsPositions(analyzer) }
         case .without(let first, let second): first.needsPositions(analyzer) || second.needsPositions(analyzer)

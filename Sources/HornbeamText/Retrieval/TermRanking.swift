@@ -116,6 +116,10 @@ final class TermRanking {
         } else {
             try rankDriven(from: 0, &best)
         }
+        // Documents were passed by on the word of the leaders, which the file may have wrong.
+        guard floor == 0 || best.threshold >= floor * (1 - slack) else {
+            throw view.corrupt("the best postings of a term score more than any that it has")
+        }
         guard keepsDocuments else { return }
         try best.replaceDocuments { (docno) throws(StorageError) in
             try view.row(of: UInt32(truncatingIfNeeded: docno))
@@ -346,6 +350,7 @@ extension TermRanking {
             return try drive(driver, through: end, asking: optional, windowRanks, &best)
         }
         let size = Int(last - base + 1)
+        filter.allowed?.match(base, scratch.bits, size: size)
         var gathered = 0
         for rank in optional..<count {
             gathered += try gather(terms + windowRanks.places[rank], base, last)
@@ -399,17 +404,33 @@ extension TermRanking {
         let end = term.pointee.end(of: last)
         let count = end - term.pointee.head
         guard count > 0 else { return 0 }
-        let docnos = term.pointee.docnos + term.pointee.head
-        try loadLengths(docnos, count)
+        let (docnos, frequencies) = (
+            term.pointee.docnos + term.pointee.head, term.pointee.frequencies + term.pointee.head
+        )
         let weight = term.pointee.weight * term.pointee.multiplicity
-        guard share(term.pointee.frequencies + term.pointee.head, count, weight) else { throw view.unknownDocument() }
+        if filter.allowed == nil {
+            try add(docnos, frequencies, count, weight, base)
+        } else {
+            let kept = scratch.keep(docnos, frequencies, count: count, base: base)
+            try add(scratch.docnos, scratch.frequencies, kept, weight, base)
+        }
+        term.pointee.pass(to: end)
+        return count
+    }
+
+    /// Adds what postings contribute to the sums of their documents.
+    @inline(__always)
+    private func add(
+        _ docnos: UnsafePointer<UInt32>, _ frequencies: UnsafePointer<UInt32>, _ count: Int, _ weight: Double,
+        _ base: UInt32
+    ) throws(StorageError) {
+        try loadLengths(docnos, count)
+        guard share(frequencies, count, weight) else { throw view.unknownDocument() }
         isClean = false
         let (sums, shares) = (scratch.sums, UnsafeRawPointer(scratch.lengths))
         for place in 0..<count {
             sums[Int(docnos[place] &- base)] += shares.load(fromByteOffset: 4 &* place, as: Float.self)
         }
-        term.pointee.pass(to: end)
-        return count
     }
 
     /// Loads the stored lengths of documents.

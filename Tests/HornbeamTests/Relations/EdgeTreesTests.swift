@@ -224,6 +224,29 @@ struct EdgeTreesTests {
         try links.expectClean()
     }
 
+    @Test("links of a to-one relation wait too where the type's entities have links of another one already")
+    func laterRelation() throws {
+        let links = try Links()
+        let messages = (0..<20).map { "m\($0)" }
+        for message in messages { try links.set("Message", message, "chat", ["c"]) }
+        #expect(try links.get("Chat", "c", "messages") == messages)
+        #expect(links.edges.waiting == 0)
+        // In no order, so that none is beyond those before it.
+        for number in 0..<20 {
+            try links.set("Message", messages[number * 7 % 20], "attachment", ["a\(number)"])
+            #expect(links.edges.waiting == 2 * (number + 1))
+        }
+        // Two of them are linked to something already: what waits is put before that goes.
+        try links.set("Message", "m3", "attachment", ["a0"])
+        try links.set("Attachment", "a1", "message", ["m4"])
+        #expect(try links.get("Attachment", "a0", "message") == ["m3"])
+        #expect(try links.get("Message", "m0", "attachment") == [])
+        #expect(try links.get("Message", "m4", "attachment") == ["a1"])
+        #expect(try links.get("Message", "m7", "attachment") == [])
+        #expect(try links.get("Message", "m14", "attachment") == ["a2"])
+        try links.expectClean()
+    }
+
     @Test("random linking agrees with a model of pairs", .seeded)
     func model() throws {
         let links = try Links()

@@ -78,5 +78,8 @@ struct EntrySorterTests {
 
 extension Transaction {
     /// Stores a description with the trees it needs, all new ones empty.
-    fileprivate func makeEmpty(_ type: EntityDescription) throws { try SchemaCatalogue.store(type, in: self) }
+    fileprivate func makeEmpty(_ type: EntityDescription) throws {
+        var nextNumber: UInt64?
+        try SchemaCatalogue.store(type, nextNumber: &nextNumber, in: self)
+    }
 }

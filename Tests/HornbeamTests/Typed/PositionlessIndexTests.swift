@@ -88,6 +88,30 @@ struct PositionlessIndexTests {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
+    @Test("A phrase of one word has the scores of an index with positions")
+    func oneWord() throws {
+        let database = try filled()
+        let phrases: [(SearchQuery<Slim>, SearchQuery<Whole>)] = [
+            (.phrase("green"), .phrase("green")), (.phrase("Blue!", slop: 2), .phrase("Blue!", slop: 2)),
+            (.words("sky") && .phrase("red"), .words("sky") && .phrase("red")),
+            (.phrase("grey") || .words("blue"), .phrase("grey") || .words("blue")),
+            (.words("red").without(.phrase("sky")), .words("red").without(.phrase("sky"))),
+            (try SearchQuery(parsing: "\"greenhouse\"^2 sky"), try SearchQuery(parsing: "\"greenhouse\"^2 sky")),
+        ]
+        for (slimSearch, wholeSearch) in phrases {
+            let slimQuery = Slim.filter(.string(\.title, \.body, matches: slimSearch))
+            let wholeQuery = Whole.filter(.string(\.title, \.body, matches: wholeSearch))
+            let (slim, whole) = try database.read { context in
+                (try slimQuery.ranked(in: context), try wholeQuery.ranked(in: context))
+            }
+            #expect(!slim.isEmpty, "\(slimSearch)")
+            #expect(slim.map(\.id) == whole.map(\.id) && slim.map(\.score) == whole.map(\.score), "\(slimSearch)")
+        }
+        // Not where it is asked about one of the properties.
+        let inTitle = Slim.filter(.string(\.title, \.body, matches: try SearchQuery(parsing: "title:\"red\"")))
+        #expect(throws: HornbeamError.self) { try database.read { _ = try inTitle.ranked(in: $0) } }
+    }
+
     @Test("Parts of texts are found by three letters, without positions too")
     func parts() throws {
         let database = try filled()

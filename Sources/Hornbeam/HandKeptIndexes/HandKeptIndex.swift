@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Indexes that a program keeps by its own hands, beside those that follow entities by themselves: which ids are in them,
+// and in what order, is what the program says. This file says how they are declared and reached.
+
+import HornbeamTree
+
+/// An index whose entries the program puts and takes itself: one of `OrderedIDIndex`, `GroupByEntityIndex`,
+/// `GroupByKeyIndex`, `HashIDIndex` and `SetIndex`.
+///
+/// It lies in the file, and its changes are part of the transaction that makes them. It holds ids of stored entities
+/// alone: whenever an entity is deleted, by whatever way and in whatever program, its id leaves all of them.
+public protocol HandKeptIndex: Sendable {
+    associatedtype Entity: EntityModelProtocol
+    /// What the index is in a transaction.
+    associatedtype Content
+
+    var declaration: HandKeptDeclaration { get }
+    /// The index as the context's transaction has it. `.indexNotReady` if the state at hand lacks it, `.indexMismatch`
+    /// if its name is that of another.
+    func content(in context: Context) throws -> Content
+}
+
+extension HandKeptIndex {
+    /// Of all indexes that are registered with a database only one may have it.
+    public var name: String { declaration.stored.name }
+}
+
+/// The hand-kept indexes of a program: a struct whose properties they are. Name it when the database is opened, and
+/// reach them through `Context.indexes(of:)`.
+///
+/// ```swift
+/// struct LibraryIndexes: IndexesType {
+///     let allBooks = OrderedIDIndex<Book>("allBooks")
+///     let byAuthor = GroupByEntityIndex<Author, Book>("byAuthor")
+/// }
+/// ```
+public protocol IndexesType: Sendable {
+    init()
+}
+
+extension IndexesType {
+    /// The properties that are indexes, in the order of their declaration.
+    var declared: [any HandKeptIndex] {
+        Mirror(reflecting: self).children.compactMap { $0.value as? any HandKeptIndex }
+    }
+}
+
+/// What a database knows of a hand-kept index.
+public struct HandKeptDeclaration: Sendable {
+    let stored: StoredIndex
+    /// As the catalogue has it.
+    let record: [UInt8]
+    let models: [any EntityModelProtocol.Type]
+
+    init(
+        _ name: String, _ kind: HandKeptKind, over entity: any EntityModelProtocol.Type,
+        groups: (any EntityModelProtocol.Type)? = nil, key: ColumnType? = nil
+    ) {
+        var settings: [String: String] = [:]
+        if let groups { settings[HandKeptKind.groupSetting] = groups.entityName }
+        if let key { settings[HandKeptKind.keySetting] = "\(key.unwrapped)" }
+        stored = StoredIndex(kept: name, kind, entity.entityName, settings)
+        record = (try? RegisteredCatalogue.encode(stored)) ?? []
+        models = [entity] + (groups.map { [$0] } ?? [])
+    }
+
+    /// `.invalid` if no database can have it.
+    func check() throws(HornbeamError) {
+        try IndexRegistration.check(name: stored.name)
+        guard let key = stored.record.settings[HandKeptKind.keySetting] else { return }
+        guard ColumnType(key)?.isOrdered == true else {
+            throw HornbeamError(
+                .invalid,
+                "the keys of index “\(stored.name)” are \(key), which has no order: give them a type that an @Index "
+                    + "could be over")
+        }
+    }
+}
+
+// MARK: - The kinds
+
+/// A list of ids in an order of the program's own; an id may be in it several times. All that is done to one place takes
+/// O(log n).
+public struct OrderedIDIndex<Entity: EntityModelProtocol>: HandKeptIndex {
+    public let declaration: HandKeptDeclaration
+
+    public init(_ name: String) {
+        declaration = HandKeptDeclaration(name, .orderedIDs, over: Entity.self)
+    }
+
+    public func content(in context: Context) throws -> OrderedIDs<Entity> {
+        OrderedIDs(context, KeptList(try trees(in: context)))
+    }
+}
+
+/// A list of ids for each of some other entities: the books of an author. When the author is deleted, the list goes.
+public struct GroupByEntityIndex<Group: EntityModelProtocol, Entity: EntityModelProtocol>: HandKeptIndex {
+    public let declaration: HandKeptDeclaration
+
+    public init(_ name: String) {
+        declaration = HandKeptDeclaration(name, .groupsByEntity, over: Entity.self, groups: Group.self)
+    }
+
+    public func content(in context: Context) throws -> GroupedIDs<Group.ID, Entity> {
+        GroupedIDs(context, try trees(in: context), EntityGroupCoding<Group>())
+    }
+}
+
+/// A list of ids for each of some keys: the books of a genre. Keys are those that indexes can have, compared as these
+/// compare them; nil is one too, where the type has it.
+public struct GroupByKeyIndex<Key: IndexKey, Entity: EntityModelProtocol>: HandKeptIndex {
+    public let declaration: HandKeptDeclaration
+
+    public init(_ name: String) {
+        declaration = HandKeptDeclaration(name, .groupsByKey, over: Entity.self, key: Key.columnType)
+    }
+
+    public func content(in context: Context) throws -> GroupedIDs<Key, Entity> {
+        GroupedIDs(context, try trees(in: context), KeyGroupCoding<Key>())
+    }
+}
+
+/// One id for each of some keys: the book of an ISBN. The last one that was set for a key counts.
+public struct HashIDIndex<Key: IndexKey, Entity: EntityModelProtocol>: HandKeptIndex {
+    public let declaration: HandKeptDeclaration
+
+    public init(_ name: String) {
+        declaration = HandKeptDeclaration(name, .hash, over: Entity.self, key: Key.columnType)
+    }
+
+    public func content(in context: Context) throws -> HashedIDs<Key, Entity> {
+        HashedIDs(context, try trees(in: context))
+    }
+}
+
+/// A set of ids.
+public struct SetIndex<Entity: EntityModelProtocol>: HandKeptIndex {
+    public let declaration: HandKeptDeclaration
+
+    public init(_ name: String) {
+        declaration = HandKeptDeclaration(name, .set, over: Entity.self)
+    }
+
+    public func content(in context: Context) throws -> IDSet<Entity> {
+        IDSet(context, try trees(in: context))
+    }
+}
+
+extension HandKeptIndex {
+    fileprivate func trees(in context: Context) throws -> KeptTrees {
+        try context.session.run { try $0.keptTrees(declaration) }
+    }
+}
+
+// MARK: - Reaching them
+
+/// Hand-kept indexes in a transaction, by the properties that declare them.
+@dynamicMemberLookup
+public struct HandKeptIndexes<Declared: IndexesType>: Sendable {
+    private let context: Context
+    private let declared = Declared()
+
+    fileprivate init(_ context: Context) { self.context = context }
+
+    public subscript<Index: HandKeptIndex>(dynamicMember path: KeyPath<Declared, Index>) -> Index.Content {
+        get throws { try declared[keyPath: path].content(in: context) }
+    }
+}
+
+extension Context {
+    /// A hand-kept index as this transaction has it: `try context[allBooks].append(book.id)`. To look it up takes a few
+    /// looks at the catalogue; what it gives can be used again, as long as the transaction is open.
+    public subscript<Index: HandKeptIndex>(_ index: Index) -> Index.Content {
+        get throws { try index.content(in: self) }
+    }
+
+    /// The same, by a property: `try context.indexes(of: LibraryIndexes.self).allBooks.append(book.id)`. A program has
+    /// `context.indexes.allBooks` with
+    ///
+    /// ```swift
+    /// extension Context {
+    ///     var indexes: HandKeptIndexes<LibraryIndexes> { indexes(of: LibraryIndexes.self) }
+    /// }
+    /// ```
+    public func indexes<Declared: IndexesType>(of _: Declared.Type) -> HandKeptIndexes<Declared> {
+        HandKeptIndexes(self)
+    }
+}

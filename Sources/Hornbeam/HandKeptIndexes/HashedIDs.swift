@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The content of a hash index: an id for a key.
+
+import HornbeamTree
+
+/// Ids in a transaction by keys, one for each. An id may be there for several keys.
+public struct HashedIDs<Key: IndexKey, Entity: EntityModelProtocol> {
+    private let access: KeptAccess<Entity>
+    private let trees: KeptTrees
+
+    init(_ context: Context, _ trees: KeptTrees) {
+        access = KeptAccess(context: context, name: trees.name)
+        self.trees = trees
+    }
+
+    /// How many keys there are. O(1).
+    public var count: Int {
+        get throws { try access.read { _ in Int(entries: try trees.transaction.count(trees.entries)) } }
+    }
+
+    public var isEmpty: Bool {
+        get throws { try count == 0 }
+    }
+
+    /// The id of a key. O(log n).
+    public subscript(key: Key) -> Entity.ID? {
+        get throws { try access.read { session in try row(key).map { try access.id($0, session) } } }
+    }
+
+    private func row(_ key: Key) throws -> RowID? {
+        guard let stored = try trees.transaction.get(trees.entries, try KeptKey.bytes(key, trees)) else { return nil }
+        guard let row = RowID(stored: stored) else { throw trees.damaged("an entry names no row") }
+        return row
+    }
+
+    /// The entity of a key.
+    public func entity(_ key: Key) throws -> Entity? {
+        try access.read { session in try row(key).flatMap { try session.entity(at: $0, Entity.self) } }
+    }
+
+    /// Has the key lead to this id, and no more to the one it led to. `.notStored` if no such entity is stored. O(log n).
+    public func set(_ id: Entity.ID, for key: Key) throws {
+        try access.change { session in
+            let row = try access.storedRow(id, session)
+            let former = try self.row(key)
+            guard former != row else { return }
+            let key = try KeptKey.bytes(key, trees)
+            if let former { try trees.remove(key, former) }
+            try trees.put(key, row)
+        }
+    }
+
+    /// Removes a key; the id that it led to. O(log n).
+    @discardableResult
+    public func remove(_ key: Key) throws -> Entity.ID? {
+        try access.change { session in
+            guard let row = try row(key) else { return nil }
+            let id = try access.id(row, session)
+            try trees.remove(try KeptKey.bytes(key, trees), row)
+            return id
+        }
+    }
+
+    /// The keys that lead to an id, in their order.
+    public func keys(of id: Entity.ID) throws -> [Key] {
+        try access.read { session in
+            var keys: [Key] = []
+            guard let row = try access.row(id, session) else { return keys }
+            try trees.forEachKey(of: row) { key in
+                keys.append(try KeptKey.read(key, trees))
+                return true
+            }
+            return keys
+        }
+    }
+
+    /// Removes the keys that lead to an id.
+    public func removeKeys(of id: Entity.ID) throws {
+        try access.change { session in
+            if let row = try access.row(id, session) { try trees.removeAll(of: row) }
+        }
+    }
+
+    /// Calls `body` with each key and its id, in the order of the keys. `body` must not change the index.
+    public func forEach(_ body: (Key, Entity.ID) throws -> Void) throws {
+        try access.read { session in
+            try trees.forEach { key, row in
+                try body(try KeptKey.read(key, trees), try access.id(row, session))
+                return true
+            }
+        }
+    }
+
+    public func removeAll() throws {
+        try access.change { _ in try trees.removeAll() }
+    }
+}

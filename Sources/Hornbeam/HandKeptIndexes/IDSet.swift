@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The content of a set index.
+
+import HornbeamTree
+
+/// A set of ids in a transaction.
+public struct IDSet<Entity: EntityModelProtocol> {
+    private let access: KeptAccess<Entity>
+    private let trees: KeptTrees
+
+    init(_ context: Context, _ trees: KeptTrees) {
+        access = KeptAccess(context: context, name: trees.name)
+        self.trees = trees
+    }
+
+    /// O(1).
+    public var count: Int {
+        get throws { try access.read { _ in Int(entries: try trees.transaction.count(trees.entries)) } }
+    }
+
+    public var isEmpty: Bool {
+        get throws { try count == 0 }
+    }
+
+    /// O(log n).
+    public func contains(_ id: Entity.ID) throws -> Bool {
+        try access.read { session in try access.row(id, session).map { try has($0) } ?? false }
+    }
+
+    private func has(_ row: RowID) throws -> Bool { try trees.transaction.get(trees.entries, row.key) != nil }
+
+    /// Whether it wasn't in it. `.notStored` if no such entity is stored. O(log n).
+    @discardableResult
+    public func insert(_ id: Entity.ID) throws -> Bool {
+        try access.change { session in
+            let row = try access.storedRow(id, session)
+            guard try !has(row) else { return false }
+            try trees.put(row.key, row)
+            return true
+        }
+    }
+
+    /// Whether it was in it. O(log n).
+    @discardableResult
+    public func remove(_ id: Entity.ID) throws -> Bool {
+        try access.change { session in
+            guard let row = try access.row(id, session) else { return false }
+            return try trees.transaction.delete(trees.entries, row.key)
+        }
+    }
+
+    /// Inserts these.
+    public func formUnion(_ ids: some Sequence<Entity.ID>) throws { for id in ids { try insert(id) } }
+
+    /// Removes these.
+    public func subtract(_ ids: some Sequence<Entity.ID>) throws { for id in ids { try remove(id) } }
+
+    /// Removes all but these. Takes time by the set.
+    public func formIntersection(_ ids: some Sequence<Entity.ID>) throws {
+        let kept = Set(ids)
+        try forEach { id in if !kept.contains(id) { try remove(id) } }
+    }
+
+    /// What is in it, or among these, or both.
+    public func union(_ ids: some Sequence<Entity.ID>) throws -> Set<Entity.ID> { Set(try self.ids).union(ids) }
+
+    /// What is in it and not among these.
+    public func subtracting(_ ids: some Sequence<Entity.ID>) throws -> Set<Entity.ID> {
+        Set(try self.ids).subtracting(ids)
+    }
+
+    public func removeAll() throws {
+        try access.change { _ in try trees.removeAll() }
+    }
+
+    /// Calls `body` with each id, in the order of `ids`. What `body` changes doesn't change which these are: they are
+    /// gathered first, eight bytes each.
+    public func forEach(_ body: (Entity.ID) throws -> Void) throws {
+        try access.forEach(try access.read { _ in try rows() }, body)
+    }
+
+    /// In the order of their rows: of integer ids their own, of others that in which they were first seen.
+    public var ids: [Entity.ID] {
+        get throws { try access.read { try access.ids(try rows(), $0) } }
+    }
+
+    /// In the order of the ids.
+    public func sorted() throws -> [Entity.ID] where Entity.ID: Comparable { try ids.sorted() }
+
+    /// In the order of `ids`.
+    public func entities() throws -> [Entity] { try access.read { try access.entities(try rows(), $0) } }
+
+    func rows() throws -> [RowID] {
+        var rows: [RowID] = []
+        try trees.forEach { _, row in
+            rows.append(row)
+            return true
+        }
+        return rows
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all hand-kept indexes have in common where they meet the typed API: ids become rows and rows ids, and the
+// engine's errors the typed ones.
+
+import HornbeamPages
+import HornbeamTree
+
+/// A hand-kept index over entities of a type, in a context.
+struct KeptAccess<Entity: EntityModelProtocol>: Sendable {
+    let context: Context
+    let name: String
+
+    /// Does `body` in the transaction, if it is open still.
+    func read<Result>(_ body: (Session) throws -> Result) throws -> Result {
+        try context.session.run { session in
+            _ = try session.entities()
+            return try body(session)
+        }
+    }
+
+    /// The same for what changes the index.
+    func change<Result>(_ body: (Session) throws -> Result) throws -> Result {
+        try context.session.change("changed", of: "index “\(name)”") { session in
+            guard try session.entities().transaction.isWritable else {
+                throw StorageError.readOnly("changing an index needs a write transaction")
+            }
+            return try body(session)
+        }
+    }
+
+    /// The row of an id; nil if no such entity is stored, and so in no index.
+    func row(_ id: Entity.ID, _ session: Session) throws -> RowID? {
+        let store = try session.store(Entity.self)
+        return try store.rowID(ofAny: id.columnValue).flatMap { try store.isSaved($0) ? $0 : nil }
+    }
+
+    /// The row of an id that is to be put. `.notStored` if no such entity is stored.
+    func storedRow(_ id: Entity.ID, _ session: Session) throws -> RowID {
+        guard let row = try row(id, session) else { throw HornbeamError.notStored(Entity.self, id, in: name) }
+        return row
+    }
+
+    func rows(_ ids: some Sequence<Entity.ID>, _ session: Session) throws -> [RowID] {
+        try ids.map { try storedRow($0, session) }
+    }
+
+    func id(_ row: RowID, _ session: Session) throws -> Entity.ID {
+        guard let id = try session.id(of: row, Entity.self) else {
+            throw StorageError.corrupt(Corruption(reason: "index “\(name)” has \(row), which has no id"))
+        }
+        return id
+    }
+
+    func ids(_ rows: [RowID], _ session: Session) throws -> [Entity.ID] { try rows.map { try id($0, session) } }
+
+    func entities(_ rows: [RowID], _ session: Session) throws -> [Entity] {
+        var none: [RowID]?
+        return try session.entities(at: rows, stored: &none)
+    }
+
+    /// Calls `body` with the ids of these rows. Those of entities that `body` deletes meanwhile are passed over.
+    func forEach(_ rows: [RowID], _ body: (Entity.ID) throws -> Void) throws {
+        try read { session in
+            for row in rows {
+                if try session.isStored(row, Entity.self) { try body(try id(row, session)) }
+            }
+        }
+    }
+
+    func outOfRange(_ what: String, count: Int) -> HornbeamError {
+        HornbeamError(.invalid, "index “\(name)” has \(count) ids, and no \(what)")
+    }
+}
+
+extension HornbeamError {
+    static func notStored<Entity: EntityModelProtocol>(
+        _: Entity.Type, _ id: Entity.ID, in index: String
+    ) -> HornbeamError {
+        HornbeamError(
+            .notStored,
+            "\(Entity.entityName) \(id) isn't stored, and indexes hold stored entities alone: save it before it is put "
+                + "into index “\(index)”")
+    }
+}

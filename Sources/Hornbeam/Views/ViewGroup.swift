@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// One group of a view: the k-th, ranges, and where values or entities of a kind stand. Positions count from 0 within
+// the group; whatever is asked for beyond its ends isn't there, and no error.
+
+public import FoundationEssentials
+import HornbeamKeys
+
+/// The entities of one group of a view, in order. A value without a context, until it is asked.
+public struct ViewGroup<Entity: EntityModelProtocol, Group: IndexKey & Hashable>: Sendable {
+    let view: View<Entity, Group>
+    public let group: Group
+
+    private func scan<Result>(
+        _ context: Context, _ body: (ViewScan<Entity, Group>, Range<Int>) throws -> Result
+    ) throws -> Result {
+        try context.session.run { session in
+            let scan = try ViewScan(view, session)
+            return try body(scan, try scan.places(of: group))
+        }
+    }
+
+    /// How many entities the group has. O(log n).
+    public func count(in context: Context) throws -> Int { try scan(context) { $1.count } }
+
+    // MARK: By position
+
+    /// The id of the entity at an index. O(log n); the entity isn't looked at.
+    public func id(at index: Int, in context: Context) throws -> Entity.ID? {
+        try scan(context) { scan, places in try scan.ids(places.part(index..<index.successor)).first }
+    }
+
+    /// The entity at an index. O(log n).
+    public func entity(at index: Int, in context: Context) throws -> Entity? {
+        try scan(context) { scan, places in try scan.entities(places.part(index..<index.successor)).first }
+    }
+
+    public func first(in context: Context) throws -> Entity? { try entity(at: 0, in: context) }
+
+    public func last(in context: Context) throws -> Entity? {
+        try scan(context) { scan, places in try scan.entities(places.suffix(1)).first }
+    }
+
+    /// The ids of all entities, or of those at some indexes. O(log n) and what is handed out.
+    public func ids(_ indexes: Range<Int> = 0..<Int.max, in context: Context) throws -> [Entity.ID] {
+        try scan(context) { scan, places in try scan.ids(places.part(indexes)) }
+    }
+
+    /// All entities, or those at some indexes.
+    public func entities(_ indexes: Range<Int> = 0..<Int.max, in context: Context) throws -> [Entity] {
+        try scan(context) { scan, places in try scan.entities(places.part(indexes)) }
+    }
+
+    // MARK: By the first term of the order
+
+    /// The indexes of the entities whose first term of the order lies in a range; empty, at the place where they would
+    /// be, if there is none. `.invalid` if the first term is of another type. O(log n).
+    public func indexes<Property: IndexKey & Comparable>(
+        of range: Range<Property>, in context: Context
+    ) throws -> Range<Int> {
+        try indexes(range.lowerBound, range.upperBound, isHalfOpen: true, context)
+    }
+
+    public func indexes<Property: IndexKey & Comparable>(
+        of range: ClosedRange<Property>, in context: Context
+    ) throws -> Range<Int> {
+        try indexes(range.lowerBound, range.upperBound, isHalfOpen: false, context)
+    }
+
+    public func indexes<Property: IndexKey & Comparable>(
+        of range: PartialRangeFrom<Property>, in context: Context
+    ) throws -> Range<Int> {
+        try indexes(range.lowerBound, nil, isHalfOpen: false, context)
+    }
+
+    public func indexes<Property: IndexKey & Comparable>(
+        of range: PartialRangeUpTo<Property>, in context: Context
+    ) throws -> Range<Int> {
+        try indexes(nil, range.upperBound, isHalfOpen: true, context)
+    }
+
+    public func indexes<Property: IndexKey & Comparable>(
+        of range: PartialRangeThrough<Property>, in context: Context
+    ) throws -> Range<Int> {
+        try indexes(nil, range.upperBound, isHalfOpen: false, context)
+    }
+
+    private func indexes<Property: IndexKey>(
+        _ lower: Property?, _ upper: Property?, isHalfOpen: Bool, _ context: Context
+    ) throws -> Range<Int> {
+        guard let order = view.definition.orders.first, order.type.unwrapped == Property.columnType.unwrapped else {
+            throw HornbeamError(
+                .invalid,
+                "view “\(view.registration.name)” isn't sorted by a \(Property.self) first: ask for the indexes by "
+                    + "comparing entities")
+        }
+        let prefix = try ViewKey.prefix(of: group)
+        func component(_ value: Property) throws -> [UInt8] {
+            var key = KeyWriter()
+            try order.append(value.columnValue, to: &key)
+            guard key.bytes.count <= ViewKey.orderLimit else {
+                throw HornbeamError(
+                    .tooLarge,
+                    "a bound takes \(key.bytes.count) bytes, of which a view knows \(ViewKey.orderLimit): ask for the "
+                        + "indexes by comparing entities")
+            }
+            return prefix + key.bytes
+        }
+        var present = KeyWriter()
+        present.appendPresent()
+        if order.isDescending { present.invert(from: 0) }
+        return try scan(context) { scan, places in
+            // Nil is in no range.
+            let whole = try scan.places(prefix: prefix + present.bytes)
+            let least = try lower.map { try scan.places(prefix: try component($0)) }
+            let greatest = try upper.map { try scan.places(prefix: try component($0)) }
+            let start: Int
+            let end: Int
+            if order.isDescending {
+                start = greatest.map { isHalfOpen ? $0.upperBound : $0.lowerBound } ?? whole.lowerBound
+                end = least?.upperBound ?? whole.upperBound
+            } else {
+                start = least?.lowerBound ?? whole.lowerBound
+                end = greatest.map { isHalfOpen ? $0.lowerBound : $0.upperBound } ?? whole.upperBound
+            }
+            return start - places.lowerBound..<Swift.max(start, end) - places.lowerBound
+        }
+    }
+
+    // MARK: By comparing entities
+
+    /// The indexes of the entities that a function holds equal to what is looked for, found by halving: it must say
+    /// `.orderedAscending` of entities that come before those, `.orderedDescending` of entities that come after them.
+    /// Reads O(log n) entities.
+    public func indexes(
+        in context: Context, comparing compare: (Entity) throws -> ComparisonResult
+    ) throws -> Range<Int> {
+        try scan(context) { scan, places in
+            let start = try scan.firstPlace(places) { try compare($0) != .orderedAscending }
+            let end = try scan.firstPlace(start..<places.upperBound) { try compare($0) == .orderedDescending }
+            return start - places.lowerBound..<end - places.lowerBound
+        }
+    }
+}
+
+extension Range<Int> {
+    /// Those of its numbers whose distance from the first is in a range.
+    fileprivate func part(_ indexes: Range<Int>) -> Range<Int> {
+        let start = Swift.min(Swift.max(0, indexes.lowerBound), count)
+        let end = Swift.min(Swift.max(0, indexes.upperBound), count)
+        return lowerBound + start..<lowerBound + end
+    }
+
+    fileprivate func suffix(_ count: Int) -> Range<Int> { Swift.max(lowerBound, upperBound - count)..<upperBound }
+}
+
+extension Int {
+    fileprivate var successor: Int { self == .max ? self : self + 1 }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// One term of a view's order: what of an entity is compared, and which way. A term gives bytes whose order is that of
+// the values, so that no entity is ever compared with another.
+
+import HornbeamKeys
+
+/// A term of a view's order: `.ascending(\.name)`, `.descending(\.date)`, `.ascending { $0.name.count }`. Nil comes
+/// first, and last in a descending term.
+public struct ViewOrder<Entity: EntityModelProtocol>: Sendable {
+    let type: ColumnType
+    let isDescending: Bool
+    /// What the file says of it.
+    let label: String
+    /// Why it can't be used; nil if it can.
+    let flaw: String?
+    private let collator: Collator?
+    private let value: @Sendable (Entity) throws -> Value
+
+    private init<Property: IndexKey>(
+        _ value: @escaping @Sendable (Entity) throws -> Property, isDescending: Bool, collation: TextCollation? = nil
+    ) {
+        type = Property.columnType
+        self.isDescending = isDescending
+        self.value = { try value($0).columnValue }
+        var label = "\(Property.columnType)"
+        var flaw: String?
+        var collator: Collator?
+        if let collation = collation?.collation {
+            do throws(KeyError) {
+                let made = try Collator(collation)
+                collator = made
+                label += " \(collation.name) \(made.version)"
+            } catch {
+                flaw = "its collation \(collation.name) can't be had: \(error)"
+            }
+        }
+        self.collator = collator
+        self.label = isDescending ? label + " descending" : label
+        self.flaw = flaw
+    }
+
+    /// From the least to the greatest: by a property, or by what a function gives for an entity, which must be the same
+    /// for the same entity, always.
+    public static func ascending(_ value: @escaping @Sendable (Entity) throws -> some IndexKey) -> Self {
+        Self(value, isDescending: false)
+    }
+
+    /// From the greatest to the least.
+    public static func descending(_ value: @escaping @Sendable (Entity) throws -> some IndexKey) -> Self {
+        Self(value, isDescending: true)
+    }
+
+    /// Of texts, as the collation has it: `.ascending(\.title, collation: .unicode)`. Other versions of its tables make
+    /// other orders: the view is built anew then.
+    public static func ascending(
+        _ value: @escaping @Sendable (Entity) throws -> String, collation: TextCollation
+    ) -> Self {
+        Self(value, isDescending: false, collation: collation)
+    }
+
+    /// The other way round.
+    public static func descending(
+        _ value: @escaping @Sendable (Entity) throws -> String, collation: TextCollation
+    ) -> Self {
+        Self(value, isDescending: true, collation: collation)
+    }
+
+    /// Appends the component of an entity.
+    func append(_ entity: Entity, to key: inout KeyWriter) throws {
+        try append(try value(entity), to: &key)
+    }
+
+    /// Appends the component that a value would have.
+    func append(_ value: Value, to key: inout KeyWriter) throws {
+        guard let collator, case .string(let text) = value else {
+            return try KeyCoding.appendComponent(value, as: type, descending: isDescending, to: &key)
+        }
+        let start = key.bytes.count
+        key.appendPresent()
+        do throws(KeyError) {
+            try key.append(text, collator: collator)
+        } catch {
+            throw HornbeamError(.invalid, "“\(text)” can't be sorted: \(error)")
+        }
+        if isDescending { key.invert(from: start) }
+    }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// A view in one transaction: places in its tree. All that isn't a walk over what is handed out is a descent by key or
+// by count.
+
+import HornbeamKeys
+import HornbeamPages
+import HornbeamTree
+
+struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
+    let view: View<Entity, Group>
+    let transaction: Transaction
+    let tree: TreeID
+    let store: EntityStore
+
+    init(_ view: View<Entity, Group>, _ session: Session) throws {
+        self.view = view
+        store = try session.store(Entity.self)
+        transaction = try session.entities().transaction
+        tree = try view.registration.tree(in: transaction)
+    }
+
+    func corrupt(_ reason: String) -> StorageError {
+        .corrupt(
+            Corruption(
+                tree: RegisteredCatalogue.treeName(of: view.registration.name, Entity.entityName), reason: reason))
+    }
+
+    // MARK: Places
+
+    func count() throws -> Int { Int(entries: try transaction.count(tree)) }
+
+    /// How many entries have keys less than this one.
+    func rank(_ key: [UInt8]) throws -> Int {
+        Int(entries: try transaction.count(tree, from: [], to: key))
+    }
+
+    /// Places in the tree of the entries whose keys begin with these bytes.
+    func places(prefix: [UInt8]) throws -> Range<Int> {
+        let start = try rank(prefix)
+        let end = try KeyWriter.successor(ofPrefix: prefix).map { try rank($0) } ?? count()
+        // A damaged file's counts may say anything.
+        return start..<Swift.max(start, end)
+    }
+
+    func places(of group: Group) throws -> Range<Int> { try places(prefix: try ViewKey.prefix(of: group)) }
+
+    func sections() throws -> [ViewSection<Group>] {
+        var sections: [ViewSection<Group>] = []
+        var cursor = try transaction.cursor(tree)
+        var isValid = try cursor.first()
+        var start = 0
+        while isValid {
+            guard let (group, size) = ViewKey.group(of: cursor.key, as: Group.self) else {
+                throw corrupt("an entry's key has no group")
+            }
+            let next = KeyWriter.successor(ofPrefix: Array(cursor.key[..<size]))
+            let end = try next.map { try rank($0) } ?? count()
+            guard end > start else { throw corrupt("the counts of entries are wrong") }
+            sections.append(ViewSection(group: group, count: end - start))
+            start = end
+            guard let next else { break }
+            isValid = try cursor.seek(next)
+        }
+        return sections
+    }
+
+    /// An entity's whole key and its group, by what the view's functions say of it; nil if the view hasn't got it.
+    func place(of row: RowID) throws -> (key: [UInt8], group: Group)? {
+        guard let reader = try store.row(row), let place = try view.definition.place(of: try Entity(row: reader)) else {
+            return nil
+        }
+        return (ViewKey.whole(place.key, row), place.group)
+    }
+
+    func position(of id: Value) throws -> ViewPosition<Group>? {
+        guard let row = try store.rowID(ofAny: id), let place = try place(of: row) else { return nil }
+        guard try transaction.get(tree, place.key) != nil else {
+            throw HornbeamError(
+                .corrupt,
+                "view “\(view.registration.name)” lacks \(Entity.entityName) \(id.text), or has it at another place: "
+                    + "its functions have changed and its version hasn't, or the file is damaged; run check()")
+        }
+        let start = try rank(try ViewKey.prefix(of: place.group))
+        return ViewPosition(group: place.group, index: try rank(place.key) - start)
+    }
+
+    // MARK: Entries
+
+    /// Calls `body` with the row and the id of the entries at some places of the tree, in order, until it returns
+    /// false.
+    func forEach(_ places: Range<Int>, _ body: (RowID, MapEntryValue) throws -> Bool) throws {
+        guard !places.isEmpty else { return }
+        var cursor = try transaction.cursor(tree)
+        var isValid = try cursor.seek(index: UInt64(places.lowerBound))
+        for _ in places {
+            guard isValid, let row = MapEntryKey.rowID(cursor.key), let value = MapEntryValue(cursor.value) else {
+                throw corrupt("an entry is no row of a view")
+            }
+            guard try body(row, value) else { return }
+            isValid = try cursor.next()
+        }
+    }
+
+    /// The ids of the entities at some places, without a look at their rows.
+    func ids(_ places: Range<Int>) throws -> [Entity.ID] {
+        var ids: [Entity.ID] = []
+        ids.reserveCapacity(places.count)
+        try forEach(places) { row, value in
+            ids.append(try id(row, value))
+            return true
+        }
+        return ids
+    }
+
+    private func id(_ row: RowID, _ value: MapEntryValue) throws -> Entity.ID {
+        let stored: Value?
+        if let bytes = value.id {
+            stored = ValueBytes.decode(bytes, as: store.type.idType)
+        } else {
+            stored = Value.uint(row.rawValue).converted(to: store.type.idType)
+        }
+        guard let id = stored.flatMap({ Entity.ID(columnValue: $0) }) else {
+            throw corrupt("an entry's id is no \(Entity.ID.self)")
+        }
+        return id
+    }
+
+    func rows(_ places: Range<Int>) throws -> [RowID] {
+        var rows: [RowID] = []
+        rows.reserveCapacity(places.count)
+        try forEach(places) { row, _ in
+            rows.append(row)
+            return true
+        }
+        return rows
+    }
+
+    /// The entities at some places, read together.
+    func entities(_ places: Range<Int>) throws -> [Entity] {
+        let rows = try rows(places)
+        var found: [Entity] = []
+        found.reserveCapacity(rows.count)
+        try store.forEach(rows) { _, row in
+            guard let row else { throw corrupt("an entry's entity isn't stored") }
+            found.append(try Entity(row: row))
+        }
+        return found
+    }
+
+    /// The first of these places whose entity `isBehind`, or their end: what is so must come behind all that isn't.
+    /// Reads O(log n) entities.
+    func firstPlace(_ places: Range<Int>, where isBehind: (Entity) throws -> Bool) throws -> Int {
+        var low = places.lowerBound
+        var high = places.upperBound
+        while low < high {
+            let middle = low + (high - low) / 2
+            guard let entity = try entities(middle..<middle + 1).first else { throw corrupt("an entry is missing") }
+            if try isBehind(entity) { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
+}
