@@ -141,7 +141,7 @@ struct BackgroundBuilder {
         let total = try inRead { Int(clamping: try $0.count(type.rows)) }
         let scan = BuildScan(
             store: store, type: type, registration: registration,
-            follower: registration.emitter.follower(of: [try AttendedIndex(registration, tree, type)]),
+            follower: try registration.emitter.follower(of: [AttendedIndex(registration, tree, type)]),
             missedName: index.missedName, limits: limits
         ) { [self] rows in try release(.reading, adding: rows, of: total) }
         let read = try inRead { try rowsRead(index, $0, type) }

@@ -22,8 +22,7 @@ struct DocumentFilter {
         let selection = filter.selection
         let rows = selection?.rows
         isFew = rows.map { $0.count <= max(cost / Self.askingCost, 1) } ?? false
-        let isLookedThrough = rows.map { $0.count <= max(cost, 1) } ?? false
-        if isLookedThrough, let selection {
+        if let selection, selection.isWorthwhile(cost, view) {
             allowed = DocumentList(try selection.documents(view))
         } else {
             allowed = nil
@@ -109,12 +108,19 @@ final class DocumentList {
         return place < count ? docnos[place] : .max
     }
 
+    /// Whether it has a document, which is looked for from a place on; that is moved to where it is or would be.
+    @inline(__always)
+    func has(_ docno: UInt32, from place: inout Int) -> Bool {
+        guard place < count else { return false }
+        place = PostingSource.gallop(docnos, from: place, count: count, to: docno)
+        return place < count && docnos[place] == docno
+    }
+
     /// Sets `bits` to the documents of a window.
-    /// - Parameter size: how many documents the window has.
-    func match(_ base: UInt32, _ bits: UnsafeMutablePointer<UInt64>, size: Int = DocumentWindow.size) {
+    func match(_ base: UInt32, _ bits: UnsafeMutablePointer<UInt64>) {
         bits.clear()
         var place = seek(base)
-        while place < count, Int(docnos[place] &- base) < size {
+        while place < count, Int(docnos[place] &- base) < DocumentWindow.size {
             bits.insert(Int(docnos[place] &- base))
             place += 1
         }

@@ -25,6 +25,8 @@ final class TermRanking {
     private let scratch: RankingScratch
     /// Whether its sums are zero.
     private var isClean = true
+    /// Whether its bits are what the filter lets through in the window.
+    private var hasAllowedBits = false
 
     /// What sums in single precision may be wrong by, as a part of them, and far more than rounding does to others.
     private let slack: Double
@@ -44,6 +46,8 @@ final class TermRanking {
     private static let rounding = 1e-12
     /// In windows with fewer postings than one for so many documents the sums are not looked through.
     private static let sparseShare = 16
+    /// So few postings of a window are added up without a look at the filter.
+    private static let fewPostings = 64
     /// Fewer postings than these for each window are gone through one by one.
     private static let sparseLimit = 24
 
@@ -350,7 +354,7 @@ extension TermRanking {
             return try drive(driver, through: end, asking: optional, windowRanks, &best)
         }
         let size = Int(last - base + 1)
-        filter.allowed?.match(base, scratch.bits, size: size)
+        hasAllowedBits = false
         var gathered = 0
         for rank in optional..<count {
             gathered += try gather(terms + windowRanks.places[rank], base, last)
@@ -361,10 +365,11 @@ extension TermRanking {
             let needed = Self.least(least - windowRanks.rests[optional])
             let term = optional > 0 ? windowRanks.places[optional - 1] : nil
             let few = term.map { expected($0, size) / Self.askingCost } ?? .max
-            if let allowed = filter.allowed {
-                candidates = find(allowed, base, size, needed)
-            } else if isSparse {
+            if isSparse {
                 candidates = findSparsely(base, optional, needed)
+                hasAllowedBits = false
+            } else if let allowed = filter.allowed {
+                candidates = find(allowed, base, size, needed)
             } else {
                 candidates = scratch.find(rows: RankingScratch.rows(size), atLeast: needed, limit: few)
             }
@@ -408,9 +413,11 @@ extension TermRanking {
             term.pointee.docnos + term.pointee.head, term.pointee.frequencies + term.pointee.head
         )
         let weight = term.pointee.weight * term.pointee.multiplicity
-        if filter.allowed == nil {
+        if count < Self.fewPostings || filter.allowed == nil {
             try add(docnos, frequencies, count, weight, base)
         } else {
+            if !hasAllowedBits { filter.allowed?.match(base, scratch.bits) }
+            hasAllowedBits = true
             let kept = scratch.keep(docnos, frequencies, count: count, base: base)
             try add(scratch.docnos, scratch.frequencies, kept, weight, base)
         }
@@ -531,7 +538,10 @@ extension TermRanking {
         bits.clear()
         forEachGathered(base, optional) { if sums[$0] >= needed { bits.insert($0) } }
         var count = 0
+        // Not by `mayAccept`: a window may be looked through again.
+        var place = filter.allowed?.seek(base) ?? 0
         bits.bits.forEach {
+            if let allowed = filter.allowed, !allowed.has(base &+ UInt32($0), from: &place) { return }
             candidates[count] = UInt16(truncatingIfNeeded: $0)
             count &+= 1
         }
