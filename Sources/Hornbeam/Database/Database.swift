@@ -297,7 +297,8 @@ public final class Database: Sendable {
     /// Checkpoints and releases the file, and ends all live queries and the building of indexes. `.busy` while
     /// transactions are open.
     public func close() throws {
-        builds.stopAll()
+        // Inside a write none can end, and nothing can be closed.
+        builds.stopAll(waiting: !store.isWriting)
         // While no observer reads, which would be a transaction that nobody knows of.
         try live.queue.sync {
             try engine { () throws(StorageError) in try store.close() }

@@ -70,8 +70,12 @@ struct BackgroundBuilder {
     func drop() throws {
         let transaction = try store.beginWrite()
         do {
-            try RegisteredCatalogue.dropBuild(of: registration.name, in: transaction)
-            try database.commit(transaction) { $0.removing(buildOf: registration.name) }
+            // One of another version is somebody else's, who may go on with it.
+            guard let build = try RegisteredCatalogue.readBuild(of: registration.name, in: transaction),
+                build.identity == registration.identity
+            else { return transaction.abort() }
+            try RegisteredCatalogue.drop(build, in: transaction)
+            try database.commit(transaction) { $0.removing(build.name) }
         } catch {
             transaction.abort()
             throw error
