@@ -147,7 +147,7 @@ struct BackgroundBuilder {
         let total = try inRead { Int(clamping: try $0.count(type.rows)) }
         let scan = BuildScan(
             store: store, type: type, registration: registration,
-            follower: registration.emitter.follower(of: [AttendedIndex(registration: registration, tree: tree)]),
+            follower: try registration.emitter.follower(of: [AttendedIndex(registration, tree, type)]),
             missedName: index.missedName, limits: limits
         ) { [self] rows in try release(.reading, adding: rows, of: total) }
         let read = try inRead { try rowsRead(index, $0, type) }
@@ -247,7 +247,7 @@ struct BackgroundBuilder {
             let type = try registering.type()
             guard let missed = try transaction.tree(index.missedName), let tree = try transaction.tree(index.treeName)
             else { throw Superseded() }
-            let attended = AttendedIndex(registration: registration, tree: tree)
+            let attended = try AttendedIndex(registration, tree, type)
             let follower = registration.emitter.follower(of: [attended])
             var rows: [(key: [UInt8], noted: [UInt8])] = []
             var cursor = try transaction.cursor(missed)

@@ -69,6 +69,7 @@ extension Database {
         case .none, .completion:
             let (stored, attended) = try work.run(.none)
             registry.withLock { $0 = $0.adding(stored, attended) }
+            planned.publish(registered)
         case .missedRows, .building:
             throw HornbeamError(
                 .readOnly,
@@ -119,6 +120,7 @@ extension Database {
                 registered = former
                 throw error
             }
+            planned.publish(registered)
         }
     }
 

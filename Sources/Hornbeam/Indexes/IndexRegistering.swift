@@ -83,7 +83,7 @@ struct IndexRegistering {
         guard let tree = try transaction.tree(index.treeName, create: work == .building, options: options) else {
             throw StorageError.corrupt(Corruption(tree: index.treeName, reason: "a registered index lacks its tree"))
         }
-        let attended = AttendedIndex(registration: registration, tree: tree)
+        let attended = try AttendedIndex(registration, tree, type)
         switch work {
         case .none: break
         case .completion: try transaction.completeReductions(tree)

@@ -8,7 +8,7 @@ import HornbeamPages
 import HornbeamTree
 import Synchronization
 
-/// An index that is registered under a name: see `MapIndex`.
+/// An index that is registered under a name: see `MapIndex`, `ValueIndex` and `ArrayIndex`.
 public protocol RegisteredIndex: Sendable {
     var registration: IndexRegistration { get }
 }
@@ -30,34 +30,55 @@ public final class IndexRegistration: Sendable {
     /// Tells whether stored entries are this code's: a hash of all but the code.
     let identity: [UInt8]
     let emitter: any IndexEmitter
+    /// The index as queries use it, if they use it of themselves.
+    let plannable: Plannable?
     /// What a file's catalogue had of the index when it was last found to be readable.
     let accepted = Mutex<[UInt8]>([])
     /// Why it can't be registered; nil if it can.
     private let flaw: String?
+
+    /// What the planner gets of an index, once its tree is known.
+    enum Plannable: Sendable {
+        /// Entries as those of declared indexes are.
+        case rows(@Sendable (EntityType, TreeID) throws(HornbeamError) -> EntityIndex)
+        /// Entries for the elements of an array.
+        case elements(@Sendable (TreeID) -> ElementIndex)
+    }
 
     /// - Parameters:
     ///   - reduction: the size of its reduced values and what makes them, nil for none.
     ///   - entries: those of an entity, by keys that need not differ. Its second argument is what an entry has to say
     ///     of the entity's id, nil where the row id is the id.
     ///   - flaw: why it can't be registered, if so.
-    init<Entity: EntityModelProtocol>(
+    convenience init<Entity: EntityModelProtocol>(
         name: String, version: String, kind: String, settings: [String: String],
         reduction: (size: Int, folder: @Sendable () -> any ReductionFolder)?, flaw: String? = nil,
-        entries: @escaping @Sendable (Entity, _ id: [UInt8]?) throws -> [IndexEntry]
+        plannable: Plannable? = nil, entries: @escaping @Sendable (Entity, _ id: [UInt8]?) throws -> [IndexEntry]
+    ) {
+        self.init(
+            name: name, version: version, kind: kind, settings: settings, model: Entity.self, reduction: reduction,
+            flaw: flaw, plannable: plannable, emitter: EntityEmitter(entries: entries))
+    }
+
+    init(
+        name: String, version: String, kind: String, settings: [String: String], model: any EntityModelProtocol.Type,
+        reduction: (size: Int, folder: @Sendable () -> any ReductionFolder)? = nil, flaw: String?,
+        plannable: Plannable?, emitter: any IndexEmitter
     ) {
         self.name = name
         self.version = version
         self.kind = kind
         self.settings = settings
         self.flaw = flaw
-        entity = Entity.entityName
-        model = Entity.self
+        self.model = model
+        self.plannable = plannable
+        self.emitter = emitter
+        entity = model.entityName
         let parts = [kind, entity, name, version] + settings.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
         // Each behind its size, so that no two lists of parts are one text.
         identity = IndexKeyBytes.hashed(parts.flatMap { Array("\($0.utf8.count):\($0)".utf8) })
         let reductionName = "index:" + identity.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
         self.reduction = reduction.map { Reduction(name: reductionName, size: $0.size, folder: $0.folder) }
-        emitter = EntityEmitter(entries: entries)
     }
 
     /// `.invalid` if no database can have it. Names are part of a tree's name and of a key.
@@ -101,7 +122,7 @@ struct RegisteredChange {
 
 /// The code of a registered index, whatever entity it is over.
 protocol IndexEmitter: Sendable {
-    /// Those who keep these indexes of one entity type together; they all are over this one's.
+    /// Those who keep these indexes of one entity type together; all of them have emitters of this one's type.
     func follower(of indexes: [AttendedIndex]) -> any IndexFollower
 }
 
@@ -132,6 +153,19 @@ extension IndexFollower {
 struct AttendedIndex: Sendable {
     let registration: IndexRegistration
     let tree: TreeID
+    /// As queries use it, if they use it of themselves.
+    let planned: PlannedIndex?
+
+    init(_ registration: IndexRegistration, _ tree: TreeID, _ type: EntityType) throws(HornbeamError) {
+        self.registration = registration
+        self.tree = tree
+        planned =
+            switch registration.plannable {
+            case .rows(let index): .rows(try index(type, tree))
+            case .elements(let index): .elements(index(tree))
+            case nil: nil
+            }
+    }
 }
 
 private struct EntityEmitter<Entity: EntityModelProtocol>: IndexEmitter {
@@ -239,7 +273,7 @@ extension Array where Element == IndexEntry {
 
 extension RegisteredChange {
     /// The difference of two sorted lists.
-    fileprivate init(_ tree: TreeID, from old: [IndexEntry], to new: [IndexEntry]) {
+    init(_ tree: TreeID, from old: [IndexEntry], to new: [IndexEntry]) {
         self.tree = tree
         var (left, right) = (old[...], new[...])
         while let before = left.first, let after = right.first {
