@@ -333,7 +333,8 @@ public final class Database: Sendable {
     /// Checkpoints and releases the file, and ends all live queries and the building of indexes. `.busy` while
     /// transactions are open, or long-lived reads.
     public func close() throws {
-        builds.stopAll()
+        // Inside a write none can end, and nothing can be closed.
+        builds.stopAll(waiting: !store.isWriting)
         // While no observer reads, which would be a transaction that nobody knows of.
         try live.queue.sync {
             for read in longReads.all where read.isObservers { read.expire() }

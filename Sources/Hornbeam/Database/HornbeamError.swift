@@ -19,7 +19,7 @@ public struct HornbeamError: Error, Sendable {
         public static let io = Code("io")
         /// No space is left; nothing was lost.
         public static let full = Code("full")
-        /// The file is open elsewhere.
+        /// The file is open elsewhere, or an index is being built with another version.
         public static let busy = Code("busy")
         /// The file is no Hornbeam store, or one of a newer format.
         public static let notAStore = Code("notAStore")

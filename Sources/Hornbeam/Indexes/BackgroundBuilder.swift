@@ -26,6 +26,8 @@ struct BackgroundBuilder {
         var rowsAtOnce = 1024
         /// Rows that one transaction catches up with, the map function called twice for each.
         var catchUpRows = 512
+        /// Between two transactions, in seconds.
+        var pause = 0.000_2
         /// Called where the build has no transaction open.
         var whenFree: (@Sendable (IndexBuild.Progress.Phase) throws -> Void)?
     }
@@ -70,8 +72,12 @@ struct BackgroundBuilder {
     func drop() throws {
         let transaction = try store.beginWrite()
         do {
-            try RegisteredCatalogue.dropBuild(of: registration.name, in: transaction)
-            try database.commit(transaction) { $0.removing(buildOf: registration.name) }
+            // One of another version is somebody else's, who may go on with it.
+            guard let build = try RegisteredCatalogue.readBuild(of: registration.name, in: transaction),
+                build.identity == registration.identity
+            else { return transaction.abort() }
+            try RegisteredCatalogue.drop(build, in: transaction)
+            try database.commit(transaction) { $0.removing(build.name) }
         } catch {
             transaction.abort()
             throw error
@@ -223,6 +229,7 @@ struct BackgroundBuilder {
         while true {
             let left = try catchUp(index, upTo: size)
             if left == 0 { return }
+            letOthersWrite()
             try release(.catchingUp, adding: size, of: left + size)
             // Whoever writes more than is caught up with shall not keep the index from being ready.
             if left >= former { size *= 2 }
@@ -298,6 +305,7 @@ struct BackgroundBuilder {
             throw error
         }
         index = changed
+        letOthersWrite()
     }
 
     /// Throws if the file's index isn't the one that is being built.
@@ -309,6 +317,10 @@ struct BackgroundBuilder {
     private func relax(_ transaction: Transaction) {
         if transaction.durability == .full { transaction.durability = .process }
     }
+
+    /// The turn to write goes to whoever asks first once it is free, which would be this thread again: those who wait
+    /// have to wake up first.
+    private func letOthersWrite() { Thread.sleep(forTimeInterval: limits.pause) }
 
     /// Tells how far it is; throws if it is to end. No transaction is open.
     private func release(_ phase: IndexBuild.Progress.Phase, adding done: Int = 0, of total: Int? = nil) throws {

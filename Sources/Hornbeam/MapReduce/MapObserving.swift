@@ -56,9 +56,7 @@ extension MapQuery {
         let attended = try AttendedIndex(index.registration, scan.tree, store.type)
         let follower = index.registration.emitter.follower(of: [attended])
         var isTouched = false
-        let isKnown = try view.forEachChange(
-            commits, store, ignoring: nil
-        ) { row, old, new in
+        let isKnown = try view.forEachChange(commits, store, ignoring: nil) { row, old, new in
             if isTouched { return }
             isTouched = try follower.changes(row, from: old, to: new).contains { change in
                 change.isFormerUnknown || change.removed.contains(where: scan.holds)
