@@ -26,6 +26,8 @@ public final class IndexRegistration: Sendable {
     public let entity: String
     let model: any EntityModelProtocol.Type
     let reduction: Reduction?
+    /// Trees beside the first one: see `IndexTrees`.
+    let others: Int
     /// Tells whether stored entries are this code's: a hash of all but the code.
     let identity: [UInt8]
     let emitter: any IndexEmitter
@@ -36,16 +38,21 @@ public final class IndexRegistration: Sendable {
     ///   - reduction: the size of its reduced values and what makes them, nil for none.
     ///   - entries: those of an entity, by keys that need not differ. Its second argument is what an entry has to say
     ///     of the entity's id, nil where the row id is the id.
+    ///   - others: trees beside the first one. An index with any is a table: it has one entry at most of an entity in
+    ///     each of its trees, under a key that ends in the row id alone.
     ///   - flaw: why it can't be registered, if so.
     init<Entity: EntityModelProtocol>(
         name: String, version: String, kind: String, settings: [String: String],
-        reduction: (size: Int, folder: @Sendable () -> any ReductionFolder)?, flaw: String? = nil,
+        reduction: (size: Int, folder: @Sendable () -> any ReductionFolder)?, others: Int = 0, flaw: String? = nil,
         entries: @escaping @Sendable (Entity, _ id: [UInt8]?) throws -> [IndexEntry]
     ) {
         self.name = name
         self.version = version
         self.kind = kind
+        var settings = settings
+        if others > 0 { settings[IndexTrees.setting] = "\(others)" }
         self.settings = settings
+        self.others = others
         self.flaw = flaw
         entity = Entity.entityName
         model = Entity.self
@@ -54,7 +61,7 @@ public final class IndexRegistration: Sendable {
         identity = IndexKeyBytes.hashed(parts.flatMap { Array("\($0.utf8.count):\($0)".utf8) })
         let reductionName = "index:" + identity.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
         self.reduction = reduction.map { Reduction(name: reductionName, size: $0.size, folder: $0.folder) }
-        emitter = EntityEmitter(entries: entries)
+        emitter = EntityEmitter(isTable: others > 0, entries: entries)
     }
 
     /// `.invalid` if no database can have it. Names are part of a tree's name and of a key.
@@ -89,7 +96,7 @@ struct IndexEntry {
 
 /// What a change of one row does to one registered index. Keys are whole.
 struct RegisteredChange {
-    let tree: TreeID
+    let trees: IndexTrees
     var removed: [[UInt8]] = []
     var put: [IndexEntry] = []
 }
@@ -123,13 +130,15 @@ extension IndexFollower {
     }
 }
 
-/// A registered index with its tree.
+/// A registered index with its trees.
 struct AttendedIndex: Sendable {
     let registration: IndexRegistration
-    let tree: TreeID
+    let trees: IndexTrees
+    var tree: TreeID { trees.first }
 }
 
 private struct EntityEmitter<Entity: EntityModelProtocol>: IndexEmitter {
+    let isTable: Bool
     let entries: @Sendable (Entity, [UInt8]?) throws -> [IndexEntry]
 
     func follower(of indexes: [AttendedIndex]) -> any IndexFollower {
@@ -137,7 +146,8 @@ private struct EntityEmitter<Entity: EntityModelProtocol>: IndexEmitter {
             indexes: indexes.compactMap { index in
                 guard let emitter = index.registration.emitter as? EntityEmitter<Entity> else { return nil }
                 return EntityFollower<Entity>.Index(
-                    name: index.registration.name, tree: index.tree, entries: emitter.entries)
+                    name: index.registration.name, trees: index.trees, isTable: emitter.isTable,
+                    entries: emitter.entries)
             })
     }
 }
@@ -145,7 +155,8 @@ private struct EntityEmitter<Entity: EntityModelProtocol>: IndexEmitter {
 private struct EntityFollower<Entity: EntityModelProtocol>: IndexFollower {
     struct Index: Sendable {
         let name: String
-        let tree: TreeID
+        let trees: IndexTrees
+        let isTable: Bool
         let entries: @Sendable (Entity, [UInt8]?) throws -> [IndexEntry]
     }
 
@@ -158,7 +169,7 @@ private struct EntityFollower<Entity: EntityModelProtocol>: IndexFollower {
         var changes: [RegisteredChange] = []
         for index in indexes {
             let change = RegisteredChange(
-                index.tree, from: try before.map { try entries(of: $0.entity, $0.id, rowID, index) } ?? [],
+                index.trees, from: try before.map { try entries(of: $0.entity, $0.id, rowID, index) } ?? [],
                 to: try after.map { try entries(of: $0.entity, $0.id, rowID, index) } ?? [])
             if !change.removed.isEmpty || !change.put.isEmpty { changes.append(change) }
         }
@@ -201,11 +212,17 @@ private struct EntityFollower<Entity: EntityModelProtocol>: IndexFollower {
                         + "again: they must depend on the entity alone")
             }
         #endif
-        return emitted.numbered(rowID)
+        return index.isTable ? emitted.keyed(rowID) : emitted.numbered(rowID)
     }
 }
 
 extension Array where Element == IndexEntry {
+    /// With whole keys, sorted: the row id behind each. No two keys are equal.
+    fileprivate func keyed(_ rowID: RowID) -> [IndexEntry] {
+        map { IndexEntry(key: $0.key + rowID.key, value: $0.value) }
+            .sorted { $0.key.lexicographicallyPrecedes($1.key) }
+    }
+
     /// With whole keys, sorted: row id and ordinal behind each, equal keys in the order in which they came.
     fileprivate func numbered(_ rowID: RowID) -> [IndexEntry] {
         if isEmpty { return [] }
@@ -228,8 +245,8 @@ extension Array where Element == IndexEntry {
 
 extension RegisteredChange {
     /// The difference of two sorted lists.
-    fileprivate init(_ tree: TreeID, from old: [IndexEntry], to new: [IndexEntry]) {
-        self.tree = tree
+    fileprivate init(_ trees: IndexTrees, from old: [IndexEntry], to new: [IndexEntry]) {
+        self.trees = trees
         var (left, right) = (old[...], new[...])
         while let before = left.first, let after = right.first {
             if before.key == after.key {
@@ -249,7 +266,7 @@ extension RegisteredChange {
     }
 
     func apply(in transaction: Transaction) throws {
-        for key in removed { _ = try transaction.delete(tree, key) }
-        for entry in put { try transaction.put(tree, entry.key, entry.value) }
+        for key in removed { try trees.delete(key, in: transaction) }
+        for entry in put { try trees.put(entry, in: transaction) }
     }
 }
