@@ -45,6 +45,10 @@ public struct HornbeamError: Error, Sendable {
         public static let missingRelation = Code("missingRelation")
         /// An entity that must be stored already is not.
         public static let notStored = Code("notStored")
+        /// An entity is stored already that must not be.
+        public static let alreadyStored = Code("alreadyStored")
+        /// A change would give an entity another id.
+        public static let identityChanged = Code("identityChanged")
         /// A registered index that the state at hand lacks, or that can't answer: register it.
         public static let indexNotReady = Code("indexNotReady")
         /// The name of a registered index is one's of another kind, or over another entity type.

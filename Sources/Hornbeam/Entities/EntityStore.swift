@@ -26,12 +26,16 @@ package final class EntityStore {
     private var textWriters: [TextIndexWriter?]
     /// Of the full-text indexes that were searched.
     @exclusivity(unchecked) private var searchers: [TextSearcher?] = []
+    /// What searches were restricted to, with them.
+    @exclusivity(unchecked) var selections = Selections()
     /// By their numbers, those that were asked for.
     @exclusivity(unchecked) private var sides: [EdgeSide?] = []
     /// The session's: gathers what changes, if somebody observes.
     private let capture: RowCapture?
     /// Nil if the type has none, as in a read.
     private let registered: TypeIndexes?
+    /// Registered indexes that were asked for, with the state that they are good in.
+    @exclusivity(unchecked) private var usable: UsableIndexes?
 
     /// The side of a relation by the number that its model gives it.
     /// - Parameter name: of that relation.
@@ -56,6 +60,26 @@ package final class EntityStore {
         capture = session.capture
         registered = transaction.isWritable ? session.registered?.indexes(of: type.name) : nil
         textWriters = type.textIndexes.map { _ in nil }
+    }
+
+    /// The indexes that queries may use: those declared, and registered ones that this state of the file has whole.
+    var queryIndexes: [EntityIndex] {
+        @inline(__always) get throws {
+            guard let registered = session.queriedIndexes else { return type.indexes }
+            return try usable(of: registered).rows
+        }
+    }
+
+    /// The same of indexes of arrays.
+    var elementIndexes: [ElementIndex] {
+        get throws { try session.queriedIndexes.map { try usable(of: $0).elements } ?? [] }
+    }
+
+    private func usable(of registered: RegisteredIndexes) throws -> UsableIndexes {
+        if let usable, usable.isCurrent(registered, in: transaction) { return usable }
+        let indexes = try UsableIndexes(registered, of: type, in: transaction)
+        usable = indexes
+        return indexes
     }
 
     // MARK: Rows
@@ -418,7 +442,10 @@ package final class EntityStore {
         return searcher
     }
 
-    func forgetSearchers() { if !searchers.isEmpty { searchers = [] } }
+    func forgetSearchers() {
+        searchers = []
+        selections = Selections()
+    }
 
     /// What is in memory and not in the trees, but for texts.
     struct Pending {

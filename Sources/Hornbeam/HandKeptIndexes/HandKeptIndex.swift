@@ -40,7 +40,9 @@ public protocol IndexesType: Sendable {
 
 extension IndexesType {
     /// The properties that are indexes, in the order of their declaration.
-    var declared: [any HandKeptIndex] { Mirror(reflecting: self).children.compactMap { $0.value as? any HandKeptIndex } }
+    var declared: [any HandKeptIndex] {
+        Mirror(reflecting: self).children.compactMap { $0.value as? any HandKeptIndex }
+    }
 }
 
 /// What a database knows of a hand-kept index.

@@ -145,7 +145,8 @@ extension Database {
             guard !isReadOnly else {
                 throw HornbeamError(
                     .readOnly,
-                    "the file is open read-only, and lacks some of \(names(of: declarations)): open it once for writing")
+                    "the file is open read-only, and lacks some of \(names(of: declarations)): open it once for writing"
+                )
             }
             let transaction = try store.beginWrite()
             do {

@@ -141,7 +141,7 @@ struct BackgroundBuilder {
         let total = try inRead { Int(clamping: try $0.count(type.rows)) }
         let scan = BuildScan(
             store: store, type: type, registration: registration,
-            follower: registration.emitter.follower(of: [AttendedIndex(registration: registration, trees: trees)]),
+            follower: try registration.emitter.follower(of: [AttendedIndex(registration, trees, type)]),
             missedName: index.missedName, limits: limits
         ) { [self] rows in try release(.reading, adding: rows, of: total) }
         let read = try inRead { try rowsRead(index, $0, type) }
@@ -250,7 +250,7 @@ struct BackgroundBuilder {
             guard let missed = try transaction.tree(index.missedName),
                 let trees = try IndexTrees(of: index, in: transaction)
             else { throw Superseded() }
-            let attended = AttendedIndex(registration: registration, trees: trees)
+            let attended = try AttendedIndex(registration, trees, type)
             let follower = registration.emitter.follower(of: [attended])
             var rows: [(key: [UInt8], noted: [UInt8])] = []
             var cursor = try transaction.cursor(missed)

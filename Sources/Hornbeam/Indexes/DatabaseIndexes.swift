@@ -80,6 +80,7 @@ extension Database {
             let (stored, attended) = try work.run(.none)
             if onDrift != .ignore, let drift = try work.drift(of: attended) { throw drift }
             registry.withLock { $0 = $0.adding(stored, attended) }
+            planned.publish(registered)
         case .missedRows, .building:
             throw HornbeamError(
                 .readOnly,
@@ -95,10 +96,11 @@ extension Database {
         try indexing {
             let transaction = try store.beginWrite()
             do {
+                let isUnreadable = try RegisteredCatalogue.dropUnreadable(name, in: transaction)
                 let stored = try RegisteredCatalogue.read(name, in: transaction)
                 if let stored { try RegisteredCatalogue.drop(stored, in: transaction) }
                 let hasBuild = try RegisteredCatalogue.dropBuild(of: name, in: transaction)
-                guard stored != nil || hasBuild else {
+                guard stored != nil || hasBuild || isUnreadable else {
                     transaction.abort()
                     return false
                 }
@@ -129,33 +131,40 @@ extension Database {
                 registered = former
                 throw error
             }
+            planned.publish(registered)
         }
     }
 
-    /// The registered indexes that the file has, by name.
+    /// The registered indexes that the file has, by name, behind those that can't be read.
     public func registeredIndexes() throws -> [RegisteredIndexDescription] {
         try indexing {
             let attended = registered.attended
             let read = try store.beginRead()
             defer { read.abort() }
-            return try RegisteredCatalogue.read(read).map { index in
-                let trees = try IndexTrees(of: index, in: read)?.all ?? []
-                let missed = try read.tree(index.missedName).map { Int(clamping: try read.count($0)) } ?? 0
-                let state: RegisteredIndexDescription.State
-                if let build = index.record.build {
-                    state = try progress(of: build, index.record.entity, read)
-                } else {
-                    let isAttended = attended[index.name]?.registration.identity == index.identity
-                    let isCurrent = index.handKept != nil || (isAttended && missed == 0)
-                    state = isCurrent ? .current : .unattended(missed: missed)
-                }
-                return RegisteredIndexDescription(
-                    name: index.publicName, entity: index.record.entity, kind: index.record.kind,
-                    version: index.record.version, settings: index.record.settings,
-                    state: state,
-                    entries: try trees.first.map { Int(clamping: try read.count($0)) } ?? 0,
-                    bytes: try trees.reduce(0) { $0 + Int(clamping: try read.nodeBytes($1)) })
+            let unreadable = try RegisteredCatalogue.unreadable(read).map { name in
+                RegisteredIndexDescription(
+                    name: name, entity: "", kind: "", version: "", settings: [:], state: .unreadable, entries: 0,
+                    bytes: 0)
             }
+            return try unreadable
+                + RegisteredCatalogue.read(read).map { index in
+                    let trees = try IndexTrees(of: index, in: read)?.all ?? []
+                    let missed = try read.tree(index.missedName).map { Int(clamping: try read.count($0)) } ?? 0
+                    let state: RegisteredIndexDescription.State
+                    if let build = index.record.build {
+                        state = try progress(of: build, index.record.entity, read)
+                    } else {
+                        let isAttended = attended[index.name]?.registration.identity == index.identity
+                        let isCurrent = index.handKept != nil || (isAttended && missed == 0)
+                        state = isCurrent ? .current : .unattended(missed: missed)
+                    }
+                    return RegisteredIndexDescription(
+                        name: index.publicName, entity: index.record.entity, kind: index.record.kind,
+                        version: index.record.version, settings: index.record.settings,
+                        state: state,
+                        entries: try trees.first.map { Int(clamping: try read.count($0)) } ?? 0,
+                        bytes: try trees.reduce(0) { $0 + Int(clamping: try read.nodeBytes($1)) })
+                }
         }
     }
 

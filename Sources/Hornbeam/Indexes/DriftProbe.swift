@@ -40,7 +40,7 @@ struct DriftProbe {
         }
         let isTable = !index.trees.others.isEmpty
         return try forEachSample(index.tree) { key, value in
-            guard let rowID = RowID(key: key, at: key.count - (isTable ? 8 : 12)) else {
+            guard let rowID = rowID(key, value) else {
                 throw StorageError.corrupt(
                     Corruption(tree: "index “\(index.registration.name)”", reason: "an entry names no row"))
             }
@@ -51,6 +51,12 @@ struct DriftProbe {
             else { return drift(rowID, "has a row that its code doesn't give any more") }
             return nil
         }
+    }
+
+    /// The row that an entry is of.
+    private func rowID(_ key: Bytes, _ value: Bytes) -> RowID? {
+        if case .rows(let index) = index.planned { return index.rowID(key: key, value: value) }
+        return index.trees.rowID(key)
     }
 
     private func difference(

@@ -84,7 +84,7 @@ struct IndexRegistering {
             throw StorageError.corrupt(Corruption(tree: index.treeName, reason: "a registered index lacks a tree"))
         }
         let tree = trees.first
-        let attended = AttendedIndex(registration: registration, trees: trees)
+        let attended = try AttendedIndex(registration, trees, type)
         switch work {
         case .none: break
         case .completion: try transaction.completeReductions(tree)
@@ -150,7 +150,7 @@ struct IndexRegistering {
             let new = try transaction.get(type.rows, rowID.key).map { try RowReader($0, of: type) }
             return try follower.changes(rowID, from: old, to: new)
         }
-        for change in changes { try change.apply(in: transaction) }
+        for change in changes { try change.apply(rowID, in: transaction) }
     }
 }
 
@@ -165,6 +165,9 @@ public struct RegisteredIndexDescription: Sendable, Equatable {
         /// It is being built in the background, or was until the database was closed: so many of its entities are
         /// looked at. If there is a former index of the name, that is listed too.
         case building(done: Int, total: Int)
+        /// What the file says of it is damaged: nobody can ask it, nor register another one of its name before it is
+        /// dropped by `unregister`.
+        case unreadable
     }
 
     public let name: String

@@ -90,6 +90,23 @@ struct IndexTrees: Sendable, Equatable {
         return count
     }
 
+    /// The row that an entry of the first tree is of; nil if it is none: behind the key stand row id and ordinal, of a
+    /// table the row id alone.
+    func rowID(_ key: Bytes) -> RowID? { RowID(key: key, at: key.count - (others.isEmpty ? 12 : 8)) }
+
+    /// The keys of all entries of a row. O(n), the entries of all trees.
+    func keys(of rowID: RowID, in transaction: Transaction) throws(StorageError) -> [[UInt8]] {
+        var keys: [[UInt8]] = []
+        for (number, tree) in all.enumerated() {
+            var cursor = try transaction.cursor(tree)
+            while try cursor.next() {
+                guard self.rowID(cursor.key) == rowID else { continue }
+                keys.append((others.isEmpty ? [] : [UInt8(truncatingIfNeeded: number)]) + Array(cursor.key))
+            }
+        }
+        return keys
+    }
+
     /// The last key of all entries in one list; nil if there is none.
     func lastKey(in transaction: Transaction) throws(StorageError) -> [UInt8]? {
         for (number, tree) in all.enumerated().reversed() {

@@ -7,6 +7,7 @@
 import FoundationEssentials
 import HornbeamPages
 import HornbeamTree
+import Synchronization
 
 /// A registered index as the file has it.
 struct StoredIndex: Sendable, Equatable {
@@ -76,18 +77,34 @@ enum RegisteredCatalogue {
     static func treeName(of index: String, _ entity: String) -> String { "m:\(entity):\(index)" }
     static func missedName(of index: String, _ entity: String) -> String { "c:\(entity):\(index)" }
 
-    /// All of them, by name.
+    /// All of them that can be read, by name.
     static func read(_ transaction: Transaction) throws -> [StoredIndex] {
-        guard let tree = try transaction.tree(SchemaCatalogue.treeName) else { return [] }
         var indexes: [StoredIndex] = []
+        try forEachRecord(transaction) { name, value in
+            if let index = decoded(name, value) { indexes.append(index) }
+        }
+        return indexes
+    }
+
+    /// The names of those that can't be read: of each it is its own failure, and nobody else's.
+    static func unreadable(_ transaction: Transaction) throws -> [String] {
+        var names: [String] = []
+        try forEachRecord(transaction) { name, value in
+            if decoded(name, value) == nil { names.append(name.filter { $0 != "\u{1}" }) }
+        }
+        return names
+    }
+
+    private static func forEachRecord(
+        _ transaction: Transaction, _ body: (_ name: String, _ value: [UInt8]) throws -> Void
+    ) throws {
+        guard let tree = try transaction.tree(SchemaCatalogue.treeName) else { return }
         var cursor = try transaction.cursor(tree)
         var isValid = try cursor.seek(prefix)
         while isValid, cursor.key.starts(with: prefix) {
-            let name = String(decoding: cursor.key.dropFirst(prefix.count), as: UTF8.self)
-            indexes.append(try decode(name, Array(cursor.value)))
+            try body(String(decoding: cursor.key.dropFirst(prefix.count), as: UTF8.self), Array(cursor.value))
             isValid = try cursor.next()
         }
-        return indexes
     }
 
     static func read(_ name: String, in transaction: Transaction) throws -> StoredIndex? {
@@ -101,7 +118,15 @@ enum RegisteredCatalogue {
 
     /// Whether the file has the index with this code's entries.
     static func holds(_ registration: IndexRegistration, in transaction: Transaction) throws -> Bool {
-        try record(of: registration.name, in: transaction)?.starts(with: registration.identity) ?? false
+        guard let value = try record(of: registration.name, in: transaction),
+            value.starts(with: registration.identity)
+        else { return false }
+        // Looked at once: changes of rows pass over an index that can't be read.
+        if registration.accepted.withLock({ value.elementsEqual($0) }) { return true }
+        let record = Array(value)
+        _ = try decode(registration.name, record)
+        registration.accepted.withLock { $0 = record }
+        return true
     }
 
     /// What the catalogue has of an index.
@@ -110,16 +135,43 @@ enum RegisteredCatalogue {
         return try transaction.get(tree, prefix + Array(name.utf8))
     }
 
+    /// `.corrupt` if it can't be read.
     private static func decode(_ name: String, _ value: [UInt8]) throws -> StoredIndex {
+        if let index = decoded(name, value) { return index }
+        throw StorageError.corrupt(
+            Corruption(
+                tree: SchemaCatalogue.treeName,
+                reason: "the registered index “\(name)” is not readable: drop it with unregister"))
+    }
+
+    private static func decoded(_ name: String, _ value: [UInt8]) -> StoredIndex? {
         guard value.count > identitySize,
             let record = try? JSONDecoder().decode(StoredIndex.Record.self, from: Data(value[identitySize...])),
             (record.build != nil) == (name.utf8.last == 1),
             (0...StoredIndex.Build.mostRuns).contains(record.build?.runs ?? 0)
-        else {
-            throw StorageError.corrupt(
-                Corruption(tree: SchemaCatalogue.treeName, reason: "the registered index “\(name)” is not readable"))
-        }
+        else { return nil }
         return StoredIndex(name: name, identity: Array(value[..<identitySize]), record: record)
+    }
+
+    /// Forgets an index whose record can't be read, or whose build's can't, and drops the trees of its name that are no
+    /// other index's; whether there was one.
+    @discardableResult
+    static func dropUnreadable(_ name: String, in transaction: Transaction) throws -> Bool {
+        guard let catalogue = try transaction.tree(SchemaCatalogue.treeName) else { return false }
+        var isFound = false
+        for name in [name, StoredIndex.buildName(of: name)] {
+            guard let value = try record(of: name, in: transaction).map({ Array($0) }), decoded(name, value) == nil
+            else { continue }
+            isFound = true
+            _ = try transaction.delete(catalogue, prefix + Array(name.utf8))
+            let kept = Set(try read(transaction).flatMap { [$0.treeName, $0.missedName, $0.placesName] })
+            for tree in try transaction.treeNames() where !kept.contains(tree) {
+                let isOwn = ["m:", "c:", "p:"].contains(tree.prefix(2)) && tree.hasSuffix(":" + name)
+                let isRun = tree.hasPrefix("r:") && tree.contains(":\(name):")
+                if isOwn || isRun { _ = try transaction.dropTree(tree) }
+            }
+        }
+        return isFound
     }
 
     static func store(_ index: StoredIndex, in transaction: Transaction) throws {

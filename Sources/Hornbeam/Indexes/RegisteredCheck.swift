@@ -11,6 +11,9 @@ struct RegisteredCheck {
 
     func run(_ problem: (String) -> Void) throws {
         let transaction = session.transaction
+        for name in try RegisteredCatalogue.unreadable(transaction) {
+            problem("index “\(name)”: what the catalogue has of it is not readable: drop it with unregister")
+        }
         for stored in try RegisteredCatalogue.read(transaction) {
             let kind = stored.record.build == nil ? "index" : "build of index"
             let name = "\(kind) “\(stored.publicName)” of \(stored.record.entity)"

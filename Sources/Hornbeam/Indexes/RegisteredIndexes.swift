@@ -55,7 +55,8 @@ final class RegisteredIndexes: Sendable {
 /// Those of one entity type; there is one where there is an index.
 final class TypeIndexes: Sendable {
     let attended: [AttendedIndex]
-    let follower: (any IndexFollower)?
+    /// One for each kind of emitter that there is.
+    private let followers: [any IndexFollower]
     private let missing: [StoredIndex]
     private let handKept: [KeptConcern]
 
@@ -63,13 +64,16 @@ final class TypeIndexes: Sendable {
         self.attended = attended
         self.missing = missing
         self.handKept = handKept
-        follower = attended.first.map { $0.registration.emitter.follower(of: attended) }
+        let kinds = Dictionary(grouping: attended) { ObjectIdentifier(type(of: $0.registration.emitter)) }
+        followers = kinds.values.compactMap { indexes in
+            indexes.first.map { $0.registration.emitter.follower(of: indexes) }
+        }
     }
 
     /// What a change of a row does to all of them. Calls the program's code; changes nothing.
     func changes(_ rowID: RowID, from old: RowReader?, to new: RowReader?) throws -> RegisteredChanges {
         RegisteredChanges(
-            followed: try follower?.changes(rowID, from: old, to: new) ?? [], missing: missing,
+            followed: try followers.flatMap { try $0.changes(rowID, from: old, to: new) }, missing: missing,
             former: missing.isEmpty ? [] : MissedRow.bytes(old), left: new == nil ? handKept : [])
     }
 }
@@ -84,7 +88,7 @@ struct RegisteredChanges {
     fileprivate let left: [KeptConcern]
 
     func apply(_ rowID: RowID, in transaction: Transaction) throws {
-        for change in followed { try change.apply(in: transaction) }
+        for change in followed { try change.apply(rowID, in: transaction) }
         for index in missing {
             guard let tree = try transaction.tree(index.missedName, create: true) else { continue }
             // What counts is what the index has seen last.

@@ -22,7 +22,7 @@
 public struct IndexQuery: Sendable {
     /// A comparison with nil is neither true nor false, as in SQL, and so is its opposite.
     indirect enum Condition: Sendable {
-        case compare(String, IndexCondition.IndexComparison, Operand)
+        case compare(String, ColumnCondition.ColumnComparison, Operand)
         case isNull(String)
         case isIn(String, [Operand])
         case between(String, Operand, Operand)
@@ -173,7 +173,7 @@ private struct IndexQueryParser {
         return try test()
     }
 
-    private static let comparisons: [String: IndexCondition.IndexComparison] = [
+    private static let comparisons: [String: ColumnCondition.ColumnComparison] = [
         "=": .equal, "==": .equal, "!=": .notEqual, "<>": .notEqual, "<": .less, "<=": .lessOrEqual, ">": .greater,
         ">=": .greaterOrEqual,
     ]

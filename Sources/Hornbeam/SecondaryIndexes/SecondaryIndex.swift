@@ -107,5 +107,5 @@ public struct SecondaryIndex<Entity: EntityModelProtocol>: RegisteredIndex {
     public func query() -> SecondaryQuery<Entity> { SecondaryQuery(index: self) }
 
     /// Those for which a condition holds: `idx.query(department == "marketing" && salary >= 100_000)`.
-    public func query(_ condition: IndexCondition) -> SecondaryQuery<Entity> { query().filter(condition) }
+    public func query(_ condition: ColumnCondition) -> SecondaryQuery<Entity> { query().filter(condition) }
 }

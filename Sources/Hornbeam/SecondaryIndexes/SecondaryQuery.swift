@@ -38,7 +38,7 @@ public struct SecondaryRow<Entity: EntityModelProtocol>: Sendable {
 /// that state.
 public struct SecondaryQuery<Entity: EntityModelProtocol>: Sendable {
     let index: SecondaryIndex<Entity>
-    var conditions: [IndexCondition] = []
+    var conditions: [ColumnCondition] = []
     /// What a text says, for the index's table.
     var filters: [Filter] = []
     /// Columns of which each combination of values is asked for once.
@@ -62,7 +62,7 @@ public struct SecondaryQuery<Entity: EntityModelProtocol>: Sendable {
     // MARK: Which rows
 
     /// Those for which this holds, too.
-    public func filter(_ condition: IndexCondition) -> Self { with { $0.conditions.append(condition) } }
+    public func filter(_ condition: ColumnCondition) -> Self { with { $0.conditions.append(condition) } }
     /// Of these entities alone. Each is looked up; the others are not looked at. The last list counts.
     public func ids(_ ids: [Entity.ID]) -> Self { with { $0.ids = ids.map(\.columnValue) } }
     /// In this order, and where it leaves rows equal, in that of their row ids. Without one, in that of the row ids.

@@ -43,9 +43,10 @@ struct HandKeptModelTests {
         random.oneIn(2) ? count / 2 : random.below(count + 1)
     }
 
-    private func edit(_ list: OrderedIDs<LibraryBook>, _ model: inout [String], _ books: [String],
-        _ random: inout SeededGenerator) throws
-    {
+    private func edit(
+        _ list: OrderedIDs<LibraryBook>, _ model: inout [String], _ books: [String],
+        _ random: inout SeededGenerator
+    ) throws {
         guard let book = books.randomElement(using: &random) else { return }
         let at = place(model.count, &random)
         switch random.below(10) {
@@ -152,7 +153,8 @@ struct HandKeptModelTests {
         #expect(try indexes.starred.sorted() == model.starred.sorted())
         #expect(try indexes.starred.count == model.starred.count)
         for book in model.books {
-            #expect(try indexes.byGenre.groups(of: book) == model.byGenre.filter { $0.value.contains(book) }.keys.sorted())
+            #expect(
+                try indexes.byGenre.groups(of: book) == model.byGenre.filter { $0.value.contains(book) }.keys.sorted())
             #expect(try indexes.byISBN.keys(of: book) == model.byISBN.filter { $0.value == book }.keys.sorted())
         }
     }
@@ -163,7 +165,7 @@ struct HandKeptModelTests {
     func edits(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let disk = try SimulatedDisk()
-        var database = try Library.open(disk)
+        var database = try LibraryTables.open(disk)
         var model = Shelves()
         for round in 0..<40 {
             try database.write { context in
@@ -189,7 +191,7 @@ struct HandKeptModelTests {
             guard random.oneIn(5) else { continue }
             try database.close()
             // A program that doesn't know the indexes deletes some.
-            database = try Library.open(disk, declares: false)
+            database = try LibraryTables.open(disk, declares: false)
             try database.write { context in
                 for book in model.books where random.oneIn(8) {
                     try LibraryBook.delete(id: book, from: &context)
@@ -197,7 +199,7 @@ struct HandKeptModelTests {
                 }
             }
             try database.close()
-            database = try Library.open(disk)
+            database = try LibraryTables.open(disk)
             #expect(try database.isSound(), "round \(round)")
         }
         #expect(try database.isSound())

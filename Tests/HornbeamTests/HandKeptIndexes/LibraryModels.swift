@@ -57,7 +57,7 @@ extension Context {
     var indexes: HandKeptIndexes<LibraryIndexes> { indexes(of: LibraryIndexes.self) }
 }
 
-enum Library {
+enum LibraryTables {
     static let models: [any EntityModelProtocol.Type] = [LibraryAuthor.self, LibraryBook.self, LibraryCard.self]
 
     static func inMemory() throws -> Database {

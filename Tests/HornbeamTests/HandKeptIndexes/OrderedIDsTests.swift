@@ -10,7 +10,7 @@ import Testing
 @Suite("Ordered ids")
 struct OrderedIDsTests {
     private func cards(_ count: Int) throws -> Database {
-        let database = try Library.inMemory()
+        let database = try LibraryTables.inMemory()
         try database.write { context in
             for id in 0..<count { try context.insert(LibraryCard(id: id)) }
         }

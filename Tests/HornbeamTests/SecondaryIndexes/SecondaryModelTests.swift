@@ -26,7 +26,7 @@ private func tracks(compound: Bool) -> SecondaryIndex<Track> {
 
 /// A condition, what it says as text, and what it means. Of nil a comparison in text is neither true nor false.
 private struct Condition {
-    let typed: IndexCondition
+    let typed: ColumnCondition
     let text: String
     let holds: (Track) -> Bool
     /// Nil: unknown.
@@ -97,7 +97,7 @@ extension Condition {
         _ column: IndexColumn<Property>, _ name: String, _ value: Property, _ literal: String, _ order: Int,
         _ read: @escaping (Track) -> Property?
     ) -> Condition {
-        let (typed, sign, test): (IndexCondition, String, (Property) -> Bool) =
+        let (typed, sign, test): (ColumnCondition, String, (Property) -> Bool) =
             switch order {
             case 0: (column == value, "=", { $0 == value })
             case 1: (column != value, "<>", { $0 != value })

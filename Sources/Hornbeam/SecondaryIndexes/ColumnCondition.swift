@@ -4,20 +4,20 @@
 // `==`, and values compare as their keys do.
 
 /// What the rows of a query must be: `department == "marketing" && salary >= 100_000`.
-public indirect enum IndexCondition: Sendable {
-    case compare(column: String, IndexComparison, Value)
+public indirect enum ColumnCondition: Sendable {
+    case compare(column: String, ColumnComparison, Value)
     case isNil(column: String)
     /// One of these; `.null` stands for nil.
     case isIn(column: String, [Value])
     /// As Swift's `hasPrefix` tells it.
     case hasPrefix(column: String, String)
     case contains(column: String, String)
-    case and([IndexCondition])
-    case or([IndexCondition])
-    case not(IndexCondition)
+    case and([ColumnCondition])
+    case or([ColumnCondition])
+    case not(ColumnCondition)
 
     /// How two values are compared.
-    public enum IndexComparison: Sendable {
+    public enum ColumnComparison: Sendable {
         case equal, notEqual, less, lessOrEqual, greater, greaterOrEqual
     }
 
@@ -31,37 +31,37 @@ public indirect enum IndexCondition: Sendable {
 }
 
 extension IndexColumn {
-    public static func == (column: Self, value: Property?) -> IndexCondition { column.compared(.equal, value) }
-    public static func != (column: Self, value: Property?) -> IndexCondition { column.compared(.notEqual, value) }
-    public static func < (column: Self, value: Property) -> IndexCondition { column.compared(.less, value) }
-    public static func <= (column: Self, value: Property) -> IndexCondition { column.compared(.lessOrEqual, value) }
-    public static func > (column: Self, value: Property) -> IndexCondition { column.compared(.greater, value) }
-    public static func >= (column: Self, value: Property) -> IndexCondition { column.compared(.greaterOrEqual, value) }
+    public static func == (column: Self, value: Property?) -> ColumnCondition { column.compared(.equal, value) }
+    public static func != (column: Self, value: Property?) -> ColumnCondition { column.compared(.notEqual, value) }
+    public static func < (column: Self, value: Property) -> ColumnCondition { column.compared(.less, value) }
+    public static func <= (column: Self, value: Property) -> ColumnCondition { column.compared(.lessOrEqual, value) }
+    public static func > (column: Self, value: Property) -> ColumnCondition { column.compared(.greater, value) }
+    public static func >= (column: Self, value: Property) -> ColumnCondition { column.compared(.greaterOrEqual, value) }
 
-    private func compared(_ comparison: IndexCondition.IndexComparison, _ value: Property?) -> IndexCondition {
+    private func compared(_ comparison: ColumnCondition.ColumnComparison, _ value: Property?) -> ColumnCondition {
         .compare(column: name, comparison, value?.columnValue ?? .null)
     }
 
-    public var isNil: IndexCondition { .isNil(column: name) }
-    public var isNotNil: IndexCondition { .not(.isNil(column: name)) }
+    public var isNil: ColumnCondition { .isNil(column: name) }
+    public var isNotNil: ColumnCondition { .not(.isNil(column: name)) }
 
     /// One of these; none of an empty list.
-    public func isIn(_ values: some Sequence<Property>) -> IndexCondition {
+    public func isIn(_ values: some Sequence<Property>) -> ColumnCondition {
         .isIn(column: name, values.map(\.columnValue))
     }
 
     /// Both ends included.
-    public func isBetween(_ low: Property, _ high: Property) -> IndexCondition { self >= low && self <= high }
+    public func isBetween(_ low: Property, _ high: Property) -> ColumnCondition { self >= low && self <= high }
 }
 
 extension IndexColumn where Property == String {
     /// As Swift's `hasPrefix` tells it.
-    public func hasPrefix(_ prefix: String) -> IndexCondition { .hasPrefix(column: name, prefix) }
+    public func hasPrefix(_ prefix: String) -> ColumnCondition { .hasPrefix(column: name, prefix) }
     /// As Swift's `contains` tells it.
-    public func contains(_ text: String) -> IndexCondition { .contains(column: name, text) }
+    public func contains(_ text: String) -> ColumnCondition { .contains(column: name, text) }
 }
 
-extension IndexCondition {
+extension ColumnCondition {
     /// The condition as a filter of the index's table.
     func filter(_ table: SecondaryTable) throws(HornbeamError) -> Filter {
         switch self {
@@ -78,7 +78,7 @@ extension IndexCondition {
     }
 
     private static func filters(
-        _ parts: [IndexCondition], _ table: SecondaryTable
+        _ parts: [ColumnCondition], _ table: SecondaryTable
     ) throws(HornbeamError) -> [Filter] {
         var filters: [Filter] = []
         for part in parts { filters.append(try part.filter(table)) }
@@ -86,7 +86,7 @@ extension IndexCondition {
     }
 }
 
-extension IndexCondition.IndexComparison {
+extension ColumnCondition.ColumnComparison {
     var filter: Comparison {
         switch self {
         case .equal: .equal

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a text in the query language says, as a tree: expressions, clauses and whole statements, with the place of each
+// part in the text. The parser makes it; nothing here knows of entity types or of a store.
+
+/// A place in a statement: a count of characters before it.
+typealias TextPlace = Int
+
+/// A value to be computed for a row. Follows SQL++: `missing` is what a path leads to where there is nothing.
+indirect enum Expression: Sendable, Equatable {
+    case literal(Value)
+    case missing
+    case parameter(Parameter)
+    case path(Path)
+    /// `[a, b]`
+    case array([Expression])
+    /// `{"name": a, …}`
+    case object([ObjectField])
+    case unary(UnaryOperator, Expression)
+    case binary(BinaryOperator, Expression, Expression)
+    /// `x LIKE y [ESCAPE z]`
+    case like(Expression, Expression, escape: Expression?)
+    case between(Expression, low: Expression, high: Expression)
+    /// `x IN (a, b)`, `x IN [a, b]`; of one operand that is no list in brackets, `x IN array`.
+    case within(Expression, [Expression])
+    case withinArray(Expression, Expression)
+    case test(Expression, StateTest)
+    /// `CASE x WHEN …` if there is a subject, else `CASE WHEN …`.
+    case choice(subject: Expression?, cases: [Choice], otherwise: Expression?)
+    /// `ANY|EVERY|ANY AND EVERY name IN array SATISFIES condition END`
+    case quantified(Quantifier, variable: String, array: Expression, condition: Expression)
+    /// `ARRAY value FOR name IN array [WHEN condition] END`
+    case comprehension(value: Expression, variable: String, array: Expression, condition: Expression?)
+    /// Any function, aggregates too; the name in lower case.
+    case call(FunctionCall)
+    /// `MATCH(index or columns, text)`: whether full text finds the row.
+    case match(TextMatching)
+    /// `RANK()` or `RANK(index)`: the score of that.
+    case rank(TextPlace)
+    /// `META(alias).id`: the entity's id.
+    case metaID(alias: String?, TextPlace)
+    /// `*` or `alias.*`, as a result or in `COUNT(*)`.
+    case star(alias: String?, TextPlace)
+}
+
+/// A name, and what is reached from it: `m.author.name`, `tags[0]`.
+struct Path: Sendable, Equatable {
+    enum Step: Sendable, Equatable {
+        case name(String)
+        /// Negative ones count from the end.
+        case index(Int)
+    }
+
+    var steps: [Step]
+    var place: TextPlace
+
+    /// The first step's name.
+    var head: String { if case .name(let name)? = steps.first { name } else { "" } }
+    /// As it is written.
+    var text: String {
+        var text = ""
+        for step in steps {
+            switch step {
+            case .name(let name): text += text.isEmpty ? name : ".\(name)"
+            case .index(let index): text += "[\(index)]"
+            }
+        }
+        return text
+    }
+}
+
+/// A value that is given with the statement: `?` (by order), `?2`, `$name`, `:name`.
+struct Parameter: Sendable, Equatable {
+    enum Name: Hashable, Sendable {
+        /// From 1.
+        case position(Int)
+        case name(String)
+    }
+
+    var name: Name
+    var place: TextPlace
+}
+
+struct ObjectField: Sendable, Equatable {
+    var name: String
+    var value: Expression
+}
+
+struct Choice: Sendable, Equatable {
+    var condition: Expression
+    var value: Expression
+}
+
+enum UnaryOperator: String, Sendable {
+    case not = "NOT"
+    case minus = "-"
+    case plus = "+"
+}
+
+enum BinaryOperator: String, Sendable {
+    case or = "OR"
+    case and = "AND"
+    case equal = "="
+    case notEqual = "!="
+    case less = "<"
+    case lessOrEqual = "<="
+    case greater = ">"
+    case greaterOrEqual = ">="
+    case concatenate = "||"
+    case add = "+"
+    case subtract = "-"
+    case multiply = "*"
+    case divide = "/"
+    case remainder = "%"
+}
+
+/// `IS NULL` and its like; the negated ones are a `NOT` around.
+enum StateTest: String, Sendable {
+    case null = "NULL"
+    case missing = "MISSING"
+    case valued = "VALUED"
+}
+
+enum Quantifier: String, Sendable {
+    case any = "ANY"
+    case every = "EVERY"
+    case anyAndEvery = "ANY AND EVERY"
+}
+
+struct FunctionCall: Sendable, Equatable {
+    /// In lower case.
+    var name: String
+    var arguments: [Expression]
+    /// `COUNT(DISTINCT x)`
+    var isDistinct = false
+    var place: TextPlace
+}
+
+struct TextMatching: Sendable, Equatable {
+    /// An index's name alone, or columns.
+    var targets: [Path]
+    var query: Expression
+    var place: TextPlace
+}
+
+/// One column of the result.
+struct Projection: Sendable, Equatable {
+    var value: Expression
+    /// What `AS` says.
+    var alias: String?
+    var place: TextPlace
+    /// The words of the expression, which name a column without an alias.
+    var text: String
+}
+
+/// Where rows come from: a type, and what is joined to it, in order.
+struct Source: Sendable, Equatable {
+    /// An entity type, or `_` for the only one there is.
+    var type: String
+    var alias: String?
+    var place: TextPlace
+}
+
+struct SourceJoin: Sendable, Equatable {
+    enum Kind: Sendable, Equatable {
+        case inner
+        case leftOuter
+    }
+    enum Target: Sendable, Equatable {
+        /// `JOIN Type AS t ON …`
+        case type(String, on: Expression)
+        /// `JOIN chat.messages AS m`: along a relation.
+        case relation(Path)
+        /// `UNNEST p.likes AS like`
+        case elements(Expression)
+    }
+
+    var kind: Kind
+    var target: Target
+    var alias: String?
+    var place: TextPlace
+}
+
+struct Ordering: Sendable, Equatable {
+    enum Nulls: Sendable, Equatable { case first, last }
+
+    var value: Expression
+    var isDescending = false
+    var nulls: Nulls?
+    var place: TextPlace
+}
+
+/// All that may stand behind FROM and its joins.
+struct QueryClauses: Sendable, Equatable {
+    var condition: Expression?
+    var groups: [Expression] = []
+    var having: Expression?
+    var order: [Ordering] = []
+    var limit: Expression?
+    var offset: Expression?
+}
+
+/// `[EXPLAIN] SELECT …`
+struct SelectStatement: Sendable, Equatable {
+    var isExplained = false
+    var isDistinct = false
+    /// `SELECT VALUE x` (also RAW): rows are values, not columns.
+    var isValue = false
+    var projections: [Projection]
+    var source: Source
+    var joins: [SourceJoin] = []
+    var clauses = QueryClauses()
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads statements: the words of one at a time, by recursive descent. This file has the words and the clauses,
+// `ExpressionParser.swift` the expressions.
+//
+//     statement  = [EXPLAIN] SELECT [DISTINCT | ALL] [VALUE | RAW] projection {, projection}
+//                  FROM source {join} clauses [;]
+//     projection = * | alias.* | expression [[AS] name]
+//     source     = name [[AS] name]
+//     join       = [INNER | LEFT [OUTER]] JOIN (name [[AS] name] ON expression | path [[AS] name])
+//                | [INNER | LEFT [OUTER]] UNNEST expression [AS] name
+//     clauses    = [WHERE expression] [GROUP BY expression {, expression}] [HAVING expression]
+//                  [ORDER BY term {, term}] [LIMIT expression] [OFFSET expression]
+//     term       = expression [ASC | DESC] [NULLS (FIRST | LAST)]
+
+/// One reading of one text.
+struct StatementParser {
+    /// Expressions may be within each other this deep, which bounds the stack that it takes to read or compute one.
+    static let maxDepth = 100
+    /// Of a text, in characters.
+    static let maxLength = 1_000_000
+
+    /// Words that are never names, unless in backquotes. Others are keywords where the grammar has them: `like` names a
+    /// column where an operand is expected.
+    private static let reserved: Set<String> = [
+        "ALL", "AND", "ANY", "AS", "BETWEEN", "BY", "CASE", "DISTINCT", "ELSE", "END", "EVERY", "EXPLAIN", "FALSE",
+        "FROM", "GROUP", "HAVING", "IN", "INNER", "IS", "JOIN", "LEFT", "LIMIT", "MISSING", "NOT", "NULL", "OFFSET",
+        "ON", "OR", "ORDER", "SATISFIES", "SELECT", "SOME", "THEN", "TRUE", "UNNEST", "WHEN", "WHERE",
+    ]
+    /// Nor are these where an alias may stand without AS.
+    private static let noAlias: Set<String> = ["ASC", "CROSS", "DESC", "ESCAPE", "FOR", "LIKE", "NULLS", "OUTER"]
+
+    let text: String
+    private let tokens: [(token: StatementToken, place: TextPlace, end: TextPlace)]
+    private var position = 0
+    var depth = 0
+    private var parameters = 0
+
+    init(_ text: String) throws(HornbeamError) {
+        guard text.utf8.count <= Self.maxLength else {
+            throw HornbeamError(
+                .tooLarge,
+                "the statement has \(text.utf8.count) bytes, more than \(Self.maxLength): give long values as "
+                    + "parameters")
+        }
+        self.text = text
+        var lexer = StatementLexer(text)
+        tokens = try lexer.tokens()
+    }
+
+    /// A statement and nothing behind it but a semicolon.
+    mutating func wholeStatement() throws(HornbeamError) -> SelectStatement {
+        let statement = try selectStatement()
+        _ = take(sign: ";")
+        try end()
+        return statement
+    }
+
+    mutating func wholeClauses() throws(HornbeamError) -> QueryClauses {
+        let clauses = try clauses()
+        try end()
+        return clauses
+    }
+
+    mutating func wholeExpression() throws(HornbeamError) -> Expression {
+        let expression = try expression()
+        try end()
+        return expression
+    }
+
+    private func end() throws(HornbeamError) {
+        guard peek == .end else { throw failure("expected the end, or what goes on from here") }
+    }
+
+    // MARK: Words
+
+    var peek: StatementToken { tokens[position].token }
+    var place: TextPlace { tokens[position].place }
+
+    func token(after count: Int) -> StatementToken { tokens[min(position + count, tokens.count - 1)].token }
+
+    @discardableResult
+    mutating func next() -> StatementToken {
+        let token = tokens[position].token
+        if position < tokens.count - 1 { position += 1 }
+        return token
+    }
+
+    func failure(_ what: String, at place: TextPlace? = nil) -> HornbeamError {
+        StatementFailure.error(what, in: text, at: place ?? self.place)
+    }
+
+    static func isKeyword(_ token: StatementToken, _ keyword: String) -> Bool {
+        guard case .name(let name) = token else { return false }
+        return name.utf8.count == keyword.utf8.count && name.uppercased() == keyword
+    }
+
+    func isAt(_ keyword: String) -> Bool { Self.isKeyword(peek, keyword) }
+
+    mutating func take(_ keyword: String) -> Bool {
+        guard isAt(keyword) else { return false }
+        next()
+        return true
+    }
+
+    func isAt(sign: String) -> Bool { peek == .sign(sign) }
+
+    mutating func take(sign: String) -> Bool {
+        guard isAt(sign: sign) else { return false }
+        next()
+        return true
+    }
+
+    mutating func expect(_ keyword: String, _ context: String) throws(HornbeamError) {
+        guard take(keyword) else { throw failure("expected \(keyword) \(context)") }
+    }
+
+    mutating func expect(sign: String, _ context: String) throws(HornbeamError) {
+        guard take(sign: sign) else { throw failure("expected “\(sign)” \(context)") }
+    }
+
+    /// The name that the next word is, if it is one.
+    func name() -> String? {
+        switch peek {
+        case .quotedName(let name): name
+        case .name(let name): Self.reserved.contains(name.uppercased()) ? nil : name
+        default: nil
+        }
+    }
+
+    mutating func expectName(_ what: String) throws(HornbeamError) -> String {
+        if let name = name() {
+            next()
+            return name
+        }
+        if case .name(let word) = peek {
+            throw failure("expected \(what); “\(word)” is a keyword, and a name only in backquotes: `\(word)`")
+        }
+        throw failure("expected \(what)")
+    }
+
+    /// `[AS] name`
+    private mutating func alias() throws(HornbeamError) -> String? {
+        if take("AS") { return try expectName("a name behind AS") }
+        if case .name(let word) = peek, Self.noAlias.contains(word.uppercased()) { return nil }
+        guard let name = name() else { return nil }
+        next()
+        return name
+    }
+
+    /// The number of the next `?`.
+    mutating func nextParameter() -> Int {
+        parameters += 1
+        return parameters
+    }
+
+    // MARK: Statements
+
+    private mutating func selectStatement() throws(HornbeamError) -> SelectStatement {
+        let isExplained = take("EXPLAIN")
+        try expect("SELECT", isExplained ? "behind EXPLAIN" : "or EXPLAIN SELECT")
+        let isDistinct = take("DISTINCT")
+        if !isDistinct { _ = take("ALL") }
+        let isValue = takesValue()
+        var projections: [Projection] = []
+        repeat { projections.append(try projection()) } while take(sign: ",")
+        if isValue, let second = projections.dropFirst().first {
+            throw failure("SELECT VALUE gives one value a row", at: second.place)
+        }
+        try expect("FROM", "and an entity type")
+        let source = try source()
+        var joins: [SourceJoin] = []
+        while let join = try join() { joins.append(join) }
+        if isAt(sign: ",") {
+            throw failure("types aren't joined by commas: write JOIN … ON … or JOIN along a relation")
+        }
+        return SelectStatement(
+            isExplained: isExplained, isDistinct: isDistinct, isValue: isValue, projections: projections,
+            source: source, joins: joins, clauses: try clauses())
+    }
+
+    /// VALUE and RAW are names too: they are the keyword where an operand follows.
+    private mutating func takesValue() -> Bool {
+        guard isAt("VALUE") || isAt("RAW") else { return false }
+        switch token(after: 1) {
+        case .string, .number, .parameter, .quotedName: break
+        case .sign(let sign):
+            guard ["(", "[", "{"].contains(sign) else { return false }
+        case .name(let word):
+            guard !["FROM", "AS", "IS", "IN", "AND", "OR", "BETWEEN", "LIKE"].contains(word.uppercased()) else {
+                return false
+            }
+        case .end: return false
+        }
+        next()
+        return true
+    }
+
+    private mutating func projection() throws(HornbeamError) -> Projection {
+        let start = place
+        if take(sign: "*") {
+            return Projection(value: .star(alias: nil, start), alias: nil, place: start, text: "*")
+        }
+        if let owner = name(), token(after: 1) == .sign("."), token(after: 2) == .sign("*") {
+            for _ in 0..<3 { next() }
+            return Projection(value: .star(alias: owner, start), alias: nil, place: start, text: "\(owner).*")
+        }
+        let value = try expression()
+        let text = words(from: start)
+        return Projection(value: value, alias: try alias(), place: start, text: text)
+    }
+
+    /// The text from a place to the end of the word before this one.
+    private func words(from start: TextPlace) -> String {
+        let end = position > 0 ? tokens[position - 1].end : start
+        return String(text.dropFirst(start).prefix(max(0, end - start)))
+    }
+
+    private mutating func source() throws(HornbeamError) -> Source {
+        let start = place
+        let type = try expectName("the name of an entity type")
+        return Source(type: type, alias: try alias(), place: start)
+    }
+
+    private mutating func join() throws(HornbeamError) -> SourceJoin? {
+        let start = place
+        var kind = SourceJoin.Kind.inner
+        if take("LEFT") {
+            _ = take("OUTER")
+            kind = .leftOuter
+        } else if take("INNER") {
+            // Said, and the default.
+        } else if !isAt("JOIN"), !isAt("UNNEST") {
+            return nil
+        }
+        if take("UNNEST") { return try elements(kind, start) }
+        guard take("JOIN") else { throw failure("expected JOIN or UNNEST") }
+        let path = try self.path("a type, or a relation as alias.relation")
+        let alias = try alias()
+        guard path.steps.count > 1 else {
+            guard take("ON") else { throw failure("expected ON and what joins \(path.head)") }
+            return SourceJoin(kind: kind, target: .type(path.head, on: try expression()), alias: alias, place: start)
+        }
+        if isAt("ON") { throw failure("a join along a relation says all by itself: ON is for types") }
+        return SourceJoin(kind: kind, target: .relation(path), alias: alias, place: start)
+    }
+
+    private mutating func elements(_ kind: SourceJoin.Kind, _ start: TextPlace) throws(HornbeamError) -> SourceJoin {
+        let place = place
+        let array = try expression()
+        switch array {
+        case .path, .call, .comprehension, .parameter: break
+        case .array: throw failure("UNNEST takes the path of an array; array literals are not supported", at: place)
+        default: throw failure("UNNEST takes the path of an array", at: place)
+        }
+        return SourceJoin(kind: kind, target: .elements(array), alias: try alias(), place: start)
+    }
+
+    private mutating func clauses() throws(HornbeamError) -> QueryClauses {
+        var clauses = QueryClauses()
+        if take("WHERE") { clauses.condition = try expression() }
+        if take("GROUP") {
+            try expect("BY", "behind GROUP")
+            repeat { clauses.groups.append(try expression()) } while take(sign: ",")
+        }
+        if take("HAVING") { clauses.having = try expression() }
+        if take("ORDER") {
+            try expect("BY", "behind ORDER")
+            repeat { clauses.order.append(try ordering()) } while take(sign: ",")
+        }
+        // In either order.
+        while isAt("LIMIT") && clauses.limit == nil || isAt("OFFSET") && clauses.offset == nil {
+            if take("LIMIT") { clauses.limit = try expression() }
+            if take("OFFSET") { clauses.offset = try expression() }
+        }
+        return clauses
+    }
+
+    private mutating func ordering() throws(HornbeamError) -> Ordering {
+        let start = place
+        var ordering = Ordering(value: try expression(), place: start)
+        ordering.isDescending = take("DESC")
+        if !ordering.isDescending { _ = take("ASC") }
+        if take("NULLS") {
+            if take("FIRST") {
+                ordering.nulls = .first
+            } else {
+                try expect("LAST", "or FIRST behind NULLS")
+                ordering.nulls = .last
+            }
+        }
+        return ordering
+    }
+}
