@@ -162,7 +162,7 @@ final class SecondaryTable: Sendable {
                 name: type.name, columns: columns, indexes: indexes.map(\.description)),
             declared: columns.count, layout: layout, rows: trees.first, ids: type.ids, unsaved: type.unsaved,
             links: type.links, indexes: indexes, textIndexes: [], relations: [], counterpart: nil)
-        return EntityStore(type: table, session: session)
+        return EntityStore(type: table, session: session, isTable: true)
     }
 
     // MARK: Conditions

@@ -24,4 +24,18 @@ struct SecondaryIndexTests {
             #expect(rows.map { $0[salary] } == [150_000, 95_000] && rows.map(\.id) == [1, 2])
         }
     }
+
+    @Test("value indexes over the same entities are none of its columns")
+    func beside() throws {
+        let idx = payroll()
+        let database = try staffed(idx)
+        // Of the column with the number that the index's salaries have.
+        try database.register(ValueIndex<Employee>("byDepartment", \.department))
+        try database.register(ValueIndex<Employee>("byName", \.name))
+        try database.read { (context) throws in
+            #expect(try idx.query(department == "marketing").ids(in: context) == [3, 4])
+            #expect(try idx.query(salary == 100_000).sorted(by: department.descending).ids(in: context) == [3, 5])
+            #expect(try "\(idx.query(department == "marketing").explain(in: context))".contains("idx.department"))
+        }
+    }
 }
