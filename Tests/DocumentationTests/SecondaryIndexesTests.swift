@@ -6,7 +6,7 @@ import Hornbeam
 import Testing
 
 @EntityModel
-struct Worker {
+struct Colleague {
     let id: Int
     var name: String
     var department: String?
@@ -20,23 +20,23 @@ private let salary = IndexColumn<Double>("salary")
 private let payroll = SecondaryIndex(
     "payroll", version: "1", columns: [department, salary], orders: [[department, salary]]
 ) {
-    (worker: Worker, row: inout IndexRowWriter) in
-    guard !worker.hasLeft else { return }
-    row[department] = worker.department
-    row[salary] = worker.salary
+    (colleague: Colleague, row: inout IndexRowWriter) in
+    guard !colleague.hasLeft else { return }
+    row[department] = colleague.department
+    row[salary] = colleague.salary
 }
 
 @Suite("Secondary indexes, as their page shows them")
 struct SecondaryIndexesTests {
     private func staff() throws -> Database {
-        let database = try Database.inMemory(models: Worker.self)
+        let database = try Database.inMemory(models: Colleague.self)
         try database.register(payroll)
         try database.write { (context) throws in
-            try Worker(id: 1, name: "Ada", department: "engineering", salary: 100_000).save(to: &context)
-            try Worker(id: 2, name: "Bea", department: "marketing", salary: 50_000).save(to: &context)
-            try Worker(id: 3, name: "Cem", department: "marketing", salary: 70_000).save(to: &context)
-            try Worker(id: 4, name: "Dag", salary: 40_000).save(to: &context)
-            try Worker(id: 5, name: "Eve", department: "marketing", salary: 1, hasLeft: true).save(to: &context)
+            try Colleague(id: 1, name: "Ada", department: "engineering", salary: 100_000).save(to: &context)
+            try Colleague(id: 2, name: "Bea", department: "marketing", salary: 50_000).save(to: &context)
+            try Colleague(id: 3, name: "Cem", department: "marketing", salary: 70_000).save(to: &context)
+            try Colleague(id: 4, name: "Dag", salary: 40_000).save(to: &context)
+            try Colleague(id: 5, name: "Eve", department: "marketing", salary: 1, hasLeft: true).save(to: &context)
         }
         return database
     }
@@ -51,9 +51,9 @@ struct SecondaryIndexesTests {
             #expect(try payroll.query(department.isNil).first(in: context)?.name == "Dag")
             #expect(try payroll.query().rows(in: context).map { $0[salary] } == [100_000, 50_000, 70_000, 40_000])
             var names: [String] = []
-            try payroll.query(salary > 0).forEach(in: context) { _, worker, stop in
-                names.append(worker.name)
-                if worker.name == "Bea" { stop = true }
+            try payroll.query(salary > 0).forEach(in: context) { _, colleague, stop in
+                names.append(colleague.name)
+                if colleague.name == "Bea" { stop = true }
             }
             #expect(names == ["Ada", "Bea"])
             var ids: [Int] = []
