@@ -6,7 +6,7 @@ import Hornbeam
 import Testing
 
 @EntityModel
-struct Colleague {
+struct StaffMember {
     let id: Int
     var name: String
     var department: String?
@@ -20,23 +20,23 @@ private let salary = IndexColumn<Double>("salary")
 private let payroll = SecondaryIndex(
     "payroll", version: "1", columns: [department, salary], orders: [[department, salary]]
 ) {
-    (colleague: Colleague, row: inout IndexRowWriter) in
-    guard !colleague.hasLeft else { return }
-    row[department] = colleague.department
-    row[salary] = colleague.salary
+    (member: StaffMember, row: inout IndexRowWriter) in
+    guard !member.hasLeft else { return }
+    row[department] = member.department
+    row[salary] = member.salary
 }
 
 @Suite("Secondary indexes, as their page shows them")
 struct SecondaryIndexesTests {
     private func staff() throws -> Database {
-        let database = try Database.inMemory(models: Colleague.self)
+        let database = try Database.inMemory(models: StaffMember.self)
         try database.register(payroll)
         try database.write { (context) throws in
-            try Colleague(id: 1, name: "Ada", department: "engineering", salary: 100_000).save(to: &context)
-            try Colleague(id: 2, name: "Bea", department: "marketing", salary: 50_000).save(to: &context)
-            try Colleague(id: 3, name: "Cem", department: "marketing", salary: 70_000).save(to: &context)
-            try Colleague(id: 4, name: "Dag", salary: 40_000).save(to: &context)
-            try Colleague(id: 5, name: "Eve", department: "marketing", salary: 1, hasLeft: true).save(to: &context)
+            try StaffMember(id: 1, name: "Ada", department: "engineering", salary: 100_000).save(to: &context)
+            try StaffMember(id: 2, name: "Bea", department: "marketing", salary: 50_000).save(to: &context)
+            try StaffMember(id: 3, name: "Cem", department: "marketing", salary: 70_000).save(to: &context)
+            try StaffMember(id: 4, name: "Dag", salary: 40_000).save(to: &context)
+            try StaffMember(id: 5, name: "Eve", department: "marketing", salary: 1, hasLeft: true).save(to: &context)
         }
         return database
     }
@@ -51,9 +51,9 @@ struct SecondaryIndexesTests {
             #expect(try payroll.query(department.isNil).first(in: context)?.name == "Dag")
             #expect(try payroll.query().rows(in: context).map { $0[salary] } == [100_000, 50_000, 70_000, 40_000])
             var names: [String] = []
-            try payroll.query(salary > 0).forEach(in: context) { _, colleague, stop in
-                names.append(colleague.name)
-                if colleague.name == "Bea" { stop = true }
+            try payroll.query(salary > 0).forEach(in: context) { _, member, stop in
+                names.append(member.name)
+                if member.name == "Bea" { stop = true }
             }
             #expect(names == ["Ada", "Bea"])
             var ids: [Int] = []
