@@ -53,6 +53,8 @@ public struct HornbeamError: Error, Sendable {
         public static let indexNotReady = Code("indexNotReady")
         /// The name of a registered index is one's of another kind, or over another entity type.
         public static let indexMismatch = Code("indexMismatch")
+        /// A registered index has other rows than its code gives, although its version is the same.
+        public static let indexDrift = Code("indexDrift")
         /// The function of a registered index gives other rows when it is asked again.
         public static let impureMap = Code("impureMap")
         /// A long-lived read was older than it may become: begin it anew.
