@@ -58,8 +58,8 @@ extension SecondaryQuery {
     }
 }
 
-/// The rows of a query, as they are asked for: `while let row = try cursor.next() { … }`. Of the context's transaction; in
-/// a write, of the state that it had when the cursor was made.
+/// The rows of a query, as they are asked for: `while let row = try cursor.next() { … }`. Of the context's transaction;
+/// in a write, of the state that it had when the cursor was made.
 public struct SecondaryCursor<Entity: EntityModelProtocol> {
     private let query: SecondaryQuery<Entity>
     private let context: Context
