@@ -102,8 +102,8 @@ struct DriftProbe {
 }
 
 extension Database {
-    /// Registers an index, and looks at a sample of its rows where it was built before: 32 entities and 32 rows at most,
-    /// spread over all. A sample proves nothing; `check` looks at everything.
+    /// Registers an index, and looks at a sample of its rows where it was built before: 32 entities and 32 rows at
+    /// most, spread over all. A sample proves nothing; `check` looks at everything.
     /// - Parameter onDrift: what to do if the code gives other rows than are stored.
     public func register(
         _ index: some RegisteredIndex, onDrift: DriftPolicy, progress: MigrationProgress.Handler? = nil

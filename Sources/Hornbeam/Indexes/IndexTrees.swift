@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trees that a registered index lies in. Most have one. A table of rows, each of which is found by several keys, has
-// one for each of these beside that of its rows: while entries are made, compared, sorted and merged they are one list
-// still, in which the first byte of a key says whose it is.
+// The trees that a registered index lies in. Most have one. A table of rows, each of which is found by several keys,
+// has one for each of these beside that of its rows: while entries are made, compared, sorted and merged they are one
+// list still, in which the first byte of a key says whose it is.
 
 import HornbeamPages
 import HornbeamTree

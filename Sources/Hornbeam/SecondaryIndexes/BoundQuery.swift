@@ -4,7 +4,7 @@
 // nil, a comparison is in neither.
 
 extension SecondaryIndex {
-    /// A query as text: `try idx.query("WHERE department = ? AND salary > ? ORDER BY salary DESC", "marketing", 50_000)`.
+    /// A query as text: `try idx.query("WHERE department = ? ORDER BY salary DESC", "marketing")`.
     /// - Parameter arguments: for each `?` its value; an array is for `IN (?)`.
     public func query(_ text: String, _ arguments: any ColumnValue...) throws -> SecondaryQuery<Entity> {
         try query(try IndexQuery(text), arguments)

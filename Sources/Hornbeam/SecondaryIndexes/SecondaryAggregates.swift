@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What queries of a secondary index add up, as a whole or by groups. Counts, of groups too, are those of the trees where
-// these tell them; the least and the greatest value are read at the ends of their column's order; everything else goes
-// over the entries, or the rows beside them, and never over the entities.
+// What queries of a secondary index add up, as a whole or by groups. Counts, of groups too, are those of the trees
+// where these tell them; the least and the greatest value are read at the ends of their column's order; everything else
+// goes over the entries, or the rows beside them, and never over the entities.
 
 import HornbeamKeys
 import HornbeamPages
@@ -24,8 +24,8 @@ extension SecondaryQuery {
         try context.session.run { try OpenTable(self, $0).aggregate(aggregates) }
     }
 
-    /// The same of each group of rows with the same values in some columns. As in SQL, order, limit and offset are those
-    /// of the groups, and may go by these columns alone; without an order they come by their keys, nil first.
+    /// The same of each group of rows with the same values in some columns. As in SQL, order, limit and offset are
+    /// those of the groups, and may go by these columns alone; without an order they come by their keys, nil first.
     public func groups(
         by columns: [String], _ aggregates: [IndexAggregate], in context: Context
     ) throws -> [IndexGroup] {
