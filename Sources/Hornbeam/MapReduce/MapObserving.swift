@@ -52,7 +52,8 @@ extension MapQuery {
     /// known.
     fileprivate func isTouched(_ view: LiveView, by commits: [CommitChanges]?) throws -> Bool {
         let scan = try MapScan(self, view.session)
-        let attended = AttendedIndex(registration: index.registration, tree: scan.tree)
+        let type = try view.session.store(Entity.self).type
+        let attended = try AttendedIndex(index.registration, scan.tree, type)
         let follower = index.registration.emitter.follower(of: [attended])
         var isTouched = false
         let isKnown = try view.forEachChange(

@@ -192,6 +192,9 @@ struct HandKeptCatalogueTests {
             try write.commit()
             var problems: [String] = []
             try database.check { problems.append($0) }
+            // All of it can be made whole again.
+            for index in try database.registeredIndexes() { try database.repair(handKept: index.name) }
+            #expect(try database.isSound())
             return problems
         }
         func tree(_ name: String, _ write: Transaction) throws -> TreeID { try #require(try write.tree(name)) }
@@ -224,6 +227,26 @@ struct HandKeptCatalogueTests {
             }.contains { $0.contains("group that is not stored") })
         #expect(
             try problems { _ = try $0.dropTree("p:\(book):allBooks") }.contains { $0.contains("lacks a tree") })
+    }
+
+    @Test("a repair takes out what doesn't belong, leaves the rest in its order, and says how much it was")
+    func repair() throws {
+        let database = try Library.filled("a", "b", "c")
+        let write = try database.store.beginWrite()
+        let entries = try #require(try write.tree("m:LibraryBook:allBooks"))
+        try write.put(entries, [1], RowID.firstAssigned.stored)
+        try write.put(entries, RowID(rawValue: 7).key, RowID(rawValue: 1).stored)
+        _ = try write.dropTree("p:LibraryBook:allBooks")
+        try write.commit()
+        #expect(try database.repair(handKept: "allBooks") == 2)
+        #expect(try database.repair(handKept: "allBooks") == 0)
+        try database.write { context in
+            #expect(try context.indexes.allBooks.ids == ["a", "b", "c"])
+            try LibraryBook.delete(id: "b", from: &context)
+            #expect(try context.indexes.allBooks.ids == ["a", "c"])
+        }
+        #expect(try database.isSound())
+        #expect(codeThrown { try database.repair(handKept: "unknown") } == .indexNotReady)
     }
 
     /// Opens the file with the indexes, edits them with their entities, in two writes; how far it came.
