@@ -21,7 +21,7 @@ struct CommitMiddlewareTests {
 
     @Test("runs in the order of registering, once in a write, and sees what those before it changed, not its own")
     func order() throws {
-        let database = try Library.inMemory()
+        let database = try LibraryTables.inMemory()
         let notes = Notes()
         let first = database.onWillCommit { context, changes in
             notes.note("first: \(changes[LibraryBook.self].inserted)")
@@ -45,7 +45,7 @@ struct CommitMiddlewareTests {
 
     @Test("that throws undoes all of the write, and the next one goes on")
     func refusal() throws {
-        let database = try Library.inMemory()
+        let database = try LibraryTables.inMemory()
         database.keep(LibraryIndexes().allBooks)
         let refusing = database.onWillCommit { _, changes in
             if changes[LibraryBook.self].wasInserted("bad") { throw Refusal() }
@@ -64,7 +64,7 @@ struct CommitMiddlewareTests {
     }
 
     private func occasionsInTurn() throws -> (Database, Notes) {
-        let database = try Library.filled("a")
+        let database = try LibraryTables.filled("a")
         let notes = Notes()
         try database.write { context in
             database.onWillCommit { _, changes in notes.note(changes.isEmpty ? "indexes" : "entities") }
@@ -84,7 +84,7 @@ struct CommitMiddlewareTests {
 
     @Test("is shown by observers what it changed")
     func observers() throws {
-        let database = try Library.filled("a")
+        let database = try LibraryTables.filled("a")
         database.onWillCommit { context, changes in
             for id in changes[LibraryCard.self].inserted {
                 try LibraryBook(id: "of \(id)").save(to: &context)
@@ -102,7 +102,7 @@ struct CommitMiddlewareTests {
 
     @Test("sees each of more rows than observers are told of")
     func many() throws {
-        let database = try Library.inMemory()
+        let database = try LibraryTables.inMemory()
         database.keep(LibraryIndexes().cards) { $0.id % 2 == 0 }
         let count = 10_500
         let observation = Observation(StoreChangesResult(), of: database)
@@ -118,7 +118,7 @@ struct CommitMiddlewareTests {
 
     @Test("keeps each kind of index by rule")
     func rules() throws {
-        let database = try Library.filled()
+        let database = try LibraryTables.filled()
         let indexes = LibraryIndexes()
         database.keep(indexes.allBooks)
         database.keep(indexes.byAuthor) { $0.authorID.isEmpty ? nil : $0.authorID }

@@ -57,7 +57,7 @@ struct EditingTests {
     @Test("Y35: each entity is visited once while each is deleted")
     func deletingAll() throws {
         let count = 10_000
-        let database = try Library.inMemory()
+        let database = try LibraryTables.inMemory()
         try database.write { context in
             for id in 0..<count { try context.insert(LibraryCard(id: id)) }
             try context.indexes.cards.append(contentsOf: Array(0..<count))
@@ -76,7 +76,7 @@ struct EditingTests {
 
     @Test("E16: an entity that is deleted and saved again is in no index, and can be put there again")
     func deletedAndSavedAgain() throws {
-        let database = try Library.filled("a", "b")
+        let database = try LibraryTables.filled("a", "b")
         try database.write { context in
             try LibraryBook.delete(id: "a", from: &context)
             try LibraryBook(id: "a", title: "again").save(to: &context)

@@ -22,7 +22,7 @@ private struct Just<Index: HandKeptIndex>: IndexesType {
 struct HandKeptCatalogueTests {
     @Test("are listed with the registered ones, and dropped by their name")
     func listing() throws {
-        let database = try Library.filled("a", "b")
+        let database = try LibraryTables.filled("a", "b")
         let listed = try database.registeredIndexes()
         #expect(listed.map(\.name) == ["allBooks", "byAuthor", "byGenre", "byISBN", "cards", "starred"])
         #expect(listed.map(\.kind) == ["orderedIDs", "groupsByEntity", "groupsByKey", "hash", "orderedIDs", "set"])
@@ -43,7 +43,7 @@ struct HandKeptCatalogueTests {
 
     @Test("of another kind, over another type, or with other keys under a name are refused, and stay as they are")
     func mismatches() throws {
-        let database = try Library.filled("a")
+        let database = try LibraryTables.filled("a")
         func code(_ index: some HandKeptIndex) throws -> [HornbeamError.Code?] {
             let reading = try database.read { context in codeThrown { _ = try context[index] } }
             return [codeThrown { try database.register(Just(index)) }, reading]
@@ -134,7 +134,7 @@ struct HandKeptCatalogueTests {
     @Test("go with the names of their types, and with those that are dropped")
     func migrations() throws {
         let disk = try SimulatedDisk()
-        var database = try Library.open(disk)
+        var database = try LibraryTables.open(disk)
         try database.write { context in
             try LibraryAuthor(id: "A").save(to: &context)
             try LibraryBook(id: "a").save(to: &context)
@@ -166,7 +166,7 @@ struct HandKeptCatalogueTests {
     @Test("V11: to delete an entity touches few pages of a large hash index")
     func deletionIsLocal() throws {
         let disk = try SimulatedDisk()
-        let database = try Library.open(disk)
+        let database = try LibraryTables.open(disk)
         try database.write { context in
             for id in 0..<20_000 {
                 try context.insert(LibraryBook(id: "\(id)"))
@@ -186,7 +186,7 @@ struct HandKeptCatalogueTests {
     @Test("the check finds entries without places, places without entries, and what isn't stored")
     func damage() throws {
         func problems(_ damage: (Transaction) throws -> Void) throws -> [String] {
-            let database = try Library.filled("a", "b")
+            let database = try LibraryTables.filled("a", "b")
             let write = try database.store.beginWrite()
             try damage(write)
             try write.commit()
@@ -231,7 +231,7 @@ struct HandKeptCatalogueTests {
 
     @Test("a repair takes out what doesn't belong, leaves the rest in its order, and says how much it was")
     func repair() throws {
-        let database = try Library.filled("a", "b", "c")
+        let database = try LibraryTables.filled("a", "b", "c")
         let write = try database.store.beginWrite()
         let entries = try #require(try write.tree("m:LibraryBook:allBooks"))
         try write.put(entries, [1], RowID.firstAssigned.stored)
@@ -253,7 +253,7 @@ struct HandKeptCatalogueTests {
     private func live(_ disk: SimulatedDisk) -> Int {
         var done = 0
         do {
-            let database = try Library.open(disk)
+            let database = try LibraryTables.open(disk)
             done = 1
             try database.write { context in
                 for id in ["a", "b", "c"] {
@@ -279,7 +279,7 @@ struct HandKeptCatalogueTests {
     func crashes() throws {
         let start = try SimulatedDisk()
         // Without the indexes, so that their making may be cut short too.
-        try Library.open(start, declares: false).close()
+        try LibraryTables.open(start, declares: false).close()
         let image = start.killedImage()
         var seen: Set<[String]> = []
         var call = 1
@@ -288,7 +288,7 @@ struct HandKeptCatalogueTests {
             disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
             let done = live(disk)
             for image in [disk.powerLossImage(seed: UInt64(call) &+ SeededGenerator.seed), disk.killedImage()] {
-                let database = try Library.open(try SimulatedDisk(image: image))
+                let database = try LibraryTables.open(try SimulatedDisk(image: image))
                 #expect(try database.check { Issue.record("\($0), call \(call)") })
                 let (list, group, last, starred) = try database.read { context in
                     let indexes = context.indexes
@@ -315,7 +315,7 @@ struct HandKeptCatalogueTests {
     func hostile(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<60 {
-            let database = try Library.filled("a", "b", "c")
+            let database = try LibraryTables.filled("a", "b", "c")
             let write = try database.store.beginWrite()
             for name in ["allBooks", "byAuthor", "byGenre", "byISBN", "starred"] {
                 for prefix in ["m", "p"] {

@@ -13,7 +13,7 @@ import Testing
 struct VergeDocumentTests {
     @Test("Entities, by table: all, by id, by ids")
     func entities() throws {
-        let database = try Library.filled("a", "b", "c")
+        let database = try LibraryTables.filled("a", "b", "c")
         try database.read { (context) throws in
             let books = context.table(LibraryBook.self)
             #expect(try books.all().map(\.id) == ["a", "b", "c"])
@@ -24,7 +24,7 @@ struct VergeDocumentTests {
 
     @Test("Read index: count, forEach, by location; the entities of it")
     func readIndex() throws {
-        let database = try Library.filled("a", "b", "c")
+        let database = try LibraryTables.filled("a", "b", "c")
         try database.read { (context) throws in
             let allBooks = try context.indexes.allBooks
             #expect(try allBooks.count == 3)
@@ -40,7 +40,7 @@ struct VergeDocumentTests {
 
     @Test("Write index: performBatchUpdates")
     func writeIndex() throws {
-        let database = try Library.inMemory()
+        let database = try LibraryTables.inMemory()
         let updates = try database.performBatchUpdates { (context) -> LibraryBook in
             let book = LibraryBook(id: "a", authorID: LibraryAuthor.anonymous.id)
             try book.save(to: &context)
@@ -62,7 +62,7 @@ struct VergeDocumentTests {
 
     @Test("V3: find(in:) keeps the order of the ids, skips unknown ones, repeats repeated ones")
     func findIn() throws {
-        try Library.filled("a", "b", "c").read { (context) throws in
+        try LibraryTables.filled("a", "b", "c").read { (context) throws in
             let books = context.table(LibraryBook.self)
             #expect(try books.find(in: ["c", "x", "a", "c"]).map(\.id) == ["c", "a", "c"])
             #expect(try books.count == 3 && !books.isEmpty && books.allIDs == ["a", "b", "c"])
@@ -73,7 +73,7 @@ struct VergeDocumentTests {
 
     @Test("V4: a batch that throws leaves entities, indexes and the version as they were")
     func batchThatThrows() throws {
-        let database = try Library.filled("a")
+        let database = try LibraryTables.filled("a")
         let version = try database.version
         #expect(throws: Refusal.self) {
             try database.performBatchUpdates { context in
@@ -101,7 +101,7 @@ struct VergeDocumentTests {
 
     @Test("V5: a batch reads what it has done itself")
     func readYourWrites() throws {
-        try Library.filled("a", "b").write { (context) throws in
+        try LibraryTables.filled("a", "b").write { (context) throws in
             let books = context.table(LibraryBook.self)
             try books.delete("a")
             #expect(try books.find(by: "a") == nil)
@@ -114,7 +114,7 @@ struct VergeDocumentTests {
 
     @Test("V6, I22: insert, update, upsert and delete, each with what it asks for")
     func editVerbs() throws {
-        let database = try Library.filled("a")
+        let database = try LibraryTables.filled("a")
         try database.write { context in
             let books = context.table(LibraryBook.self)
             #expect(codeThrown { try books.insert(LibraryBook(id: "a")) } == .alreadyStored)
@@ -148,7 +148,7 @@ struct VergeDocumentTests {
 
     @Test("V7: a batch tells which ids it inserted, updated and deleted")
     func updateResult() throws {
-        let database = try Library.filled("a", "b", "c", "d")
+        let database = try LibraryTables.filled("a", "b", "c", "d")
         let changes = try database.performBatchUpdates { context in
             let books = context.table(LibraryBook.self)
             try books.insert(LibraryBook(id: "new"))
@@ -174,7 +174,7 @@ struct VergeDocumentTests {
 
     @Test("V9: a group of an entity goes with it, and is not listed when its last id has gone")
     func groupByEntity() throws {
-        let database = try Library.filled("a", "b")
+        let database = try LibraryTables.filled("a", "b")
         try database.write { context in
             let groups = try context.indexes.byAuthor
             try groups.update(in: "by a") { list in try list.append("b") }
@@ -197,7 +197,7 @@ struct VergeDocumentTests {
 
     @Test("V10: a group by a key follows a rule as the key changes")
     func groupByKey() throws {
-        let database = try Library.filled("a", "b")
+        let database = try LibraryTables.filled("a", "b")
         database.keep(LibraryIndexes().byGenre, by: \.genre)
         try database.write { context in
             try context.table(LibraryBook.self).update("a") { $0.genre = "of b" }
@@ -212,7 +212,7 @@ struct VergeDocumentTests {
 
     @Test("V12: a set follows a condition in the commit that changes it")
     func conditionalSet() throws {
-        let database = try Library.inMemory()
+        let database = try LibraryTables.inMemory()
         database.keep(LibraryIndexes().starred) { $0.isStarred }
         func star(_ id: String, _ isStarred: Bool) throws -> [String] {
             try database.write { context in try LibraryBook(id: id, isStarred: isStarred).save(to: &context) }
@@ -234,7 +234,7 @@ struct VergeDocumentTests {
 
     @Test("V13: what is deleted leaves all indexes: by id, by cascade, raw; and stays out when it is restored")
     func deletion() throws {
-        let database = try Library.filled("a", "b", "c", "d")
+        let database = try LibraryTables.filled("a", "b", "c", "d")
         try database.write { context in
             try LibraryAuthor(id: "of both", books: .relation([LibraryBook(id: "b"), LibraryBook(id: "c")]))
                 .save(to: &context)
@@ -254,7 +254,7 @@ struct VergeDocumentTests {
     @Test("V14: the entities of an index, in its order, as an array and as a query that is observed")
     func indexToEntities() throws {
         let indexes = LibraryIndexes()
-        let database = try Library.filled("a", "b", "c")
+        let database = try LibraryTables.filled("a", "b", "c")
         let observation = Observation(ListResult(LibraryBook.query(in: indexes.allBooks)), of: database)
         observation.start()
         defer { observation.finish() }
@@ -280,7 +280,7 @@ struct VergeDocumentTests {
     @Test("V16: a write that changes nothing leaves the version, and writes nothing to the medium")
     func nothingChanged() throws {
         let disk = try SimulatedDisk()
-        let database = try Library.open(disk)
+        let database = try LibraryTables.open(disk)
         try database.write { context in try LibraryCard(id: 1).save(to: &context) }
         database.onWillCommit { _, _ in Issue.record("there is nothing to commit") }
         let (version, calls) = (try database.version, disk.calls)
@@ -297,7 +297,7 @@ struct VergeDocumentTests {
 
     @Test("V17: an entity that is observed says so when it goes, with its last value")
     func observedEntity() throws {
-        let database = try Library.filled("a")
+        let database = try LibraryTables.filled("a")
         let observation = Observation(EntityResult(LibraryBook.query("a")), of: database)
         observation.start()
         defer { observation.finish() }
