@@ -35,6 +35,8 @@ public final class Database: Sendable {
     private let commits = DispatchQueue(label: "hornbeam.commits")
     /// Who observes it.
     let live = LiveHub()
+    /// Who holds a state of it.
+    let longReads = LongLivedReads()
     /// What runs before each commit.
     let middleware = CommitMiddlewareList()
 
@@ -295,6 +297,23 @@ public final class Database: Sendable {
         }
     }
 
+    /// A read of the newest state that whoever asks for it ends.
+    func beginLongRead() throws -> Session {
+        do {
+            let entities = EntitySession(try store.beginRead(), schema: schema, planned: planned)
+            let session = Session(entities, models: models)
+            do {
+                try checkVersion(session)
+            } catch {
+                session.end()
+                throw error
+            }
+            return session
+        } catch let error as StorageError {
+            throw HornbeamError(error)
+        }
+    }
+
     /// The number of the newest state.
     func newestState() throws -> UInt64 {
         try engine { () throws(StorageError) in
@@ -312,11 +331,13 @@ public final class Database: Sendable {
     }
 
     /// Checkpoints and releases the file, and ends all live queries and the building of indexes. `.busy` while
-    /// transactions are open.
+    /// transactions are open, or long-lived reads.
     public func close() throws {
-        builds.stopAll()
+        // Inside a write none can end, and nothing can be closed.
+        builds.stopAll(waiting: !store.isWriting)
         // While no observer reads, which would be a transaction that nobody knows of.
         try live.queue.sync {
+            for read in longReads.all where read.isObservers { read.expire() }
             try engine { () throws(StorageError) in try store.close() }
             live.finishAll()
         }

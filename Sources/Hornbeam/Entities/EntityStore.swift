@@ -34,6 +34,8 @@ package final class EntityStore {
     private let capture: RowCapture?
     /// Nil if the type has none, as in a read.
     private let registered: TypeIndexes?
+    /// Whether these are the rows of a registered index: those of entities have other columns, and other indexes.
+    private let isTable: Bool
     /// Registered indexes that were asked for, with the state that they are good in.
     @exclusivity(unchecked) private var usable: UsableIndexes?
 
@@ -53,8 +55,9 @@ package final class EntityStore {
         let rowID: RowID
     }
 
-    init(type: EntityType, session: EntitySession) {
+    init(type: EntityType, session: EntitySession, isTable: Bool = false) {
         self.type = type
+        self.isTable = isTable
         self.session = session
         transaction = session.transaction
         capture = session.capture
@@ -65,15 +68,17 @@ package final class EntityStore {
     /// The indexes that queries may use: those declared, and registered ones that this state of the file has whole.
     var queryIndexes: [EntityIndex] {
         @inline(__always) get throws {
-            guard let registered = session.queriedIndexes else { return type.indexes }
+            guard let registered = queriedIndexes else { return type.indexes }
             return try usable(of: registered).rows
         }
     }
 
     /// The same of indexes of arrays.
     var elementIndexes: [ElementIndex] {
-        get throws { try session.queriedIndexes.map { try usable(of: $0).elements } ?? [] }
+        get throws { try queriedIndexes.map { try usable(of: $0).elements } ?? [] }
     }
+
+    private var queriedIndexes: RegisteredIndexes? { isTable ? nil : session.queriedIndexes }
 
     private func usable(of registered: RegisteredIndexes) throws -> UsableIndexes {
         if let usable, usable.isCurrent(registered, in: transaction) { return usable }

@@ -26,6 +26,8 @@ struct BackgroundBuilder {
         var rowsAtOnce = 1024
         /// Rows that one transaction catches up with, the map function called twice for each.
         var catchUpRows = 512
+        /// Between two transactions, in seconds.
+        var pause = 0.000_2
         /// Called where the build has no transaction open.
         var whenFree: (@Sendable (IndexBuild.Progress.Phase) throws -> Void)?
     }
@@ -70,8 +72,12 @@ struct BackgroundBuilder {
     func drop() throws {
         let transaction = try store.beginWrite()
         do {
-            try RegisteredCatalogue.dropBuild(of: registration.name, in: transaction)
-            try database.commit(transaction) { $0.removing(buildOf: registration.name) }
+            // One of another version is somebody else's, who may go on with it.
+            guard let build = try RegisteredCatalogue.readBuild(of: registration.name, in: transaction),
+                build.identity == registration.identity
+            else { return transaction.abort() }
+            try RegisteredCatalogue.drop(build, in: transaction)
+            try database.commit(transaction) { $0.removing(build.name) }
         } catch {
             transaction.abort()
             throw error
@@ -109,7 +115,7 @@ struct BackgroundBuilder {
                 name: StoredIndex.buildName(of: index.name), identity: index.identity, record: record)
             try RegisteredCatalogue.store(begun, in: transaction)
             let options = TreeOptions(reduction: registration.reduction)
-            _ = try transaction.tree(begun.treeName, create: true, options: options)
+            _ = try IndexTrees(of: begun, in: transaction, create: true, options)
             _ = try transaction.tree(begun.missedName, create: true)
             try database.commit(transaction) { $0.adding(begun) }
             return begun
@@ -124,7 +130,7 @@ struct BackgroundBuilder {
         let transaction = registering.transaction
         guard let begun = try RegisteredCatalogue.readBuild(of: index.name, in: transaction),
             begun.identity == index.identity, begun.record.finished == index.record, let build = begun.record.build,
-            let tree = try transaction.tree(begun.treeName), try registering.hasReduction(tree),
+            let tree = try IndexTrees(of: begun, in: transaction)?.first, try registering.hasReduction(tree),
             let missed = try transaction.tree(begun.missedName),
             try registering.isShort(missed, of: registering.type())
         else { return nil }
@@ -137,11 +143,11 @@ struct BackgroundBuilder {
     private func load(_ index: inout StoredIndex) throws {
         let type = try database.schema.type(registration.entity)
         // The tree is the file's business, not that of what makes entries.
-        guard let tree = try inRead({ try $0.tree(index.treeName) }) else { throw Superseded() }
+        guard let trees = try inRead({ try IndexTrees(of: index, in: $0) }) else { throw Superseded() }
         let total = try inRead { Int(clamping: try $0.count(type.rows)) }
         let scan = BuildScan(
             store: store, type: type, registration: registration,
-            follower: try registration.emitter.follower(of: [AttendedIndex(registration, tree, type)]),
+            follower: try registration.emitter.follower(of: [AttendedIndex(registration, trees, type)]),
             missedName: index.missedName, limits: limits
         ) { [self] rows in try release(.reading, adding: rows, of: total) }
         let read = try inRead { try rowsRead(index, $0, type) }
@@ -159,10 +165,8 @@ struct BackgroundBuilder {
         }
         let runs = (0..<(index.record.build?.runs ?? 0)).map(index.runName)
         let (last, entries) = try inRead { read in
-            var cursor = try read.cursor(tree)
-            let last = try cursor.last() ? Array(cursor.key) : nil
-            return (
-                last,
+            (
+                try trees.lastKey(in: read),
                 try runs.reduce(0) { sum, name in
                     sum + (try read.tree(name).map { Int(clamping: try read.count($0)) } ?? 0)
                 }
@@ -170,7 +174,12 @@ struct BackgroundBuilder {
         }
         var merge = BuildMerge(store, buffers: rest, runs: runs, after: last)
         let all = rest.reduce(entries) { $0 + $1.count }
-        try write(&merge, into: index.treeName, &index, total: all) { $0.isLoaded = true }
+        try write(&merge, &index, total: all) { (transaction, index) in
+            guard let trees = try IndexTrees(of: index, in: transaction) else { throw Superseded() }
+            return trees
+        } last: {
+            $0.isLoaded = true
+        }
     }
 
     /// How many of the rows that there are now are in the runs.
@@ -191,7 +200,10 @@ struct BackgroundBuilder {
             _ = try transaction.tree(name, create: true)
         }
         var merge = BuildMerge(store, buffers: result.buffers)
-        try write(&merge, into: name, &index, total: 0) { build in
+        try write(&merge, &index, total: 0) { (transaction, _) in
+            guard let tree = try transaction.tree(name) else { throw Superseded() }
+            return IndexTrees(first: tree)
+        } last: { build in
             build.runs = number + 1
             build.position = result.position
         }
@@ -200,16 +212,19 @@ struct BackgroundBuilder {
     /// Stores a list, slice by slice, and with the last slice what it makes of the build.
     /// - Parameter total: of entries, to be told; 0 if nobody is.
     private func write(
-        _ merge: inout BuildMerge, into name: String, _ index: inout StoredIndex, total: Int,
-        _ last: (inout StoredIndex.Build) -> Void
+        _ merge: inout BuildMerge, _ index: inout StoredIndex, total: Int,
+        into trees: (Transaction, StoredIndex) throws -> IndexTrees, last: (inout StoredIndex.Build) -> Void
     ) throws {
         var slice = EntryBuffer()
         var isLast = false
         while !isLast {
             isLast = try merge.next(into: &slice, size: limits.sliceSize)
+            let former = index
             try change(&index) { transaction, build in
-                guard let tree = try transaction.tree(name) else { throw Superseded() }
-                try slice.forEach { (key, _, value) throws(StorageError) in try transaction.append(tree, key, value) }
+                let trees = try trees(transaction, former)
+                try slice.forEach { (key, _, value) throws(StorageError) in
+                    try trees.append(key, value, in: transaction)
+                }
                 if isLast { last(&build) }
             }
             if total > 0 { try release(.loading, adding: slice.count, of: total) } else { try release(.reading) }
@@ -223,6 +238,7 @@ struct BackgroundBuilder {
         while true {
             let left = try catchUp(index, upTo: size)
             if left == 0 { return }
+            letOthersWrite()
             try release(.catchingUp, adding: size, of: left + size)
             // Whoever writes more than is caught up with shall not keep the index from being ready.
             if left >= former { size *= 2 }
@@ -238,9 +254,10 @@ struct BackgroundBuilder {
             let registering = IndexRegistering(
                 registration: registration, transaction: transaction, schema: database.schema)
             let type = try registering.type()
-            guard let missed = try transaction.tree(index.missedName), let tree = try transaction.tree(index.treeName)
+            guard let missed = try transaction.tree(index.missedName),
+                let trees = try IndexTrees(of: index, in: transaction)
             else { throw Superseded() }
-            let attended = try AttendedIndex(registration, tree, type)
+            let attended = try AttendedIndex(registration, trees, type)
             let follower = registration.emitter.follower(of: [attended])
             var rows: [(key: [UInt8], noted: [UInt8])] = []
             var cursor = try transaction.cursor(missed)
@@ -258,7 +275,7 @@ struct BackgroundBuilder {
                 try transaction.commit()
                 return left
             }
-            try transaction.completeReductions(tree)
+            try transaction.completeReductions(trees.first)
             _ = try transaction.dropTree(index.missedName)
             let ready = index.record.build == nil ? index : try RegisteredCatalogue.finish(index, in: transaction)
             try database.commit(transaction) { registered in
@@ -298,6 +315,7 @@ struct BackgroundBuilder {
             throw error
         }
         index = changed
+        letOthersWrite()
     }
 
     /// Throws if the file's index isn't the one that is being built.
@@ -309,6 +327,10 @@ struct BackgroundBuilder {
     private func relax(_ transaction: Transaction) {
         if transaction.durability == .full { transaction.durability = .process }
     }
+
+    /// The turn to write goes to whoever asks first once it is free, which would be this thread again: those who wait
+    /// have to wake up first.
+    private func letOthersWrite() { Thread.sleep(forTimeInterval: limits.pause) }
 
     /// Tells how far it is; throws if it is to end. No transaction is open.
     private func release(_ phase: IndexBuild.Progress.Phase, adding done: Int = 0, of total: Int? = nil) throws {

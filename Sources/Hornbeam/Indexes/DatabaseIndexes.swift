@@ -19,16 +19,26 @@ extension Database {
         try register(index.registration, progress: progress)
     }
 
-    func register(_ registration: IndexRegistration, progress: MigrationProgress.Handler?) throws {
+    /// - Parameter isRebuilt: whether it is built anew in any case.
+    func register(
+        _ registration: IndexRegistration, onDrift: DriftPolicy = .ignore, isRebuilt: Bool = false,
+        progress: MigrationProgress.Handler?
+    ) throws {
         try indexing {
             try admit(registration)
-            if isReadOnly { return try attendReadOnly(registration) }
+            if isReadOnly { return try attendReadOnly(registration, onDrift: onDrift) }
             let transaction = try store.beginWrite()
             do {
                 let work = IndexRegistering(
                     registration: registration, transaction: transaction, schema: schema, progress: progress)
-                let kind = try work.work()
-                let (stored, attended) = try work.run(kind)
+                let needed = try work.work()
+                var kind = isRebuilt ? .building : needed
+                var (stored, attended) = try work.run(kind)
+                if onDrift != .ignore, kind != .building, let drift = try work.drift(of: attended) {
+                    guard onDrift == .rebuild else { throw drift }
+                    kind = .building
+                    (stored, attended) = try work.run(kind)
+                }
                 if kind == .none { transaction.durability = .none }
                 // Building anew has dropped what was built of it in the background, if anything was.
                 let hasBuild = try RegisteredCatalogue.readBuild(of: stored.name, in: transaction) != nil
@@ -61,13 +71,14 @@ extension Database {
     }
 
     /// A file that is open for reading alone can't be brought up to the code: it must have the index already.
-    func attendReadOnly(_ registration: IndexRegistration) throws {
+    func attendReadOnly(_ registration: IndexRegistration, onDrift: DriftPolicy = .ignore) throws {
         let read = try store.beginRead()
         defer { read.abort() }
         let work = IndexRegistering(registration: registration, transaction: read, schema: schema)
         switch try work.work() {
         case .none, .completion:
             let (stored, attended) = try work.run(.none)
+            if onDrift != .ignore, let drift = try work.drift(of: attended) { throw drift }
             registry.withLock { $0 = $0.adding(stored, attended) }
             planned.publish(registered)
         case .missedRows, .building:
@@ -137,7 +148,7 @@ extension Database {
             }
             return try unreadable
                 + RegisteredCatalogue.read(read).map { index in
-                    let tree = try read.tree(index.treeName)
+                    let trees = try IndexTrees(of: index, in: read)?.all ?? []
                     let missed = try read.tree(index.missedName).map { Int(clamping: try read.count($0)) } ?? 0
                     let state: RegisteredIndexDescription.State
                     if let build = index.record.build {
@@ -151,8 +162,8 @@ extension Database {
                         name: index.publicName, entity: index.record.entity, kind: index.record.kind,
                         version: index.record.version, settings: index.record.settings,
                         state: state,
-                        entries: try tree.map { Int(clamping: try read.count($0)) } ?? 0,
-                        bytes: try tree.map { Int(clamping: try read.nodeBytes($0)) } ?? 0)
+                        entries: try trees.first.map { Int(clamping: try read.count($0)) } ?? 0,
+                        bytes: try trees.reduce(0) { $0 + Int(clamping: try read.nodeBytes($1)) })
                 }
         }
     }

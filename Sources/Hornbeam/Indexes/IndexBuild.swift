@@ -93,7 +93,7 @@ public final class IndexBuild: Sendable {
         }
     }
 
-    /// The same, blocking the caller's thread.
+    /// The same, blocking the caller's thread. Inside a write it would wait for itself.
     public func wait() throws {
         running.wait()
         try outcome()
@@ -186,10 +186,10 @@ final class IndexBuilds: Sendable {
     }
 
     /// Ends all builds where they are, and waits for that, unless a build's own code asks.
-    func stopAll() {
+    func stopAll(waiting: Bool) {
         let builds = running.withLock { Array($0.values) }
         for build in builds { build.stop() }
-        if DispatchQueue.getSpecific(key: Self.mark) == true { return }
+        if !waiting || DispatchQueue.getSpecific(key: Self.mark) == true { return }
         for build in builds { build.waitForEnd() }
     }
 }

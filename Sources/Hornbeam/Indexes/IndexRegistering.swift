@@ -39,7 +39,7 @@ struct IndexRegistering {
         }
         guard stored.identity == registration.identity,
             stored.record.columns == RegisteredCatalogue.fingerprint(type.description),
-            let tree = try transaction.tree(stored.treeName), try hasReduction(tree)
+            let tree = try IndexTrees(of: stored, in: transaction)?.first, try hasReduction(tree)
         else { return .building }
         if let missed = try transaction.tree(stored.missedName) {
             return try isShort(missed, of: type) ? .missedRows : .building
@@ -80,10 +80,11 @@ struct IndexRegistering {
             try RegisteredCatalogue.store(index, in: transaction)
         }
         let options = TreeOptions(reduction: registration.reduction)
-        guard let tree = try transaction.tree(index.treeName, create: work == .building, options: options) else {
-            throw StorageError.corrupt(Corruption(tree: index.treeName, reason: "a registered index lacks its tree"))
+        guard let trees = try IndexTrees(of: index, in: transaction, create: work == .building, options) else {
+            throw StorageError.corrupt(Corruption(tree: index.treeName, reason: "a registered index lacks a tree"))
         }
-        let attended = try AttendedIndex(registration, tree, type)
+        let tree = trees.first
+        let attended = try AttendedIndex(registration, trees, type)
         switch work {
         case .none: break
         case .completion: try transaction.completeReductions(tree)
@@ -115,8 +116,13 @@ struct IndexRegistering {
             for entry in entries { try sorter.add(entry.key, flag: 0, value: entry.value) }
             try reports.advance()
         }
-        try sorter.finish { key, _, value in try transaction.append(index.tree, key, value) }
+        try sorter.finish { key, _, value in try index.trees.append(key, value, in: transaction) }
         try reports.finish()
+    }
+
+    /// What a sample shows of entries that are other code's.
+    func drift(of index: AttendedIndex) throws -> HornbeamError? {
+        try DriftProbe(index: index, type: try type(), transaction: transaction).run()
     }
 
     private func catchUp(_ stored: StoredIndex, _ index: AttendedIndex, _ type: EntityType) throws {

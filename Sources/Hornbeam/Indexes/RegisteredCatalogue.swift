@@ -51,6 +51,13 @@ struct StoredIndex: Sendable, Equatable {
 
     var treeName: String { RegisteredCatalogue.treeName(of: name, record.entity) }
     var missedName: String { RegisteredCatalogue.missedName(of: name, record.entity) }
+    /// Of the trees beside the first one.
+    var otherNames: [String] {
+        let count = Int(record.settings[IndexTrees.setting] ?? "") ?? 0
+        // What the file claims: more than any index has, there are none of.
+        guard (1...IndexTrees.mostOthers).contains(count) else { return [] }
+        return (1...count).map { "m\($0):\(record.entity):\(name)" }
+    }
     func runName(_ number: Int) -> String { "r:\(record.entity):\(name):\(number)" }
 }
 
@@ -183,7 +190,9 @@ enum RegisteredCatalogue {
     static func drop(_ index: StoredIndex, in transaction: Transaction) throws {
         guard let tree = try transaction.tree(SchemaCatalogue.treeName) else { return }
         _ = try transaction.delete(tree, prefix + Array(index.name.utf8))
-        for name in [index.treeName, index.missedName, index.placesName] { _ = try transaction.dropTree(name) }
+        for name in [index.treeName, index.missedName, index.placesName] + index.otherNames {
+            _ = try transaction.dropTree(name)
+        }
         // One more may have been begun.
         guard let build = index.record.build else { return }
         for number in 0...build.runs { _ = try transaction.dropTree(index.runName(number)) }
@@ -201,8 +210,10 @@ enum RegisteredCatalogue {
     static func finish(_ build: StoredIndex, in transaction: Transaction) throws -> StoredIndex {
         let index = StoredIndex(name: build.publicName, identity: build.identity, record: build.record.finished)
         if let former = try read(index.name, in: transaction) { try drop(former, in: transaction) }
-        _ = try transaction.dropTree(index.treeName)
-        _ = try transaction.renameTree(build.treeName, to: index.treeName)
+        for (old, new) in zip([build.treeName] + build.otherNames, [index.treeName] + index.otherNames) {
+            _ = try transaction.dropTree(new)
+            _ = try transaction.renameTree(old, to: new)
+        }
         try drop(build, in: transaction)
         try store(index, in: transaction)
         return index
@@ -222,6 +233,9 @@ enum RegisteredCatalogue {
                 renamed.record.entity = new
                 for name in [\StoredIndex.treeName, \.missedName, \.placesName] {
                     _ = try transaction.renameTree(index[keyPath: name], to: renamed[keyPath: name])
+                }
+                for (old, new) in zip(index.otherNames, renamed.otherNames) {
+                    _ = try transaction.renameTree(old, to: new)
                 }
             }
             try store(renamed, in: transaction)
@@ -255,16 +269,20 @@ enum RegisteredCatalogue {
 extension IndexRegistration {
     /// The index's tree in a state. `.indexNotReady` where it isn't there, is of another version, or has missed
     /// changes.
-    func tree(in transaction: Transaction) throws -> TreeID {
+    func tree(in transaction: Transaction) throws -> TreeID { try trees(in: transaction).first }
+
+    /// All of its trees, in the same way.
+    func trees(in transaction: Transaction) throws -> IndexTrees {
         guard try RegisteredCatalogue.holds(self, in: transaction),
-            let tree = try transaction.tree(RegisteredCatalogue.treeName(of: name, entity)),
-            try transaction.tree(RegisteredCatalogue.missedName(of: name, entity)) == nil
+            let stored = try RegisteredCatalogue.read(name, in: transaction),
+            let trees = try IndexTrees(of: stored, in: transaction),
+            try transaction.tree(stored.missedName) == nil
         else {
             throw HornbeamError(
                 .indexNotReady,
                 "index “\(name)” of \(entity) is not there in this state, is of another version, or has missed "
                     + "changes: register it with database.register(…)")
         }
-        return tree
+        return trees
     }
 }

@@ -21,8 +21,8 @@ struct RegisteredCheck {
                 problem("\(name): the store has no such entity type")
                 continue
             }
-            guard let tree = try transaction.tree(stored.treeName) else {
-                problem("\(name): it has no tree")
+            guard let trees = try IndexTrees(of: stored, in: transaction) else {
+                problem("\(name): it lacks a tree")
                 continue
             }
             if stored.handKept != nil {
@@ -37,7 +37,7 @@ struct RegisteredCheck {
                     problem("\(name): run \(run) of \(build.runs) is missing")
                 }
             }
-            if let attended = registered.attended[stored.name], attended.tree == tree, missed == nil,
+            if let attended = registered.attended[stored.name], attended.trees == trees, missed == nil,
                 attended.registration.identity == stored.identity
             {
                 try check(attended, type, name, problem)
@@ -55,7 +55,7 @@ struct RegisteredCheck {
             do {
                 for entry in try follower.entries(rowID, row, in: 0) {
                     expected += 1
-                    guard let found = try transaction.get(index.tree, entry.key) else {
+                    guard let found = try index.trees.value(of: entry.key, in: transaction) else {
                         problem("\(name): a row of \(rowID) is missing")
                         continue
                     }
@@ -69,7 +69,7 @@ struct RegisteredCheck {
             }
             return true
         }
-        let entries = try transaction.count(index.tree)
+        let entries = try index.trees.count(in: transaction)
         if entries != expected { problem("\(name) has \(entries) rows, the entities give \(expected)") }
     }
 

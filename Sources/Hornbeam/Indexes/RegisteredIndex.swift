@@ -27,6 +27,8 @@ public final class IndexRegistration: Sendable {
     public let entity: String
     let model: any EntityModelProtocol.Type
     let reduction: Reduction?
+    /// Trees beside the first one: see `IndexTrees`.
+    let others: Int
     /// Tells whether stored entries are this code's: a hash of all but the code.
     let identity: [UInt8]
     let emitter: any IndexEmitter
@@ -49,26 +51,32 @@ public final class IndexRegistration: Sendable {
     ///   - reduction: the size of its reduced values and what makes them, nil for none.
     ///   - entries: those of an entity, by keys that need not differ. Its second argument is what an entry has to say
     ///     of the entity's id, nil where the row id is the id.
+    ///   - others: trees beside the first one. An index with any is a table: it has one entry at most of an entity in
+    ///     each of its trees, under a key that ends in the row id alone.
     ///   - flaw: why it can't be registered, if so.
     convenience init<Entity: EntityModelProtocol>(
         name: String, version: String, kind: String, settings: [String: String],
-        reduction: (size: Int, folder: @Sendable () -> any ReductionFolder)?, flaw: String? = nil,
+        reduction: (size: Int, folder: @Sendable () -> any ReductionFolder)?, others: Int = 0, flaw: String? = nil,
         plannable: Plannable? = nil, entries: @escaping @Sendable (Entity, _ id: [UInt8]?) throws -> [IndexEntry]
     ) {
         self.init(
             name: name, version: version, kind: kind, settings: settings, model: Entity.self, reduction: reduction,
-            flaw: flaw, plannable: plannable, emitter: EntityEmitter(entries: entries))
+            others: others, flaw: flaw, plannable: plannable,
+            emitter: EntityEmitter(isTable: others > 0, entries: entries))
     }
 
     init(
         name: String, version: String, kind: String, settings: [String: String], model: any EntityModelProtocol.Type,
-        reduction: (size: Int, folder: @Sendable () -> any ReductionFolder)? = nil, flaw: String?,
+        reduction: (size: Int, folder: @Sendable () -> any ReductionFolder)? = nil, others: Int = 0, flaw: String?,
         plannable: Plannable?, emitter: any IndexEmitter
     ) {
         self.name = name
         self.version = version
         self.kind = kind
+        var settings = settings
+        if others > 0 { settings[IndexTrees.setting] = "\(others)" }
         self.settings = settings
+        self.others = others
         self.flaw = flaw
         self.model = model
         self.plannable = plannable
@@ -113,7 +121,7 @@ struct IndexEntry {
 
 /// What a change of one row does to one registered index. Keys are whole.
 struct RegisteredChange {
-    let tree: TreeID
+    let trees: IndexTrees
     /// Whether the row's entries up to now aren't known, and all are to go. They are looked for in the whole tree.
     var isFormerUnknown = false
     var removed: [[UInt8]] = []
@@ -149,26 +157,28 @@ extension IndexFollower {
     }
 }
 
-/// A registered index with its tree.
+/// A registered index with its trees.
 struct AttendedIndex: Sendable {
     let registration: IndexRegistration
-    let tree: TreeID
+    let trees: IndexTrees
+    var tree: TreeID { trees.first }
     /// As queries use it, if they use it of themselves.
     let planned: PlannedIndex?
 
-    init(_ registration: IndexRegistration, _ tree: TreeID, _ type: EntityType) throws(HornbeamError) {
+    init(_ registration: IndexRegistration, _ trees: IndexTrees, _ type: EntityType) throws(HornbeamError) {
         self.registration = registration
-        self.tree = tree
+        self.trees = trees
         planned =
             switch registration.plannable {
-            case .rows(let index): .rows(try index(type, tree))
-            case .elements(let index): .elements(index(tree))
+            case .rows(let index): .rows(try index(type, trees.first))
+            case .elements(let index): .elements(index(trees.first))
             case nil: nil
             }
     }
 }
 
 private struct EntityEmitter<Entity: EntityModelProtocol>: IndexEmitter {
+    let isTable: Bool
     let entries: @Sendable (Entity, [UInt8]?) throws -> [IndexEntry]
 
     func follower(of indexes: [AttendedIndex]) -> any IndexFollower {
@@ -176,7 +186,8 @@ private struct EntityEmitter<Entity: EntityModelProtocol>: IndexEmitter {
             indexes: indexes.compactMap { index in
                 guard let emitter = index.registration.emitter as? EntityEmitter<Entity> else { return nil }
                 return EntityFollower<Entity>.Index(
-                    name: index.registration.name, tree: index.tree, entries: emitter.entries)
+                    name: index.registration.name, trees: index.trees, isTable: emitter.isTable,
+                    entries: emitter.entries)
             })
     }
 }
@@ -184,7 +195,8 @@ private struct EntityEmitter<Entity: EntityModelProtocol>: IndexEmitter {
 private struct EntityFollower<Entity: EntityModelProtocol>: IndexFollower {
     struct Index: Sendable {
         let name: String
-        let tree: TreeID
+        let trees: IndexTrees
+        let isTable: Bool
         let entries: @Sendable (Entity, [UInt8]?) throws -> [IndexEntry]
     }
 
@@ -200,10 +212,10 @@ private struct EntityFollower<Entity: EntityModelProtocol>: IndexFollower {
             var former: [IndexEntry]? = []
             if old != nil { former = try before.flatMap { try formerEntries(of: $0.entity, $0.id, rowID, index) } }
             guard let former else {
-                changes.append(RegisteredChange(tree: index.tree, isFormerUnknown: true, put: new))
+                changes.append(RegisteredChange(trees: index.trees, isFormerUnknown: true, put: new))
                 continue
             }
-            let change = RegisteredChange(index.tree, from: former, to: new)
+            let change = RegisteredChange(index.trees, from: former, to: new)
             if !change.removed.isEmpty || !change.put.isEmpty { changes.append(change) }
         }
         return changes
@@ -246,11 +258,17 @@ private struct EntityFollower<Entity: EntityModelProtocol>: IndexFollower {
                         + "again: they must depend on the entity alone")
             }
         #endif
-        return emitted.numbered(rowID)
+        return index.isTable ? emitted.keyed(rowID) : emitted.numbered(rowID)
     }
 }
 
 extension Array where Element == IndexEntry {
+    /// With whole keys, sorted: the row id behind each. No two keys are equal.
+    fileprivate func keyed(_ rowID: RowID) -> [IndexEntry] {
+        map { IndexEntry(key: $0.key + rowID.key, value: $0.value) }
+            .sorted { $0.key.lexicographicallyPrecedes($1.key) }
+    }
+
     /// With whole keys, sorted: row id and ordinal behind each, equal keys in the order in which they came.
     fileprivate func numbered(_ rowID: RowID) -> [IndexEntry] {
         if isEmpty { return [] }
@@ -273,8 +291,8 @@ extension Array where Element == IndexEntry {
 
 extension RegisteredChange {
     /// The difference of two sorted lists.
-    init(_ tree: TreeID, from old: [IndexEntry], to new: [IndexEntry]) {
-        self.tree = tree
+    init(_ trees: IndexTrees, from old: [IndexEntry], to new: [IndexEntry]) {
+        self.trees = trees
         var (left, right) = (old[...], new[...])
         while let before = left.first, let after = right.first {
             if before.key == after.key {
@@ -295,21 +313,9 @@ extension RegisteredChange {
 
     func apply(_ rowID: RowID, in transaction: Transaction) throws {
         if isFormerUnknown {
-            for key in try keys(of: rowID, in: transaction) { _ = try transaction.delete(tree, key) }
+            for key in try trees.keys(of: rowID, in: transaction) { try trees.delete(key, in: transaction) }
         }
-        for key in removed { _ = try transaction.delete(tree, key) }
-        for entry in put { try transaction.put(tree, entry.key, entry.value) }
-    }
-
-    /// Of all entries of a row. O(n), the tree's entries: behind what was emitted stand row id and ordinal.
-    private func keys(of rowID: RowID, in transaction: Transaction) throws -> [[UInt8]] {
-        var keys: [[UInt8]] = []
-        let row = rowID.key
-        var cursor = try transaction.cursor(tree)
-        while try cursor.next() {
-            let key = cursor.key
-            if key.count > 12, key.dropLast(4).suffix(8).elementsEqual(row) { keys.append(Array(key)) }
-        }
-        return keys
+        for key in removed { try trees.delete(key, in: transaction) }
+        for entry in put { try trees.put(entry, in: transaction) }
     }
 }

@@ -52,13 +52,11 @@ extension MapQuery {
     /// known.
     fileprivate func isTouched(_ view: LiveView, by commits: [CommitChanges]?) throws -> Bool {
         let scan = try MapScan(self, view.session)
-        let type = try view.session.store(Entity.self).type
-        let attended = try AttendedIndex(index.registration, scan.tree, type)
+        let store = try view.session.store(Entity.self)
+        let attended = try AttendedIndex(index.registration, IndexTrees(first: scan.tree), store.type)
         let follower = index.registration.emitter.follower(of: [attended])
         var isTouched = false
-        let isKnown = try view.forEachChange(
-            commits, try view.session.store(Entity.self), ignoring: nil
-        ) { row, old, new in
+        let isKnown = try view.forEachChange(commits, store, ignoring: nil) { row, old, new in
             if isTouched { return }
             isTouched = try follower.changes(row, from: old, to: new).contains { change in
                 change.isFormerUnknown || change.removed.contains(where: scan.holds)

@@ -57,6 +57,14 @@ public struct StoreChanges: Sendable {
         }
     }
 
+    /// What differs of one type between the states of two reads.
+    init<Entity: EntityModelProtocol>(of _: Entity.Type, from old: Session, to new: Session) throws {
+        try add(try new.store(Entity.self)) { body in
+            try new.forEachChangedRow(of: Entity.self, since: old, body)
+            return true
+        }
+    }
+
     fileprivate init() {}
 
     /// Adds what has become of a type's rows.

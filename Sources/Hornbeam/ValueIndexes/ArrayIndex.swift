@@ -150,7 +150,7 @@ struct ArrayIndexLayout: Sendable {
         _ name: String, version: String, flaw: String? = nil,
         elements: @escaping @Sendable (Entity) throws -> [[Value]]
     ) -> IndexRegistration {
-        let column = steps.first.flatMap { Entity.entityShape.column(of: $0.keyPath) }
+        let column = steps.first?.keyPath.flatMap { Entity.entityShape.column(of: $0) }
         return IndexRegistration(
             name: name, version: version, kind: Self.kind, settings: settings, reduction: nil, flaw: flaw,
             plannable: .elements { tree in ElementIndex(name, tree, self, column: column) }

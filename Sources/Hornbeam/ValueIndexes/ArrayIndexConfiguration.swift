@@ -25,8 +25,8 @@ public struct ArrayIndexConfiguration: IndexConfiguration {
             do throws(Flaw) {
                 let names = try NamedArray<Entity>(self)
                 let layout = ArrayIndexLayout(
-                    steps: names.steps.map { ComputedSubject(stored: $0) }, path: names.label,
-                    components: names.expressions, isComputed: false)
+                    steps: names.steps.map(\.subject), path: names.steps.map(\.label).joined(separator: "[]."),
+                    components: names.components, isComputed: false)
                 return layout.registration(name, version: version) { (entity: Entity) in names.values(of: entity) }
             } catch {
                 let layout = ArrayIndexLayout(steps: [], path: path, components: [], isComputed: false)
@@ -46,72 +46,139 @@ private struct NamedArrayIndex: RegisteredIndex {
     let registration: IndexRegistration
 }
 
-/// A path by names, and what is taken of its elements, as properties of Swift's types.
+/// Stored properties, each of the one before, with dots between their names.
 ///
-/// `@unchecked Sendable`: its key paths are of stored properties, which hold nothing.
-private struct NamedArray<Entity: EntityModelProtocol>: @unchecked Sendable {
+/// `@unchecked Sendable`: its key path is of a stored property, and holds nothing.
+private struct NamedProperty: @unchecked Sendable {
+    let label: String
+    let type: any Any.Type
+    let subject: ComputedSubject
+    /// The entity's own property, with which it begins, if it begins with the entity.
+    private let column: AnyKeyPath?
+    private let names: [String]
+
+    /// - Parameter path: what the names are a part of.
+    init<Entity: EntityModelProtocol>(
+        _ label: String, of root: any Any.Type, in path: String, _: Entity.Type
+    ) throws(ArrayIndexConfiguration.Flaw) {
+        var names = label.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        var type = root
+        var column: AnyKeyPath?
+        if root == Entity.self, let first = names.first {
+            let properties = Entity.entityShape.properties
+            guard let found = properties.first(where: { $0.name == first }) else {
+                throw Self.unknown(first, of: root, among: properties.map(\.name), in: path)
+            }
+            column = found.keyPath
+            type = Swift.type(of: found.keyPath).valueType
+            names.removeFirst()
+        }
+        for name in names {
+            let known = PropertyNames.all(of: type)
+            guard let found = known.first(where: { $0.name == name }) else {
+                throw Self.unknown(name, of: type, among: known.map(\.name), in: path)
+            }
+            type = found.type
+        }
+        self.label = label
+        self.type = type
+        self.column = column
+        self.names = names
+        subject =
+            if let column, names.isEmpty { ComputedSubject(stored: column) } else { ComputedSubject(label, of: root) }
+    }
+
+    private static func unknown(
+        _ name: String, of type: any Any.Type, among known: [String], in path: String
+    ) -> ArrayIndexConfiguration.Flaw {
+        if let array = type as? any ArrayType.Type,
+            PropertyNames.all(of: array.elementType).contains(where: { $0.name == name })
+        {
+            return .init(text: "“\(name)” in “\(path)” is a property of elements: write [] behind their array")
+        }
+        let nearest = NearestName.hint(name, among: known).map { " (\($0))" } ?? ""
+        return .init(
+            text: "“\(path)”: \(type) has no stored property “\(name)”\(nearest); it has "
+                + (known.isEmpty ? "none that is known by its name: use key paths" : known.joined(separator: ", ")))
+    }
+
+    func value(in root: Any) -> Any? {
+        var value: Any? = column.map { root[keyPath: $0] } ?? root
+        for name in names { value = value.flatMap { PropertyNames.value(name, of: $0) } }
+        return value
+    }
+}
+
+/// A path by names, and what is taken of its elements.
+private struct NamedArray<Entity: EntityModelProtocol>: Sendable {
     typealias Flaw = ArrayIndexConfiguration.Flaw
     /// The arrays, each from the element of the one before.
-    let steps: [AnyKeyPath]
-    let expressions: [ElementIndex.Component]
+    let steps: [NamedProperty]
+    let components: [ElementIndex.Component]
+    /// None for the elements themselves.
+    private let expressions: [NamedProperty]
 
     init(_ configuration: ArrayIndexConfiguration) throws(Flaw) {
         let path = configuration.path
         guard !path.isEmpty else { throw Flaw(text: "its path is empty: name the property that is an array") }
         var names = path.split(separator: "[]", omittingEmptySubsequences: false).map(String.init)
         if names.count > 1, names.last == "" { names.removeLast() }
-        var steps: [AnyKeyPath] = []
+        var steps: [NamedProperty] = []
         var type: any Any.Type = Entity.self
         for (place, name) in names.enumerated() {
             let step = place == 0 ? name : String(name.dropFirst())
             guard !step.isEmpty, place == 0 || name.hasPrefix(".") else {
                 throw Flaw(text: "its path “\(path)” is none: write contacts[].phones")
             }
-            let (keyPath, found) = try Self.property(step, of: type, in: path)
-            guard let array = found as? any ArrayType.Type else {
-                throw Flaw(text: "“\(step)” in “\(path)” is no array but \(found)")
+            let property = try NamedProperty(step, of: type, in: path, Entity.self)
+            guard let array = property.type as? any ArrayType.Type else {
+                throw Flaw(text: "“\(step)” in “\(path)” is no array but \(property.type)")
             }
-            steps.append(keyPath)
+            steps.append(property)
             type = array.elementType
         }
         self.steps = steps
-        expressions = try Self.expressions(configuration, of: type)
+        guard let names = configuration.expressions else {
+            components = [try Self.itself(type, path)]
+            expressions = []
+            return
+        }
+        expressions = try Self.expressions(names, of: type, path)
+        var components: [ElementIndex.Component] = []
+        for expression in expressions {
+            guard let column = Self.columnType(expression.type) else {
+                throw Flaw(
+                    text: "“\(expression.label)”, a \(expression.type), has no order: take a part of it that has one")
+            }
+            components.append(
+                ElementIndex.Component(subject: expression.subject, label: expression.label, type: column))
+        }
+        self.components = components
     }
 
-    /// As the key paths say it.
-    var label: String { steps.map(\.path).joined(separator: "[].") }
+    private static func itself(_ element: any Any.Type, _ path: String) throws(Flaw) -> ElementIndex.Component {
+        guard let scalar = columnType(element) else {
+            let known = PropertyNames.all(of: element).map(\.name).joined(separator: ", ")
+            throw Flaw(
+                text: "the elements of “\(path)” are no scalars: name the properties of \(element) that queries "
+                    + "compare, of \(known)")
+        }
+        return ElementIndex.Component(subject: nil, label: "", type: scalar)
+    }
 
     private static func expressions(
-        _ configuration: ArrayIndexConfiguration, of element: any Any.Type
-    ) throws(Flaw) -> [ElementIndex.Component] {
-        let scalar = columnType(element)
-        guard let names = configuration.expressions else {
-            guard let scalar else {
-                let known = PropertyNames.all(of: element).map(\.name).joined(separator: ", ")
-                throw Flaw(
-                    text: "the elements of “\(configuration.path)” are no scalars: name the properties of \(element) "
-                        + "that queries compare, of \(known)")
-            }
-            return [ElementIndex.Component(subject: nil, label: "", type: scalar)]
-        }
+        _ names: [String], of element: any Any.Type, _ path: String
+    ) throws(Flaw) -> [NamedProperty] {
         guard !names.isEmpty, names.allSatisfy({ !$0.isEmpty }) else {
             throw Flaw(text: "its expressions \(names) say nothing: name properties, or give nil for scalars")
         }
-        guard scalar == nil else {
+        guard columnType(element) == nil else {
             throw Flaw(
-                text: "the elements of “\(configuration.path)” are scalars, which have no “\(names[0])”: give no "
-                    + "expressions")
+                text: "the elements of “\(path)” are scalars, which have no “\(names[0])”: give no expressions")
         }
-        var components: [ElementIndex.Component] = []
-        for name in names {
-            let (keyPath, type) = try property(name, of: element, in: name)
-            guard let column = columnType(type) else {
-                throw Flaw(text: "“\(name)”, a \(type), has no order: take a part of it that has one")
-            }
-            let subject = ComputedSubject(stored: keyPath)
-            components.append(ElementIndex.Component(subject: subject, label: keyPath.path, type: column))
-        }
-        return components
+        var properties: [NamedProperty] = []
+        for name in names { properties.append(try NamedProperty(name, of: element, in: name, Entity.self)) }
+        return properties
     }
 
     private static func columnType(_ type: any Any.Type) -> ColumnType? {
@@ -119,51 +186,15 @@ private struct NamedArray<Entity: EntityModelProtocol>: @unchecked Sendable {
         return _openExistential(type, do: open)
     }
 
-    /// The property that names with dots between them lead to, and its type.
-    private static func property(
-        _ names: String, of type: any Any.Type, in path: String
-    ) throws(Flaw) -> (AnyKeyPath, any Any.Type) {
-        var found: AnyKeyPath?
-        var type = type
-        for name in names.split(separator: ".", omittingEmptySubsequences: false) {
-            let known: [(name: String, keyPath: AnyKeyPath, type: any Any.Type)] =
-                type == Entity.self
-                ? Entity.entityShape.properties.map { ($0.name, $0.keyPath, Swift.type(of: $0.keyPath).valueType) }
-                : PropertyNames.all(of: type)
-            if let next = known.first(where: { $0.name == name }) {
-                found = found.flatMap { $0.appending(path: next.keyPath) } ?? next.keyPath
-                type = next.type
-                continue
-            }
-            if let array = type as? any ArrayType.Type,
-                PropertyNames.all(of: array.elementType).contains(where: { $0.name == name })
-            {
-                throw Flaw(text: "“\(name)” in “\(path)” is a property of elements: write [] behind their array")
-            }
-            let names = known.map(\.name)
-            let nearest = NearestName.hint(String(name), among: names).map { " (\($0))" } ?? ""
-            throw Flaw(
-                text: "“\(path)”: \(type) has no stored property “\(name)”\(nearest); it has "
-                    + (names.isEmpty ? "none" : names.joined(separator: ", ")))
-        }
-        guard let found else { throw Flaw(text: "“\(path)” names no property") }
-        return (found, type)
-    }
-
     /// What the elements of an entity have, each in the order of the expressions.
     func values(of entity: Entity) -> [[Value]] {
         var elements: [Any] = [entity]
         for step in steps {
-            elements = elements.flatMap { element -> [Any] in
-                guard let array = element[keyPath: step] as? any ArrayType else { return [] }
-                return array.anyElements
-            }
+            elements = elements.flatMap { (step.value(in: $0) as? any ArrayType)?.anyElements ?? [] }
         }
         return elements.map { element in
-            expressions.map { expression in
-                guard let keyPath = expression.subject?.keyPath else { return Self.value(element) }
-                return element[keyPath: keyPath].map { Self.value($0) } ?? .null
-            }
+            if expressions.isEmpty { return [Self.value(element)] }
+            return expressions.map { $0.value(in: element).map(Self.value) ?? .null }
         }
     }
 

@@ -7,25 +7,47 @@ import FoundationEssentials
 /// What a computed component and a comparison are of: equal if it is the same property.
 ///
 /// `@unchecked Sendable`: made of key paths that are sendable, or that are stored properties', which hold nothing.
-struct ComputedSubject: Hashable, @unchecked Sendable {
-    let keyPath: AnyKeyPath
-
-    init(_ keyPath: any AnyKeyPath & Sendable) {
-        self.keyPath = keyPath
+struct ComputedSubject: Equatable, @unchecked Sendable {
+    private enum Property {
+        case keyPath(AnyKeyPath)
+        /// Stored ones, with dots between them.
+        case named(String, of: any Any.Type)
     }
+
+    private let property: Property
+
+    private init(_ property: Property) {
+        self.property = property
+    }
+
+    init(_ keyPath: any AnyKeyPath & Sendable) { self.init(.keyPath(keyPath)) }
 
     /// Of a stored property.
-    init(stored keyPath: AnyKeyPath) {
-        self.keyPath = keyPath
+    init(stored keyPath: AnyKeyPath) { self.init(.keyPath(keyPath)) }
+
+    /// Of stored properties of a type and of one another, with dots between them.
+    init(_ names: String, of type: any Any.Type) { self.init(.named(names, of: type)) }
+
+    /// A property of it; nil if there is none of this path.
+    func appending(_ next: any AnyKeyPath & Sendable) -> ComputedSubject? {
+        guard case .keyPath(let keyPath) = property else { return nil }
+        return keyPath.appending(path: next).map { ComputedSubject(stored: $0) }
     }
 
-    /// A property of it; nil if it has none of this path.
-    func appending(_ next: any AnyKeyPath & Sendable) -> ComputedSubject? {
-        keyPath.appending(path: next).map { ComputedSubject(stored: $0) }
-    }
+    var keyPath: AnyKeyPath? { if case .keyPath(let keyPath) = property { keyPath } else { nil } }
 
     /// Whether it is stored, so that its names say it.
-    var isNamed: Bool { keyPath.isNamed }
+    var isNamed: Bool { keyPath?.isNamed ?? true }
+
+    static func == (left: Self, right: Self) -> Bool {
+        switch (left.property, right.property) {
+        case (.keyPath(let left), .keyPath(let right)): left == right
+        case (.named(let left, let leftType), .named(let right, let rightType)):
+            left == right && leftType == rightType
+        case (.keyPath(let keyPath), .named(let names, let type)), (.named(let names, let type), .keyPath(let keyPath)):
+            Swift.type(of: keyPath).rootType == type && keyPath.path == names
+        }
+    }
 }
 
 /// A component of a key that is worked out from a row. The property must give the same for the same entity, always:

@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the names of properties to their key paths, for paths that are written as text: `contacts[].phones`. Swift's
+// From the names of properties to what they hold, for paths that are written as text: `contacts[].phones`. Swift's
 // runtime knows the stored properties of each type; so a path by names means just what one by key paths does.
 
 @_spi(Reflection) import Swift
 
 enum PropertyNames {
-    /// The stored properties of a type that have key paths, in their order; none for what has none.
-    static func all(of type: any Any.Type) -> [(name: String, keyPath: AnyKeyPath, type: any Any.Type)] {
-        func open<Root>(_: Root.Type) -> [(name: String, keyPath: AnyKeyPath, type: any Any.Type)] {
-            var found: [(name: String, keyPath: AnyKeyPath, type: any Any.Type)] = []
-            _ = _forEachFieldWithKeyPath(of: Root.self) { name, keyPath in
-                found.append((String(cString: name), keyPath, Swift.type(of: keyPath).valueType))
-                return true
-            }
-            return found
+    /// The stored properties of a type, in their order; none of a type that shows itself otherwise than it is.
+    static func all(of type: any Any.Type) -> [(name: String, type: any Any.Type)] {
+        if type is any CustomReflectable.Type { return [] }
+        var found: [(name: String, type: any Any.Type)] = []
+        // No key paths: those that the runtime would make can't be joined.
+        _ = _forEachField(of: type) { name, _, type, _ in
+            found.append((String(cString: name), type))
+            return true
         }
-        return _openExistential(type, do: open)
+        return found
+    }
+
+    /// What a stored property of a value holds.
+    static func value(_ name: String, of value: Any) -> Any? {
+        Mirror(reflecting: value).children.first { $0.label == name }?.value
     }
 }
 

@@ -154,7 +154,7 @@ private struct RowFollower: IndexFollower {
             if let old, let new, try index.isUntouched(old, new) { continue }
             let before = try old.map { try index.entries(rowID, $0) } ?? []
             let after = try new.map { try index.entries(rowID, $0) } ?? []
-            let change = RegisteredChange(index.tree, from: before, to: after)
+            let change = RegisteredChange(IndexTrees(first: index.tree), from: before, to: after)
             if !change.removed.isEmpty || !change.put.isEmpty { changes.append(change) }
         }
         return changes

@@ -116,11 +116,11 @@ final class DocumentList {
         return place < count && docnos[place] == docno
     }
 
-    /// Sets `bits` to the documents of a window.
-    func match(_ base: UInt32, _ bits: UnsafeMutablePointer<UInt64>) {
+    /// Sets `bits` to the documents of a window, which needn't begin where a window of all documents does.
+    func match(_ base: UInt32, through last: UInt32, _ bits: UnsafeMutablePointer<UInt64>) {
         bits.clear()
         var place = seek(base)
-        while place < count, Int(docnos[place] &- base) < DocumentWindow.size {
+        while place < count, docnos[place] <= last {
             bits.insert(Int(docnos[place] &- base))
             place += 1
         }

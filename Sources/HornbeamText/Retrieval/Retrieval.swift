@@ -68,7 +68,7 @@ final class Retrieval {
     /// The documents of a window that the filter lets through, nil if that isn't known before it is asked.
     private func requiredBits(_ base: UInt32) -> WindowBits? {
         guard filter.allowed != nil else { return nil }
-        filter.allowed?.match(base, required.words)
+        filter.allowed?.match(base, through: DocumentWindow.last(base), required.words)
         return required.words.bits
     }
 

@@ -416,7 +416,7 @@ extension TermRanking {
         if count < Self.fewPostings || filter.allowed == nil {
             try add(docnos, frequencies, count, weight, base)
         } else {
-            if !hasAllowedBits { filter.allowed?.match(base, scratch.bits) }
+            if !hasAllowedBits { filter.allowed?.match(base, through: last, scratch.bits) }
             hasAllowedBits = true
             let kept = scratch.keep(docnos, frequencies, count: count, base: base)
             try add(scratch.docnos, scratch.frequencies, kept, weight, base)

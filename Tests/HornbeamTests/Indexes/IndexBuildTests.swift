@@ -249,6 +249,11 @@ struct IndexBuildTests {
         let database = try filled(2_000)
         let build = try database.register(
             inBackground: postsByTag().registration, .small { _ in Thread.sleep(forTimeInterval: 0.001) })
+        // Inside a write it is refused at once.
+        try await database.write { _ in
+            let error = #expect(throws: HornbeamError.self) { try database.close() }
+            #expect(error?.code == .busy)
+        }
         try database.close()
         #expect(build.state.isStopped)
         let error = await #expect(throws: HornbeamError.self) { try await build.value }

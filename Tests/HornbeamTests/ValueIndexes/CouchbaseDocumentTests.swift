@@ -123,20 +123,20 @@ struct CouchbaseDocumentTests {
 
     @Test("C1: definitions that make no index are refused")
     func flaws() throws {
-        let database = try Database.inMemory(models: Thing.self)
+        let database = try Database.inMemory(models: IndexedThing.self)
         let configs: [[String]] = [[], [""], ["name", "name desc"], ["tags"], ["place"], ["name", "size", "size"]]
         for names in configs {
             let error = #expect(throws: HornbeamError.self, "\(names)") {
-                try database.createIndex(Thing.self, withName: "x", config: ValueIndexConfiguration(names))
+                try database.createIndex(IndexedThing.self, withName: "x", config: ValueIndexConfiguration(names))
             }
             #expect(error?.code == .invalid, "\(names)")
         }
         let many = ValueIndexConfiguration((0..<17).map { "p\($0)" })
-        #expect(throws: HornbeamError.self) { try database.createIndex(Thing.self, withName: "x", config: many) }
-        #expect(throws: HornbeamError.self) { try database.createIndex(ValueIndex("", \Thing.name)) }
-        #expect(throws: HornbeamError.self) { try database.createIndex(ValueIndex("x", \Thing.place)) }
+        #expect(throws: HornbeamError.self) { try database.createIndex(IndexedThing.self, withName: "x", config: many) }
+        #expect(throws: HornbeamError.self) { try database.createIndex(ValueIndex("", \IndexedThing.name)) }
+        #expect(throws: HornbeamError.self) { try database.createIndex(ValueIndex("x", \IndexedThing.place)) }
         #expect(throws: HornbeamError.self) {
-            try database.createIndex(ValueIndex("x", \Thing.name, where: \Thing.lowerName == "a"))
+            try database.createIndex(ValueIndex("x", \IndexedThing.name, where: \IndexedThing.lowerName == "a"))
         }
         #expect(throws: HornbeamError.self) { try database.createIndex(ValueIndex("x", \Hotel.name)) }
         #expect(try database.indexes() == [])
@@ -174,22 +174,24 @@ struct CouchbaseDocumentTests {
 
     @Test("C4: a condition that a value is there is implied by a comparison with it, as IS VALUED is")
     func valued() throws {
-        let database = try Database.inMemory(models: Thing.self)
+        let database = try Database.inMemory(models: IndexedThing.self)
         try database.write { (context) throws in
-            for id in 0..<100 { try Thing(id: id, note: id % 10 == 0 ? "n\(id)" : nil).save(to: &context) }
+            for id in 0..<100 { try IndexedThing(id: id, note: id % 10 == 0 ? "n\(id)" : nil).save(to: &context) }
         }
-        try database.createIndex(ValueIndex("noted", \Thing.note, where: \Thing.note != nil))
+        try database.createIndex(ValueIndex("noted", \IndexedThing.note, where: \IndexedThing.note != nil))
         #expect(try database.index(withName: "noted")?.entries == 10)
         for query in [
-            Thing.filter(\.note == "n20"), Thing.filter(\.note > "n2"), Thing.filter(\.note != nil),
-            Thing.filter(.value(\.note, in: ["n10", "n20"])), Thing.filter(.string(\.note, hasPrefix: "n2")),
+            IndexedThing.filter(\.note == "n20"), IndexedThing.filter(\.note > "n2"),
+            IndexedThing.filter(\.note != nil),
+            IndexedThing.filter(.value(\.note, in: ["n10", "n20"])),
+            IndexedThing.filter(.string(\.note, hasPrefix: "n2")),
         ] {
             #expect(try database.plan(query).indexes == ["noted"])
             #expect(try database.results(query).count > 0)
         }
         for query in [
-            Thing.filter(\.note == nil), Thing.filter(\.note != "n20"),
-            Thing.filter(.value(\.note, in: ["n10", nil])), Thing.query().sorted(by: \.note),
+            IndexedThing.filter(\.note == nil), IndexedThing.filter(\.note != "n20"),
+            IndexedThing.filter(.value(\.note, in: ["n10", nil])), IndexedThing.query().sorted(by: \.note),
         ] {
             #expect(try database.plan(query).indexes == [])
             #expect(try database.results(query).count >= 90)
@@ -208,12 +210,14 @@ struct CouchbaseDocumentTests {
         #expect(try database.plan(range).access == .index(name: "lower", ranges: 1, entries: 7, reversed: false))
         #expect(try database.plan(Hotel.filter(\.name == "The Michigander")).indexes == [])
         // Nested in a stored property.
-        let things = try Database.inMemory(models: Thing.self)
+        let things = try Database.inMemory(models: IndexedThing.self)
         try things.write { (context) throws in
-            for id in 0..<50 { try Thing(id: id, place: Place(city: "c\(id % 25)", floor: id)).save(to: &context) }
+            for id in 0..<50 {
+                try IndexedThing(id: id, place: ValuedPlace(city: "c\(id % 25)", floor: id)).save(to: &context)
+            }
         }
-        try things.createIndex(ValueIndex("city", \Thing.place.city, \.place.floor, version: "2"))
-        let nested = Thing.filter(\.place.city == "c3" && \.place.floor > 3)
+        try things.createIndex(ValueIndex("city", \IndexedThing.place.city, \.place.floor, version: "2"))
+        let nested = IndexedThing.filter(\.place.city == "c3" && \.place.floor > 3)
         #expect(try things.plan(nested).indexes == ["city"])
         #expect(try things.results(nested).map(\.id) == [28])
         #expect(try things.isWhole())
@@ -287,16 +291,16 @@ struct CouchbaseDocumentTests {
 
     @Test("C21: of two indexes that with fewer entries is taken, however skewed the data is, at once")
     func selectivity() throws {
-        let database = try Database.inMemory(models: Thing.self)
-        try database.createIndex(ValueIndex("size", \Thing.size))
-        try database.createIndex(ValueIndex("name", \Thing.name))
+        let database = try Database.inMemory(models: IndexedThing.self)
+        try database.createIndex(ValueIndex("size", \IndexedThing.size))
+        try database.createIndex(ValueIndex("name", \IndexedThing.name))
         try database.write { (context) throws in
             for id in 0..<1_000 {
-                try Thing(id: id, name: id == 7 ? "rare" : "common", size: id < 990 ? 1 : 2).save(to: &context)
+                try IndexedThing(id: id, name: id == 7 ? "rare" : "common", size: id < 990 ? 1 : 2).save(to: &context)
             }
         }
-        #expect(try database.plan(Thing.filter(\.name == "rare" && \.size == 1)).indexes == ["name"])
-        #expect(try database.plan(Thing.filter(\.name == "common" && \.size == 2)).indexes == ["size"])
+        #expect(try database.plan(IndexedThing.filter(\.name == "rare" && \.size == 1)).indexes == ["name"])
+        #expect(try database.plan(IndexedThing.filter(\.name == "common" && \.size == 2)).indexes == ["size"])
     }
 
     @Test("C23: an index follows each change within the transaction that makes it, and goes back with it")

@@ -25,13 +25,13 @@ enum Rank: Int, IndexKey, CaseIterable, Comparable {
 }
 
 /// What lies within a property.
-struct Place: Codable, Equatable {
+struct ValuedPlace: Codable, Equatable {
     var city: String
     var floor: Int?
 }
 
 @EntityModel
-struct Thing: Equatable {
+struct IndexedThing: Equatable {
     let id: Int
     var name = ""
     var size = 0
@@ -39,26 +39,26 @@ struct Thing: Equatable {
     var note: String?
     var rank = Rank.low
     var tags: [String] = []
-    var place = Place(city: "")
+    var place = ValuedPlace(city: "")
     var lowerName: String { name.lowercased() }
     var half: Double { weight / 2 }
     var firstTag: String? { tags.first }
 }
 
-extension Thing {
+extension IndexedThing {
     /// Few different values of each property, so that queries find something, some of them awkward.
-    static func random(_ id: Int, _ random: inout SeededGenerator) -> Thing {
+    static func random(_ id: Int, _ random: inout SeededGenerator) -> IndexedThing {
         let names = ["", "a", "A", "b", "é", "e\u{301}", "ab\0c", "z", String(repeating: "long", count: 260)]
         let weights = [0.0, -0.0, 1.5, -2, .nan, .infinity]
-        return Thing(
+        return IndexedThing(
             id: id, name: names[random.below(names.count)], size: random.below(7) - 3,
             weight: weights[random.below(weights.count)], note: random.oneIn(3) ? nil : names[random.below(8)],
             rank: Rank.allCases[random.below(3)], tags: (0..<random.below(4)).map { _ in names[random.below(6)] },
-            place: Place(city: names[random.below(5)], floor: random.oneIn(2) ? nil : random.below(3)))
+            place: ValuedPlace(city: names[random.below(5)], floor: random.oneIn(2) ? nil : random.below(3)))
     }
 
     /// A condition of every kind.
-    static func condition(_ random: inout SeededGenerator) -> Hornbeam.Predicate<Thing> {
+    static func condition(_ random: inout SeededGenerator) -> Hornbeam.Predicate<IndexedThing> {
         let names = ["", "a", "A", "b", "é", "ab\0c", String(repeating: "long", count: 260)]
         let name = names[random.below(names.count)]
         let size = random.below(7) - 3

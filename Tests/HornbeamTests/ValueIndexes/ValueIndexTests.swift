@@ -13,38 +13,38 @@ import Testing
 @Suite("Value indexes")
 struct ValueIndexTests {
     /// An index of every kind.
-    private func indexes() -> [ValueIndex<Thing>] {
+    private func indexes() -> [ValueIndex<IndexedThing>] {
         [
             ValueIndex("name", \.name), ValueIndex("size, name desc", \.size, \.name.desc),
             ValueIndex("note desc, size", \.note.desc, \.size), ValueIndex("weight", \.weight),
             ValueIndex("rank, note", \.rank, \.note), ValueIndex("lower", \.lowerName),
             ValueIndex("half, size", \.half, \.size), ValueIndex("tag", \.firstTag),
             ValueIndex("city, floor", \.place.city, \.place.floor),
-            ValueIndex("noted", \.note, where: \Thing.note != nil),
-            ValueIndex("large", \.size, \.name, where: \Thing.size > 0),
+            ValueIndex("noted", \.note, where: \IndexedThing.note != nil),
+            ValueIndex("large", \.size, \.name, where: \IndexedThing.size > 0),
             ValueIndex("a", \.size, where: .string(\.name, hasPrefix: "a", caseSensitive: true)),
             ValueIndex("tagged", \.name, where: .array(\.tags, containsAny: ["a", "b"])),
-            ValueIndex("some", \.lowerName, where: \Thing.rank >= .middle || \Thing.note == nil),
+            ValueIndex("some", \.lowerName, where: \IndexedThing.rank >= .middle || \IndexedThing.note == nil),
         ]
     }
 
     @Test("whatever is asked, the answer is the one without indexes", .seeded, arguments: SeededGenerator.seeds(6))
     func differential(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
-        let plain = try Database.inMemory(models: Thing.self)
-        let indexed = try Database.inMemory(models: Thing.self)
+        let plain = try Database.inMemory(models: IndexedThing.self)
+        let indexed = try Database.inMemory(models: IndexedThing.self)
         let indexes = indexes()
         var used: Set<String> = []
         for round in 0..<6 {
             // Some before their entities, some after them.
             for index in indexes where random.oneIn(3) || round == 3 { try indexed.createIndex(index) }
             for _ in 0..<60 {
-                let thing = Thing.random(random.below(80), &random)
+                let thing = IndexedThing.random(random.below(80), &random)
                 let deletes = random.oneIn(5)
                 for database in [plain, indexed] {
                     try database.write { (context) throws in
                         if deletes {
-                            _ = try Thing.query(thing.id).delete(from: &context)
+                            _ = try IndexedThing.query(thing.id).delete(from: &context)
                         } else {
                             try thing.save(to: &context)
                         }
@@ -68,12 +68,12 @@ struct ValueIndexTests {
         #expect(used.count >= 9, "\(used)")
     }
 
-    private func query(_ random: inout SeededGenerator) -> QueryList<Thing> {
-        var query = Thing.query()
+    private func query(_ random: inout SeededGenerator) -> QueryList<IndexedThing> {
+        var query = IndexedThing.query()
         for _ in 0..<random.below(4) {
-            let condition = Thing.condition(&random)
+            let condition = IndexedThing.condition(&random)
             switch random.below(6) {
-            case 0: query = query.filter(condition || Thing.condition(&random))
+            case 0: query = query.filter(condition || IndexedThing.condition(&random))
             case 1: query = query.filter(!condition)
             default: query = query.filter(condition)
             }
@@ -106,37 +106,38 @@ struct ValueIndexTests {
         defer { folder.keep() }
         let path = folder.path("db")
         do {
-            let database = try Database(at: path, models: Thing.self)
-            try database.createIndex(ValueIndex("large", \Thing.name.desc, \.rank, where: \Thing.size > 5))
-            try database.createIndex(ValueIndex("lower", \Thing.lowerName))
+            let database = try Database(at: path, models: IndexedThing.self)
+            try database.createIndex(
+                ValueIndex("large", \IndexedThing.name.desc, \.rank, where: \IndexedThing.size > 5))
+            try database.createIndex(ValueIndex("lower", \IndexedThing.lowerName))
             try database.write { (context) throws in
-                for id in 0..<100 { try Thing(id: id, name: "N\(id)", size: id % 10).save(to: &context) }
+                for id in 0..<100 { try IndexedThing(id: id, name: "N\(id)", size: id % 10).save(to: &context) }
             }
             try database.close()
         }
-        let query = Thing.filter(\.size > 7 && \.name < "N3")
+        let query = IndexedThing.filter(\.size > 7 && \.name < "N3")
         do {
-            let database = try Database(at: path, models: Thing.self)
+            let database = try Database(at: path, models: IndexedThing.self)
             #expect(try database.plan(query).indexes == ["large"])
             #expect(try database.index(withName: "large")?.state == .current)
             // What only code can tell waits for it.
             #expect(try database.index(withName: "lower")?.state == .unattended(missed: 0))
-            #expect(try database.plan(Thing.filter(\.lowerName == "n7")).indexes == [])
+            #expect(try database.plan(IndexedThing.filter(\.lowerName == "n7")).indexes == [])
             try database.write { (context) throws in
-                try Thing(id: 200, name: "N2x", size: 9).save(to: &context)
-                try Thing(id: 8, name: "N0x", size: 1).save(to: &context)
+                try IndexedThing(id: 200, name: "N2x", size: 9).save(to: &context)
+                try IndexedThing(id: 8, name: "N0x", size: 1).save(to: &context)
             }
             #expect(try database.results(query).map(\.id).contains(200))
             #expect(try database.index(withName: "lower")?.state == .unattended(missed: 2))
-            try database.createIndex(ValueIndex("lower", \Thing.lowerName))
-            #expect(try database.results(Thing.filter(\.lowerName == "n2x")).map(\.id) == [200])
-            #expect(try database.plan(Thing.filter(\.lowerName == "n2x")).indexes == ["lower"])
+            try database.createIndex(ValueIndex("lower", \IndexedThing.lowerName))
+            #expect(try database.results(IndexedThing.filter(\.lowerName == "n2x")).map(\.id) == [200])
+            #expect(try database.plan(IndexedThing.filter(\.lowerName == "n2x")).indexes == ["lower"])
             #expect(try database.isWhole())
             try database.close()
         }
         var options = Database.Options()
         options.isReadOnly = true
-        let database = try Database(at: path, models: Thing.self, options: options)
+        let database = try Database(at: path, models: IndexedThing.self, options: options)
         #expect(try database.plan(query).indexes == ["large"])
         #expect(try database.results(query).map(\.id).contains(200))
         try database.close()
@@ -144,21 +145,21 @@ struct ValueIndexTests {
 
     @Test("a changed version of what is computed has the index built anew")
     func versions() throws {
-        let database = try Database.inMemory(models: Thing.self)
-        try database.write { (context) throws in try Thing(id: 1, name: "A").save(to: &context) }
-        try database.createIndex(ValueIndex("lower", \Thing.lowerName, version: "1"))
+        let database = try Database.inMemory(models: IndexedThing.self)
+        try database.write { (context) throws in try IndexedThing(id: 1, name: "A").save(to: &context) }
+        try database.createIndex(ValueIndex("lower", \IndexedThing.lowerName, version: "1"))
         #expect(throws: HornbeamError.self) {
-            try database.createIndex(ValueIndex("lower", \Thing.lowerName, version: "2"))
+            try database.createIndex(ValueIndex("lower", \IndexedThing.lowerName, version: "2"))
         }
-        try database.register(ValueIndex("lower", \Thing.lowerName, version: "2"))
+        try database.register(ValueIndex("lower", \IndexedThing.lowerName, version: "2"))
         #expect(try database.index(withName: "lower")?.version == "2")
-        #expect(try database.results(Thing.filter(\.lowerName == "a")).map(\.id) == [1])
+        #expect(try database.results(IndexedThing.filter(\.lowerName == "a")).map(\.id) == [1])
     }
 
     @Test("a condition is read from the file as it was written", .seeded)
     func conditions() throws {
-        let type = Thing.entityShape.description
-        let predicates: [Hornbeam.Predicate<Thing>] = [
+        let type = IndexedThing.entityShape.description
+        let predicates: [Hornbeam.Predicate<IndexedThing>] = [
             \.name == "é\0", \.size > -3, \.weight <= .infinity, \.note == nil, \.note != nil, \.rank == .high,
             .value(\.note, in: ["a", nil]), .string(\.name, \.note, contains: "x"), !(\.size == 3),
             .array(\.tags, containsAll: ["a", "b"]), \.size > 1 && (\.size < 5 || \.note == "z"), \.note != "q",
@@ -188,27 +189,29 @@ struct ValueIndexTests {
     @Test("one condition implies another just where no value tells them apart", .seeded)
     func implications() throws {
         var random = SeededGenerator(seed: SeededGenerator.seed)
-        let database = try Database.inMemory(models: Thing.self)
+        let database = try Database.inMemory(models: IndexedThing.self)
         try database.write { (context) throws in
-            for id in 0..<400 { try Thing.random(id, &random).save(to: &context) }
+            for id in 0..<400 { try IndexedThing.random(id, &random).save(to: &context) }
         }
-        let type = try #require(database.schema.types["Thing"])
+        let type = try #require(database.schema.types["IndexedThing"])
         var found = 0
         for _ in 0..<3_000 {
-            var asked = Thing.condition(&random)
-            if random.oneIn(3) { asked = random.oneIn(2) ? asked && Thing.condition(&random) : !asked }
-            var condition = Thing.condition(&random)
-            if random.oneIn(3) { condition = random.oneIn(2) ? condition || Thing.condition(&random) : !condition }
+            var asked = IndexedThing.condition(&random)
+            if random.oneIn(3) { asked = random.oneIn(2) ? asked && IndexedThing.condition(&random) : !asked }
+            var condition = IndexedThing.condition(&random)
+            if random.oneIn(3) {
+                condition = random.oneIn(2) ? condition || IndexedThing.condition(&random) : !condition
+            }
             guard let stored = StoredCondition(condition.filter, type.description) else { continue }
             let partial = try IndexCondition(stored, type)
             guard let answered = try partial.implied(by: asked.filter.conjuncts, type) else { continue }
             found += 1
-            let all = try database.results(Thing.filter(asked)).map(\.id)
-            let within = try database.results(Thing.filter(condition)).map(\.id)
+            let all = try database.results(IndexedThing.filter(asked)).map(\.id)
+            let within = try database.results(IndexedThing.filter(condition)).map(\.id)
             #expect(Set(all).isSubset(of: within), "\(asked.filter) implies \(condition.filter)")
             // What is answered holds for all that is in the index.
             for (place, conjunct) in asked.filter.conjuncts.enumerated() where answered.contains(place) {
-                let holds = try database.results(Thing.filter(Hornbeam.Predicate(conjunct))).map(\.id)
+                let holds = try database.results(IndexedThing.filter(Hornbeam.Predicate(conjunct))).map(\.id)
                 #expect(Set(within).isSubset(of: holds), "\(condition.filter) implies \(conjunct)")
             }
         }
@@ -221,29 +224,31 @@ struct ValueIndexTests {
     func crashes() throws {
         let start = try SimulatedDisk()
         do {
-            let database = try MigratedFile.open(start, [Thing.self], [])
+            let database = try MigratedFile.open(start, [IndexedThing.self], [])
             try database.write { (context) throws in
-                for id in 0..<40 { try Thing(id: id, name: "n\(id % 7)", size: id % 3).save(to: &context) }
+                for id in 0..<40 { try IndexedThing(id: id, name: "n\(id % 7)", size: id % 3).save(to: &context) }
             }
             try database.close()
         }
-        let index = ValueIndex("part", \Thing.name, where: \Thing.size > 0)
-        let query = Thing.filter(\.size > 0 && \.name == "n3")
+        let index = ValueIndex("part", \IndexedThing.name, where: \IndexedThing.size > 0)
+        let query = IndexedThing.filter(\.size > 0 && \.name == "n3")
         for call in 1... {
             let disk = try SimulatedDisk(image: start.killedImage())
             disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
-            if let database = try? MigratedFile.open(disk, [Thing.self], []) {
+            if let database = try? MigratedFile.open(disk, [IndexedThing.self], []) {
                 try? database.createIndex(index)
-                try? database.write { (context) throws in try Thing(id: 3, name: "n3", size: 0).save(to: &context) }
+                try? database.write { (context) throws in
+                    try IndexedThing(id: 3, name: "n3", size: 0).save(to: &context)
+                }
                 _ = try? database.deleteIndex(withName: "part")
                 try? database.close()
             }
             for image in [disk.powerLossImage(seed: UInt64(call) &+ SeededGenerator.seed), disk.killedImage()] {
-                let database = try MigratedFile.open(try SimulatedDisk(image: image), [Thing.self], [])
+                let database = try MigratedFile.open(try SimulatedDisk(image: image), [IndexedThing.self], [])
                 try database.attendStored(nil)
                 let isThere = try database.index(withName: "part") != nil
                 #expect(try database.plan(query).indexes == (isThere ? ["part"] : []), "call \(call)")
-                let expected = try database.results(Thing.query()).filter { $0.size > 0 && $0.name == "n3" }
+                let expected = try database.results(IndexedThing.query()).filter { $0.size > 0 && $0.name == "n3" }
                 #expect(try database.results(query) == expected, "call \(call)")
                 #expect(try database.isWhole(), "call \(call)")
                 try database.close()
@@ -254,13 +259,13 @@ struct ValueIndexTests {
 
     @Test("N9: the check finds entries that the entities don't give, and those that are missing")
     func damage() throws {
-        let database = try Database.inMemory(models: Thing.self)
-        try database.createIndex(ValueIndex("part", \Thing.name, where: \Thing.size > 0))
+        let database = try Database.inMemory(models: IndexedThing.self)
+        try database.createIndex(ValueIndex("part", \IndexedThing.name, where: \IndexedThing.size > 0))
         try database.write { (context) throws in
-            for id in 0..<10 { try Thing(id: id, name: "n\(id)", size: id % 2).save(to: &context) }
+            for id in 0..<10 { try IndexedThing(id: id, name: "n\(id)", size: id % 2).save(to: &context) }
         }
         let write = try database.store.beginWrite()
-        let tree = try #require(try write.tree("m:Thing:part"))
+        let tree = try #require(try write.tree("m:IndexedThing:part"))
         var cursor = try write.cursor(tree)
         #expect(try cursor.first())
         let key = Array(cursor.key)
@@ -274,32 +279,32 @@ struct ValueIndexTests {
 
     @Test("an observer of a count by the index goes on when that is dropped, and when it is made")
     func observers() async throws {
-        let database = try Database.inMemory(models: Thing.self)
+        let database = try Database.inMemory(models: IndexedThing.self)
         try await database.write { (context) throws in
-            for id in 0..<50 { try Thing(id: id, name: "n\(id % 2)").save(to: &context) }
+            for id in 0..<50 { try IndexedThing(id: id, name: "n\(id % 2)").save(to: &context) }
         }
-        try database.createIndex(ValueIndex("name", \Thing.name))
-        let query = Thing.filter(\.name == "n1")
+        try database.createIndex(ValueIndex("name", \IndexedThing.name))
+        let query = IndexedThing.filter(\.name == "n1")
         var counts = database.observeCount(query).makeAsyncIterator()
         #expect(try await counts.next() == 25)
         try database.deleteIndex(withName: "name")
-        try await database.write { (context) throws in try Thing(id: 100, name: "n1").save(to: &context) }
+        try await database.write { (context) throws in try IndexedThing(id: 100, name: "n1").save(to: &context) }
         #expect(try await counts.next() == 26)
-        try database.createIndex(ValueIndex("name", \Thing.name))
-        try await database.write { (context) throws in try Thing(id: 101, name: "n1").save(to: &context) }
+        try database.createIndex(ValueIndex("name", \IndexedThing.name))
+        try await database.write { (context) throws in try IndexedThing(id: 101, name: "n1").save(to: &context) }
         #expect(try await counts.next() == 27)
     }
 
     @Test("E11: a save that changes none of its properties doesn't touch the index's tree")
     func untouched() throws {
-        let database = try Database.inMemory(models: Thing.self)
-        try database.createIndex(ValueIndex("name", \Thing.name, \.size))
-        try database.createIndex(ValueIndex("part", \Thing.name, where: \Thing.size > 0))
-        try database.write { (context) throws in try Thing(id: 1, name: "a", size: 1).save(to: &context) }
+        let database = try Database.inMemory(models: IndexedThing.self)
+        try database.createIndex(ValueIndex("name", \IndexedThing.name, \.size))
+        try database.createIndex(ValueIndex("part", \IndexedThing.name, where: \IndexedThing.size > 0))
+        try database.write { (context) throws in try IndexedThing(id: 1, name: "a", size: 1).save(to: &context) }
         try database.write { (context) throws in
-            try Thing(id: 1, name: "a", size: 1, note: "new").save(to: &context)
+            try IndexedThing(id: 1, name: "a", size: 1, note: "new").save(to: &context)
             let transaction = try context.session.entities().transaction
-            for name in ["m:Thing:name", "m:Thing:part"] {
+            for name in ["m:IndexedThing:name", "m:IndexedThing:part"] {
                 let tree = try #require(try transaction.tree(name))
                 #expect(!transaction.treesChanged.contains(tree))
             }

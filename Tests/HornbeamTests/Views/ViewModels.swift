@@ -23,7 +23,7 @@ struct Mail: Equatable {
 
 /// An entity whose id is no row id.
 @EntityModel
-struct ViewParcel: Equatable {
+struct Consignment: Equatable {
     let id: String
     var weight: Int
 }

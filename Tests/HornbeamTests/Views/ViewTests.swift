@@ -111,11 +111,11 @@ struct ViewTests {
 
     @Test("entities whose ids are no row ids, one list, equal keys")
     func sole() throws {
-        let view = View<ViewParcel, SoleGroup>("byWeight", version: "1", sortedBy: .ascending(\.weight))
-        let database = try Database.inMemory(models: ViewParcel.self, indexes: [view])
+        let view = View<Consignment, SoleGroup>("byWeight", version: "1", sortedBy: .ascending(\.weight))
+        let database = try Database.inMemory(models: Consignment.self, indexes: [view])
         try database.write { context in
             for (id, weight) in [("x", 3), ("y", 1), ("z", 3), ("w", 2)] {
-                try ViewParcel(id: id, weight: weight).save(to: &context)
+                try Consignment(id: id, weight: weight).save(to: &context)
             }
         }
         try database.read { (context) throws in
