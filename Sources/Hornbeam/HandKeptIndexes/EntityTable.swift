@@ -95,12 +95,7 @@ public struct EntityTable<Entity: EntityModelProtocol> {
         try self.change { context in
             guard var entity: Entity = try context.find(id) else { return nil }
             try change(&entity)
-            guard entity.id == id else {
-                throw HornbeamError(
-                    .identityChanged,
-                    "\(Entity.entityName) \(id) can't be updated: its id was changed to \(entity.id); save what shall "
-                        + "have another id as an entity of its own")
-            }
+            guard entity.id == id else { throw HornbeamError.identityChanged(of: id, to: entity) }
             try entity.save(to: &context, options: .replace)
             // A hook may have changed it.
             return try context.find(id)

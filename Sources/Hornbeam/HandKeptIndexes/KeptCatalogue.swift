@@ -107,6 +107,16 @@ extension Database {
         progress: MigrationProgress.Handler? = nil
     ) throws {
         try self.init(
+            at: path, models: models, options: options, migrations: migrations, indexes: indexes, handKept: handKept,
+            progress: progress)
+    }
+
+    public convenience init(
+        at path: String, models: [any EntityModelProtocol.Type], options: Options = Options(),
+        migrations: [Migration] = [], indexes: [any RegisteredIndex] = [], handKept: some IndexesType,
+        progress: MigrationProgress.Handler? = nil
+    ) throws {
+        try self.init(
             at: path, models: models, options: options, migrations: migrations, indexes: indexes, progress: progress)
         try registerOrClose(handKept)
     }

@@ -35,7 +35,7 @@ struct KeptCheck {
                     problem("\(name): an entry for \(row) in a group that is not stored")
                 }
             }
-            if !isReadable(key, kind) { problem("\(name): the key of an entry for \(row) is not readable") }
+            if !index.isReadable(key) { problem("\(name): the key of an entry for \(row) is not readable") }
             if let places = trees.places, try transaction.get(places, row.key + key) == nil {
                 problem("\(name): an entry for \(row) is not among its places")
             }
@@ -45,8 +45,12 @@ struct KeptCheck {
         let counts = (try transaction.count(trees.entries), try transaction.count(places))
         if counts.0 != counts.1 { problem("\(name) has \(counts.0) entries, and \(counts.1) places of rows") }
     }
+}
 
-    private func isReadable(_ key: [UInt8], _ kind: HandKeptKind) -> Bool {
+extension StoredIndex {
+    /// Whether bytes are the key of an entry of a hand-kept index.
+    func isReadable(_ key: [UInt8]) -> Bool {
+        guard let kind = handKept else { return false }
         let place = kind.isOrdered ? 8 : 0
         guard key.count >= place else { return false }
         if kind.isOrdered, key[key.count - 8] >= 0x40 { return false }
@@ -55,9 +59,7 @@ struct KeptCheck {
         case .orderedIDs: return section.isEmpty
         case .groupsByEntity, .set: return section.count == 8
         case .groupsByKey, .hash:
-            guard let type = index.record.settings[HandKeptKind.keySetting].flatMap({ ColumnType($0) }) else {
-                return false
-            }
+            guard let type = record.settings[HandKeptKind.keySetting].flatMap({ ColumnType($0) }) else { return false }
             return Array(section).withUnsafeBytes { KeptKey.value($0, type) != nil }
         }
     }

@@ -33,7 +33,8 @@ extension QueryList {
     /// either way. Relations are as after reading: what isn't set in them stays as it is.
     ///
     /// Reads and saves a thousand at a time; of an entity type with unique indexes all at once, because keys may change
-    /// hands: what counts is which they have in the end. `.invalid` if `change` gives an entity another id.
+    /// hands: what counts is which they have in the end. `.identityChanged` if `change` gives an entity
+    /// another id.
     ///
     /// - Returns: how many entities the query found, each counted once.
     @discardableResult
@@ -50,10 +51,7 @@ extension QueryList {
                     let id = entities[place].id
                     try change(&entities[place])
                     guard entities[place].id == id else {
-                        throw HornbeamError(
-                            .invalid,
-                            "\(Entity.entityName) \(id) can't be updated: its id was changed to \(entities[place].id); "
-                                + "save what shall have another id as an entity of its own")
+                        throw HornbeamError.identityChanged(of: id, to: entities[place])
                     }
                 }
                 try context.saveAll(entities, options: .replace)
@@ -79,5 +77,14 @@ extension Query {
     @discardableResult
     public func update(in context: inout Context, _ change: (inout Entity) throws -> Void) throws -> Bool {
         try list.update(in: &context, change) > 0
+    }
+}
+
+extension HornbeamError {
+    static func identityChanged<Entity: EntityModelProtocol>(of id: Entity.ID, to entity: Entity) -> HornbeamError {
+        HornbeamError(
+            .identityChanged,
+            "\(Entity.entityName) \(id) can't be updated: its id was changed to \(entity.id); save what shall have "
+                + "another id as an entity of its own")
     }
 }

@@ -192,6 +192,9 @@ struct HandKeptCatalogueTests {
             try write.commit()
             var problems: [String] = []
             try database.check { problems.append($0) }
+            // All of it can be made whole again.
+            for index in try database.registeredIndexes() { try database.repair(handKept: index.name) }
+            #expect(try database.isSound())
             return problems
         }
         func tree(_ name: String, _ write: Transaction) throws -> TreeID { try #require(try write.tree(name)) }
@@ -226,11 +229,31 @@ struct HandKeptCatalogueTests {
             try problems { _ = try $0.dropTree("p:\(book):allBooks") }.contains { $0.contains("lacks a tree") })
     }
 
+    @Test("a repair takes out what doesn't belong, leaves the rest in its order, and says how much it was")
+    func repair() throws {
+        let database = try LibraryTables.filled("a", "b", "c")
+        let write = try database.store.beginWrite()
+        let entries = try #require(try write.tree("m:LibraryBook:allBooks"))
+        try write.put(entries, [1], RowID.firstAssigned.stored)
+        try write.put(entries, RowID(rawValue: 7).key, RowID(rawValue: 1).stored)
+        _ = try write.dropTree("p:LibraryBook:allBooks")
+        try write.commit()
+        #expect(try database.repair(handKept: "allBooks") == 2)
+        #expect(try database.repair(handKept: "allBooks") == 0)
+        try database.write { context in
+            #expect(try context.indexes.allBooks.ids == ["a", "b", "c"])
+            try LibraryBook.delete(id: "b", from: &context)
+            #expect(try context.indexes.allBooks.ids == ["a", "c"])
+        }
+        #expect(try database.isSound())
+        #expect(codeThrown { try database.repair(handKept: "unknown") } == .indexNotReady)
+    }
+
     /// Opens the file with the indexes, edits them with their entities, in two writes; how far it came.
     private func live(_ disk: SimulatedDisk) -> Int {
         var done = 0
         do {
-            let database = try Library.open(disk)
+            let database = try LibraryTables.open(disk)
             done = 1
             try database.write { context in
                 for id in ["a", "b", "c"] {
@@ -256,7 +279,7 @@ struct HandKeptCatalogueTests {
     func crashes() throws {
         let start = try SimulatedDisk()
         // Without the indexes, so that their making may be cut short too.
-        try Library.open(start, declares: false).close()
+        try LibraryTables.open(start, declares: false).close()
         let image = start.killedImage()
         var seen: Set<[String]> = []
         var call = 1
@@ -265,7 +288,7 @@ struct HandKeptCatalogueTests {
             disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
             let done = live(disk)
             for image in [disk.powerLossImage(seed: UInt64(call) &+ SeededGenerator.seed), disk.killedImage()] {
-                let database = try Library.open(try SimulatedDisk(image: image))
+                let database = try LibraryTables.open(try SimulatedDisk(image: image))
                 #expect(try database.check { Issue.record("\($0), call \(call)") })
                 let (list, group, last, starred) = try database.read { context in
                     let indexes = context.indexes

@@ -247,6 +247,6 @@ struct BulkTests {
         #expect(try Crate.query().max(\.size, in: context) == 2_501)
         #expect {
             try Part.filter(\.id == 3).update(in: &context) { $0 = Part(id: 4) }
-        } throws: { ($0 as? HornbeamError)?.code == .invalid && "\($0)".contains("Part 3") }
+        } throws: { ($0 as? HornbeamError)?.code == .identityChanged && "\($0)".contains("Part 3") }
     }
 }

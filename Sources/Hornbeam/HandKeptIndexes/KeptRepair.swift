@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes a hand-kept index whole again where a damaged file has lost a part of it, or of the entities: what is left of
+// the entries says where each row is.
+
+import HornbeamPages
+import HornbeamTree
+
+extension Database {
+    /// Takes out of a hand-kept index what it can't hold, entries that are not readable or that lead to entities which
+    /// aren't stored, and makes anew what finds the entries of an entity. For files that were salvaged: `check` says
+    /// which indexes need it. What was lost of the entries themselves stays lost. `.indexNotReady` if there is no such
+    /// index. Takes time by the index.
+    ///
+    /// - Returns: how many entries were taken out.
+    @discardableResult
+    public func repair(handKept name: String) throws -> Int {
+        try indexing {
+            let transaction = try store.beginWrite()
+            do {
+                guard let index = try RegisteredCatalogue.read(name, in: transaction), index.handKept != nil else {
+                    throw HornbeamError(.indexNotReady, "the database has no hand-kept index “\(name)”")
+                }
+                let session = EntitySession(transaction, schema: schema)
+                let removed = try KeptRepair(index: index, session: session).run()
+                try session.commit()
+                return removed
+            } catch {
+                transaction.abort()
+                throw error
+            }
+        }
+    }
+}
+
+private struct KeptRepair {
+    let index: StoredIndex
+    let session: EntitySession
+
+    func run() throws -> Int {
+        let transaction = session.transaction
+        let trees = try KeptTrees(index, in: transaction, create: true)
+        let members = try session.store(index.record.entity)
+        let groups = try index.group.map { try session.store($0) }
+        var unfit: [[UInt8]] = []
+        var sorter = EntrySorter(transaction)
+        var cursor = try transaction.cursor(trees.entries)
+        while try cursor.next() {
+            let key = Array(cursor.key)
+            let row = trees.places == nil ? RowID(key: cursor.key) : RowID(stored: cursor.value)
+            guard index.isReadable(key), let row, try members.isSaved(row), try isInGroup(key, groups) else {
+                unfit.append(key)
+                continue
+            }
+            if trees.places != nil { try sorter.add(row.key + key, flag: 0) }
+        }
+        for key in unfit { _ = try transaction.delete(trees.entries, key) }
+        if let places = trees.places {
+            _ = try transaction.deleteRange(places, from: [], to: [])
+            try sorter.finish { place, _, _ in try transaction.append(places, place, []) }
+        }
+        return unfit.count
+    }
+
+    private func isInGroup(_ key: [UInt8], _ groups: EntityStore?) throws -> Bool {
+        guard let groups else { return true }
+        return try key.withUnsafeBytes { RowID(key: $0) }.map { try groups.isSaved($0) } ?? false
+    }
+}
