@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of index ranges that searches were restricted to, kept from one search to the next: to read a range, put its rows
-// in order and find their documents takes longer than most searches among them.
+// Rows of index ranges that searches were restricted to, kept from one search to the next: to read a range, put its
+// rows in order and find their documents takes longer than most searches among them.
 
 import HornbeamText
 

@@ -35,8 +35,8 @@ extension EdgeTrees {
         try forEachLink(side.list, of: source, from: start, offset: offset) { try body($0.other.row) }
     }
 
-    /// The targets of all relations of an entity, by the relations' places in its type, each in the order of linking. An
-    /// entity's entries lie together, so they are read in one pass, past those that others have to do with.
+    /// The targets of all relations of an entity, by the relations' places in its type, each in the order of linking.
+    /// An entity's entries lie together, so they are read in one pass, past those that others have to do with.
     func targets(ofAll type: EntityType, of source: RowID) throws -> [[RowID]] {
         var found = [[RowID]](repeating: [], count: type.relations.count)
         if found.isEmpty { return found }
