@@ -3,6 +3,8 @@
 // bundled flags, unambiguous beginnings of long names, `--` before operands that begin with a dash. A lone `-` is an
 // operand. Pure: reads no environment and prints nothing.
 
+import Hornbeam
+
 /// What the command line asks for.
 enum Invocation {
     case run(Arguments)

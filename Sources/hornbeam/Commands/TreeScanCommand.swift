@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `hornbeam tree scan`: the raw entries of one tree, for looking beneath the entities.
 
+import Hornbeam
 import HornbeamPages
 import HornbeamTree
 

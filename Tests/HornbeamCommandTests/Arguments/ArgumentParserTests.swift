@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Command lines as users type them, well and badly.
 
+import Hornbeam
 import Testing
 
 @testable import HornbeamCommand

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // “Did you mean …?” for mistyped commands, options, entity types and columns.
 
-enum NearestName {
+package enum NearestName {
     /// A question with the nearest of `names`, or nil if none is near.
-    static func hint(_ typed: String, among names: [String]) -> String? {
+    package static func hint(_ typed: String, among names: [String]) -> String? {
         find(typed, among: names).map { "did you mean \($0)?" }
     }
 
     /// The name with the fewest edits, at most a third of the typed length; the first of equals.
-    static func find(_ typed: String, among names: [String]) -> String? {
+    package static func find(_ typed: String, among names: [String]) -> String? {
+        guard typed.utf8.count <= 500 else { return nil }
         let limit = max(1, typed.count / 3)
         var best: (name: String, distance: Int)?
         for name in names {
@@ -19,7 +20,7 @@ enum NearestName {
     }
 
     /// Levenshtein's distance with transpositions of neighbours as one edit.
-    static func distance(_ left: [Character], _ right: [Character]) -> Int {
+    package static func distance(_ left: [Character], _ right: [Character]) -> Int {
         var before: [Int] = []
         var above = Array(0...right.count)
         for row in 0..<left.count {
