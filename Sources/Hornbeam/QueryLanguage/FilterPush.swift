@@ -33,7 +33,8 @@ struct FilterPush {
             return wanted ? both(first, second) : either(first, second)
         case .within(let value, let list): return within(value, list, wanted)
         case .withinArray(let item, .slot(let slot)) where wanted: return element(slot, item)
-        case .quantified(.any, let variable, .slot(let slot), .binary(.equal, .slot(variable), let item)) where wanted:
+        case .quantified(.any, let variable, .slot(let slot), .binary(.equal, .slot(let left), let item))
+        where wanted && left == variable:
             return element(slot, item)
         case .call(let function, let arguments) where wanted && function.name == "array_contains":
             guard case .slot(let slot) = arguments[0] else { return nil }

@@ -9,6 +9,7 @@
 
 import FoundationEssentials
 import HornbeamKeys
+import HornbeamPages
 
 extension Item {
     /// Its place among the kinds.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A row of a statement's result: values by name and by place, as JSON, and as a type of the program.
 
-public import FoundationEssentials
+import FoundationEssentials
 
 /// What all rows of a result share.
 final class ResultColumns: Sendable {

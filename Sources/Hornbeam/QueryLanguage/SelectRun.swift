@@ -2,6 +2,9 @@
 // Runs a plan: nested loops over the sources, from left to right, each by an index where its conditions allow it; then
 // groups, order and cut. Rows are handed on one at a time where nothing must be seen whole before.
 
+import HornbeamPages
+import HornbeamTree
+
 /// One run of one plan, within a transaction.
 final class SelectRun {
     private let plan: SelectPlan

@@ -39,17 +39,17 @@ enum ValueFunctions {
     // MARK: Types
 
     private static let tests: [ScalarFunction] =
-        [
-            ("array", { $0 == "array" }), ("object", { $0 == "object" }), ("string", { $0 == "string" }),
-            ("number", { $0 == "number" }), ("boolean", { $0 == "boolean" }), ("date", { $0 == "date" }),
-            ("atom", { $0 != "array" && $0 != "object" }),
-        ].flatMap { (name: String, passes: @escaping @Sendable (String) -> Bool) in
-            ["is_\(name)", "is\(name)"].map { word in
-                ScalarFunction(word, 1...1) { arguments, _ in .bool(passes(type(of: arguments[0]))) }
-            }
-        } + [
-            ScalarFunction("type", 1...1, isStrict: false) { arguments, _ in .string(type(of: arguments[0])) }
-        ]
+        test("array") { $0 == "array" } + test("object") { $0 == "object" } + test("string") { $0 == "string" }
+        + test("number") { $0 == "number" } + test("boolean") { $0 == "boolean" } + test("date") { $0 == "date" }
+        + test("atom") { $0 != "array" && $0 != "object" }
+        + [ScalarFunction("type", 1...1, isStrict: false) { arguments, _ in .string(type(of: arguments[0])) }]
+
+    /// With and without a line between the words.
+    private static func test(_ name: String, _ passes: @escaping @Sendable (String) -> Bool) -> [ScalarFunction] {
+        ["is_\(name)", "is\(name)"].map { word in
+            ScalarFunction(word, 1...1) { arguments, _ in .bool(passes(type(of: arguments[0]))) }
+        }
+    }
 
     private static func type(of item: Item) -> String {
         switch item {
@@ -114,7 +114,7 @@ enum ValueFunctions {
         ScalarFunction("date", 1...1) { arguments, _ in date(arguments[0]).map { .value(.date($0)) } ?? .null },
         ScalarFunction("date_part", 2...2) { arguments, _ in
             guard let seconds = date(arguments[0]), let part = arguments[1].text else { return .null }
-            return try self.part(part, of: seconds)
+            return try component(part, of: seconds)
         },
         ScalarFunction("str_to_millis", 1...1) { arguments, _ in
             guard let text = arguments[0].text, let seconds = ISODate.seconds(text) else { return .null }
@@ -138,7 +138,7 @@ enum ValueFunctions {
     }
 
     /// In UTC.
-    private static func part(_ name: String, of seconds: Double) throws -> Item {
+    private static func component(_ name: String, of seconds: Double) throws -> Item {
         guard abs(seconds) < 1e12 else { return .null }
         let whole = Int(seconds.rounded(.down))
         let day = whole >= 0 ? whole / 86_400 : -((-whole + 86_399) / 86_400)

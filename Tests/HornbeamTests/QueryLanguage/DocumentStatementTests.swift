@@ -92,10 +92,10 @@ struct DocumentStatementTests {
     @Test("C8: array literals are refused in UNNEST, repeated elements are rows, groups of elements are counted")
     func literals() throws {
         let error = #expect(throws: HornbeamError.self) {
-            try database().query(#"SELECT x FROM _ UNNEST ["a", "b"] AS x"#)
+            try self.database().query(#"SELECT x FROM _ UNNEST ["a", "b"] AS x"#)
         }
         #expect(error?.message.contains("array literals are not supported") == true)
-        let database = try database()
+        let database = try self.database()
         try database.write {
             try profiles(id: 2, Name: "Ann", contacts: [], likes: ["travel", "travel"]).save(to: &$0)
         }
@@ -106,7 +106,7 @@ struct DocumentStatementTests {
 
     @Test("C7: an empty or missing array has no rows, or one of a left join; what is no array is one element")
     func arrays() throws {
-        let database = try database()
+        let database = try self.database()
         try database.write { try profiles(id: 2, Name: "Ann", contacts: [], likes: []).save(to: &$0) }
         #expect(try database.query("SELECT l FROM _ AS p UNNEST likes AS l WHERE p.id = 2").isEmpty)
         #expect(

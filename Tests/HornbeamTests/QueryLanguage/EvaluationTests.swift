@@ -6,12 +6,12 @@ import Hornbeam
 import Testing
 
 @EntityModel
-private struct Nothing {
+private struct AnyDocument {
     let id: Int
-    var data: JSONThing
+    var data: AnyJSON
 }
 
-private struct JSONThing: Codable, Sendable {
+private struct AnyJSON: Codable, Sendable {
     var a: Int
     var list: [Int?]
 }
@@ -21,8 +21,8 @@ struct EvaluationTests {
     /// The JSON of an expression's value; `missing` is what is left out.
     private func value(_ expression: String, _ parameters: any ColumnValue...) throws -> String {
         var context = Context()
-        try Nothing(id: 1, data: JSONThing(a: 1, list: [1, nil, 3])).save(to: &context)
-        let rows = try Statement("SELECT (\(expression)) AS v FROM Nothing").resolve(in: context, parameters)
+        try AnyDocument(id: 1, data: AnyJSON(a: 1, list: [1, nil, 3])).save(to: &context)
+        let rows = try Statement("SELECT (\(expression)) AS v FROM AnyDocument").resolve(in: context, parameters)
         return rows[0]["v"] == nil ? "missing" : String(rows[0].json.dropFirst(#"{"v":"#.count).dropLast())
     }
 
@@ -157,9 +157,9 @@ struct EvaluationTests {
         #expect(try value("2 IN ?", [1, 2]) == "true")
         #expect(try value("2 IN ?", [Int]()) == "false")
         let context = Context()
-        let statement = try Statement("SELECT $a + :b AS v FROM Nothing")
+        let statement = try Statement("SELECT $a + :b AS v FROM AnyDocument")
         var filled = context
-        try Nothing(id: 1, data: JSONThing(a: 1, list: [])).save(to: &filled)
+        try AnyDocument(id: 1, data: AnyJSON(a: 1, list: [])).save(to: &filled)
         #expect(try statement.resolve(in: filled, named: ["a": 1, "b": 2])[0]["v"] == .int(3))
     }
 
@@ -168,8 +168,8 @@ struct EvaluationTests {
         #expect(throws: HornbeamError.self) { try value("?") }
         #expect(throws: HornbeamError.self) { try value("1", 5) }
         var context = Context()
-        try Nothing(id: 1, data: JSONThing(a: 1, list: [])).save(to: &context)
-        let statement = try Statement("SELECT $a AS v FROM Nothing")
+        try AnyDocument(id: 1, data: AnyJSON(a: 1, list: [])).save(to: &context)
+        let statement = try Statement("SELECT $a AS v FROM AnyDocument")
         #expect(throws: HornbeamError.self) { try statement.resolve(in: context) }
         #expect(throws: HornbeamError.self) { try statement.resolve(in: context, named: ["a": 1, "b": 2]) }
     }
