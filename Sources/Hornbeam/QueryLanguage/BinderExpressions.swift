@@ -4,8 +4,8 @@
 
 import FoundationEssentials
 
-/// What is known of a group of rows: the values that it has in common, then aggregates, each with a slot in the frame of
-/// the group.
+/// What is known of a group of rows: the values that it has in common, then aggregates, each with a slot in the frame
+/// of the group.
 struct GroupScope {
     var keys: [BoundExpression]
     private(set) var aggregates: [(aggregate: BoundAggregate, slot: Int)] = []
@@ -216,8 +216,8 @@ extension Binder {
     private mutating func bind(_ call: FunctionCall) throws -> BoundExpression {
         if BoundAggregate.Function(rawValue: call.name) != nil {
             throw failure(
-                "\(call.name.uppercased()) is an aggregate: it may stand in SELECT, HAVING and ORDER BY, not in another "
-                    + "one", at: call.place)
+                "\(call.name.uppercased()) is an aggregate: it may stand in SELECT, HAVING and ORDER BY, not in "
+                    + "another one", at: call.place)
         }
         if call.name == "now" {
             try check(call, 0...0)

@@ -101,8 +101,8 @@ struct FilterPush {
         return Column(owner: owner, type: type, number: number, side: side)
     }
 
-    /// A filter of the column's owner as one of the source. It must not hold of null, which is what a path has where the
-    /// relation leads nowhere.
+    /// A filter of the column's owner as one of the source. It must not hold of null, which is what a path has where
+    /// the relation leads nowhere.
     private func lifted(_ filter: Filter, _ column: Column) -> PushedFilter {
         guard let side = column.side else { return exact(filter) }
         let test = LinkTest(.any, side.name, of: column.type.description, filter)
@@ -185,8 +185,21 @@ struct FilterPush {
             let pattern = item(pattern)?.text, escape == nil, let like = try? LikePattern(pattern, escape: nil),
             !like.prefix.isEmpty
         else { return nil }
-        let test = StringTest(.hasPrefix, columns: [column.number], like.prefix, caseSensitive: true)
-        return PushedFilter(filter: lifted(.string(test), column).filter, isExact: false)
+        var filter = Filter.string(
+            StringTest(.hasPrefix, columns: [column.number], like.prefix, caseSensitive: true))
+        if let (from, to) = Self.range(of: like.prefix) {
+            let start = Filter.compare(column: column.number, .greaterOrEqual, .string(from))
+            filter = start.and(.compare(column: column.number, .less, .string(to))).and(filter)
+        }
+        return PushedFilter(filter: lifted(filter, column).filter, isExact: false)
+    }
+
+    /// Texts that begin with another one are a range of the order, which an index has: told by the ASCII that it begins
+    /// with, whose bytes are those of the key.
+    private static func range(of prefix: String) -> (from: String, to: String)? {
+        let ascii = prefix.prefix { $0.unicodeScalars.count == 1 && $0.isASCII }
+        guard let last = ascii.utf8.last, last < 0x7F else { return nil }
+        return (String(ascii), ascii.dropLast() + String(UnicodeScalar(last + 1)))
     }
 
     private func tested(_ slot: Int, _ test: StateTest, _ wanted: Bool) -> PushedFilter? {

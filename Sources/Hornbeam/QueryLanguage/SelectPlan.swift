@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a statement is answered: the sources in their order, each with the conditions that can be tested once it has a
-// row; what of these the planner takes over as a filter of the first source; and what is made of the rows that are left.
+// row; what of these the planner takes over as a filter of the first source; and what is made of the rows that are
+// left.
 
 /// A statement bound to a schema and to values, made for each run: so it never outlives an index that it uses.
 struct SelectPlan {
@@ -210,7 +211,7 @@ extension Binder {
         if grouping != nil { throw failure("* has no place in groups: name what is grouped by", at: place) }
         let chosen = sources.filter { !$0.isImplicit && (alias == nil || $0.alias == alias) }
         if let alias, chosen.isEmpty { throw failure("no source is called “\(alias)”", at: place) }
-        let names = chosen.flatMap { $0.type?.description.columns.map(\.name) ?? [$0.alias] }
+        let names = chosen.flatMap { $0.type?.shownColumns.map(\.name) ?? [$0.alias] }
         let counts = Dictionary(names.map { ($0, 1) }, uniquingKeysWith: +)
         var columns: [SelectPlan.Column] = []
         for source in chosen {
@@ -221,12 +222,19 @@ extension Binder {
                 }
                 continue
             }
-            for (number, column) in type.description.columns.enumerated() {
-                let name = counts[column.name] == 1 ? column.name : "\(source.alias).\(column.name)"
+            for (number, column) in type.shownColumns {
+                let name = counts[column] == 1 ? column : "\(source.alias).\(column)"
                 columns.append(SelectPlan.Column(name: name, value: slot(.column(number), of: source)))
             }
         }
         return columns
+    }
+}
+
+extension EntityType {
+    /// The columns that `*` means: not those that the store keeps for itself, whose names begin with a dollar sign.
+    var shownColumns: [(number: Int, name: String)] {
+        description.columns.enumerated().filter { !$1.name.hasPrefix("$") }.map { ($0, $1.name) }
     }
 }
 

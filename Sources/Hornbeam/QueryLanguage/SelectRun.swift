@@ -216,9 +216,7 @@ final class SelectRun {
 
     private func object(_ row: RowReader, _ type: EntityType) throws -> Item {
         .object(
-            try type.description.columns.enumerated().map { number, column in
-                ItemField(name: column.name, item: Item(try row.value(number)))
-            })
+            try type.shownColumns.map { number, name in ItemField(name: name, item: Item(try row.value(number))) })
     }
 
     private func ids(_ relation: String, _ rowID: RowID, _ type: EntityType) throws -> [Item] {

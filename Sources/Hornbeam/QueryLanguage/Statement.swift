@@ -11,8 +11,8 @@ public struct Statement: Sendable {
     public let text: String
     let tree: SelectStatement
 
-    /// Reads a statement; names are looked up when it runs. `.invalid` with the line, the character and a mark below it,
-    /// if it is none; `.tooLarge` beyond a million bytes.
+    /// Reads a statement; names are looked up when it runs. `.invalid` with the line, the character and a mark below
+    /// it, if it is none; `.tooLarge` beyond a million bytes.
     public init(_ text: String) throws {
         self.text = text
         tree = try QueryLanguage.statement(text)

@@ -10,8 +10,8 @@ enum SQLCommand {
         summary: "ask in the query language: SELECT … FROM … WHERE …",
         discussion: "SELECT columns FROM Type [JOIN t.relation AS r] [UNNEST t.array AS e] [WHERE …] [GROUP BY …] "
             + "[HAVING …] [ORDER BY …] [LIMIT …] [OFFSET …]; EXPLAIN before it prints how it would be answered. "
-            + "Docs/query-language.md says all. Values are given for ?, ?2 and $name; what reads as JSON is that value, "
-            + "anything else a text.",
+            + "Docs/query-language.md says all. Values are given for ?, ?2 and $name; what reads as JSON is that "
+            + "value, anything else a text.",
         operands: [.store, OperandDeclaration(name: "STATEMENT", help: "what is asked")],
         options: [
             .value("param", "p", "VALUE", "the value of the next ?; may be repeated"),

@@ -134,7 +134,7 @@ struct SelectTests {
         #expect(try ids("SELECT id FROM Novelist WHERE ANY b IN books SATISFIES b.year < 1970 END") == [2])
         #expect(
             try json(
-                "SELECT t, COUNT(*) AS n FROM Novelist a UNNEST a.books AS b UNNEST b.tags AS t GROUP BY t ORDER BY n, t"
+                "SELECT t, COUNT(*) AS n FROM Novelist a UNNEST a.books b UNNEST b.tags t GROUP BY t ORDER BY n, t"
             )
                 == [#"{"t":"ocean","n":1}"#, #"{"t":"utopia","n":1}"#, #"{"t":"sf","n":3}"#])
     }
@@ -228,10 +228,14 @@ struct SelectTests {
         }
         #expect(
             try plan("SELECT title FROM Novel WHERE year BETWEEN 1970 AND 1980 ORDER BY year DESC LIMIT 1")
-                == "Novel: index byYear, one range of 2 entries, backwards\n  limit 1 within the access")
+                == """
+                Novel: index byYear, one range of 2 entries, backwards
+                  limit 1 within the access
+                  count known without reading
+                """)
         #expect(try plan("SELECT id FROM Novel WHERE year + 1 > 1970").contains("test a condition of WHERE"))
-        #expect(try plan("SELECT id FROM Novelist WHERE name LIKE 'Le%'").contains("index byName"))
-        #expect(try plan("SELECT id FROM Novel WHERE author.name = 'Lem'").contains("join along relation author"))
+        #expect(try plan("SELECT id FROM Novelist WHERE name LIKE 'Le%'").contains(#"name < "Lf""#))
+        #expect(try plan("SELECT id FROM Novel WHERE author.name = 'Lem'").contains("any of author where name"))
         #expect(try plan("SELECT COUNT(*) FROM Novel WHERE year > 1970").contains("count rows by the query"))
         #expect(
             try plan("SELECT id FROM Novel WHERE MATCH(search, 'a') ORDER BY RANK() DESC").contains("ranked search"))
