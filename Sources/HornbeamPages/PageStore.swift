@@ -193,6 +193,9 @@ package final class PageStore: @unchecked Sendable {
         turn.take(briefly: briefly)
     }
 
+    /// Whether this thread has a write transaction open.
+    package var isWriting: Bool { turn.isMine }
+
     func checkUsable() throws(StorageError) {
         if isClosed { throw .invalid("the store is closed") }
         try pipeline.checkUsable()

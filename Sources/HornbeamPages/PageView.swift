@@ -43,6 +43,8 @@ package final class PageView {
     let unplaced: UnplacedLeaves?
     /// Keeps the mapping and the bits alive.
     let store: PageStore
+    /// Of the file as it is known now, in bytes.
+    package var fileSize: UInt64 { store.verification.sectorCount << FileFormat.sectorShift }
     let mapping: Mapping?
     /// The state that it sees, or has seen last, retained; nil in the writer's view. (Unmanaged: each look at a
     /// variable counts references, of which a read transaction of one get would have twelve.)

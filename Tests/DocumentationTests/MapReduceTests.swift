@@ -89,6 +89,18 @@ struct MapReduceTests {
         }
     }
 
+    @Test("Live queries")
+    func live() async throws {
+        let database = try shop()
+        var days = database.observe(byDay.query().prefix([2026]).grouped(level: 2)).makeAsyncIterator()
+        #expect(try await days.next()?.groups.map(\.value) == [200, 300])
+        try await database.write { context in
+            try Sale(id: 4, product: "Pot", day: [2026, 5, 2], cents: 50).save(to: &context)
+        }
+        let next = try await days.next()
+        #expect(next?.groups.map(\.value) == [250, 300] && next?.changes?.updates == [0])
+    }
+
     @Test("The life of an index")
     func life() throws {
         let database = try shop()

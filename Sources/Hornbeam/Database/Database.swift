@@ -19,6 +19,10 @@ public final class Database: Sendable {
     /// succeeded or failed; of a file that is open for reading alone, by anybody.
     let registry: Mutex<RegisteredIndexes>
     var registered: RegisteredIndexes { registry.withLock { $0 } }
+    /// Those of them that queries use.
+    let planned = PlannedIndexes()
+    /// Those that are built in the background.
+    let builds = IndexBuilds()
     /// Whether the file is open for reading alone.
     var isReadOnly: Bool { followedVersion != nil }
     /// Of reads that have ended.
@@ -31,6 +35,10 @@ public final class Database: Sendable {
     private let commits = DispatchQueue(label: "hornbeam.commits")
     /// Who observes it.
     let live = LiveHub()
+    /// Who holds a state of it.
+    let longReads = LongLivedReads()
+    /// What runs before each commit.
+    let middleware = CommitMiddlewareList()
 
     /// Opens the database in the file at `path`, and makes it if there is none.
     ///
@@ -71,6 +79,7 @@ public final class Database: Sendable {
     private func register(_ indexes: [any RegisteredIndex], _ progress: MigrationProgress.Handler?) throws {
         do {
             for index in indexes { try register(index, progress: progress) }
+            try attendStored(progress)
         } catch {
             try? close()
             throw error
@@ -134,7 +143,7 @@ public final class Database: Sendable {
 
     private func beginRead() throws(StorageError) -> Session {
         guard let session = idle.take() else {
-            return Session(EntitySession(try store.beginRead(), schema: schema), models: models)
+            return Session(EntitySession(try store.beginRead(), schema: schema, planned: planned), models: models)
         }
         try session.resume()
         return session
@@ -167,10 +176,12 @@ public final class Database: Sendable {
     }
 
     /// The public forms have no optional, whose `.none` would hide that of `Durability`.
-    private func run<Result>(
-        _ durability: Durability?, _ body: (inout Context) throws -> Result
+    /// - Parameter tell: gets what was changed, before the commit.
+    func run<Result>(
+        _ durability: Durability?, telling tell: ((StoreChanges) -> Void)? = nil,
+        _ body: (inout Context) throws -> Result
     ) throws -> Result {
-        let (result, commit) = try begin(durability, body)
+        let (result, commit) = try begin(durability, telling: tell, body)
         try finish(commit)
         return result
     }
@@ -183,12 +194,16 @@ public final class Database: Sendable {
 
     /// Runs `body` and commits, but for the wait until the commit is durable.
     private func begin<Result>(
-        _ durability: Durability?, _ body: (inout Context) throws -> Result
+        _ durability: Durability?, telling tell: ((StoreChanges) -> Void)? = nil,
+        _ body: (inout Context) throws -> Result
     ) throws -> (Result, CommitInFlight) {
         do {
             let transaction = try store.beginWrite()
             if let durability { transaction.durability = durability.engine }
-            let capture = live.isWatched ? RowCapture() : nil
+            let isWatched = live.isWatched
+            let hooks = middleware.all
+            let keepsAll = tell != nil || !hooks.isEmpty
+            let capture = isWatched || keepsAll ? RowCapture(keepsAll: keepsAll) : nil
             let entities = EntitySession(transaction, schema: schema, capture: capture, registered: registered)
             if requiresRelations { entities.requireRelations() }
             let session = Session(entities, models: models)
@@ -196,7 +211,13 @@ public final class Database: Sendable {
             do {
                 var context = Context(session)
                 let result = try body(&context)
-                return (result, try entities.beginCommit { live.enter($0) })
+                if let capture, keepsAll {
+                    for hook in hooks where try entities.hasChanged() {
+                        try hook.body(&context, try StoreChanges(capture, in: entities))
+                    }
+                    tell?(try StoreChanges(capture, in: entities))
+                }
+                return (result, try entities.beginCommit { if isWatched { live.enter($0) } })
             } catch {
                 // Without effect if the commit itself failed: the transaction has ended then.
                 transaction.abort()
@@ -264,13 +285,30 @@ public final class Database: Sendable {
     /// A read of its own: which trees it looks at is of interest.
     func look<Result>(_ body: (LiveView) throws -> Result) throws -> Result {
         do {
-            let entities = EntitySession(try store.beginRead(), schema: schema)
+            let entities = EntitySession(try store.beginRead(), schema: schema, planned: planned)
             let session = Session(entities, models: models)
             defer { session.end() }
             live.figures.noteLook()
             let result = try body(LiveView(session: session, core: entities, figures: live.figures))
             try session.checkIsWhole()
             return result
+        } catch let error as StorageError {
+            throw HornbeamError(error)
+        }
+    }
+
+    /// A read of the newest state that whoever asks for it ends.
+    func beginLongRead() throws -> Session {
+        do {
+            let entities = EntitySession(try store.beginRead(), schema: schema, planned: planned)
+            let session = Session(entities, models: models)
+            do {
+                try checkVersion(session)
+            } catch {
+                session.end()
+                throw error
+            }
+            return session
         } catch let error as StorageError {
             throw HornbeamError(error)
         }
@@ -292,10 +330,14 @@ public final class Database: Sendable {
         try engine { () throws(StorageError) in try store.checkpoint() }
     }
 
-    /// Checkpoints and releases the file, and ends all live queries. `.busy` while transactions are open.
+    /// Checkpoints and releases the file, and ends all live queries and the building of indexes. `.busy` while
+    /// transactions are open, or long-lived reads.
     public func close() throws {
+        // Inside a write none can end, and nothing can be closed.
+        builds.stopAll(waiting: !store.isWriting)
         // While no observer reads, which would be a transaction that nobody knows of.
         try live.queue.sync {
+            for read in longReads.all where read.isObservers { read.expire() }
             try engine { () throws(StorageError) in try store.close() }
             live.finishAll()
         }

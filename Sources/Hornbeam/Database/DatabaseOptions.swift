@@ -73,6 +73,10 @@ extension Database {
         public var usedBytes: UInt64 { engine.usedBytes }
         /// The part that only older snapshots or the last checkpoint hold: free once they let go.
         public var retiredBytes: UInt64 { engine.retiredBytes }
+        /// Of it what snapshots hold: reads that are under way, and long-lived ones.
+        public var snapshotBytes: UInt64 {
+            engine.retiredBytes - min(engine.retiredBytes, engine.checkpointRetiredBytes)
+        }
         public var journalBytes: UInt64 { engine.journalBytes }
         public var pageSize: Int { engine.pageSize }
         /// Number of the newest committed transaction.

@@ -19,7 +19,7 @@ public struct HornbeamError: Error, Sendable {
         public static let io = Code("io")
         /// No space is left; nothing was lost.
         public static let full = Code("full")
-        /// The file is open elsewhere.
+        /// The file is open elsewhere, or an index is being built with another version.
         public static let busy = Code("busy")
         /// The file is no Hornbeam store, or one of a newer format.
         public static let notAStore = Code("notAStore")
@@ -45,12 +45,20 @@ public struct HornbeamError: Error, Sendable {
         public static let missingRelation = Code("missingRelation")
         /// An entity that must be stored already is not.
         public static let notStored = Code("notStored")
+        /// An entity is stored already that must not be.
+        public static let alreadyStored = Code("alreadyStored")
+        /// A change would give an entity another id.
+        public static let identityChanged = Code("identityChanged")
         /// A registered index that the state at hand lacks, or that can't answer: register it.
         public static let indexNotReady = Code("indexNotReady")
         /// The name of a registered index is one's of another kind, or over another entity type.
         public static let indexMismatch = Code("indexMismatch")
+        /// A registered index has other rows than its code gives, although its version is the same.
+        public static let indexDrift = Code("indexDrift")
         /// The function of a registered index gives other rows when it is asked again.
         public static let impureMap = Code("impureMap")
+        /// A long-lived read was older than it may become: begin it anew.
+        public static let snapshotExpired = Code("snapshotExpired")
         /// The operation isn't there on this system.
         public static let unsupported = Code("unsupported")
     }
@@ -70,6 +78,9 @@ extension HornbeamError: CustomStringConvertible {
 }
 
 extension HornbeamError {
+    /// The error, in the typed API's terms if it is the engine's.
+    static func typed(_ error: any Error) -> any Error { (error as? StorageError).map { HornbeamError($0) } ?? error }
+
     /// The engine's error in the typed API's terms.
     package init(_ error: StorageError) {
         let code: Code =

@@ -40,6 +40,9 @@ struct ModelSet: Sendable {
         return known == model
     }
 
+    /// The type of a name.
+    func model(_ name: String) -> (any EntityModelProtocol.Type)? { types[name] }
+
     /// A row as its model writes it after reading it: with defaults where the row has nothing.
     func rewritten(_ type: EntityType, _ row: RowReader) throws -> [UInt8] {
         guard let model = types[type.name] else {

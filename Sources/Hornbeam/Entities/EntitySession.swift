@@ -32,6 +32,8 @@ package final class EntitySession {
     let capture: RowCapture?
     /// Nil where the schema's are meant, whose code nobody has given.
     private let givenIndexes: RegisteredIndexes?
+    /// Of the database that the transaction reads, those that queries use.
+    private let planned: PlannedIndexes?
     /// What changes of rows have to keep.
     var registered: RegisteredIndexes? { givenIndexes ?? schema.registered }
 
@@ -44,15 +46,21 @@ package final class EntitySession {
         self.init(transaction, schema: schema, capture: nil, linkLimits: linkLimits)
     }
 
+    /// A read of an open database.
+    convenience init(_ transaction: Transaction, schema: Schema, planned: PlannedIndexes) {
+        self.init(transaction, schema: schema, capture: nil, planned: planned)
+    }
+
     init(
         _ transaction: Transaction, schema: Schema, capture: RowCapture?, registered: RegisteredIndexes? = nil,
-        linkLimits: EdgeTrees.Limits = EdgeTrees.Limits()
+        planned: PlannedIndexes? = nil, linkLimits: EdgeTrees.Limits = EdgeTrees.Limits()
     ) {
         self.linkLimits = linkLimits
         self.transaction = transaction
         self.schema = schema
         self.capture = capture
         givenIndexes = registered
+        self.planned = planned
     }
 
     /// Begins a read again that was suspended. What answers searches of another state than the one it sees now is let
@@ -62,6 +70,10 @@ package final class EntitySession {
         try transaction.resume()
         if transaction.version != version { for store in stores { store.forgetSearchers() } }
     }
+
+    /// The registered indexes that queries may use, if their trees are as they should be.
+    @inline(__always)
+    var queriedIndexes: RegisteredIndexes? { planned.map(\.current) ?? givenIndexes }
 
     /// The store of one entity type. `.unregisteredEntity` if the database doesn't know it.
     package func store(_ name: String) throws(HornbeamError) -> EntityStore {

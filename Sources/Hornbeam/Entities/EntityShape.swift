@@ -195,6 +195,9 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         return columns[keyPath]
     }
 
+    /// The column of a stored property.
+    func column(of keyPath: AnyKeyPath) -> Int? { columns[keyPath].flatMap { $0.descending ? nil : $0.number } }
+
     /// The relation whose number of entities `\.$property.count` names, with or without `.desc`.
     func linkCount<Property>(_ keyPath: KeyPath<Entity, Property>) -> LinkCountPlace? {
         guard Property.self == Int.self || Property.self == Descending<Int>.self else { return nil }

@@ -26,12 +26,18 @@ package final class EntityStore {
     private var textWriters: [TextIndexWriter?]
     /// Of the full-text indexes that were searched.
     @exclusivity(unchecked) private var searchers: [TextSearcher?] = []
+    /// What searches were restricted to, with them.
+    @exclusivity(unchecked) var selections = Selections()
     /// By their numbers, those that were asked for.
     @exclusivity(unchecked) private var sides: [EdgeSide?] = []
     /// The session's: gathers what changes, if somebody observes.
     private let capture: RowCapture?
     /// Nil if the type has none, as in a read.
     private let registered: TypeIndexes?
+    /// Whether these are the rows of a registered index: those of entities have other columns, and other indexes.
+    private let isTable: Bool
+    /// Registered indexes that were asked for, with the state that they are good in.
+    @exclusivity(unchecked) private var usable: UsableIndexes?
 
     /// The side of a relation by the number that its model gives it.
     /// - Parameter name: of that relation.
@@ -49,13 +55,36 @@ package final class EntityStore {
         let rowID: RowID
     }
 
-    init(type: EntityType, session: EntitySession) {
+    init(type: EntityType, session: EntitySession, isTable: Bool = false) {
         self.type = type
+        self.isTable = isTable
         self.session = session
         transaction = session.transaction
         capture = session.capture
         registered = transaction.isWritable ? session.registered?.indexes(of: type.name) : nil
         textWriters = type.textIndexes.map { _ in nil }
+    }
+
+    /// The indexes that queries may use: those declared, and registered ones that this state of the file has whole.
+    var queryIndexes: [EntityIndex] {
+        @inline(__always) get throws {
+            guard let registered = queriedIndexes else { return type.indexes }
+            return try usable(of: registered).rows
+        }
+    }
+
+    /// The same of indexes of arrays.
+    var elementIndexes: [ElementIndex] {
+        get throws { try queriedIndexes.map { try usable(of: $0).elements } ?? [] }
+    }
+
+    private var queriedIndexes: RegisteredIndexes? { isTable ? nil : session.queriedIndexes }
+
+    private func usable(of registered: RegisteredIndexes) throws -> UsableIndexes {
+        if let usable, usable.isCurrent(registered, in: transaction) { return usable }
+        let indexes = try UsableIndexes(registered, of: type, in: transaction)
+        usable = indexes
+        return indexes
     }
 
     // MARK: Rows
@@ -418,7 +447,10 @@ package final class EntityStore {
         return searcher
     }
 
-    func forgetSearchers() { if !searchers.isEmpty { searchers = [] } }
+    func forgetSearchers() {
+        searchers = []
+        selections = Selections()
+    }
 
     /// What is in memory and not in the trees, but for texts.
     struct Pending {

@@ -149,6 +149,7 @@ extension EntityType {
 /// A value or unique index with its columns resolved. A class, because plans and scans copy it all the time.
 package final class EntityIndex: Sendable {
     struct Component: Sendable {
+        /// Negative for what isn't stored: −1 for the first computed component, and so on.
         let column: Int
         let type: ColumnType
         let descending: Bool
@@ -162,11 +163,20 @@ package final class EntityIndex: Sendable {
     let isUnique: Bool
     /// Whether entries are by the hash of their key: two keys may share one, and there is no order.
     let isHashed: Bool
+    /// Components that are no columns, by their numbers.
+    let computed: [ComputedComponent]
+    /// Which rows have an entry; nil for all.
+    let condition: IndexCondition?
 
-    init(description: IndexDescription, tree: TreeID, components: [Component]) {
+    init(
+        description: IndexDescription, tree: TreeID, components: [Component], computed: [ComputedComponent] = [],
+        condition: IndexCondition? = nil
+    ) {
         self.description = description
         self.tree = tree
         self.components = components
+        self.computed = computed
+        self.condition = condition
         columns = components.map(\.column)
         isUnique = description.kind == .unique
         isHashed = description.kind == .hash

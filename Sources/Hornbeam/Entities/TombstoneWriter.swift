@@ -45,9 +45,8 @@ extension EntityStore {
 
     private func appendLinks(of rowID: RowID, to json: inout JSONBytes) throws {
         json.open("{")
-        for side in type.relations {
-            let rows = try session.edges.targets(side, of: rowID)
-            if rows.isEmpty { continue }
+        let links = try session.edges.targets(ofAll: type, of: rowID)
+        for (side, rows) in zip(type.relations, links) where !rows.isEmpty {
             let targets = try session.store(side.target)
             json.member(side.memberName)
             json.open("[")

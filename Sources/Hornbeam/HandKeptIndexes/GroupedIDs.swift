@@ -95,7 +95,9 @@ public struct GroupedIDs<Group: Sendable, Entity: EntityModelProtocol> {
             var last: [UInt8] = []
             try trees.forEachKey(of: row) { key in
                 let section = Array(key.dropLast(8))
-                if section != last { groups.append(try section.withUnsafeBytes { try coding.group($0, trees, session) }) }
+                if section != last {
+                    groups.append(try section.withUnsafeBytes { try coding.group($0, trees, session) })
+                }
                 last = section
                 return true
             }

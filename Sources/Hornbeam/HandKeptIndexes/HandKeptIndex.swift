@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexes that a program keeps by its own hands, beside those that follow entities by themselves: which ids are in them,
-// and in what order, is what the program says. This file says how they are declared and reached.
+// Indexes that a program keeps by its own hands, beside those that follow entities by themselves: which ids are in
+// them, and in what order, is what the program says. This file says how they are declared and reached.
 
 import HornbeamTree
 
@@ -40,7 +40,9 @@ public protocol IndexesType: Sendable {
 
 extension IndexesType {
     /// The properties that are indexes, in the order of their declaration.
-    var declared: [any HandKeptIndex] { Mirror(reflecting: self).children.compactMap { $0.value as? any HandKeptIndex } }
+    var declared: [any HandKeptIndex] {
+        Mirror(reflecting: self).children.compactMap { $0.value as? any HandKeptIndex }
+    }
 }
 
 /// What a database knows of a hand-kept index.
@@ -77,8 +79,8 @@ public struct HandKeptDeclaration: Sendable {
 
 // MARK: - The kinds
 
-/// A list of ids in an order of the program's own; an id may be in it several times. All that is done to one place takes
-/// O(log n).
+/// A list of ids in an order of the program's own; an id may be in it several times. All that is done to one place
+/// takes O(log n).
 public struct OrderedIDIndex<Entity: EntityModelProtocol>: HandKeptIndex {
     public let declaration: HandKeptDeclaration
 

@@ -38,7 +38,8 @@ public struct HashedIDs<Key: IndexKey, Entity: EntityModelProtocol> {
         try access.read { session in try row(key).flatMap { try session.entity(at: $0, Entity.self) } }
     }
 
-    /// Has the key lead to this id, and no more to the one it led to. `.notStored` if no such entity is stored. O(log n).
+    /// Has the key lead to this id, and no more to the one it led to. `.notStored` if no such entity is stored.
+    /// O(log n).
     public func set(_ id: Entity.ID, for key: Key) throws {
         try access.change { session in
             let row = try access.storedRow(id, session)

@@ -38,8 +38,8 @@ extension StoredIndex {
     var handKept: HandKeptKind? { HandKeptKind(rawValue: record.kind) }
     /// Of a hand-kept index: row id ‖ key of an entry of that row.
     var placesName: String { "p:\(record.entity):\(name)" }
-    /// The entity type of its groups.
-    var group: String? { record.settings[HandKeptKind.groupSetting] }
+    /// Of a hand-kept index: the entity type of its groups, if they are entities.
+    var group: String? { handKept == .groupsByEntity ? record.settings[HandKeptKind.groupSetting] : nil }
 }
 
 extension Session {
@@ -145,7 +145,8 @@ extension Database {
             guard !isReadOnly else {
                 throw HornbeamError(
                     .readOnly,
-                    "the file is open read-only, and lacks some of \(names(of: declarations)): open it once for writing")
+                    "the file is open read-only, and lacks some of \(names(of: declarations)): open it once for writing"
+                )
             }
             let transaction = try store.beginWrite()
             do {

@@ -3,8 +3,8 @@
 // order: a new entry gets one between its neighbours'. Where none is left between them, the entries around it are
 // spread anew over the smallest aligned range of numbers that is thin enough, and the thinner it must be the larger it
 // is: tag-range relabelling (M. Bender, R. Cole, E. Demaine, M. Farach-Colton, J. Zito: Two Simplified Algorithms for
-// Maintaining Order in a List, ESA 2002), which moves O(log n) entries for each that is inserted, over time. Which entry
-// is the i-th, and the how-manieth an entry is, the tree's counts tell.
+// Maintaining Order in a List, ESA 2002), which moves O(log n) entries for each that is inserted, over time. Which
+// entry is the i-th, and how many are before an entry, the tree's counts tell.
 
 import HornbeamKeys
 import HornbeamPages
@@ -110,7 +110,32 @@ struct KeptList {
         guard let (first, step) = Self.room(for: rows.count, between: left, right) else {
             return try spread(rows, at: index, around: left ?? right ?? 0)
         }
-        for (number, row) in rows.enumerated() { try trees.put(key(first + number * step), row) }
+        try put(rows, from: first, step: step)
+    }
+
+    /// So few rows are sooner put one by one.
+    private static var fewRows: Int { 8 }
+
+    /// Puts rows at places in equal steps.
+    private func put(_ rows: [RowID], from first: Int, step: Int) throws {
+        let size = section.count + 8
+        guard rows.count > Self.fewRows, let places = trees.places, size + 8 <= EntryRun.maximumSize else {
+            for (number, row) in rows.enumerated() { try trees.put(key(first + number * step), row) }
+            return
+        }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(rows.count * (size + 8))
+        for (number, row) in rows.enumerated() {
+            bytes += key(first + number * step)
+            bytes += row.stored
+        }
+        try transaction.put(trees.entries, bytes, keySize: size, valueSize: 8)
+        bytes.removeAll(keepingCapacity: true)
+        for number in rows.indices.sorted(by: { (rows[$0], $0) < (rows[$1], $1) }) {
+            bytes += rows[number].key
+            bytes += key(first + number * step)
+        }
+        try transaction.put(places, bytes, keySize: size + 8, valueSize: 0)
     }
 
     /// Places for so many entries between two neighbours, nil where there is none: the first and the distance between
@@ -152,8 +177,7 @@ struct KeptList {
             all.insert(contentsOf: rows, at: index - before)
             try trees.removeAll(from: from, to: to)
             let step = (1 << power) / total
-            for (number, row) in all.enumerated() { try trees.put(key(base + step / 2 + number * step), row) }
-            return
+            return try put(all, from: base + step / 2, step: step)
         }
         throw StorageError.tooLarge(
             what: "number of ids in index “\(trees.name)”", size: try count() + rows.count, limit: 1 << 36)
@@ -178,6 +202,17 @@ struct KeptList {
         }
         for key in keys { try trees.remove(key, row) }
         return keys.count
+    }
+}
+
+extension Transaction {
+    /// Puts entries that ascend, whose keys are of one size, and their values too: each behind the one before.
+    fileprivate func put(_ tree: TreeID, _ entries: [UInt8], keySize: Int, valueSize: Int) throws(StorageError) {
+        try entries.withBytes { (bytes) throws(StorageError) in
+            guard let start = bytes.baseAddress else { return }
+            let count = bytes.count / (keySize + valueSize)
+            try put(tree, EntryRun(start, count: count, keySize: keySize, valueSize: valueSize))
+        }
     }
 }
 

@@ -8,28 +8,12 @@ import HornbeamTree
 /// Keys, each with a byte and a value of the caller's, handed back in the order of the keys. Keys are distinct and not
 /// empty.
 struct EntrySorter {
-    /// A run in memory: keys, each with its value behind it, and where each one lies.
-    private struct Run {
-        struct Place {
-            /// The key's first bytes, big-endian, so that most comparisons don't look at the key.
-            let head: UInt64
-            let start: Int
-            let size: UInt32
-            let valueSize: UInt32
-            let flag: UInt8
-        }
-        var bytes: [UInt8] = []
-        var places: [Place] = []
-
-        var size: Int { bytes.count + places.count * MemoryLayout<Place>.stride }
-    }
-
     /// A run's size in memory from which on it is put aside.
     static let standardBound = 16 << 20
 
     private let transaction: Transaction
     private let bound: Int
-    private var run = Run()
+    private var run = EntryBuffer()
     /// Names of the trees that hold the runs put aside.
     private var trees: [String] = []
 
@@ -39,66 +23,36 @@ struct EntrySorter {
     }
 
     mutating func add(_ key: [UInt8], flag: UInt8, value: [UInt8] = []) throws {
-        var head: UInt64 = 0
-        for place in 0..<8 { head = head << 8 | (place < key.count ? UInt64(key[place]) : 0) }
-        run.places.append(
-            Run.Place(
-                head: head, start: run.bytes.count, size: UInt32(key.count), valueSize: UInt32(value.count),
-                flag: flag))
-        run.bytes.append(contentsOf: key)
-        run.bytes.append(contentsOf: value)
+        run.add(key, flag: flag, value: value)
         if run.size >= bound { try putAside() }
     }
 
     /// Calls `body` with each key in order; nothing is left in the sorter, and no tree of its own in the transaction.
     mutating func finish(_ body: (_ key: [UInt8], _ flag: UInt8, _ value: [UInt8]) throws -> Void) throws {
         if trees.isEmpty {
-            sortRun()
-            for place in run.places {
-                let end = place.start + Int(place.size)
-                try body(
-                    Array(run.bytes[place.start..<end]), place.flag,
-                    place.valueSize == 0 ? [] : Array(run.bytes[end..<end + Int(place.valueSize)]))
-            }
-            run = Run()
+            run.sort()
+            try run.forEach { key, flag, value in try body(Array(key), flag, Array(value)) }
+            run = EntryBuffer()
             return
         }
-        if !run.places.isEmpty { try putAside() }
+        if !run.isEmpty { try putAside() }
         try merge(body)
         for name in trees { _ = try transaction.dropTree(name) }
         trees = []
     }
 
-    private mutating func sortRun() {
-        var places = run.places
-        run.places = []
-        run.bytes.withUnsafeBytes { bytes in
-            func key(_ place: Run.Place) -> Bytes {
-                Bytes(rebasing: bytes[place.start..<place.start + Int(place.size)])
-            }
-            places.sort { $0.head != $1.head ? $0.head < $1.head : key($0).order(key($1)) < 0 }
-        }
-        run.places = places
-    }
-
     private mutating func putAside() throws {
-        sortRun()
+        run.sort()
         let (name, tree) = try transaction.makeTree("sort:\(trees.count)")
         trees.append(name)
-        try run.bytes.withBytes { (bytes) throws(StorageError) in
-            var value: [UInt8] = []
-            for place in run.places {
-                let end = place.start + Int(place.size)
-                value.removeAll(keepingCapacity: true)
-                value.append(place.flag)
-                value.append(contentsOf: bytes[end..<end + Int(place.valueSize)])
-                try value.withBytes { (value) throws(StorageError) in
-                    try transaction.append(tree, Bytes(rebasing: bytes[place.start..<end]), value)
-                }
-            }
+        var stored: [UInt8] = []
+        try run.forEach { (key, flag, value) throws(StorageError) in
+            stored.removeAll(keepingCapacity: true)
+            stored.append(flag)
+            stored.append(contentsOf: value)
+            try stored.withBytes { (stored) throws(StorageError) in try transaction.append(tree, key, stored) }
         }
-        run.bytes.removeAll(keepingCapacity: true)
-        run.places.removeAll(keepingCapacity: true)
+        run.removeAll(keepingCapacity: true)
     }
 
     private func merge(_ body: (_ key: [UInt8], _ flag: UInt8, _ value: [UInt8]) throws -> Void) throws {

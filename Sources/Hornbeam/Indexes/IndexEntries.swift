@@ -49,22 +49,30 @@ extension EntityIndex {
     func fullKey(of row: RowReader) throws(HornbeamError) -> (key: [UInt8], hasNil: Bool) {
         var writer = KeyWriter(capacity: 48)
         var hasNil = false
-        for component in components {
-            let isPresent = try KeyCoding.appendComponent(
-                of: row, column: component.column, descending: component.descending, to: &writer)
-            if !isPresent { hasNil = true }
-        }
+        for component in components where try !append(component, of: row, to: &writer) { hasNil = true }
         return (writer.bytes, hasNil)
     }
 
     /// The key of the leading components, not cut; the whole key if nil.
     func leadingKey(of row: RowReader, _ leading: Int?) throws(HornbeamError) -> [UInt8] {
         var writer = KeyWriter(capacity: 48)
-        for component in components.prefix(leading ?? components.count) {
-            try KeyCoding.appendComponent(
-                of: row, column: component.column, descending: component.descending, to: &writer)
-        }
+        for component in components.prefix(leading ?? components.count) { try append(component, of: row, to: &writer) }
         return writer.bytes
+    }
+
+    /// Whether there is a value.
+    @discardableResult
+    @inline(__always)
+    private func append(
+        _ component: Component, of row: RowReader, to key: inout KeyWriter
+    ) throws(HornbeamError) -> Bool {
+        guard component.column < 0 else {
+            return try KeyCoding.appendComponent(
+                of: row, column: component.column, descending: component.descending, to: &key)
+        }
+        let value = try computed[-1 - component.column].value(row)
+        try KeyCoding.appendComponent(value, as: component.type, descending: component.descending, to: &key)
+        return value != .null
     }
 
     func key(of row: RowReader) throws(HornbeamError) -> IndexKeyBytes {
@@ -196,7 +204,7 @@ struct IndexChanges {
         return .text(try index.text(of: row))
     }
 
-    private static func isUntouched(
+    static func isUntouched(
         _ columns: [Int], _ old: RowReader, _ new: RowReader
     ) throws(HornbeamError) -> Bool {
         for column in columns {

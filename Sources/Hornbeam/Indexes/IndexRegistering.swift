@@ -23,7 +23,7 @@ struct IndexRegistering {
     let schema: Schema
     var progress: MigrationProgress.Handler?
 
-    private func type() throws -> EntityType { try schema.type(registration.entity) }
+    func type() throws -> EntityType { try schema.type(registration.entity) }
 
     /// `.indexMismatch` if the name is another index's.
     func work() throws -> RegistrationWork {
@@ -39,40 +39,52 @@ struct IndexRegistering {
         }
         guard stored.identity == registration.identity,
             stored.record.columns == RegisteredCatalogue.fingerprint(type.description),
-            let tree = try transaction.tree(stored.treeName), try hasReduction(tree)
+            let tree = try IndexTrees(of: stored, in: transaction)?.first, try hasReduction(tree)
         else { return .building }
         if let missed = try transaction.tree(stored.missedName) {
-            // Each missed row is looked up in both states; building reads the rows in their order.
-            let isShort = try transaction.count(missed) < transaction.count(type.rows) / 4 + 100
-            return isShort ? .missedRows : .building
+            return try isShort(missed, of: type) ? .missedRows : .building
         }
         return try transaction.lacksReductions(tree) ? .completion : .none
     }
 
-    private func hasReduction(_ tree: TreeID) throws -> Bool {
+    /// Whether catching up takes less than building. Each missed row is looked up in both states; building reads the
+    /// rows in their order.
+    func isShort(_ missed: TreeID, of type: EntityType) throws -> Bool {
+        try transaction.count(missed) < transaction.count(type.rows) / 4 + 100
+    }
+
+    func hasReduction(_ tree: TreeID) throws -> Bool {
         let stored = try transaction.reduction(of: tree)
         return stored?.name == registration.reduction?.name && stored?.size == registration.reduction?.size
+    }
+
+    /// The index as the file has it once the work is done.
+    func index() throws -> StoredIndex {
+        StoredIndex(
+            name: registration.name, identity: registration.identity,
+            record: StoredIndex.Record(
+                entity: registration.entity, kind: registration.kind, version: registration.version,
+                settings: registration.settings,
+                columns: RegisteredCatalogue.fingerprint(try type().description)))
     }
 
     /// Does the work; the index as it is afterwards.
     func run(_ work: RegistrationWork) throws -> (StoredIndex, AttendedIndex) {
         let type = try type()
-        let index = StoredIndex(
-            name: registration.name, identity: registration.identity,
-            record: StoredIndex.Record(
-                entity: registration.entity, kind: registration.kind, version: registration.version,
-                settings: registration.settings, columns: RegisteredCatalogue.fingerprint(type.description)))
+        let index = try index()
         if work == .building {
             if let old = try RegisteredCatalogue.read(registration.name, in: transaction) {
                 try RegisteredCatalogue.drop(old, in: transaction)
             }
+            try RegisteredCatalogue.dropBuild(of: registration.name, in: transaction)
             try RegisteredCatalogue.store(index, in: transaction)
         }
         let options = TreeOptions(reduction: registration.reduction)
-        guard let tree = try transaction.tree(index.treeName, create: work == .building, options: options) else {
-            throw StorageError.corrupt(Corruption(tree: index.treeName, reason: "a registered index lacks its tree"))
+        guard let trees = try IndexTrees(of: index, in: transaction, create: work == .building, options) else {
+            throw StorageError.corrupt(Corruption(tree: index.treeName, reason: "a registered index lacks a tree"))
         }
-        let attended = AttendedIndex(registration: registration, tree: tree)
+        let tree = trees.first
+        let attended = try AttendedIndex(registration, trees, type)
         switch work {
         case .none: break
         case .completion: try transaction.completeReductions(tree)
@@ -100,19 +112,17 @@ struct IndexRegistering {
             guard cursor.key.count == 8, let rowID = RowID(key: cursor.key) else {
                 throw StorageError.corrupt(Corruption(tree: "e:\(type.name)", reason: "a key is no row id"))
             }
-            let entries: [IndexEntry]
-            do {
-                entries = try follower.entries(rowID, try RowReader(cursor.value, of: type), in: 0)
-            } catch let error as HornbeamError {
-                throw HornbeamError(
-                    error.code,
-                    "index “\(registration.name)” can't be built over the \(type.name) of \(rowID): \(error.message)")
-            }
+            let entries = try follower.entriesToBuild(rowID, try RowReader(cursor.value, of: type), registration)
             for entry in entries { try sorter.add(entry.key, flag: 0, value: entry.value) }
             try reports.advance()
         }
-        try sorter.finish { key, _, value in try transaction.append(index.tree, key, value) }
+        try sorter.finish { key, _, value in try index.trees.append(key, value, in: transaction) }
         try reports.finish()
+    }
+
+    /// What a sample shows of entries that are other code's.
+    func drift(of index: AttendedIndex) throws -> HornbeamError? {
+        try DriftProbe(index: index, type: try type(), transaction: transaction).run()
     }
 
     private func catchUp(_ stored: StoredIndex, _ index: AttendedIndex, _ type: EntityType) throws {
@@ -125,17 +135,22 @@ struct IndexRegistering {
             guard cursor.key.count == 8, let rowID = RowID(key: cursor.key) else {
                 throw StorageError.corrupt(Corruption(tree: stored.missedName, reason: "a key is no row id"))
             }
-            let former = try MissedRow.row(Array(cursor.value))
-            let changes = try (former ?? []).withUnsafeBytes { bytes in
-                let old = try former.map { _ in try RowReader(bytes, of: type) }
-                let new = try transaction.get(type.rows, rowID.key).map { try RowReader($0, of: type) }
-                return try follower.changes(rowID, from: old, to: new)
-            }
-            for change in changes { try change.apply(in: transaction) }
+            try catchUp(rowID, noted: Array(cursor.value), follower, type)
             try reports.advance()
         }
         _ = try transaction.dropTree(stored.missedName)
         try reports.finish()
+    }
+
+    /// Brings the index from what a row was, by the note of it, to what it is.
+    func catchUp(_ rowID: RowID, noted: [UInt8], _ follower: any IndexFollower, _ type: EntityType) throws {
+        let former = try MissedRow.row(noted)
+        let changes = try (former ?? []).withUnsafeBytes { bytes in
+            let old = try former.map { _ in try RowReader(bytes, of: type) }
+            let new = try transaction.get(type.rows, rowID.key).map { try RowReader($0, of: type) }
+            return try follower.changes(rowID, from: old, to: new)
+        }
+        for change in changes { try change.apply(rowID, in: transaction) }
     }
 }
 
@@ -147,6 +162,12 @@ public struct RegisteredIndexDescription: Sendable, Equatable {
         /// The program hasn't registered it since the database was opened. It has missed the changes of this many
         /// entities, and gets them when it is registered again.
         case unattended(missed: Int)
+        /// It is being built in the background, or was until the database was closed: so many of its entities are
+        /// looked at. If there is a former index of the name, that is listed too.
+        case building(done: Int, total: Int)
+        /// What the file says of it is damaged: nobody can ask it, nor register another one of its name before it is
+        /// dropped by `unregister`.
+        case unreadable
     }
 
     public let name: String
@@ -159,134 +180,4 @@ public struct RegisteredIndexDescription: Sendable, Equatable {
     public let entries: Int
     /// Of the pages that its tree takes, long values not counted.
     public let bytes: Int
-}
-
-extension Database {
-    /// Gives the database an index: from now on it follows the entities, in the transactions that change them.
-    ///
-    /// If the file has it with the same version and settings, nothing is done; entities that were changed while it
-    /// wasn't registered are looked at. Otherwise it is built from all entities, in one transaction that readers don't
-    /// notice and other writers wait for; a crash leaves it absent, or as it was. `.indexMismatch` if the name is an
-    /// index's of another kind, or over another entity type.
-    ///
-    /// - Parameter progress: called now and then while entities are looked at; throws to cancel.
-    public func register(_ index: some RegisteredIndex, progress: MigrationProgress.Handler? = nil) throws {
-        let registration = index.registration
-        try indexing {
-            guard models.contains(registration.model) else {
-                throw HornbeamError(
-                    .unregisteredEntity,
-                    "index “\(registration.name)” is over \(registration.entity), which the database was opened without"
-                )
-            }
-            try registration.check()
-            if let reduction = registration.reduction { try store.register(reduction) }
-            if isReadOnly { return try attendReadOnly(registration) }
-            let transaction = try store.beginWrite()
-            do {
-                let work = IndexRegistering(
-                    registration: registration, transaction: transaction, schema: schema, progress: progress)
-                let kind = try work.work()
-                let (stored, attended) = try work.run(kind)
-                if kind == .none { transaction.durability = .none }
-                try commit(transaction) { $0.adding(stored, attended) }
-            } catch {
-                transaction.abort()
-                throw error
-            }
-        }
-    }
-
-    /// The same without blocking the caller's thread.
-    public func register(
-        _ index: some RegisteredIndex, progress: (@Sendable (MigrationProgress) throws -> Void)? = nil
-    ) async throws {
-        try await inWriterQueue { try $0.register(index, progress: progress) }
-    }
-
-    /// A file that is open for reading alone can't be brought up to the code: it must have the index already.
-    private func attendReadOnly(_ registration: IndexRegistration) throws {
-        let read = try store.beginRead()
-        defer { read.abort() }
-        let work = IndexRegistering(registration: registration, transaction: read, schema: schema)
-        switch try work.work() {
-        case .none, .completion:
-            let (stored, attended) = try work.run(.none)
-            registry.withLock { $0 = $0.adding(stored, attended) }
-        case .missedRows, .building:
-            throw HornbeamError(
-                .readOnly,
-                "the file is open read-only, and its index “\(registration.name)” is absent, of another version or "
-                    + "behind: register it once with the file open for writing")
-        }
-    }
-
-    /// Drops a registered index, whether this program has registered it or not; whether there was one.
-    @discardableResult
-    public func unregister(_ name: String) throws -> Bool {
-        try indexing {
-            let transaction = try store.beginWrite()
-            do {
-                guard let stored = try RegisteredCatalogue.read(name, in: transaction) else {
-                    transaction.abort()
-                    return false
-                }
-                try RegisteredCatalogue.drop(stored, in: transaction)
-                try commit(transaction) { $0.removing(name) }
-                return true
-            } catch {
-                transaction.abort()
-                throw error
-            }
-        }
-    }
-
-    /// Commits a transaction that changes the registered indexes.
-    ///
-    /// The next write begins before this commit is known to have succeeded or failed. It asks for the registered
-    /// indexes when it has its turn, and waits here until they are those of the state that the file is in. So nobody
-    /// else's change comes between, to be undone with this one. A transaction that has changed nothing commits too:
-    /// that fails if the state that it was built on does.
-    func commit(
-        _ transaction: Transaction, _ change: (RegisteredIndexes) -> RegisteredIndexes
-    ) throws(StorageError) {
-        try registry.withLock { (registered) throws(StorageError) in
-            let former = registered
-            registered = change(former)
-            do throws(StorageError) {
-                try transaction.commit()
-            } catch {
-                registered = former
-                throw error
-            }
-        }
-    }
-
-    /// The registered indexes that the file has, by name.
-    public func registeredIndexes() throws -> [RegisteredIndexDescription] {
-        try indexing {
-            let attended = registered.attended
-            let read = try store.beginRead()
-            defer { read.abort() }
-            return try RegisteredCatalogue.read(read).map { index in
-                let tree = try read.tree(index.treeName)
-                let missed = try read.tree(index.missedName).map { Int(clamping: try read.count($0)) } ?? 0
-                let isCurrent = index.handKept != nil || attended[index.name]?.registration.identity == index.identity && missed == 0
-                return RegisteredIndexDescription(
-                    name: index.name, entity: index.record.entity, kind: index.record.kind,
-                    version: index.record.version, settings: index.record.settings,
-                    state: isCurrent ? .current : .unattended(missed: missed),
-                    entries: try tree.map { Int(clamping: try read.count($0)) } ?? 0,
-                    bytes: try tree.map { Int(clamping: try read.nodeBytes($0)) } ?? 0)
-            }
-        }
-    }
-
-    func indexing<Result>(_ body: () throws -> Result) throws -> Result {
-        do {
-            return try body()
-        } catch let error as StorageError {
-            throw HornbeamError(error)
-        }
-    }
 }

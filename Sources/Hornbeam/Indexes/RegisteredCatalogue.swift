@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the file knows of registered indexes: an entry each in the tree `schema`, `index:Name` → identity ‖ JSON, the
-// tree of their entries, `m:Type:Name`, and what they have missed, `c:Type:Name`.
+// tree of their entries, `m:Type:Name`, and what they have missed, `c:Type:Name`. One that is being built in the
+// background stands beside the one that it is to follow, under its name and one byte more, with `r:Type:Name:Number`
+// for its sorted runs.
 
 import FoundationEssentials
 import HornbeamPages
 import HornbeamTree
+import Synchronization
 
 /// A registered index as the file has it.
 struct StoredIndex: Sendable, Equatable {
@@ -16,14 +19,55 @@ struct StoredIndex: Sendable, Equatable {
         var settings: [String: String]
         /// A hash of the entity type's columns, as they were when the index was built: other ones give other entities.
         var columns: String
+        /// How far it is built, if that goes on in the background.
+        var build: Build?
+    }
+
+    /// How far a background build has come. What the rows were when it began can be read at any later time: they are as
+    /// they are now, but for those that the index has missed, which are noted as they were.
+    struct Build: Codable, Sendable, Equatable {
+        /// The write transaction that began it: tells it from another one of the same name.
+        var began: UInt64
+        /// Sorted runs that are whole.
+        var runs = 0
+        /// The last row that is in one of them.
+        var position: UInt64?
+        /// Whether the tree has the entries of all rows, as they were when it began.
+        var isLoaded = false
+
+        /// More than any build comes to: the file may claim it.
+        static let mostRuns = 1 << 20
     }
 
     let name: String
     let identity: [UInt8]
     var record: Record
 
+    /// The name in the catalogue of the build of an index. No index can be called so.
+    static func buildName(of index: String) -> String { index + "\u{1}" }
+
+    /// The name that the program knows it by.
+    var publicName: String { record.build == nil ? name : String(name.dropLast()) }
+
     var treeName: String { RegisteredCatalogue.treeName(of: name, record.entity) }
     var missedName: String { RegisteredCatalogue.missedName(of: name, record.entity) }
+    /// Of the trees beside the first one.
+    var otherNames: [String] {
+        let count = Int(record.settings[IndexTrees.setting] ?? "") ?? 0
+        // What the file claims: more than any index has, there are none of.
+        guard (1...IndexTrees.mostOthers).contains(count) else { return [] }
+        return (1...count).map { "m\($0):\(record.entity):\(name)" }
+    }
+    func runName(_ number: Int) -> String { "r:\(record.entity):\(name):\(number)" }
+}
+
+extension StoredIndex.Record {
+    /// The record of the index that was built.
+    var finished: Self {
+        var record = self
+        record.build = nil
+        return record
+    }
 }
 
 enum RegisteredCatalogue {
@@ -33,27 +77,56 @@ enum RegisteredCatalogue {
     static func treeName(of index: String, _ entity: String) -> String { "m:\(entity):\(index)" }
     static func missedName(of index: String, _ entity: String) -> String { "c:\(entity):\(index)" }
 
-    /// All of them, by name.
+    /// All of them that can be read, by name.
     static func read(_ transaction: Transaction) throws -> [StoredIndex] {
-        guard let tree = try transaction.tree(SchemaCatalogue.treeName) else { return [] }
         var indexes: [StoredIndex] = []
+        try forEachRecord(transaction) { name, value in
+            if let index = decoded(name, value) { indexes.append(index) }
+        }
+        return indexes
+    }
+
+    /// The names of those that can't be read: of each it is its own failure, and nobody else's.
+    static func unreadable(_ transaction: Transaction) throws -> [String] {
+        var names: [String] = []
+        try forEachRecord(transaction) { name, value in
+            if decoded(name, value) == nil { names.append(name.filter { $0 != "\u{1}" }) }
+        }
+        return names
+    }
+
+    private static func forEachRecord(
+        _ transaction: Transaction, _ body: (_ name: String, _ value: [UInt8]) throws -> Void
+    ) throws {
+        guard let tree = try transaction.tree(SchemaCatalogue.treeName) else { return }
         var cursor = try transaction.cursor(tree)
         var isValid = try cursor.seek(prefix)
         while isValid, cursor.key.starts(with: prefix) {
-            let name = String(decoding: cursor.key.dropFirst(prefix.count), as: UTF8.self)
-            indexes.append(try decode(name, Array(cursor.value)))
+            try body(String(decoding: cursor.key.dropFirst(prefix.count), as: UTF8.self), Array(cursor.value))
             isValid = try cursor.next()
         }
-        return indexes
     }
 
     static func read(_ name: String, in transaction: Transaction) throws -> StoredIndex? {
         try record(of: name, in: transaction).map { try decode(name, Array($0)) }
     }
 
+    /// The build of an index, if one has begun and is not done.
+    static func readBuild(of name: String, in transaction: Transaction) throws -> StoredIndex? {
+        try read(StoredIndex.buildName(of: name), in: transaction)
+    }
+
     /// Whether the file has the index with this code's entries.
     static func holds(_ registration: IndexRegistration, in transaction: Transaction) throws -> Bool {
-        try record(of: registration.name, in: transaction)?.starts(with: registration.identity) ?? false
+        guard let value = try record(of: registration.name, in: transaction),
+            value.starts(with: registration.identity)
+        else { return false }
+        // Looked at once: changes of rows pass over an index that can't be read.
+        if registration.accepted.withLock({ value.elementsEqual($0) }) { return true }
+        let record = Array(value)
+        _ = try decode(registration.name, record)
+        registration.accepted.withLock { $0 = record }
+        return true
     }
 
     /// What the catalogue has of an index.
@@ -62,14 +135,43 @@ enum RegisteredCatalogue {
         return try transaction.get(tree, prefix + Array(name.utf8))
     }
 
+    /// `.corrupt` if it can't be read.
     private static func decode(_ name: String, _ value: [UInt8]) throws -> StoredIndex {
+        if let index = decoded(name, value) { return index }
+        throw StorageError.corrupt(
+            Corruption(
+                tree: SchemaCatalogue.treeName,
+                reason: "the registered index “\(name)” is not readable: drop it with unregister"))
+    }
+
+    private static func decoded(_ name: String, _ value: [UInt8]) -> StoredIndex? {
         guard value.count > identitySize,
-            let record = try? JSONDecoder().decode(StoredIndex.Record.self, from: Data(value[identitySize...]))
-        else {
-            throw StorageError.corrupt(
-                Corruption(tree: SchemaCatalogue.treeName, reason: "the registered index “\(name)” is not readable"))
-        }
+            let record = try? JSONDecoder().decode(StoredIndex.Record.self, from: Data(value[identitySize...])),
+            (record.build != nil) == (name.utf8.last == 1),
+            (0...StoredIndex.Build.mostRuns).contains(record.build?.runs ?? 0)
+        else { return nil }
         return StoredIndex(name: name, identity: Array(value[..<identitySize]), record: record)
+    }
+
+    /// Forgets an index whose record can't be read, or whose build's can't, and drops the trees of its name that are no
+    /// other index's; whether there was one.
+    @discardableResult
+    static func dropUnreadable(_ name: String, in transaction: Transaction) throws -> Bool {
+        guard let catalogue = try transaction.tree(SchemaCatalogue.treeName) else { return false }
+        var isFound = false
+        for name in [name, StoredIndex.buildName(of: name)] {
+            guard let value = try record(of: name, in: transaction).map({ Array($0) }), decoded(name, value) == nil
+            else { continue }
+            isFound = true
+            _ = try transaction.delete(catalogue, prefix + Array(name.utf8))
+            let kept = Set(try read(transaction).flatMap { [$0.treeName, $0.missedName, $0.placesName] })
+            for tree in try transaction.treeNames() where !kept.contains(tree) {
+                let isOwn = ["m:", "c:", "p:"].contains(tree.prefix(2)) && tree.hasSuffix(":" + name)
+                let isRun = tree.hasPrefix("r:") && tree.contains(":\(name):")
+                if isOwn || isRun { _ = try transaction.dropTree(tree) }
+            }
+        }
+        return isFound
     }
 
     static func store(_ index: StoredIndex, in transaction: Transaction) throws {
@@ -88,14 +190,40 @@ enum RegisteredCatalogue {
     static func drop(_ index: StoredIndex, in transaction: Transaction) throws {
         guard let tree = try transaction.tree(SchemaCatalogue.treeName) else { return }
         _ = try transaction.delete(tree, prefix + Array(index.name.utf8))
-        for name in [index.treeName, index.missedName, index.placesName] { _ = try transaction.dropTree(name) }
+        for name in [index.treeName, index.missedName, index.placesName] + index.otherNames {
+            _ = try transaction.dropTree(name)
+        }
+        // One more may have been begun.
+        guard let build = index.record.build else { return }
+        for number in 0...build.runs { _ = try transaction.dropTree(index.runName(number)) }
     }
 
-    /// Gives the indexes of a type its new name; nil drops them with it. Their identities say the old name still: they
-    /// are built anew when they are next registered.
+    /// Forgets the build of an index, if there is one; whether there was.
+    @discardableResult
+    static func dropBuild(of name: String, in transaction: Transaction) throws -> Bool {
+        guard let build = try readBuild(of: name, in: transaction) else { return false }
+        try drop(build, in: transaction)
+        return true
+    }
+
+    /// What was built takes the place of the index of its name.
+    static func finish(_ build: StoredIndex, in transaction: Transaction) throws -> StoredIndex {
+        let index = StoredIndex(name: build.publicName, identity: build.identity, record: build.record.finished)
+        if let former = try read(index.name, in: transaction) { try drop(former, in: transaction) }
+        for (old, new) in zip([build.treeName] + build.otherNames, [index.treeName] + index.otherNames) {
+            _ = try transaction.dropTree(new)
+            _ = try transaction.renameTree(old, to: new)
+        }
+        try drop(build, in: transaction)
+        try store(index, in: transaction)
+        return index
+    }
+
+    /// Gives the indexes of a type its new name; nil drops them with it, and builds are dropped always. Their
+    /// identities say the old name still: they are built anew when they are next registered.
     static func rename(_ entity: String, to new: String?, in transaction: Transaction) throws {
         for index in try read(transaction) where index.record.entity == entity || index.group == entity {
-            guard let new else {
+            guard let new, index.record.build == nil else {
                 try drop(index, in: transaction)
                 continue
             }
@@ -106,16 +234,24 @@ enum RegisteredCatalogue {
                 for name in [\StoredIndex.treeName, \.missedName, \.placesName] {
                     _ = try transaction.renameTree(index[keyPath: name], to: renamed[keyPath: name])
                 }
+                for (old, new) in zip(index.otherNames, renamed.otherNames) {
+                    _ = try transaction.renameTree(old, to: new)
+                }
             }
             try store(renamed, in: transaction)
         }
     }
 
-    /// Gives the indexes of a type an identity that no code has: they are built anew when they are next registered.
-    /// A migration has changed rows that it doesn't show them, and may go back to the columns that they know; nor can
-    /// the rows that they have missed be read any more. Hand-kept indexes, which know ids alone, stay as they are.
+    /// Gives the indexes of a type an identity that no code has: they are built anew when they are next registered. A
+    /// migration has changed rows that it doesn't show them, and may go back to the columns that they know; nor can the
+    /// rows that they have missed be read any more. Builds, which live by those, are dropped. Hand-kept indexes, which
+    /// know ids alone, stay as they are.
     static func outdate(_ entity: String, in transaction: Transaction) throws {
         for index in try read(transaction) where index.record.entity == entity && index.handKept == nil {
+            if index.record.build != nil {
+                try drop(index, in: transaction)
+                continue
+            }
             let unknown = [UInt8](repeating: 0, count: identitySize)
             try store(StoredIndex(name: index.name, identity: unknown, record: index.record), in: transaction)
             _ = try transaction.dropTree(index.missedName)
@@ -133,16 +269,20 @@ enum RegisteredCatalogue {
 extension IndexRegistration {
     /// The index's tree in a state. `.indexNotReady` where it isn't there, is of another version, or has missed
     /// changes.
-    func tree(in transaction: Transaction) throws -> TreeID {
+    func tree(in transaction: Transaction) throws -> TreeID { try trees(in: transaction).first }
+
+    /// All of its trees, in the same way.
+    func trees(in transaction: Transaction) throws -> IndexTrees {
         guard try RegisteredCatalogue.holds(self, in: transaction),
-            let tree = try transaction.tree(RegisteredCatalogue.treeName(of: name, entity)),
-            try transaction.tree(RegisteredCatalogue.missedName(of: name, entity)) == nil
+            let stored = try RegisteredCatalogue.read(name, in: transaction),
+            let trees = try IndexTrees(of: stored, in: transaction),
+            try transaction.tree(stored.missedName) == nil
         else {
             throw HornbeamError(
                 .indexNotReady,
                 "index “\(name)” of \(entity) is not there in this state, is of another version, or has missed "
                     + "changes: register it with database.register(…)")
         }
-        return tree
+        return trees
     }
 }

@@ -11,14 +11,18 @@ struct RegisteredCheck {
 
     func run(_ problem: (String) -> Void) throws {
         let transaction = session.transaction
+        for name in try RegisteredCatalogue.unreadable(transaction) {
+            problem("index “\(name)”: what the catalogue has of it is not readable: drop it with unregister")
+        }
         for stored in try RegisteredCatalogue.read(transaction) {
-            let name = "index “\(stored.name)” of \(stored.record.entity)"
+            let kind = stored.record.build == nil ? "index" : "build of index"
+            let name = "\(kind) “\(stored.publicName)” of \(stored.record.entity)"
             guard let type = session.schema.types[stored.record.entity] else {
                 problem("\(name): the store has no such entity type")
                 continue
             }
-            guard let tree = try transaction.tree(stored.treeName) else {
-                problem("\(name): it has no tree")
+            guard let trees = try IndexTrees(of: stored, in: transaction) else {
+                problem("\(name): it lacks a tree")
                 continue
             }
             if stored.handKept != nil {
@@ -26,8 +30,14 @@ struct RegisteredCheck {
                 continue
             }
             let missed = try transaction.tree(stored.missedName)
-            if let missed { try checkMissed(missed, stored, type, problem) }
-            if let attended = registered.attended[stored.name], attended.tree == tree, missed == nil,
+            if let missed { try checkMissed(missed, stored, type, name, problem) }
+            if let build = stored.record.build {
+                if missed == nil { problem("\(name): it has no tree of what it has missed") }
+                for run in 0..<build.runs where try transaction.tree(stored.runName(run)) == nil {
+                    problem("\(name): run \(run) of \(build.runs) is missing")
+                }
+            }
+            if let attended = registered.attended[stored.name], attended.trees == trees, missed == nil,
                 attended.registration.identity == stored.identity
             {
                 try check(attended, type, name, problem)
@@ -45,7 +55,7 @@ struct RegisteredCheck {
             do {
                 for entry in try follower.entries(rowID, row, in: 0) {
                     expected += 1
-                    guard let found = try transaction.get(index.tree, entry.key) else {
+                    guard let found = try index.trees.value(of: entry.key, in: transaction) else {
                         problem("\(name): a row of \(rowID) is missing")
                         continue
                     }
@@ -59,12 +69,12 @@ struct RegisteredCheck {
             }
             return true
         }
-        let entries = try transaction.count(index.tree)
+        let entries = try index.trees.count(in: transaction)
         if entries != expected { problem("\(name) has \(entries) rows, the entities give \(expected)") }
     }
 
     private func checkMissed(
-        _ missed: TreeID, _ index: StoredIndex, _ type: EntityType, _ problem: (String) -> Void
+        _ missed: TreeID, _ index: StoredIndex, _ type: EntityType, _ name: String, _ problem: (String) -> Void
     ) throws {
         // Rows of other columns nobody reads: the index is to be built anew.
         let isRead = index.record.columns == RegisteredCatalogue.fingerprint(type.description)
@@ -75,7 +85,7 @@ struct RegisteredCheck {
                 let former = try MissedRow.row(Array(cursor.value))
                 if isRead { try former?.withUnsafeBytes { _ = try RowReader($0, of: type) } }
             } catch {
-                problem("index “\(index.name)” of \(type.name): a row that it has missed is not readable")
+                problem("\(name): a row that it has missed is not readable")
             }
         }
     }

@@ -6,8 +6,9 @@
 import HornbeamKeys
 import HornbeamPages
 import HornbeamTree
+import Synchronization
 
-/// An index that is registered under a name: see `MapIndex`.
+/// An index that is registered under a name: see `MapIndex`, `ValueIndex` and `ArrayIndex`.
 public protocol RegisteredIndex: Sendable {
     var registration: IndexRegistration { get }
 }
@@ -26,35 +27,66 @@ public final class IndexRegistration: Sendable {
     public let entity: String
     let model: any EntityModelProtocol.Type
     let reduction: Reduction?
+    /// Trees beside the first one: see `IndexTrees`.
+    let others: Int
     /// Tells whether stored entries are this code's: a hash of all but the code.
     let identity: [UInt8]
     let emitter: any IndexEmitter
+    /// The index as queries use it, if they use it of themselves.
+    let plannable: Plannable?
+    /// What a file's catalogue had of the index when it was last found to be readable.
+    let accepted = Mutex<[UInt8]>([])
     /// Why it can't be registered; nil if it can.
     private let flaw: String?
+
+    /// What the planner gets of an index, once its tree is known.
+    enum Plannable: Sendable {
+        /// Entries as those of declared indexes are.
+        case rows(@Sendable (EntityType, TreeID) throws(HornbeamError) -> EntityIndex)
+        /// Entries for the elements of an array.
+        case elements(@Sendable (TreeID) -> ElementIndex)
+    }
 
     /// - Parameters:
     ///   - reduction: the size of its reduced values and what makes them, nil for none.
     ///   - entries: those of an entity, by keys that need not differ. Its second argument is what an entry has to say
     ///     of the entity's id, nil where the row id is the id.
+    ///   - others: trees beside the first one. An index with any is a table: it has one entry at most of an entity in
+    ///     each of its trees, under a key that ends in the row id alone.
     ///   - flaw: why it can't be registered, if so.
-    init<Entity: EntityModelProtocol>(
+    convenience init<Entity: EntityModelProtocol>(
         name: String, version: String, kind: String, settings: [String: String],
-        reduction: (size: Int, folder: @Sendable () -> any ReductionFolder)?, flaw: String? = nil,
-        entries: @escaping @Sendable (Entity, _ id: [UInt8]?) throws -> [IndexEntry]
+        reduction: (size: Int, folder: @Sendable () -> any ReductionFolder)?, others: Int = 0, flaw: String? = nil,
+        plannable: Plannable? = nil, entries: @escaping @Sendable (Entity, _ id: [UInt8]?) throws -> [IndexEntry]
+    ) {
+        self.init(
+            name: name, version: version, kind: kind, settings: settings, model: Entity.self, reduction: reduction,
+            others: others, flaw: flaw, plannable: plannable,
+            emitter: EntityEmitter(isTable: others > 0, entries: entries))
+    }
+
+    init(
+        name: String, version: String, kind: String, settings: [String: String], model: any EntityModelProtocol.Type,
+        reduction: (size: Int, folder: @Sendable () -> any ReductionFolder)? = nil, others: Int = 0, flaw: String?,
+        plannable: Plannable?, emitter: any IndexEmitter
     ) {
         self.name = name
         self.version = version
         self.kind = kind
+        var settings = settings
+        if others > 0 { settings[IndexTrees.setting] = "\(others)" }
         self.settings = settings
+        self.others = others
         self.flaw = flaw
-        entity = Entity.entityName
-        model = Entity.self
+        self.model = model
+        self.plannable = plannable
+        self.emitter = emitter
+        entity = model.entityName
         let parts = [kind, entity, name, version] + settings.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
         // Each behind its size, so that no two lists of parts are one text.
         identity = IndexKeyBytes.hashed(parts.flatMap { Array("\($0.utf8.count):\($0)".utf8) })
         let reductionName = "index:" + identity.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
         self.reduction = reduction.map { Reduction(name: reductionName, size: $0.size, folder: $0.folder) }
-        emitter = EntityEmitter(entries: entries)
     }
 
     /// `.invalid` if no database can have it. Names are part of a tree's name and of a key.
@@ -67,9 +99,10 @@ public final class IndexRegistration: Sendable {
     }
 
     static func check(name: String) throws(HornbeamError) {
-        guard !name.isEmpty, name.utf8.count <= 200, !name.utf8.contains(0) else {
+        // A byte of 1 ends the name that a background build goes by.
+        guard !name.isEmpty, name.utf8.count <= 200, !name.utf8.contains(where: { $0 < 2 }) else {
             throw HornbeamError(
-                .invalid, "an index is called “\(name)”: a name needs 1 to 200 bytes, and none that is zero")
+                .invalid, "an index is called “\(name)”: a name needs 1 to 200 bytes, and none that is 0 or 1")
         }
         // The file tells names by their bytes, the program by their characters: each must have one form.
         guard name.isComposed else {
@@ -88,14 +121,16 @@ struct IndexEntry {
 
 /// What a change of one row does to one registered index. Keys are whole.
 struct RegisteredChange {
-    let tree: TreeID
+    let trees: IndexTrees
+    /// Whether the row's entries up to now aren't known, and all are to go. They are looked for in the whole tree.
+    var isFormerUnknown = false
     var removed: [[UInt8]] = []
     var put: [IndexEntry] = []
 }
 
 /// The code of a registered index, whatever entity it is over.
 protocol IndexEmitter: Sendable {
-    /// Those who keep these indexes of one entity type together; they all are over this one's.
+    /// Those who keep these indexes of one entity type together; all of them have emitters of this one's type.
     func follower(of indexes: [AttendedIndex]) -> any IndexFollower
 }
 
@@ -107,13 +142,43 @@ protocol IndexFollower: Sendable {
     func entries(_ rowID: RowID, _ row: RowReader, in index: Int) throws -> [IndexEntry]
 }
 
-/// A registered index with its tree.
+extension IndexFollower {
+    /// The entries of a row for an index that is built of one alone; errors say so.
+    func entriesToBuild(
+        _ rowID: RowID, _ row: RowReader, _ index: IndexRegistration
+    ) throws -> [IndexEntry] {
+        do {
+            return try entries(rowID, row, in: 0)
+        } catch let error as HornbeamError {
+            throw HornbeamError(
+                error.code,
+                "index “\(index.name)” can't be built over the \(index.entity) of \(rowID): \(error.message)")
+        }
+    }
+}
+
+/// A registered index with its trees.
 struct AttendedIndex: Sendable {
     let registration: IndexRegistration
-    let tree: TreeID
+    let trees: IndexTrees
+    var tree: TreeID { trees.first }
+    /// As queries use it, if they use it of themselves.
+    let planned: PlannedIndex?
+
+    init(_ registration: IndexRegistration, _ trees: IndexTrees, _ type: EntityType) throws(HornbeamError) {
+        self.registration = registration
+        self.trees = trees
+        planned =
+            switch registration.plannable {
+            case .rows(let index): .rows(try index(type, trees.first))
+            case .elements(let index): .elements(index(trees.first))
+            case nil: nil
+            }
+    }
 }
 
 private struct EntityEmitter<Entity: EntityModelProtocol>: IndexEmitter {
+    let isTable: Bool
     let entries: @Sendable (Entity, [UInt8]?) throws -> [IndexEntry]
 
     func follower(of indexes: [AttendedIndex]) -> any IndexFollower {
@@ -121,7 +186,8 @@ private struct EntityEmitter<Entity: EntityModelProtocol>: IndexEmitter {
             indexes: indexes.compactMap { index in
                 guard let emitter = index.registration.emitter as? EntityEmitter<Entity> else { return nil }
                 return EntityFollower<Entity>.Index(
-                    name: index.registration.name, tree: index.tree, entries: emitter.entries)
+                    name: index.registration.name, trees: index.trees, isTable: emitter.isTable,
+                    entries: emitter.entries)
             })
     }
 }
@@ -129,7 +195,8 @@ private struct EntityEmitter<Entity: EntityModelProtocol>: IndexEmitter {
 private struct EntityFollower<Entity: EntityModelProtocol>: IndexFollower {
     struct Index: Sendable {
         let name: String
-        let tree: TreeID
+        let trees: IndexTrees
+        let isTable: Bool
         let entries: @Sendable (Entity, [UInt8]?) throws -> [IndexEntry]
     }
 
@@ -137,28 +204,34 @@ private struct EntityFollower<Entity: EntityModelProtocol>: IndexFollower {
 
     func changes(_ rowID: RowID, from old: RowReader?, to new: RowReader?) throws -> [RegisteredChange] {
         // Each is decoded once, for all indexes together.
-        let before = try old.map { try former(rowID, $0) }
         let after = try new.map { (entity: try Entity(row: $0), id: try id(rowID, $0)) }
+        let before = old.flatMap { old in try? (entity: Entity(row: old), id: id(rowID, old)) }
         var changes: [RegisteredChange] = []
         for index in indexes {
-            let change = RegisteredChange(
-                index.tree, from: try before.map { try entries(of: $0.entity, $0.id, rowID, index) } ?? [],
-                to: try after.map { try entries(of: $0.entity, $0.id, rowID, index) } ?? [])
+            let new = try after.map { try entries(of: $0.entity, $0.id, rowID, index) } ?? []
+            var former: [IndexEntry]? = []
+            if old != nil { former = try before.flatMap { try formerEntries(of: $0.entity, $0.id, rowID, index) } }
+            guard let former else {
+                changes.append(RegisteredChange(trees: index.trees, isFormerUnknown: true, put: new))
+                continue
+            }
+            let change = RegisteredChange(index.trees, from: former, to: new)
             if !change.removed.isEmpty || !change.put.isEmpty { changes.append(change) }
         }
         return changes
     }
 
-    /// The entity as it was.
-    private func former(_ rowID: RowID, _ row: RowReader) throws(HornbeamError) -> (entity: Entity, id: [UInt8]?) {
-        do throws(HornbeamError) {
-            return (try Entity(row: row), try id(rowID, row))
+    /// The entries of an entity as it was; nil if its index can't tell them: what can't be read any more, or is refused
+    /// now, must not be in the way of its own replacement.
+    private func formerEntries(
+        of entity: Entity, _ id: [UInt8]?, _ rowID: RowID, _ index: Index
+    ) throws -> [IndexEntry]? {
+        do {
+            return try entries(of: entity, id, rowID, index)
+        } catch let error as HornbeamError where error.code == .impureMap {
+            throw error
         } catch {
-            let names = indexes.map { "“\($0.name)”" }.joined(separator: ", ")
-            throw HornbeamError(
-                error.code,
-                "the stored \(Entity.entityName) of \(rowID) can't be read (\(error.message)), so that its rows in "
-                    + "index \(names) can't be told: unregister that to change or delete the entity")
+            return nil
         }
     }
 
@@ -185,11 +258,17 @@ private struct EntityFollower<Entity: EntityModelProtocol>: IndexFollower {
                         + "again: they must depend on the entity alone")
             }
         #endif
-        return emitted.numbered(rowID)
+        return index.isTable ? emitted.keyed(rowID) : emitted.numbered(rowID)
     }
 }
 
 extension Array where Element == IndexEntry {
+    /// With whole keys, sorted: the row id behind each. No two keys are equal.
+    fileprivate func keyed(_ rowID: RowID) -> [IndexEntry] {
+        map { IndexEntry(key: $0.key + rowID.key, value: $0.value) }
+            .sorted { $0.key.lexicographicallyPrecedes($1.key) }
+    }
+
     /// With whole keys, sorted: row id and ordinal behind each, equal keys in the order in which they came.
     fileprivate func numbered(_ rowID: RowID) -> [IndexEntry] {
         if isEmpty { return [] }
@@ -212,8 +291,8 @@ extension Array where Element == IndexEntry {
 
 extension RegisteredChange {
     /// The difference of two sorted lists.
-    fileprivate init(_ tree: TreeID, from old: [IndexEntry], to new: [IndexEntry]) {
-        self.tree = tree
+    init(_ trees: IndexTrees, from old: [IndexEntry], to new: [IndexEntry]) {
+        self.trees = trees
         var (left, right) = (old[...], new[...])
         while let before = left.first, let after = right.first {
             if before.key == after.key {
@@ -232,8 +311,11 @@ extension RegisteredChange {
         put += right
     }
 
-    func apply(in transaction: Transaction) throws {
-        for key in removed { _ = try transaction.delete(tree, key) }
-        for entry in put { try transaction.put(tree, entry.key, entry.value) }
+    func apply(_ rowID: RowID, in transaction: Transaction) throws {
+        if isFormerUnknown {
+            for key in try trees.keys(of: rowID, in: transaction) { try trees.delete(key, in: transaction) }
+        }
+        for key in removed { try trees.delete(key, in: transaction) }
+        for entry in put { try trees.put(entry, in: transaction) }
     }
 }

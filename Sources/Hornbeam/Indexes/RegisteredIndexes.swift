@@ -19,13 +19,14 @@ final class RegisteredIndexes: Sendable {
         let following = Dictionary(grouping: stored.filter { $0.handKept == nil }, by: \.record.entity)
         let handKept = KeptConcern.all(stored.filter { $0.handKept != nil })
         let names = Set(following.keys).union(handKept.keys)
-        types = Dictionary(uniqueKeysWithValues: names.map { name in
-            let indexes = following[name] ?? []
-            let type = TypeIndexes(
-                attended: indexes.compactMap { attended[$0.name] },
-                missing: indexes.filter { attended[$0.name] == nil }, handKept: handKept[name] ?? [])
-            return (name, type)
-        })
+        types = Dictionary(
+            uniqueKeysWithValues: names.map { name in
+                let indexes = following[name] ?? []
+                let type = TypeIndexes(
+                    attended: indexes.compactMap { attended[$0.name] },
+                    missing: indexes.filter { attended[$0.name] == nil }, handKept: handKept[name] ?? [])
+                return (name, type)
+            })
     }
 
     func indexes(of type: String) -> TypeIndexes? { types[type] }
@@ -37,10 +38,12 @@ final class RegisteredIndexes: Sendable {
         return RegisteredIndexes(stored: stored.filter { $0.name != index.name } + [index], attended: attended)
     }
 
-    /// The same with an index that the program keeps itself.
+    /// The same with one that has no code to follow its rows: a build, or what the program keeps itself.
     func adding(_ index: StoredIndex) -> RegisteredIndexes {
         RegisteredIndexes(stored: stored.filter { $0.name != index.name } + [index], attended: attended)
     }
+
+    func removing(buildOf name: String) -> RegisteredIndexes { removing(StoredIndex.buildName(of: name)) }
 
     func removing(_ name: String) -> RegisteredIndexes {
         var attended = attended
@@ -52,7 +55,8 @@ final class RegisteredIndexes: Sendable {
 /// Those of one entity type; there is one where there is an index.
 final class TypeIndexes: Sendable {
     let attended: [AttendedIndex]
-    let follower: (any IndexFollower)?
+    /// One for each kind of emitter that there is.
+    private let followers: [any IndexFollower]
     private let missing: [StoredIndex]
     private let handKept: [KeptConcern]
 
@@ -60,13 +64,16 @@ final class TypeIndexes: Sendable {
         self.attended = attended
         self.missing = missing
         self.handKept = handKept
-        follower = attended.first.map { $0.registration.emitter.follower(of: attended) }
+        let kinds = Dictionary(grouping: attended) { ObjectIdentifier(type(of: $0.registration.emitter)) }
+        followers = kinds.values.compactMap { indexes in
+            indexes.first.map { $0.registration.emitter.follower(of: indexes) }
+        }
     }
 
     /// What a change of a row does to all of them. Calls the program's code; changes nothing.
     func changes(_ rowID: RowID, from old: RowReader?, to new: RowReader?) throws -> RegisteredChanges {
         RegisteredChanges(
-            followed: try follower?.changes(rowID, from: old, to: new) ?? [], missing: missing,
+            followed: try followers.flatMap { try $0.changes(rowID, from: old, to: new) }, missing: missing,
             former: missing.isEmpty ? [] : MissedRow.bytes(old), left: new == nil ? handKept : [])
     }
 }
@@ -81,7 +88,7 @@ struct RegisteredChanges {
     fileprivate let left: [KeptConcern]
 
     func apply(_ rowID: RowID, in transaction: Transaction) throws {
-        for change in followed { try change.apply(in: transaction) }
+        for change in followed { try change.apply(rowID, in: transaction) }
         for index in missing {
             guard let tree = try transaction.tree(index.missedName, create: true) else { continue }
             // What counts is what the index has seen last.

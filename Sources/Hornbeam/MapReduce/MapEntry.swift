@@ -3,7 +3,7 @@
 // read may come from a damaged file: what is no row is nil.
 
 import HornbeamKeys
-import HornbeamPages
+package import HornbeamPages
 
 /// Where the parts of an entry's key lie.
 enum MapEntryKey {
@@ -22,7 +22,7 @@ enum MapEntryKey {
 
 /// An entry's value: flags u8 (1 value, 2 link, 4 id), then those of its parts that are there: the id of its entity and
 /// the link, each u16 size and bytes; the emitted value, to the end.
-struct MapEntryValue {
+package struct MapEntryValue {
     private enum Flags {
         static let value: UInt8 = 1
         static let link: UInt8 = 2
@@ -30,11 +30,11 @@ struct MapEntryValue {
     }
 
     /// As value bytes; nil where the row id is the id.
-    private(set) var id: Bytes?
-    private(set) var link: Bytes?
-    private(set) var value: Bytes?
+    package private(set) var id: Bytes?
+    package private(set) var link: Bytes?
+    package private(set) var value: Bytes?
 
-    init?(_ bytes: Bytes) {
+    package init?(_ bytes: Bytes) {
         guard let flags = bytes.first, flags & ~7 == 0 else { return nil }
         var at = 1
         func part() -> Bytes? {
@@ -61,7 +61,7 @@ struct MapEntryValue {
     }
 
     /// The bytes of these parts; nil if the id or the link is too long.
-    static func bytes(id: [UInt8]?, link: [UInt8]?, value: [UInt8]?) -> [UInt8]? {
+    package static func bytes(id: [UInt8]?, link: [UInt8]?, value: [UInt8]?) -> [UInt8]? {
         var bytes: [UInt8] = [0]
         for (part, flag) in [(id, Flags.id), (link, Flags.link)] {
             guard let part else { continue }
@@ -79,7 +79,7 @@ struct MapEntryValue {
     }
 
     /// The emitted value, nil if there is none.
-    func value<Value: ColumnValue>(as _: Value.Type) throws(HornbeamError) -> Value? {
+    package func value<Value: ColumnValue>(as _: Value.Type) throws(HornbeamError) -> Value? {
         guard let value else { return nil }
         guard let decoded = ValueBytes.decode(value, as: Value.columnType).flatMap({ Value(columnValue: $0) }) else {
             throw HornbeamError(.corrupt, "corrupt data: an emitted value is no \(Value.self)")
@@ -110,9 +110,9 @@ public struct EntityLink: Sendable, Hashable {
     }
 
     /// The type's name, a zero byte, the id.
-    var bytes: [UInt8] { Array(entity.utf8) + [0] + id }
+    package var bytes: [UInt8] { Array(entity.utf8) + [0] + id }
 
-    init?(_ bytes: Bytes) {
+    package init?(_ bytes: Bytes) {
         guard let end = bytes.firstIndex(of: 0), let name = ValueBytes.string(Bytes(rebasing: bytes[..<end])) else {
             return nil
         }

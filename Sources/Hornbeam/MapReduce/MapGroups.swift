@@ -13,23 +13,16 @@ public struct MapReduction<Entity: EntityModelProtocol, Value, Reduce: Reducer>:
 
     /// Of no rows it is what the reducer makes of none.
     public func resolve(in context: Context) throws -> Reduce.Result {
-        try context.session.run { session in
-            let scan = try MapScan(query, session)
-            let folder = MapFolder(query.index.reducer, scan.collator.collation)
-            for range in scan.ranges { try scan.fold(range, into: folder) }
-            return try folder.result()
-        }
+        try context.session.run { try resolve($0).result }
     }
 
     /// The same, and how many nodes of the tree were looked at for it.
-    func resolveCounting(in context: Context) throws -> (result: Reduce.Result, nodesRead: Int) {
-        try context.session.run { session in
-            let scan = try MapScan(query, session)
-            let folder = MapFolder(query.index.reducer, scan.collator.collation)
-            var nodes = 0
-            for range in scan.ranges { nodes += try scan.fold(range, into: folder) }
-            return (try folder.result(), nodes)
-        }
+    func resolve(_ session: Session) throws -> (result: Reduce.Result, nodesRead: Int) {
+        let scan = try MapScan(query, session)
+        let folder = MapFolder(query.index.reducer, scan.collator.collation)
+        var nodes = 0
+        for range in scan.ranges { nodes += try scan.fold(range, into: folder) }
+        return (try folder.result(), nodes)
     }
 }
 
@@ -62,27 +55,29 @@ public struct MapGroups<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Se
 
     /// The groups in the order of their keys; none if there are no rows.
     public func resolve(in context: Context) throws -> [MapGroup<Reduce.Result>] {
-        try context.session.run { session in
-            var groups: [MapGroup<Reduce.Result>] = []
-            let scan = try MapScan(query, session)
-            var offset = query.offset
-            var left = query.limit ?? .max
-            guard left > 0 else { return [] }
-            try scan.forEachGroup(level) { group in
-                if offset > 0 {
-                    offset -= 1
-                    return true
-                }
-                let folder = MapFolder(query.index.reducer, scan.collator.collation)
-                // The rows of a group are reduced in the order of the index, whatever the order of the groups.
-                let parts = query.isDescending ? group.parts.reversed() : group.parts
-                for part in parts { try scan.fold(part, isAskedFor: level != 0, into: folder) }
-                groups.append(MapGroup(key: group.key, value: try folder.result()))
-                left -= 1
-                return left > 0
+        try context.session.run { try resolve($0) }
+    }
+
+    func resolve(_ session: Session) throws -> [MapGroup<Reduce.Result>] {
+        var groups: [MapGroup<Reduce.Result>] = []
+        let scan = try MapScan(query, session)
+        var offset = query.offset
+        var left = query.limit ?? .max
+        guard left > 0 else { return [] }
+        try scan.forEachGroup(level) { group in
+            if offset > 0 {
+                offset -= 1
+                return true
             }
-            return groups
+            let folder = MapFolder(query.index.reducer, scan.collator.collation)
+            // The rows of a group are reduced in the order of the index, whatever the order of the groups.
+            let parts = query.isDescending ? group.parts.reversed() : group.parts
+            for part in parts { try scan.fold(part, isAskedFor: level != 0, into: folder) }
+            groups.append(MapGroup(key: group.key, value: try folder.result()))
+            left -= 1
+            return left > 0
         }
+        return groups
     }
 
     /// How many groups there are. Each is looked for, none is reduced.

@@ -356,7 +356,7 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
         }
     }
 
-    private func row(_ key: Bytes, _ value: Bytes) throws -> MapRow<Entity, Value> {
+    func row(_ key: Bytes, _ value: Bytes) throws -> MapRow<Entity, Value> {
         guard let emitted = MapEntryKey.emitted(key), let mapKey = MapKey(emitted, collator.collation),
             let rowID = MapEntryKey.rowID(key), let parts = MapEntryValue(value)
         else { throw corrupt }

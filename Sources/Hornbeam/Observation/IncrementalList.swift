@@ -113,7 +113,7 @@ struct IncrementalList<Entity: EntityModelProtocol>: Sendable {
         let pairs = zip(origins, moved).compactMap { from, move in
             tree.position(of: move.new).map { ListChanges.Move(from: from, to: $0) }
         }
-        changes.moves = Self.moves(pairs, deletions, changes.insertions)
+        changes.moves = ListDifference.moves(pairs, deletions, changes.insertions)
         guard !changes.isEmpty else { return nil }
         return ListDelta(
             changes: changes, inserted: try entities(inserted.map(\.row), view),
@@ -134,24 +134,6 @@ struct IncrementalList<Entity: EntityModelProtocol>: Sendable {
         return found
     }
 
-    /// Those of `pairs` that are moves: rows whose key changed, unless they still lie between the same unchanged rows,
-    /// and in the same order there.
-    private static func moves(
-        _ pairs: [ListChanges.Move], _ deletions: [Int], _ insertions: [Int]
-    ) -> [ListChanges.Move] {
-        let taken = (deletions + pairs.map(\.from)).sorted()
-        let put = (insertions + pairs.map(\.to)).sorted()
-        var moves: [ListChanges.Move] = []
-        var near: [ListChanges.Move] = []
-        for pair in pairs.sorted(by: { $0.to < $1.to }) {
-            // Unchanged rows before it, then and now.
-            let isNear = pair.from - taken.countBelow(pair.from) == pair.to - put.countBelow(pair.to)
-            if isNear { near.append(pair) } else { moves.append(pair) }
-        }
-        moves += ListDifference.outOfOrder(near)
-        return moves.sorted { $0.to < $1.to }
-    }
-
     /// The difference that a new answer makes: too much has changed to be followed.
     private mutating func askAnew(_ view: LiveView, _ store: EntityStore) throws -> ListDelta<Entity>? {
         let (rows, _) = try load(view, store, wantsEntities: false)
@@ -163,18 +145,5 @@ struct IncrementalList<Entity: EntityModelProtocol>: Sendable {
         return ListDelta(
             changes: changes, inserted: try entities(changes.insertions.map { rows[$0].row }, view),
             updated: try entities(changes.updates.map { rows[$0].row }, view), count: count)
-    }
-}
-
-extension [Int] {
-    /// Of ascending numbers, how many are less.
-    fileprivate func countBelow(_ number: Int) -> Int {
-        var low = 0
-        var high = count
-        while low < high {
-            let middle = (low + high) / 2
-            if self[middle] < number { low = middle + 1 } else { high = middle }
-        }
-        return low
     }
 }

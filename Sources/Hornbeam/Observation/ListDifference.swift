@@ -81,4 +81,35 @@ enum ListDifference {
         }
         return pairs.indices.filter { !stays[$0] }.map { pairs[$0] }
     }
+
+    /// Those of `pairs` that are moves: rows whose key changed, unless they still lie between the same unchanged rows,
+    /// and in the same order there.
+    static func moves(
+        _ pairs: [ListChanges.Move], _ deletions: [Int], _ insertions: [Int]
+    ) -> [ListChanges.Move] {
+        let taken = (deletions + pairs.map(\.from)).sorted()
+        let put = (insertions + pairs.map(\.to)).sorted()
+        var moves: [ListChanges.Move] = []
+        var near: [ListChanges.Move] = []
+        for pair in pairs.sorted(by: { $0.to < $1.to }) {
+            // Unchanged rows before it, then and now.
+            let isNear = pair.from - taken.countBelow(pair.from) == pair.to - put.countBelow(pair.to)
+            if isNear { near.append(pair) } else { moves.append(pair) }
+        }
+        moves += outOfOrder(near)
+        return moves.sorted { $0.to < $1.to }
+    }
+}
+
+extension [Int] {
+    /// Of ascending numbers, how many are less.
+    func countBelow(_ number: Int) -> Int {
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle] < number { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
 }

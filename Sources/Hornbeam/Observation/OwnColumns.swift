@@ -29,7 +29,8 @@ struct OwnColumns: Sendable {
     /// The filter as a function of the row; nil if it is none, or if it gives an order of its own that counts.
     private static func alone(_ filter: Filter, isOrdered: Bool) -> Filter? {
         switch filter {
-        case .all, .none, .compare, .isNull, .within, .string, .text, .elements, .matches, .opaque: return filter
+        case .all, .none, .compare, .isNull, .within, .string, .text, .elements, .matches, .opaque, .computed, .anyElement:
+            return filter
         // The id of a row never changes, so naming ids is a condition on the row. One id has no order.
         case .ids(let ids): return isOrdered || ids.count == 1 ? .within(column: 0, ids) : nil
         case .and(let parts): return all(parts, isOrdered).map { .and($0) }
@@ -96,20 +97,29 @@ extension LiveView {
             // What the oldest commit found is what was there before all of them.
             former.merge(rows) { first, _ in first }
         }
+        for _ in former { figures.noteRow() }
+        try store.forEachChange(since: former, ignoring: ignored, body)
+        return true
+    }
+}
+
+extension EntityStore {
+    /// Calls `body` with each of these rows that is another than it was, as it was and as it is.
+    func forEachChange(
+        since former: FormerRows, ignoring ignored: Int?, _ body: (RowID, RowReader?, RowReader?) throws -> Void
+    ) throws {
         for (row, old) in former {
-            figures.noteRow()
-            let new = try store.row(row)
+            let new = try self.row(row)
             guard let old else {
                 if let new { try body(row, nil, new) }
                 continue
             }
             try old.withUnsafeBytes { bytes in
-                let old = try RowReader(bytes, of: store.type)
+                let old = try RowReader(bytes, of: type)
                 if let new, new.isSame(as: old, ignoring: ignored) { return }
                 try body(row, old, new)
             }
         }
-        return true
     }
 }
 

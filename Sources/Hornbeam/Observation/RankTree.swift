@@ -75,6 +75,33 @@ struct RankTree: Sendable {
         return nil
     }
 
+    /// How many rows come before `row`, which need not be there.
+    func rank(of row: RankedRow) -> Int {
+        var link = root
+        var before = 0
+        while link >= 0 {
+            let node = nodes[Int(link)]
+            let isBefore = node.row.order(row) < 0
+            if isBefore { before += count(node.left) + 1 }
+            link = isBefore ? node.right : node.left
+        }
+        return before
+    }
+
+    /// The row at a position; nil beyond the ends.
+    func row(at position: Int) -> RankedRow? {
+        var link = root
+        var rest = position
+        while link >= 0 {
+            let node = nodes[Int(link)]
+            let left = count(node.left)
+            if rest == left { return node.row }
+            link = rest < left ? node.left : node.right
+            if rest > left { rest -= left + 1 }
+        }
+        return nil
+    }
+
     /// Gives a row that is there another fingerprint.
     mutating func update(_ row: RankedRow) {
         var link = root

@@ -34,9 +34,13 @@ package final class RowCapture {
         var isTooMuch: Bool { rows > Self.limit.rows || bytes > Self.limit.bytes }
     }
 
-    private var rows: [TreeID: FormerRows] = [:]
+    private(set) var rows: [TreeID: FormerRows] = [:]
     private var size = Size()
     private var isOverfull = false
+    /// Whether none is let go of, however many they are: for who asks within the transaction.
+    private let keepsAll: Bool
+
+    init(keepsAll: Bool = false) { self.keepsAll = keepsAll }
 
     /// To be called before the row changes.
     /// - Parameter old: the row as it is, nil if there is none.
@@ -46,7 +50,7 @@ package final class RowCapture {
         rows[tree, default: [:]].updateValue(former, forKey: row)
         size.rows += 1
         size.bytes += former?.count ?? 0
-        guard size.isTooMuch else { return }
+        guard size.isTooMuch, !keepsAll else { return }
         isOverfull = true
         rows = [:]
         size = Size()
@@ -55,8 +59,9 @@ package final class RowCapture {
     /// To be called when nothing is gathered above the trees any more. Nil in a read.
     func changes(of transaction: Transaction) -> CommitChanges? {
         guard let number = transaction.number else { return nil }
+        let isWhole = !isOverfull && !size.isTooMuch
         return CommitChanges(
-            number: number, base: transaction.version, trees: transaction.treesChanged, rows: isOverfull ? nil : rows,
-            size: size)
+            number: number, base: transaction.version, trees: transaction.treesChanged, rows: isWhole ? rows : nil,
+            size: isWhole ? size : Size())
     }
 }

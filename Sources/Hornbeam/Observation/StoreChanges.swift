@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was committed, without a query: which entities of which types came, changed and went. For caches, exports and
-// whatever else follows a whole database.
+// What was committed, or is about to be, without a query: which entities of which types came, changed and went. For
+// caches, exports and whatever else follows a whole database.
 
 import HornbeamPages
 import HornbeamTree
 
-/// The entities that commits have changed since the element before.
+/// Which entities were changed: by the commits since the element before, or by a transaction so far. One that came and
+/// went again is in no list; one that was deleted and then saved again was updated.
 public struct StoreChanges: Sendable {
     fileprivate struct OfType: Sendable {
         var inserted: [Value] = []
@@ -42,7 +43,96 @@ public struct StoreChanges: Sendable {
         (values ?? []).compactMap { ID(columnValue: $0) }
     }
 
-    fileprivate var isEmpty: Bool { types.isEmpty && unknown.isEmpty }
+    public var isEmpty: Bool { types.isEmpty && unknown.isEmpty }
+
+    /// What a transaction has changed so far.
+    init(_ capture: RowCapture, in session: EntitySession) throws {
+        for name in session.schema.typeNames {
+            let store = try session.store(name)
+            guard let former = capture.rows[store.type.rows] else { continue }
+            try add(store) { body in
+                try store.forEachChange(since: former, ignoring: store.type.updatedAt, body)
+                return true
+            }
+        }
+    }
+
+    /// What differs of one type between the states of two reads.
+    init<Entity: EntityModelProtocol>(of _: Entity.Type, from old: Session, to new: Session) throws {
+        try add(try new.store(Entity.self)) { body in
+            try new.forEachChangedRow(of: Entity.self, since: old, body)
+            return true
+        }
+    }
+
+    fileprivate init() {}
+
+    /// Adds what has become of a type's rows.
+    /// - Parameter forEachChange: calls its argument with each row that is another, as it was and as it is; false if it
+    ///   isn't known which these are.
+    fileprivate mutating func add(
+        _ store: EntityStore,
+        _ forEachChange: (_ body: (RowID, RowReader?, RowReader?) throws -> Void) throws -> Bool
+    ) throws {
+        var found: [(row: RowID, wasThere: Bool, isThere: Bool, id: Value)] = []
+        let isKnown = try forEachChange { row, old, new in
+            guard let reader = new ?? old else { return }
+            found.append((row, old != nil, new != nil, try reader.value(0)))
+        }
+        guard isKnown else {
+            unknown.insert(store.type.name)
+            return
+        }
+        found.sort { $0.row < $1.row }
+        // An id that is no row id gets another row when it is saved again.
+        let deleted = Set(found.lazy.filter { !$0.isThere }.map(\.id))
+        let again = Set(found.lazy.filter { !$0.wasThere && deleted.contains($0.id) }.map(\.id))
+        var ofType = OfType()
+        for (_, wasThere, isThere, id) in found {
+            if isThere, wasThere || again.contains(id) {
+                ofType.updated.append(id)
+            } else if isThere {
+                ofType.inserted.append(id)
+            } else if !again.contains(id) {
+                ofType.deleted.append(id)
+            }
+        }
+        if !ofType.isEmpty { types[store.type.name] = ofType }
+    }
+}
+
+/// What was changed of one entity type.
+public struct EntityChanges<Entity: EntityModelProtocol>: Sendable {
+    private enum Kind { case inserted, updated, deleted }
+
+    /// In the order of their row ids, as all of these.
+    public let inserted: [Entity.ID]
+    public let updated: [Entity.ID]
+    public let deleted: [Entity.ID]
+    private let kinds: [Entity.ID: Kind]
+
+    fileprivate init(_ changes: StoreChanges) {
+        inserted = changes.inserted(Entity.self)
+        updated = changes.updated(Entity.self)
+        deleted = changes.deleted(Entity.self)
+        var kinds: [Entity.ID: Kind] = [:]
+        for (ids, kind) in [(inserted, Kind.inserted), (updated, .updated), (deleted, .deleted)] {
+            for id in ids { kinds[id] = kind }
+        }
+        self.kinds = kinds
+    }
+
+    public var isEmpty: Bool { kinds.isEmpty }
+    public func wasInserted(_ id: Entity.ID) -> Bool { kinds[id] == .inserted }
+    public func wasUpdated(_ id: Entity.ID) -> Bool { kinds[id] == .updated }
+    public func wasDeleted(_ id: Entity.ID) -> Bool { kinds[id] == .deleted }
+    /// Whether it was changed in any of these ways.
+    public func contains(_ id: Entity.ID) -> Bool { kinds[id] != nil }
+}
+
+extension StoreChanges {
+    /// Those of one entity type: `changes[Book.self].inserted`.
+    public subscript<Entity: EntityModelProtocol>(_: Entity.Type) -> EntityChanges<Entity> { EntityChanges(self) }
 }
 
 struct StoreChangesResult: LiveResult {
@@ -57,20 +147,9 @@ struct StoreChangesResult: LiveResult {
         var changes = StoreChanges()
         for name in view.core.schema.typeNames {
             let store = try view.core.store(name)
-            var found: [(row: RowID, place: WritableKeyPath<StoreChanges.OfType, [Value]>, id: Value)] = []
-            let isKnown = try view.forEachChange(commits, store, ignoring: store.type.updatedAt) { row, old, new in
-                guard let reader = new ?? old else { return }
-                let place: WritableKeyPath<StoreChanges.OfType, [Value]> =
-                    old == nil ? \.inserted : new == nil ? \.deleted : \.updated
-                found.append((row, place, try reader.value(0)))
+            try changes.add(store) { body in
+                try view.forEachChange(commits, store, ignoring: store.type.updatedAt, body)
             }
-            guard isKnown else {
-                changes.unknown.insert(name)
-                continue
-            }
-            var ofType = StoreChanges.OfType()
-            for (_, place, id) in found.sorted(by: { $0.row < $1.row }) { ofType[keyPath: place].append(id) }
-            if !ofType.isEmpty { changes.types[name] = ofType }
         }
         return changes.isEmpty ? nil : changes
     }

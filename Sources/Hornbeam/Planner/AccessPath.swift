@@ -60,6 +60,14 @@ final class IndexMatch {
         count = ranges.reduce(0) { $0 > .max - $1.count ? .max : $0 + $1.count }
     }
 
+    /// The same, which is known to answer these conjuncts too.
+    func answering(_ more: ConjunctSet) -> IndexMatch { answering(only: answered.union(more)) }
+
+    func answering(only answered: ConjunctSet) -> IndexMatch {
+        guard let range else { return IndexMatch(index, several, answered: answered, fixed: fixed) }
+        return IndexMatch(index, range, answered: answered, fixed: fixed, prefix: prefix, last: last)
+    }
+
     var ranges: [KeyRange] { range.map { [$0] } ?? several }
     var rangeCount: Int { range == nil ? several.count : 1 }
 
@@ -106,6 +114,8 @@ enum AccessPath {
     case join(Join)
     /// Without a walk as the entries lie, for row ids that are put in order.
     case index(IndexMatch, IndexWalk?)
+    /// Rows with an element in ranges of an array index, by their row ids.
+    case elements(ElementMatch)
     case text(EntityTextIndex, TextMatch, ranked: Bool)
     case union([AccessPath])
     /// Of a ranked search, which comes first, with another path: the search finds nothing but what that gives.
@@ -126,6 +136,10 @@ extension AccessPath {
             .index(
                 name: match.index.description.name, ranges: match.rangeCount, entries: match.count,
                 reversed: walk?.isReversed ?? false)
+        case .elements(let found):
+            .index(
+                name: found.match.index.description.name, ranges: found.match.rangeCount, entries: found.match.count,
+                reversed: false)
         case .text(let index, let match, let ranked):
             .text(index: index.description.name, query: match.text, ranked: ranked)
         case .union(let parts): .union(parts.map { $0.described(rows: rows) })
@@ -168,6 +182,7 @@ extension AccessPath {
         case .linked(let links): links.count
         case .join: rows
         case .index(let match, _): match.count
+        case .elements(let found): min(rows, found.match.count)
         case .text: rows
         case .union(let parts): min(rows, parts.map { $0.candidates(rows: rows) }.reduce(0, +))
         case .intersection(let parts): parts.map { $0.candidates(rows: rows) }.min() ?? 0

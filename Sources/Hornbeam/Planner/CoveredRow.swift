@@ -81,7 +81,7 @@ final class CoveredRow {
 
     /// Whether the index holds all these columns, and nothing that a row can't be made of.
     static func covers(_ index: EntityIndex, _ columns: Set<Int>, _ type: EntityType) -> Bool {
-        !index.isHashed && columns.allSatisfy { index.columns.contains($0) }
+        !index.isHashed && index.computed.isEmpty && columns.allSatisfy { index.columns.contains($0) }
             && index.columns.allSatisfy { Form(type.layout.fields[$0].type) != nil }
     }
 

@@ -22,13 +22,13 @@ extension Planner {
     }
 
     /// A whole index that holds all that is asked for, and has fewer bytes to read than the rows.
-    func wholeCovering() -> Candidate? {
+    func wholeCovering() throws -> Candidate? {
         guard isOrderFree else { return nil }
-        for index in type.indexes {
+        for index in try store.queryIndexes where index.condition == nil {
             let covering = covering(index, ConjunctSet(), inOrder: false)
-            if covering == .no { continue }
+            guard covering != .no, let whole = try whole(index) else { continue }
             return Candidate(
-                path: .index(whole(index), nil), answered: ConjunctSet(), isOrdered: true,
+                path: .index(whole, nil), answered: ConjunctSet(), isOrdered: true,
                 cost: cost(rows, ConjunctSet(), isOrdered: true, rowCost: Self.entryCost),
                 covering: covering)
         }
@@ -36,10 +36,10 @@ extension Planner {
     }
 
     /// The range of an index that holds exactly the query's rows, with these columns behind what is fixed in it.
-    func groupScan(by columns: [Int]) -> GroupScan? {
+    func groupScan(by columns: [Int]) throws -> GroupScan? {
         guard query.limit == nil, query.offset == 0, position == nil, !columns.isEmpty else { return nil }
-        for index in type.indexes where !index.isHashed {
-            let match = matches.first { $0.index === index } ?? (conjuncts.isEmpty ? whole(index) : nil)
+        for index in try store.queryIndexes where !index.isHashed {
+            let match = try matches.first { $0.index === index } ?? (conjuncts.isEmpty ? whole(index) : nil)
             guard let match, let range = match.range, match.answered.count == conjuncts.count else { continue }
             let leading = match.fixed + columns.count
             guard leading <= index.columns.count, index.columns[match.fixed..<leading].elementsEqual(columns) else {

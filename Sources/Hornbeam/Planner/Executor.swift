@@ -266,7 +266,7 @@ final class Executor {
             } else {
                 try scan.forward(skipping: skipped, body)
             }
-        case .text, .union, .intersection, .join:
+        case .text, .union, .intersection, .join, .elements:
             for rowID in try rowIDs(path) where try !body(RowID(rawValue: rowID), nil) { return }
         }
     }
@@ -283,6 +283,7 @@ final class Executor {
             }
             if !match.isInRowOrder { found.sort() }
             return found
+        case .elements(let found): return try found.rowIDs(store)
         case .text(let index, let match, _): return try IndexSearch(index, match, store).matches()
         case .union(let parts):
             var found: [UInt64] = []
@@ -294,17 +295,17 @@ final class Executor {
                 return rowID != last
             }
         case .intersection(let parts):
-            var found: [UInt64]?
+            var found: RowSelection?
             // What was found before is part of a search, so that it need not find more than that.
             for part in parts.filter({ !$0.isSearch }) + parts.filter(\.isSearch) {
                 if case .text(let index, let match, _) = part {
-                    found = try IndexSearch(index, match, store).matches(among: found)
+                    found = RowSelection(try IndexSearch(index, match, store).matches(among: found))
                 } else {
-                    let more = try rowIDs(part)
-                    found = found.map { Self.intersection($0, more) } ?? more
+                    let more = try selection(part)
+                    found = found.map { RowSelection(Self.intersection($0.rows, more.rows)) } ?? more
                 }
             }
-            return found ?? []
+            return found?.rows ?? []
         case .join(let join):
             return Array(Set(try sources(join))).sorted()
         case .rowScan, .rows, .list, .linked, .nothing:
@@ -315,6 +316,12 @@ final class Executor {
             }
             return Set(found).sorted()
         }
+    }
+
+    /// The same for a search to be restricted to.
+    private func selection(_ path: AccessPath) throws -> RowSelection {
+        guard case .index(let match, _) = path else { return RowSelection(try rowIDs(path)) }
+        return try store.selections.rows(match, isKept: !store.transaction.isWritable) { try rowIDs(path) }
     }
 
     /// Rows that are linked to what the join's query finds, in any order, possibly with repeats.
@@ -387,10 +394,10 @@ final class Executor {
             }
         }
         let test: TextFilter.Test? = filter.acceptsAll ? nil : { accepts($0) }
-        let rows = try among.map { try rowIDs($0) }
+        let rows = try among.map { try selection($0) }
         let hits = try search.search(
             limit: plan.budget ?? .max, after: try last(search),
-            filter: rows.map { .documents($0, passing: test) } ?? test.map { .matching($0) } ?? .all,
+            filter: rows.map { .selection($0, passing: test) } ?? test.map { .matching($0) } ?? .all,
             tieBreak: try tieBreak { failure = $0 })
         if let failure { throw failure }
         for hit in hits.dropFirst(plan.offset) {

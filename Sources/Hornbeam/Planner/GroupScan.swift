@@ -79,7 +79,7 @@ extension EntityStore {
         else body: (RowReader) throws -> Void
     ) throws -> Bool {
         let planner = try Planner(query, self)
-        if let columns, let scan = planner.groupScan(by: columns), try scan.run(group) { return true }
+        if let columns, let scan = try planner.groupScan(by: columns), try scan.run(group) { return true }
         try Executor(planner, self).run(needsRows: true) { _, row, _ in
             if let row { try body(row) }
             return true

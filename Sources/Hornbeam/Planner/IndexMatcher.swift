@@ -15,15 +15,42 @@ struct IndexMatcher {
     /// More values than this in a list are not looked up one by one.
     private static let maximumRanges = 1000
 
-    /// Nil if the index narrows nothing.
+    /// Nil if the index narrows nothing, and if it lacks rows that the conjuncts accept.
     func match(_ index: EntityIndex) throws -> IndexMatch? {
+        guard let condition = index.condition else { return try narrowing(index) }
+        guard let implied = try condition.implied(by: conjuncts, type) else { return nil }
+        return try (narrowing(index) ?? whole(index)).answering(implied)
+    }
+
+    /// All entries.
+    func whole(_ index: EntityIndex) throws -> IndexMatch {
+        let count = Int(entries: try transaction.count(index.tree))
+        return IndexMatch(index, KeyRange(from: [], to: [], count: count), answered: ConjunctSet(), fixed: 0)
+    }
+
+    private func narrowing(_ index: EntityIndex) throws -> IndexMatch? {
+        if index.computed.isEmpty { return try columns(index) }
+        // What is asked of a computed component is said as of a column: then there is nothing special about it.
+        let stated = conjuncts.map { index.stated($0) }
+        let match = try IndexMatcher(type: type, transaction: transaction, conjuncts: stated).columns(index)
+        guard let match else { return nil }
+        // Where Swift's comparison isn't that of the keys, what was found is tested again.
+        var exact = ConjunctSet()
+        for place in conjuncts.indices where match.answered.contains(place) && index.isExact(conjuncts[place]) {
+            exact.insert(place)
+        }
+        return match.answering(only: exact)
+    }
+
+    /// What it can do for conjuncts on its columns, whatever its rows.
+    func columns(_ index: EntityIndex) throws -> IndexMatch? {
         guard let leading = index.columns.first, conjuncts.contains(where: { $0.mentions(leading) }) else { return nil }
         if index.isHashed { return try hashed(index) }
         var key = KeyWriter(capacity: 40)
         var answered = ConjunctSet()
         var fixed = 0
         for component in index.components {
-            guard let (position, value) = try equality(on: component.column) else { break }
+            guard let (position, value) = try equality(on: component) else { break }
             try KeyCoding.appendComponent(value, as: component.type, descending: component.descending, to: &key)
             guard key.bytes.count <= IndexKeyBytes.keptSize else {
                 let kept = Array(key.bytes.prefix(IndexKeyBytes.keptSize))
@@ -49,7 +76,7 @@ struct IndexMatcher {
     private func hashed(_ index: EntityIndex) throws -> IndexMatch? {
         if let only = index.components.first, index.components.count == 1 {
             for case .within(only.column, let values) in conjuncts where values.count <= Self.maximumRanges {
-                let keys = try values.map { try encoded([], literal($0, only.column), only) }
+                let keys = try values.map { try encoded([], literal($0, only), only) }
                 let ranges = try Set(keys.map(IndexKeyBytes.hashed)).sorted { $0.lexicographicallyPrecedes($1) }
                     .map { try counted(index, startingWith: $0) }
                 return IndexMatch(index, ranges, answered: ConjunctSet(), fixed: 0)
@@ -57,7 +84,7 @@ struct IndexMatcher {
         }
         var key = KeyWriter(capacity: 40)
         for component in index.components {
-            guard let (_, value) = try equality(on: component.column) else { return nil }
+            guard let (_, value) = try equality(on: component) else { return nil }
             try KeyCoding.appendComponent(value, as: component.type, descending: component.descending, to: &key)
         }
         let hash = IndexKeyBytes.hashed(key.bytes)
@@ -88,15 +115,19 @@ struct IndexMatcher {
         return key.bytes
     }
 
-    private func literal(_ value: Value, _ column: Int) throws -> Value {
-        try RowFilter.literal(value, column, type)
+    private func literal(_ value: Value, _ component: EntityIndex.Component) throws -> Value {
+        guard component.column < 0 else { return try RowFilter.literal(value, component.column, type) }
+        guard let converted = value.converted(to: .optional(component.type)) else {
+            throw HornbeamError(.invalid, "\(value.text) can't be compared with a computed \(component.type)")
+        }
+        return converted
     }
 
-    private func equality(on column: Int) throws -> (Int, Value)? {
+    private func equality(on component: EntityIndex.Component) throws -> (Int, Value)? {
         for (position, conjunct) in conjuncts.enumerated() {
             switch conjunct {
-            case .compare(column, .equal, let value): return (position, try literal(value, column))
-            case .isNull(column): return (position, .null)
+            case .compare(component.column, .equal, let value): return (position, try literal(value, component))
+            case .isNull(component.column): return (position, .null)
             default: continue
             }
         }
@@ -112,7 +143,7 @@ struct IndexMatcher {
                 continue
             }
             var starts: Set<[UInt8]> = []
-            for value in values { starts.insert(try encoded(prefix, literal(value, component.column), component)) }
+            for value in values { starts.insert(try encoded(prefix, literal(value, component), component)) }
             guard starts.allSatisfy({ $0.count <= IndexKeyBytes.keptSize }) else { continue }
             let ranges = try starts.sorted { $0.lexicographicallyPrecedes($1) }.map {
                 try counted(index, startingWith: $0)
@@ -153,7 +184,7 @@ struct IndexMatcher {
         for (position, conjunct) in conjuncts.enumerated() {
             switch conjunct {
             case .compare(component.column, let comparison, let value):
-                let literal = try literal(value, component.column)
+                let literal = try literal(value, component)
                 guard comparison != .notEqual, literal != .null else { continue }
                 var bytes = try encoded(prefix, literal, component)
                 let isWhole = bytes.count <= IndexKeyBytes.keptSize

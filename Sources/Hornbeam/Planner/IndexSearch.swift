@@ -68,8 +68,8 @@ struct IndexSearch {
     private var weights: [Double]? { match.weights.isEmpty ? nil : match.weights }
 
     /// All row ids, or those that are among some, ascending.
-    func matches(among rows: [UInt64]? = nil) throws -> [UInt64] {
-        try searcher.matches(match.query, filter: rows.map { .documents($0) } ?? .all)
+    func matches(among rows: RowSelection? = nil) throws -> [UInt64] {
+        try searcher.matches(match.query, filter: rows.map { .selection($0) } ?? .all)
     }
 
     /// How many there are.

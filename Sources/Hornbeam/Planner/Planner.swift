@@ -59,6 +59,7 @@ struct Planner: ~Copyable {
         static let or = Kinds(rawValue: 16)
         static let text = Kinds(rawValue: 32)
         static let links = Kinds(rawValue: 64)
+        static let elements = Kinds(rawValue: 128)
     }
 
     /// More ids than this in a condition are not looked up one by one.
@@ -84,7 +85,7 @@ struct Planner: ~Copyable {
         let matcher = IndexMatcher(type: store.type, transaction: store.transaction, conjuncts: conjuncts)
         var matches: [IndexMatch] = []
         // Of no conditions an index answers none.
-        for index in store.type.indexes where !conjuncts.isEmpty {
+        for index in try store.queryIndexes where !conjuncts.isEmpty {
             guard let match = try matcher.match(index) else { continue }
             // Nearly always one: to grow a list for it takes three times as long.
             if matches.isEmpty { matches = [match] } else { matches.append(match) }
@@ -108,6 +109,7 @@ struct Planner: ~Copyable {
             case .or: kinds.insert(.or)
             case .matches, .string: kinds.insert(.text)
             case .links: kinds.insert(.links)
+            case .elements, .anyElement: kinds.insert(.elements)
             default: break
             }
         }
@@ -129,7 +131,7 @@ struct Planner: ~Copyable {
     /// - Parameter columns: those whose groups are counted, where nothing else is asked for.
     func explanation(groupedBy columns: [Int]? = nil) throws -> Plan {
         var choice = try choice()
-        if let columns, let scan = groupScan(by: columns) { choice = counted(scan) }
+        if let columns, let scan = try groupScan(by: columns) { choice = counted(scan) }
         let rest = rest(of: choice)
         let terms = query.sort.map { $0.text(type.description) }
         return Plan(
@@ -166,8 +168,8 @@ struct Planner: ~Copyable {
         if kinds.contains(.within) { consider(try idList()) }
         consider(try list())
         for match in matches { consider(try candidate(match)) }
-        if query.needs != nil { consider(wholeCovering()) }
-        if !query.sort.isEmpty { for index in type.indexes { consider(try order(index)) } }
+        if query.needs != nil { consider(try wholeCovering()) }
+        if !query.sort.isEmpty { for index in try store.queryIndexes { consider(try order(index)) } }
         if matches.count > 1 { consider(intersection()) }
         if kinds.contains(.or) { for candidate in try unions() { consider(candidate) } }
         if let texts {
@@ -177,6 +179,7 @@ struct Planner: ~Copyable {
             }
         }
         if kinds.contains(.links) { for candidate in try joins() { consider(candidate) } }
+        if kinds.contains(.elements) { for candidate in try elements() { consider(candidate) } }
         return best
     }
 
@@ -447,14 +450,20 @@ struct Planner: ~Copyable {
 
     /// An index that narrows nothing but gives the order.
     private func order(_ index: EntityIndex) throws -> Candidate? {
-        guard let walk = walk(of: index, fixed: 0) else { return nil }
-        let (whole, isBehind) = try narrowed(whole(index), walk)
+        guard let walk = walk(of: index, fixed: 0), let all = try whole(index) else { return nil }
+        let (whole, isBehind) = try narrowed(all, walk)
         return walked(whole, walk, isBehind: isBehind)
     }
 
-    /// All of an index, which has an entry for each row.
-    func whole(_ index: EntityIndex) -> IndexMatch {
-        IndexMatch(index, KeyRange(from: [], to: [], count: rows), answered: ConjunctSet(), fixed: 0)
+    /// All of an index: an entry for each row, or for each that its condition holds for; nil if that may leave out some
+    /// that the query asks for.
+    func whole(_ index: EntityIndex) throws -> IndexMatch? {
+        guard let condition = index.condition else {
+            return IndexMatch(index, KeyRange(from: [], to: [], count: rows), answered: ConjunctSet(), fixed: 0)
+        }
+        guard let implied = try condition.implied(by: conjuncts, type) else { return nil }
+        let matcher = IndexMatcher(type: type, transaction: store.transaction, conjuncts: conjuncts)
+        return try matcher.whole(index).answering(implied)
     }
 
     /// How one range of the index gives the query's order, if it does: after the fixed components come the sort's
@@ -536,11 +545,14 @@ struct Planner: ~Copyable {
         let parts = branch.conjuncts
         let matcher = IndexMatcher(type: type, transaction: store.transaction, conjuncts: parts)
         var best: (AccessPath, count: Int, answersAll: Bool)?
-        for index in type.indexes {
+        for index in try store.queryIndexes {
             guard let match = try matcher.match(index), match.count < best?.count ?? .max else { continue }
             best = (.index(match, nil), match.count, match.answered.count == parts.count)
         }
         for part in parts {
+            if let found = try elements(part), found.match.count < best?.count ?? .max {
+                best = (.elements(found), found.match.count, found.isExact && parts.count == 1)
+            }
             guard let text = try TextPaths.path(0, part, store, rows: rows), text.count < best?.count ?? .max else {
                 continue
             }

@@ -41,6 +41,10 @@ package indirect enum Filter: Sendable {
     case related(RelationSource)
     /// What only the typed layer can evaluate. The label is for `explain`.
     case opaque(label: String, @Sendable (RowReader) throws -> Bool)
+    /// The same of one comparison, which an index over what is compared may answer.
+    case computed(ComputedTest)
+    /// Any element of an array passes, which an index of its elements may answer.
+    case anyElement(AnyElementTest)
     case and([Filter])
     case or([Filter])
     case not(Filter)
@@ -150,6 +154,8 @@ extension Filter {
             return "id in [\(ids.prefix(5).map(\.text).joined(separator: ", "))\(ids.count > 5 ? ", …" : "")]"
         case .related(let source): return "in \(source.type) \(source.source.text).\(source.relation)"
         case .opaque(let label, _): return label
+        case .computed(let test): return test.label
+        case .anyElement(let test): return test.label
         case .and(let parts): return "(" + parts.map { $0.text(type) }.joined(separator: " && ") + ")"
         case .or(let parts): return "(" + parts.map { $0.text(type) }.joined(separator: " || ") + ")"
         case .not(let part): return "!(\(part.text(type)))"

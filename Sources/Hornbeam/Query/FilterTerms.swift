@@ -11,7 +11,7 @@ extension Filter {
         case .text(let test): RowNeeds(columns: Set(test.columns), wantsExactText: true)
         case .matches(let match): RowNeeds(columns: Set(match.columns), wantsExactText: true)
         case .elements(let test): RowNeeds(columns: [test.column])
-        case .opaque: nil
+        case .opaque, .computed, .anyElement: nil
         case .not(let part): part.needs
         case .and(let parts), .or(let parts):
             parts.reduce(RowNeeds() as RowNeeds?) { needs, part in part.needs.flatMap { needs?.union($0) } }
@@ -20,7 +20,7 @@ extension Filter {
 }
 
 /// A test of string columns. With several columns any of them may pass; a negated test passes if none does.
-package struct StringTest: Sendable {
+package struct StringTest: Sendable, Equatable {
     package enum Kind: String, Sendable {
         case contains
         case hasPrefix
@@ -64,7 +64,7 @@ package struct TextTest: Sendable {
 }
 
 /// A test of an array column: whether it has any of some values, or all of them.
-package struct ElementTest: Sendable {
+package struct ElementTest: Sendable, Equatable {
     package var column: Int
     package var values: [Value]
     /// Without values all holds and any doesn't.

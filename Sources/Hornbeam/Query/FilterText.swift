@@ -18,24 +18,22 @@ import HornbeamText
 
 /// Parses filter text for one entity type.
 package struct FilterText {
-    private enum Token: Equatable {
-        case name(String)
-        case string(String)
-        case number(String)
-        case sign(String)
-        case end
-    }
-
     private let type: EntityType
-    private let text: String
-    private var tokens: [(token: Token, at: Int)] = []
-    private var position = 0
+    private var tokens: TextTokens
 
     private init(_ text: String, _ type: EntityType) throws(HornbeamError) {
-        self.text = text
         self.type = type
-        try tokenize()
+        tokens = try TextTokens(text, .filter)
     }
+
+    private var peek: TextTokens.Token { tokens.peek }
+    private var position: Int {
+        get { tokens.position }
+        set { tokens.position = newValue }
+    }
+    private mutating func next() -> TextTokens.Token { tokens.next() }
+    private mutating func take(_ token: TextTokens.Token) -> Bool { tokens.take(token) }
+    private func failure(_ what: String, _ token: Int? = nil) -> HornbeamError { tokens.failure(what, token) }
 
     /// The filter that `text` says; all for an empty text.
     package static func filter(_ text: String, for type: EntityType) throws(HornbeamError) -> Filter {
@@ -61,93 +59,6 @@ package struct FilterText {
             terms.append(isScore ? .bestScore : .column(column, descending: descending))
         }
         return terms
-    }
-
-    // MARK: Tokens
-
-    private mutating func tokenize() throws(HornbeamError) {
-        let characters = Array(text)
-        var at = 0
-        while at < characters.count {
-            let character = characters[at]
-            let start = at
-            if character.isWhitespace {
-                at += 1
-            } else if character == "\"" || character == "'" {
-                tokens.append((.string(try Self.quoted(characters, &at, self)), start))
-            } else if character.isNumber || character == "-" {
-                at += 1
-                while at < characters.count, Self.isInNumber(characters, at) { at += 1 }
-                tokens.append((.number(String(characters[start..<at])), start))
-            } else if character.isLetter || character == "_" || character == "$" {
-                at += 1
-                while at < characters.count, characters[at].isLetter || characters[at].isNumber || characters[at] == "_"
-                {
-                    at += 1
-                }
-                tokens.append((.name(String(characters[start..<at])), start))
-            } else {
-                let pair = String(characters[at..<min(at + 2, characters.count)])
-                let sign = ["==", "!=", "<=", ">=", "&&", "||"].contains(pair) ? pair : String(character)
-                guard pair == sign || "<>!(),[]".contains(character) else {
-                    throw Self.failure("unexpected “\(character)”", text, at)
-                }
-                at += sign.count
-                tokens.append((.sign(sign), start))
-            }
-        }
-        tokens.append((.end, characters.count))
-    }
-
-    private static func isInNumber(_ characters: [Character], _ at: Int) -> Bool {
-        let character = characters[at]
-        if character.isNumber || character == "." || character == "e" || character == "E" { return true }
-        return (character == "+" || character == "-") && "eE".contains(characters[at - 1])
-    }
-
-    private static func quoted(
-        _ characters: [Character], _ at: inout Int, _ parser: FilterText
-    ) throws(HornbeamError) -> String {
-        let start = at
-        let quote = characters[at]
-        var content = ""
-        at += 1
-        while at < characters.count {
-            let character = characters[at]
-            at += 1
-            if character == quote { return content }
-            if character == "\\", at < characters.count {
-                let escaped = characters[at]
-                at += 1
-                content.append(escaped == "n" ? "\n" : escaped == "t" ? "\t" : escaped)
-            } else {
-                content.append(character)
-            }
-        }
-        throw failure("the string has no end", parser.text, start)
-    }
-
-    private static func failure(_ what: String, _ text: String, _ at: Int) -> HornbeamError {
-        let shown = text.map { $0.isNewline ? " " : String($0) }.joined()
-        return HornbeamError(
-            .invalid, "\(what), at character \(at + 1):\n  \(shown)\n  \(String(repeating: " ", count: at))^")
-    }
-
-    private func failure(_ what: String, _ token: Int? = nil) -> HornbeamError {
-        Self.failure(what, text, tokens[min(token ?? position, tokens.count - 1)].at)
-    }
-
-    private var peek: Token { tokens[min(position, tokens.count - 1)].token }
-
-    private mutating func next() -> Token {
-        defer { position += 1 }
-        return peek
-    }
-
-    private mutating func take(_ token: Token) -> Bool {
-        guard peek == token else { return false }
-        position += 1
-        return true
     }
 
     // MARK: Grammar

@@ -174,7 +174,9 @@ extension Predicate {
         if let count = Entity.entityShape.linkCount(keyPath), !count.descending, let value = value as? Int {
             return Self(.linkCount(relation: count.relation, comparison, value))
         }
-        return testing(keyPath, label: "\(keyPath.label) \(comparison.rawValue) \(value)", test())
+        return computed(
+            keyPath, comparison, literal(value), of: Property.self,
+            label: "\(keyPath.label) \(comparison.rawValue) \(value)", test())
     }
 
     fileprivate static func comparing<Property: Sendable>(
@@ -192,7 +194,9 @@ extension Predicate {
             return comparing(idOf: relation, comparison, value.map { Hornbeam.literal($0) ?? .null })
         }
         let text = value.map { "\($0)" } ?? "nil"
-        return testing(keyPath, label: "\(keyPath.label) \(comparison.rawValue) \(text)", test())
+        return computed(
+            keyPath, comparison, value.map { Hornbeam.literal($0) } ?? .null, of: Property.self,
+            label: "\(keyPath.label) \(comparison.rawValue) \(text)", test())
     }
 
     /// What `\.$one.id` says is said of the one entity's id, where a link to what isn't stored counts as none.
@@ -211,11 +215,32 @@ extension Predicate {
         _ keyPath: any KeyPath<Entity, Property> & Sendable, label: String,
         _ test: @escaping @Sendable (Property) -> Bool
     ) -> Self {
-        Self(
-            .opaque(label: label) { row in
-                let entity = try Entity(row: row)
-                // With the test, which may be an operator of relations.
-                return try RelationReads.refusing(label, Entity.self) { test(entity[keyPath: keyPath]) }
-            })
+        Self(.opaque(label: label, accepting(keyPath, label, test)))
+    }
+
+    /// The same of a comparison, which an index over the property may answer.
+    /// - Parameter ordered: the type that is compared.
+    private static func computed<Property, Ordered>(
+        _ keyPath: any KeyPath<Entity, Property> & Sendable, _ comparison: Comparison, _ literal: Value?,
+        of ordered: Ordered.Type, label: String, _ test: @escaping @Sendable (Property) -> Bool
+    ) -> Self {
+        guard let literal, comparison.holdsForColumns(of: ordered) else {
+            return testing(keyPath, label: label, test)
+        }
+        let subject = ComputedSubject(keyPath)
+        return Self(
+            .computed(
+                ComputedTest(subject, comparison, literal, label: label, accepts: accepting(keyPath, label, test))))
+    }
+
+    private static func accepting<Property>(
+        _ keyPath: any KeyPath<Entity, Property> & Sendable, _ label: String,
+        _ test: @escaping @Sendable (Property) -> Bool
+    ) -> @Sendable (RowReader) throws -> Bool {
+        { row in
+            let entity = try Entity(row: row)
+            // With the test, which may be an operator of relations.
+            return try RelationReads.refusing(label, Entity.self) { test(entity[keyPath: keyPath]) }
+        }
     }
 }

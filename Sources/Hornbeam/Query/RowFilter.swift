@@ -38,6 +38,11 @@ struct RowFilter {
         if case .all = filter { node = nil } else { node = try Self.bind(filter, type, session) }
     }
 
+    /// A filter that asks for nothing but the row: `.invalid` for another.
+    init(ofRow filter: Filter, type: EntityType) throws {
+        node = try Self.bind(filter, type, nil)
+    }
+
     var acceptsAll: Bool { node == nil }
 
     func accepts(_ rowID: RowID, _ row: RowReader) throws -> Bool {
@@ -71,7 +76,15 @@ struct RowFilter {
         return key.bytes
     }
 
-    private static func bind(_ filter: Filter, _ type: EntityType, _ session: EntitySession) throws -> Node {
+    /// - Parameter session: nil where there is none, so that nothing can be looked up.
+    private static func bind(_ filter: Filter, _ type: EntityType, _ session: EntitySession?) throws -> Node {
+        func present() throws(HornbeamError) -> EntitySession {
+            guard let session else {
+                throw HornbeamError(
+                    .invalid, "“\(filter.text(type.description))” is no condition on one \(type.name) alone")
+            }
+            return session
+        }
         switch filter {
         case .all: return .constant(true)
         case .none: return .constant(false)
@@ -84,18 +97,20 @@ struct RowFilter {
         case .string(let test): return .string(StringMatcher(test))
         case .text(let test): return .accepting(test)
         case .elements(let test): return try bind(test, type)
-        case .links(let test): return .links(try LinkFilter(test, of: type, session))
+        case .links(let test): return .links(try LinkFilter(test, of: type, present()))
         case .linkCount(let relation, let comparison, let count):
-            return .linkCount(try LinkCounter(relation, of: type, session), comparison, count)
+            return .linkCount(try LinkCounter(relation, of: type, present()), comparison, count)
         case .matches(let match): return try bind(match, type)
         case .ids(let ids):
-            let store = try session.store(type.name)
+            let store = try present().store(type.name)
             return .rows(Set(try ids.compactMap { try store.rowID(of: $0) }))
         case .related(let source):
-            let (side, rowID) = try bind(source, type, session)
+            let (side, rowID) = try bind(source, type, present())
             guard let rowID else { return .constant(false) }
-            return .linked(side, rowID, session.edges)
+            return .linked(side, rowID, try present().edges)
         case .opaque(_, let test): return .opaque(test)
+        case .computed(let test): return .opaque(test.accepts)
+        case .anyElement(let test): return .opaque(test.accepts)
         case .and(let parts): return .and(try parts.map { try bind($0, type, session) })
         case .or(let parts): return .or(try parts.map { try bind($0, type, session) })
         case .not(let part): return .not(try bind(part, type, session))

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests strings as they lie in rows. The meaning is that of Swift's `contains`, `hasPrefix` and `hasSuffix`, on the
-// lower-cased texts if case doesn't matter, without accents if these don't; pure ASCII is tested on the bytes.
+// lower-cased texts if case doesn't matter, without accents if these don't. An ASCII text is looked for in the bytes:
+// where it isn't among them, no characters are it, but for three signs that Unicode takes for ASCII; and in pure ASCII
+// there is nothing else to be asked.
 
 import HornbeamKeys
 import HornbeamPages
@@ -9,50 +11,58 @@ import HornbeamPages
 struct StringMatcher {
     let test: StringTest
     private let needle: String
-    private let needleBytes: [UInt8]
-    private let isPlain: Bool
+    /// The same if it is ASCII and not empty.
+    private let plain: PlainNeedle?
+    /// Of signs that are equal to ASCII characters those that are in the needle: the Kelvin sign is K, the Greek
+    /// question mark is a semicolon, a lone grave accent is a backtick.
+    private let twins: [[UInt8]]
 
     init(_ test: StringTest) {
         self.test = test
         needle = test.folded(test.text)
-        needleBytes = Array(needle.utf8)
-        isPlain = needleBytes.allSatisfy { $0 < 0x80 && $0 != 0x0D }
+        plain = PlainNeedle(needle, ignoresCase: !test.isCaseSensitive)
+        var twins: [[UInt8]] = []
+        if plain?.contains(UInt8(ascii: "k"), UInt8(ascii: "K")) == true { twins.append([0xE2, 0x84, 0xAA]) }
+        if plain?.contains(UInt8(ascii: ";")) == true { twins.append([0xCD, 0xBE]) }
+        if plain?.contains(UInt8(ascii: "`")) == true { twins.append([0xE1, 0xBF, 0xAF]) }
+        self.twins = twins
     }
 
     func accepts(_ row: RowReader) throws(HornbeamError) -> Bool {
         for column in test.columns {
-            if let utf8 = try row.stringBytes(column), try matches(utf8, row, column) { return !test.isNegated }
+            guard let utf8 = try row.stringBytes(column) else { continue }
+            let isFound = try matches(utf8) { () throws(HornbeamError) in try row.string(column) }
+            if isFound { return !test.isNegated }
         }
         return test.isNegated
     }
 
-    private func matches(_ utf8: Bytes, _ row: RowReader, _ column: Int) throws(HornbeamError) -> Bool {
-        // A carriage return and a line feed are one character: left to the slow path, as everything beyond ASCII is.
-        if isPlain, utf8.allSatisfy({ $0 < 0x80 && $0 != 0x0D }) { return matchesPlain(utf8) }
-        guard let stored = try row.string(column) else { return false }
+    /// - Parameter text: the same text, for what bytes don't tell.
+    func matches(_ utf8: Bytes, text: () throws(HornbeamError) -> String?) throws(HornbeamError) -> Bool {
+        if let plain {
+            let isAmong = isAmong(utf8, plain)
+            // Taking accents away may make it of other letters.
+            let isAbsent = !isAmong && test.isDiacriticSensitive
+            if isAbsent, twins.isEmpty { return false }
+            if PlainNeedle.isPlain(utf8) { return isAmong }
+            if isAbsent, !hasTwins(utf8) { return false }
+        }
+        guard let stored = try text() else { return false }
         return test.kind.holds(test.folded(stored), needle)
     }
 
-    private func matchesPlain(_ utf8: Bytes) -> Bool {
-        let last = utf8.count - needleBytes.count
-        guard last >= 0 else { return false }
+    private func isAmong(_ utf8: Bytes, _ needle: PlainNeedle) -> Bool {
         switch test.kind {
-        case .hasPrefix: return isEqual(utf8, at: 0)
-        case .hasSuffix: return isEqual(utf8, at: last)
-        case .contains:
-            for start in 0...last where isEqual(utf8, at: start) { return true }
-            return false
+        case .contains: needle.isIn(utf8)
+        case .hasPrefix: needle.isIn(utf8, at: 0)
+        case .hasSuffix: needle.isIn(utf8, at: utf8.count - needle.count)
         }
     }
 
-    @inline(__always)
-    private func isEqual(_ utf8: Bytes, at start: Int) -> Bool {
-        for index in needleBytes.indices {
-            var byte = utf8[start + index]
-            if !test.isCaseSensitive, byte >= 0x41, byte <= 0x5A { byte |= 0x20 }
-            if byte != needleBytes[index] { return false }
+    private func hasTwins(_ utf8: Bytes) -> Bool {
+        twins.contains { twin in
+            utf8.indices.contains { utf8[$0] == twin[0] && utf8[$0...].starts(with: twin) }
         }
-        return true
     }
 }
 

@@ -35,6 +35,40 @@ extension EdgeTrees {
         try forEachLink(side.list, of: source, from: start, offset: offset) { try body($0.other.row) }
     }
 
+    /// The targets of all relations of an entity, by the relations' places in its type, each in the order of linking. An
+    /// entity's entries lie together, so they are read in one pass, past those that others have to do with.
+    func targets(ofAll type: EntityType, of source: RowID) throws -> [[RowID]] {
+        var found = [[RowID]](repeating: [], count: type.relations.count)
+        if found.isEmpty { return found }
+        for side in type.relations where side.isToMany || !isLeaving(side.list, source) {
+            try settle(side.list, source)
+        }
+        var cursor = try transaction.cursor(type.links)
+        var isValid = try RowKey(source).withBytes { (key) throws(StorageError) in try cursor.seek(key) }
+        var list: UInt16?
+        var place: Int?
+        while isValid, let entry = try cursor.entry(), RowID(key: entry.key) == source {
+            guard let link = LinkEntry(entry) else { throw type.damagedLinks("an entry is not readable") }
+            if list != link.list {
+                guard session.schema.role(of: link.list, in: type) != nil else {
+                    throw type.damagedLinks("there is no list \(link.list)")
+                }
+                list = link.list
+                place = type.relations.firstIndex { side in
+                    side.list.number == link.list && (side.isToMany || !isLeaving(side.list, source))
+                }
+            } else if place == nil {
+                // The second of a list that doesn't matter: there may be many.
+                isValid = try LinkKey(behind: LinkList(type.links, number: link.list), source)
+                    .withBytes { (key) throws(StorageError) in try cursor.seek(key) }
+                continue
+            }
+            if let place { found[place].append(link.other.row) }
+            isValid = try cursor.next()
+        }
+        return found
+    }
+
     /// The entries of a row in a list, in order, until `body` returns false.
     func forEachLink(
         _ list: LinkList, of row: RowID, from place: UInt64 = 0, offset: Int = 0, _ body: (LinkEntry) throws -> Bool

@@ -144,7 +144,7 @@ public struct ViewGroup<Entity: EntityModelProtocol, Group: IndexKey & Hashable>
 
 extension Range<Int> {
     /// Those of its numbers whose distance from the first is in a range.
-    fileprivate func part(_ indexes: Range<Int>) -> Range<Int> {
+    func part(_ indexes: Range<Int>) -> Range<Int> {
         let start = Swift.min(Swift.max(0, indexes.lowerBound), count)
         let end = Swift.min(Swift.max(0, indexes.upperBound), count)
         return lowerBound + start..<lowerBound + end

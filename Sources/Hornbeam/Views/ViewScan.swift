@@ -74,14 +74,19 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
 
     func position(of id: Value) throws -> ViewPosition<Group>? {
         guard let row = try store.rowID(ofAny: id), let place = try place(of: row) else { return nil }
-        guard try transaction.get(tree, place.key) != nil else {
-            throw HornbeamError(
-                .corrupt,
-                "view “\(view.registration.name)” lacks \(Entity.entityName) \(id.text), or has it at another place: "
-                    + "its functions have changed and its version hasn't, or the file is damaged; run check()")
-        }
+        try checkEntry(place.key)
         let start = try rank(try ViewKey.prefix(of: place.group))
         return ViewPosition(group: place.group, index: try rank(place.key) - start)
+    }
+
+    /// Throws unless the tree has the key that the view's functions give for a stored entity.
+    func checkEntry(_ key: [UInt8]) throws {
+        guard try transaction.get(tree, key) == nil else { return }
+        let row = key.withUnsafeBytes { MapEntryKey.rowID($0) }.map { "\($0)" } ?? "an entity"
+        throw HornbeamError(
+            .corrupt,
+            "view “\(view.registration.name)” lacks the \(Entity.entityName) of \(row), or has it at another place: "
+                + "its functions have changed and its version hasn't, or the file is damaged; run check()")
     }
 
     // MARK: Entries

@@ -49,11 +49,8 @@ final class TermPostings {
     /// The pending postings' documents and frequencies; where they are merged, behind them, those of the block.
     private let addedDocnos: UnsafeMutablePointer<UInt32>
     private let addedFrequencies: UnsafeMutablePointer<UInt32>
-    @exclusivity(unchecked) private var mergedDocnos: [UInt32] = []
-    @exclusivity(unchecked) private var mergedFrequencies: [UInt32] = []
-    /// Of each merged posting: its place · 2 in the stored block, or among the pending ones and 1.
-    @exclusivity(unchecked) private var sources: [Int] = []
-    /// What `docnos` points to of a merged block.
+    /// A merged block: `capacity` documents, as many frequencies, and as many sources. Of each posting that is its
+    /// place · 2 in the stored block, or among the pending ones and 1.
     @exclusivity(unchecked) private var memory: UnsafeMutablePointer<UInt32>
     @exclusivity(unchecked) private var capacity = TermPostings.smallestCapacity
     private static let smallestCapacity = 256
@@ -87,7 +84,7 @@ final class TermPostings {
         let pendingFrequencies = UnsafeMutablePointer<UInt32>.allocate(capacity: max(size, 1))
         pendingDocnos.initialize(from: added.docnos, count: size)
         pendingFrequencies.initialize(from: added.frequencies, count: size)
-        let merged = UnsafeMutablePointer<UInt32>.allocate(capacity: 2 * Self.smallestCapacity)
+        let merged = UnsafeMutablePointer<UInt32>.allocate(capacity: 3 * Self.smallestCapacity)
         documentFrequency = documents
         collectionFrequency = occurrences
         self.bounds = bounds
@@ -156,8 +153,14 @@ final class TermPostings {
         switch kind {
         case .stored: try stored?.appendPositions(of: posting, to: &target)
         case .pending: added.appendPositions(of: place + posting, to: &target)
-        case .merged where sources[posting] & 1 == 1: added.appendPositions(of: sources[posting] >> 1, to: &target)
-        case .merged: try stored?.appendPositions(of: sources[posting] >> 1, to: &target)
+        case .merged:
+            let source = memory[2 * capacity + posting]
+            let place = Int(source >> 1)
+            if source & 1 == 1 {
+                added.appendPositions(of: place, to: &target)
+            } else {
+                try stored?.appendPositions(of: place, to: &target)
+            }
         }
     }
 
@@ -217,45 +220,62 @@ final class TermPostings {
     /// The decoded stored block without its superseded documents, and the pending postings up to its end. False if
     /// nothing is left.
     private func merge(_ stored: StoredPostings) -> Bool {
-        sources.removeAll(keepingCapacity: true)
-        mergedDocnos.removeAll(keepingCapacity: true)
-        mergedFrequencies.removeAll(keepingCapacity: true)
         placeEnd = lowerBound(stored.blockLast == .max ? .max : stored.blockLast + 1, from: place)
-        var (next, gone) = (place, supersededPlace)
-        var bound = Bound(frequency: 0, length: min(stored.blockBound.length, stored.secondBlockBound.length))
-        func add(_ docno: UInt32, _ frequency: UInt32, _ source: Int) {
-            mergedDocnos.append(docno)
-            mergedFrequencies.append(frequency)
-            sources.append(source)
-            bound.frequency = max(bound.frequency, frequency)
-        }
-        for posting in 0..<stored.count {
-            let docno = stored.docnos[posting]
-            while gone < superseded.count, superseded[gone] < docno { gone += 1 }
-            if gone < superseded.count, superseded[gone] == docno { continue }
-            while next < placeEnd, addedDocnos[next] < docno {
-                add(addedDocnos[next], addedFrequencies[next], next << 1 | 1)
-                next += 1
-            }
-            add(docno, stored.frequencies[posting], posting << 1)
-        }
-        while next < placeEnd {
-            add(addedDocnos[next], addedFrequencies[next], next << 1 | 1)
-            next += 1
-        }
-        for posting in place..<placeEnd { bound.length = min(bound.length, added.lengths[posting]) }
-        guard let first = mergedDocnos.first, let last = mergedDocnos.last else { return false }
+        reserve(stored.count + placeEnd - place)
+        let most = superseded.withUnsafeBufferPointer { mergeDecoded(stored, without: $0) }
+        guard count > 0 else { return false }
         kind = .merged
-        count = mergedDocnos.count
-        (blockFirst, blockLast, blockBound, secondBlockBound) = (first, last, bound, bound)
-        if count > capacity {
-            memory.deallocate()
-            capacity = 2 * count
-            memory = .allocate(capacity: 2 * capacity)
-        }
-        memory.initialize(from: mergedDocnos, count: count)
-        (memory + capacity).initialize(from: mergedFrequencies, count: count)
+        var bound = Bound(frequency: most, length: min(stored.blockBound.length, stored.secondBlockBound.length))
+        for posting in place..<placeEnd { bound.length = min(bound.length, added.lengths[posting]) }
+        (blockFirst, blockLast, blockBound, secondBlockBound) = (memory[0], memory[count - 1], bound, bound)
         (docnos, frequencies) = (UnsafePointer(memory), UnsafePointer(memory + capacity))
         return true
+    }
+
+    private func reserve(_ size: Int) {
+        guard size > capacity else { return }
+        memory.deallocate()
+        capacity = 2 * size
+        memory = .allocate(capacity: 3 * capacity)
+    }
+
+    /// Sets `count` and fills `memory`; the largest frequency. Right after many changes this is most of what a search
+    /// does, and of a block's postings nearly all are stored ones that stay.
+    private func mergeDecoded(_ stored: StoredPostings, without superseded: UnsafeBufferPointer<UInt32>) -> UInt32 {
+        let (docnos, frequencies, sources) = (memory, memory + capacity, memory + 2 * capacity)
+        let (storedDocnos, storedFrequencies, size) = (stored.docnos, stored.frequencies, stored.count)
+        let (addedDocnos, addedFrequencies, end) = (self.addedDocnos, self.addedFrequencies, placeEnd)
+        var (next, gone, count) = (place, supersededPlace, 0)
+        var most: UInt32 = 0
+        func add(_ docno: UInt32, _ frequency: UInt32, _ source: Int) {
+            docnos[count] = docno
+            frequencies[count] = frequency
+            sources[count] = UInt32(truncatingIfNeeded: source)
+            most = max(most, frequency)
+            count &+= 1
+        }
+        // No stored document that is less is superseded, or has a pending one before it.
+        var limit: UInt32 = 0
+        for posting in 0..<size {
+            let docno = storedDocnos[posting]
+            if docno >= limit {
+                while next < end, addedDocnos[next] < docno {
+                    add(addedDocnos[next], addedFrequencies[next], next &<< 1 | 1)
+                    next &+= 1
+                }
+                while gone < superseded.count, superseded[gone] < docno { gone &+= 1 }
+                let isGone = gone < superseded.count && superseded[gone] == docno
+                limit = min(
+                    gone < superseded.count ? superseded[gone] : .max, next < end ? addedDocnos[next] : .max)
+                if isGone { continue }
+            }
+            add(docno, storedFrequencies[posting], posting &<< 1)
+        }
+        while next < end {
+            add(addedDocnos[next], addedFrequencies[next], next &<< 1 | 1)
+            next &+= 1
+        }
+        self.count = count
+        return most
     }
 }

@@ -148,6 +148,10 @@ struct TextSnapshot {
             case .next: continue
             case .seek(let target):
                 isThere = try cursor.seek(target)
+                // Else a walk of a damaged tree might never end.
+                guard !isThere || target.withBytes({ cursor.key.order($0) }) >= 0 else {
+                    throw index.corrupt(index.termsName, "terms are out of order")
+                }
                 target.withBytes { pending.seek($0) }
                 hasPending = pending.advance()
             case .stop: return

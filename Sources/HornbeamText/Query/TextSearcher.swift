@@ -11,8 +11,8 @@ package enum TextFilter {
     package typealias Test = (_ row: UInt64) throws(StorageError) -> Bool
 
     case all
-    /// Of these, which must ascend strictly, those that pass the test, if there is one.
-    case documents([UInt64], passing: Test? = nil)
+    /// Of these rows' documents those that pass the test, if there is one.
+    case selection(RowSelection, passing: Test? = nil)
     /// Those that pass the test, which is asked only about documents that would otherwise be in the result.
     case matching(Test)
 }

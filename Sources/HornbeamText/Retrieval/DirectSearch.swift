@@ -38,7 +38,7 @@ struct DirectSearch {
     private func rank(
         _ prefix: [UInt8], _ best: inout TopK, _ filter: TextFilter, accepts: (Bytes) -> Bool
     ) throws(StorageError) -> Bool {
-        if case .documents = filter { return false }
+        if case .selection = filter { return false }
         var union = PostingUnion(docnoLimit: view.docnoLimit)
         let found = try view.addPostings(prefix, to: &union, accepts: accepts)
         // Of one long list the best are found without looking at all of it.
@@ -91,16 +91,14 @@ struct DirectSearch {
         guard compiler.sources.count > 1 || compiler.hasPhrases || least <= Self.fewPostings else {
             return (false, nil, filter)
         }
-        guard case .documents(let rows, let test) = filter, rows.count <= Int(least) else {
+        guard case .selection(let selection, let test) = filter, selection.rows.count <= Int(least) else {
             return (true, Conjunction(view, compiler.sources, compiler.parts), filter)
         }
         // One more list that all documents must be in, which doesn't score.
-        let documents = try view.documents(of: rows)
-        guard !documents.isEmpty else { return (true, nil, filter) }
-        let allowed = ArrayPostings(documents, [UInt32](repeating: 1, count: documents.count))
-        return (
-            true, Conjunction(view, compiler.sources + [allowed], compiler.parts), test.map { .matching($0) } ?? .all
-        )
+        let documents = try selection.documents(view)
+        guard documents.count > 0 else { return (true, nil, filter) }
+        let sources = compiler.sources + [ArrayPostings(documents)]
+        return (true, Conjunction(view, sources, compiler.parts), test.map { .matching($0) } ?? .all)
     }
 }
 

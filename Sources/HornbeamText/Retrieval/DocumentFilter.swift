@@ -19,10 +19,14 @@ struct DocumentFilter {
     /// - Parameter cost: about how many postings are gone through if the documents are not known.
     init(_ filter: TextFilter, _ view: IndexView, cost: Int) throws(StorageError) {
         self.filter = filter
-        let rows = filter.rows
+        let selection = filter.selection
+        let rows = selection?.rows
         isFew = rows.map { $0.count <= max(cost / Self.askingCost, 1) } ?? false
-        let isLookedThrough = rows.map { $0.count <= max(cost, 1) } ?? false
-        allowed = isLookedThrough ? DocumentList(try view.documents(of: rows ?? [])) : nil
+        if let selection, selection.isWorthwhile(cost, view) {
+            allowed = DocumentList(try selection.documents(view))
+        } else {
+            allowed = nil
+        }
     }
 
     /// Whether a document may be let through. Documents ascend from one question to the next.
@@ -42,22 +46,22 @@ struct DocumentFilter {
     var isAllOrKnown: Bool {
         switch filter {
         case .all: true
-        case .documents(_, let test): allowed != nil && test == nil
+        case .selection(_, let test): allowed != nil && test == nil
         case .matching: false
         }
     }
 
     /// Whether the filter lets a row through, as far as the documents that are asked about are not only those.
     func accepts(_ row: UInt64) throws(StorageError) -> Bool {
-        guard case .documents(_, let test) = filter, allowed != nil else { return try filter.accepts(row) }
+        guard case .selection(_, let test) = filter, allowed != nil else { return try filter.accepts(row) }
         return try test?(row) ?? true
     }
 }
 
 extension TextFilter {
-    /// Those that it names.
-    var rows: [UInt64]? {
-        if case .documents(let rows, _) = self { rows } else { nil }
+    /// The rows that it names.
+    var selection: RowSelection? {
+        if case .selection(let selection, _) = self { selection } else { nil }
     }
 
     /// Whether it lets a row through.
@@ -65,8 +69,8 @@ extension TextFilter {
         switch self {
         case .all: return true
         case .matching(let test): return try test(row)
-        case .documents(let rows, let test):
-            guard rows.holds(row) else { return false }
+        case .selection(let selection, let test):
+            guard selection.rows.holds(row) else { return false }
             return try test?(row) ?? true
         }
     }
@@ -75,16 +79,15 @@ extension TextFilter {
 /// Documents, ascending, that a search goes through once.
 final class DocumentList {
     let count: Int
-    private let docnos: UnsafeMutablePointer<UInt32>
+    /// Keeps what `docnos` points to.
+    private let owner: PostingArrays
+    private let docnos: UnsafePointer<UInt32>
     @exclusivity(unchecked) private var place = 0
 
-    init(_ documents: [UInt32]) {
-        count = documents.count
-        docnos = .allocate(capacity: max(count, 1))
-        docnos.initialize(from: documents, count: count)
+    init(_ documents: PostingArrays) {
+        owner = documents
+        (count, docnos) = (documents.count, documents.docnos)
     }
-
-    deinit { docnos.deallocate() }
 
     @inline(__always)
     subscript(place: Int) -> UInt32 { docnos[place] }
@@ -105,11 +108,19 @@ final class DocumentList {
         return place < count ? docnos[place] : .max
     }
 
-    /// Sets `bits` to the documents of a window.
-    func match(_ base: UInt32, _ bits: UnsafeMutablePointer<UInt64>) {
+    /// Whether it has a document, which is looked for from a place on; that is moved to where it is or would be.
+    @inline(__always)
+    func has(_ docno: UInt32, from place: inout Int) -> Bool {
+        guard place < count else { return false }
+        place = PostingSource.gallop(docnos, from: place, count: count, to: docno)
+        return place < count && docnos[place] == docno
+    }
+
+    /// Sets `bits` to the documents of a window, which needn't begin where a window of all documents does.
+    func match(_ base: UInt32, through last: UInt32, _ bits: UnsafeMutablePointer<UInt64>) {
         bits.clear()
         var place = seek(base)
-        while place < count, docnos[place] <= DocumentWindow.last(base) {
+        while place < count, docnos[place] <= last {
             bits.insert(Int(docnos[place] &- base))
             place += 1
         }

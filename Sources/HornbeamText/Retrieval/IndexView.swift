@@ -12,16 +12,13 @@ class IndexView {
     final let totalLength: UInt64
     /// All document numbers are below it.
     final let docnoLimit: UInt32
-    /// How many fields a document has.
-    final let fieldCount: Int
     /// The lengths that were asked for.
     final let lengthTable: LengthTable
 
-    init(documentCount: UInt64, totalLength: UInt64, docnoLimit: UInt32, fieldCount: Int = 1) {
+    init(documentCount: UInt64, totalLength: UInt64, docnoLimit: UInt32) {
         self.documentCount = documentCount
         self.totalLength = totalLength
         self.docnoLimit = docnoLimit
-        self.fieldCount = fieldCount
         lengthTable = LengthTable(docnoLimit: docnoLimit)
     }
 

@@ -114,6 +114,8 @@ class Leaf: QueryNode {
     final let weight: Double
     /// How often it stands in the query, for words that are repeated.
     @exclusivity(unchecked) final var multiplicity = 1
+    /// No document's score has more than this from it alone.
+    final let bound: Double
     private final let title: String
 
     /// The window's postings, ascending: how many there are, their documents less the base, their frequencies.
@@ -140,7 +142,8 @@ class Leaf: QueryNode {
         lengths = context.fieldWeights == nil ? nil : .allocate(capacity: capacity + 1)
         var best = 0.0
         for bound in bounds { best = max(best, context.contributionBound(bound, weight: weight)) }
-        super.init(cost: cost, bound: best)
+        bound = best
+        super.init(cost: cost)
     }
 
     deinit {

@@ -169,37 +169,27 @@ class PostingSource {
     }
 }
 
-/// Postings in plain arrays, in blocks of 128: those that a search puts together, and those not yet stored.
-final class ArrayPostings: PostingSource {
+/// Documents and frequencies in plain memory, which any number of sources may go through.
+final class PostingArrays {
     static let blockSize = 128
-    private let allDocnos: UnsafeMutablePointer<UInt32>
-    private let allFrequencies: UnsafeMutablePointer<UInt32>
-    private let blockBounds: [Bound]
-    /// `positions[starts[n]..<starts[n + 1]]` are those of posting n; empty without positions.
-    private let positions: [UInt32]
-    private let starts: [Int]
-    private let size: Int
-    private var block = 0
+    let count: Int
+    let docnos: UnsafePointer<UInt32>
+    let frequencies: UnsafePointer<UInt32>
+    /// Of each block, and of all.
+    let blockBounds: [Bound]
+    let bound: Bound
 
     /// - Parameters:
     ///   - docnos: ascending strictly.
     ///   - lengths: of the same documents. Without them every document counts as empty.
-    init(
-        _ docnos: [UInt32], _ frequencies: [UInt32], lengths: [UInt32] = [], positions: [UInt32] = [],
-        starts: [Int] = []
-    ) {
-        let size = docnos.count
-        self.size = size
-        allDocnos = .allocate(capacity: max(size, 1))
-        allFrequencies = .allocate(capacity: max(size, 1))
-        allDocnos.initialize(from: docnos, count: size)
-        allFrequencies.initialize(from: frequencies, count: size)
+    init(_ docnos: [UInt32], _ frequencies: [UInt32], lengths: [UInt32] = []) {
+        count = docnos.count
         var bounds: [Bound] = []
-        bounds.reserveCapacity(size / Self.blockSize + 1)
+        bounds.reserveCapacity(count / Self.blockSize + 1)
         var whole = Bound(frequency: 0, length: lengths.isEmpty ? 0 : .max)
-        for start in stride(from: 0, to: size, by: Self.blockSize) {
+        for start in stride(from: 0, to: count, by: Self.blockSize) {
             var bound = Bound(frequency: 0, length: lengths.isEmpty ? 0 : .max)
-            for place in start..<min(start + Self.blockSize, size) {
+            for place in start..<min(start + Self.blockSize, count) {
                 bound.frequency = max(bound.frequency, frequencies[place])
                 if !lengths.isEmpty { bound.length = min(bound.length, lengths[place]) }
             }
@@ -207,39 +197,73 @@ final class ArrayPostings: PostingSource {
                 frequency: max(whole.frequency, bound.frequency), length: min(whole.length, bound.length))
             bounds.append(bound)
         }
-        blockBounds = bounds
-        (self.positions, self.starts) = (positions, starts)
-        super.init(documentFrequency: UInt32(clamping: size), bounds: [whole], allDocnos)
-        stand()
+        (blockBounds, bound) = (bounds, whole)
+        (self.docnos, self.frequencies) = (Self.copy(docnos), Self.copy(frequencies))
+    }
+
+    /// Each document once.
+    convenience init(_ docnos: [UInt32]) { self.init(docnos, [UInt32](repeating: 1, count: docnos.count)) }
+
+    private static func copy(_ numbers: [UInt32]) -> UnsafePointer<UInt32> {
+        let memory = UnsafeMutablePointer<UInt32>.allocate(capacity: max(numbers.count, 1))
+        memory.initialize(from: numbers, count: numbers.count)
+        return UnsafePointer(memory)
     }
 
     deinit {
-        allDocnos.deallocate()
-        allFrequencies.deallocate()
+        docnos.deallocate()
+        frequencies.deallocate()
+    }
+}
+
+/// Postings in plain arrays, in blocks of 128: those that a search puts together, and those not yet stored.
+final class ArrayPostings: PostingSource {
+    private static let blockSize = PostingArrays.blockSize
+    private let arrays: PostingArrays
+    /// `positions[starts[n]..<starts[n + 1]]` are those of posting n; empty without positions.
+    private let positions: [UInt32]
+    private let starts: [Int]
+    private var block = 0
+
+    init(_ arrays: PostingArrays, positions: [UInt32] = [], starts: [Int] = []) {
+        self.arrays = arrays
+        (self.positions, self.starts) = (positions, starts)
+        super.init(documentFrequency: UInt32(clamping: arrays.count), bounds: [arrays.bound], arrays.docnos)
+        stand()
+    }
+
+    /// As `PostingArrays` has them.
+    convenience init(
+        _ docnos: [UInt32], _ frequencies: [UInt32], lengths: [UInt32] = [], positions: [UInt32] = [],
+        starts: [Int] = []
+    ) {
+        self.init(PostingArrays(docnos, frequencies, lengths: lengths), positions: positions, starts: starts)
     }
 
     private func stand() {
         let start = block * Self.blockSize
-        guard start < size else {
+        guard start < arrays.count else {
             isAtEnd = true
             return
         }
-        count = min(Self.blockSize, size - start)
-        (docnos, frequencies) = (UnsafePointer(allDocnos + start), UnsafePointer(allFrequencies + start))
+        count = min(Self.blockSize, arrays.count - start)
+        (docnos, frequencies) = (arrays.docnos + start, arrays.frequencies + start)
         (blockFirst, blockLast) = (docnos[0], docnos[count - 1])
-        (blockBound, secondBlockBound) = (blockBounds[block], blockBounds[block])
+        (blockBound, secondBlockBound) = (arrays.blockBounds[block], arrays.blockBounds[block])
     }
 
     override func moveToBlock(_ target: UInt32) throws(StorageError) {
         block += 1
+        let size = arrays.count
         guard block * Self.blockSize < size else {
             isAtEnd = true
             return
         }
         // By the blocks' last documents, in steps that double.
-        func last(_ block: Int) -> UInt32 { allDocnos[min((block + 1) * Self.blockSize, size) - 1] }
+        let all = arrays.docnos
+        func last(_ block: Int) -> UInt32 { all[min((block + 1) * Self.blockSize, size) - 1] }
         var step = 1
-        let end = blockBounds.count
+        let end = arrays.blockBounds.count
         while block + step < end, last(block + step) < target {
             block += step
             step *= 2

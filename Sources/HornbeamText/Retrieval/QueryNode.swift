@@ -11,15 +11,12 @@ class QueryNode {
     final let bits: UnsafeMutablePointer<UInt64>
     /// About how many documents it goes through.
     final let cost: Int
-    /// No document's score has more than this from it.
-    final let bound: Double
     /// What the node is, in an explanation.
     var name: String { "" }
     var children: [QueryNode] { [] }
 
-    init(cost: Int, bound: Double) {
+    init(cost: Int) {
         self.cost = cost
-        self.bound = bound
         bits = .allocate(capacity: DocumentWindow.words)
         bits.clear()
     }
@@ -32,19 +29,13 @@ class QueryNode {
         return sum
     }
 
-    fileprivate final class func bound(_ parts: [QueryNode]) -> Double {
-        var sum = 0.0
-        for part in parts { sum += part.bound }
-        return sum
-    }
-
     fileprivate final class func sorted(_ parts: [QueryNode]) -> [QueryNode] { parts.sorted { $0.cost < $1.cost } }
 
     /// A document from `target` on below which nothing matches; `.max` if nothing does any more.
     func lowerBound(from target: UInt32) throws(StorageError) -> UInt32 { target }
 
-    /// What bounds the scores in the window from `base` on.
-    func windowBound(_ base: UInt32) throws(StorageError) -> Double { bound }
+    /// No document's score in the window from `base` on has more than this from it.
+    func windowBound(_ base: UInt32) throws(StorageError) -> Double { 0 }
 
     /// Sets `bits` to the matches in the window, all of those that are in `within`.
     /// - Parameter minimum: what contributes less may be left out.
@@ -63,7 +54,7 @@ final class AnyNode: QueryNode {
 
     init(_ parts: [QueryNode]) {
         self.parts = parts
-        super.init(cost: QueryNode.cost(parts), bound: QueryNode.bound(parts))
+        super.init(cost: QueryNode.cost(parts))
     }
 
     override func lowerBound(from target: UInt32) throws(StorageError) -> UInt32 {
@@ -108,7 +99,7 @@ final class AllNode: QueryNode {
         let sorted = QueryNode.sorted(parts)
         let cost = sorted.isEmpty ? 0 : sorted[0].cost
         byCost = sorted
-        super.init(cost: cost, bound: QueryNode.bound(parts))
+        super.init(cost: cost)
     }
 
     override func lowerBound(from target: UInt32) throws(StorageError) -> UInt32 {
@@ -157,7 +148,7 @@ final class WithoutNode: QueryNode {
 
     init(_ first: QueryNode, _ second: QueryNode) {
         (self.first, self.second) = (first, second)
-        super.init(cost: first.cost, bound: first.bound)
+        super.init(cost: first.cost)
     }
 
     override func lowerBound(from target: UInt32) throws(StorageError) -> UInt32 { try first.lowerBound(from: target) }
@@ -181,7 +172,7 @@ final class EverythingNode: QueryNode {
 
     init(_ context: ScoreContext) {
         self.context = context
-        super.init(cost: Int(context.view.docnoLimit), bound: 0)
+        super.init(cost: Int(context.view.docnoLimit))
     }
 
     override func lowerBound(from target: UInt32) throws(StorageError) -> UInt32 {

@@ -22,9 +22,14 @@ final class Retrieval {
     private var bounds: [Double]
     /// The clauses by that, ascending.
     private var ranks: [Int]
+    /// By rank: what all clauses but that one contribute at most in the window. Where one's share is so small that they
+    /// don't make up for it, it may be left out.
+    private var others: [Double]
 
     /// What rounding can do to a sum is far less than this part of it.
     private static let slack = 1e-9
+    /// So many clauses are sorted by moving each to its place.
+    private static let fewClauses = 32
 
     init(_ query: CompiledQuery, _ context: ScoreContext, filter: TextFilter) throws(StorageError) {
         self.context = context
@@ -34,10 +39,12 @@ final class Retrieval {
         clauses = query.clauses
         order = query.order
         var leaves: [Leaf] = []
-        for leaf in order where !leaves.contains(where: { $0 === leaf }) { leaves.append(leaf) }
+        var known: Set<ObjectIdentifier> = []
+        for leaf in order where known.insert(ObjectIdentifier(leaf)).inserted { leaves.append(leaf) }
         self.leaves = leaves
         bounds = [Double](repeating: 0, count: clauses.count)
         ranks = Array(clauses.indices)
+        others = bounds
         sums = .allocate(capacity: DocumentWindow.size)
         sums.initialize(repeating: 0, count: DocumentWindow.size)
     }
@@ -61,7 +68,7 @@ final class Retrieval {
     /// The documents of a window that the filter lets through, nil if that isn't known before it is asked.
     private func requiredBits(_ base: UInt32) -> WindowBits? {
         guard filter.allowed != nil else { return nil }
-        filter.allowed?.match(base, required.words)
+        filter.allowed?.match(base, through: DocumentWindow.last(base), required.words)
         return required.words.bits
     }
 
@@ -138,7 +145,7 @@ extension Retrieval {
             candidates.clear()
             for rank in optional..<clauses.count {
                 let clause = clauses[ranks[rank]]
-                try clause.match(base, required, need - others(ranks[rank]))
+                try clause.match(base, required, need - others[rank])
                 candidates.formUnion(clause.bits)
                 try addContributions(clause, base)
             }
@@ -155,13 +162,8 @@ extension Retrieval {
     /// reach `need` together, and what they contribute at most.
     private func partition(_ base: UInt32, _ need: Double) throws(StorageError) -> (optional: Int, sum: Double) {
         for clause in clauses.indices { bounds[clause] = try clauses[clause].windowBound(base) }
-        for place in ranks.indices.dropFirst() {
-            var place = place
-            while place > 0, bounds[ranks[place - 1]] > bounds[ranks[place]] {
-                ranks.swapAt(place - 1, place)
-                place -= 1
-            }
-        }
+        sortRanks()
+        sumOthers()
         var (optional, sum) = (0, 0.0)
         while optional < clauses.count {
             let next = sum + bounds[ranks[optional]]
@@ -173,12 +175,30 @@ extension Retrieval {
         return (optional, sum * (1 + Self.slack))
     }
 
-    /// What all clauses but one contribute at most in the window: where that one's share is so small that they don't
-    /// make up for it, it may be left out.
-    private func others(_ clause: Int) -> Double {
+    private func sortRanks() {
+        // Few, or almost in order since the last window; but the first time there may be many in none.
+        guard ranks.count <= Self.fewClauses else { return ranks.sort { bounds[$0] < bounds[$1] } }
+        for place in ranks.indices.dropFirst() {
+            var place = place
+            while place > 0, bounds[ranks[place - 1]] > bounds[ranks[place]] {
+                ranks.swapAt(place - 1, place)
+                place -= 1
+            }
+        }
+    }
+
+    private func sumOthers() {
+        // Added up from both ends: what is subtracted from the sum of all loses digits.
         var sum = 0.0
-        for other in bounds.indices where other != clause { sum += bounds[other] }
-        return sum * (1 + Self.slack)
+        for rank in ranks.indices {
+            others[rank] = sum
+            sum += bounds[ranks[rank]]
+        }
+        sum = 0
+        for rank in ranks.indices.reversed() {
+            others[rank] = (others[rank] + sum) * (1 + Self.slack)
+            sum += bounds[ranks[rank]]
+        }
     }
 
     private func addContributions(_ clause: QueryNode, _ base: UInt32) throws(StorageError) {
@@ -218,7 +238,7 @@ extension Retrieval {
         for rank in stride(from: optional - 1, through: 0, by: -1) {
             guard !candidates.words.bits.isEmpty else { return }
             let clause = clauses[ranks[rank]]
-            try clause.match(base, candidates.words, need - others(ranks[rank]))
+            try clause.match(base, candidates.words, need - others[rank])
             try addContributions(clause, base)
             rest = max(rest - bounds[ranks[rank]], 0) + need.magnitude * Self.slack
             if need > 0 { prune(candidates.words, need - rest) }

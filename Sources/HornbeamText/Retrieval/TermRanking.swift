@@ -25,6 +25,8 @@ final class TermRanking {
     private let scratch: RankingScratch
     /// Whether its sums are zero.
     private var isClean = true
+    /// Whether its bits are what the filter lets through in the window.
+    private var hasAllowedBits = false
 
     /// What sums in single precision may be wrong by, as a part of them, and far more than rounding does to others.
     private let slack: Double
@@ -44,6 +46,8 @@ final class TermRanking {
     private static let rounding = 1e-12
     /// In windows with fewer postings than one for so many documents the sums are not looked through.
     private static let sparseShare = 16
+    /// So few postings of a window are added up without a look at the filter.
+    private static let fewPostings = 64
     /// Fewer postings than these for each window are gone through one by one.
     private static let sparseLimit = 24
 
@@ -115,6 +119,10 @@ final class TermRanking {
             }
         } else {
             try rankDriven(from: 0, &best)
+        }
+        // Documents were passed by on the word of the leaders, which the file may have wrong.
+        guard floor == 0 || best.threshold >= floor * (1 - slack) else {
+            throw view.corrupt("the best postings of a term score more than any that it has")
         }
         guard keepsDocuments else { return }
         try best.replaceDocuments { (docno) throws(StorageError) in
@@ -346,6 +354,7 @@ extension TermRanking {
             return try drive(driver, through: end, asking: optional, windowRanks, &best)
         }
         let size = Int(last - base + 1)
+        hasAllowedBits = false
         var gathered = 0
         for rank in optional..<count {
             gathered += try gather(terms + windowRanks.places[rank], base, last)
@@ -356,10 +365,11 @@ extension TermRanking {
             let needed = Self.least(least - windowRanks.rests[optional])
             let term = optional > 0 ? windowRanks.places[optional - 1] : nil
             let few = term.map { expected($0, size) / Self.askingCost } ?? .max
-            if let allowed = filter.allowed {
-                candidates = find(allowed, base, size, needed)
-            } else if isSparse {
+            if isSparse {
                 candidates = findSparsely(base, optional, needed)
+                hasAllowedBits = false
+            } else if let allowed = filter.allowed {
+                candidates = find(allowed, base, size, needed)
             } else {
                 candidates = scratch.find(rows: RankingScratch.rows(size), atLeast: needed, limit: few)
             }
@@ -399,17 +409,35 @@ extension TermRanking {
         let end = term.pointee.end(of: last)
         let count = end - term.pointee.head
         guard count > 0 else { return 0 }
-        let docnos = term.pointee.docnos + term.pointee.head
-        try loadLengths(docnos, count)
+        let (docnos, frequencies) = (
+            term.pointee.docnos + term.pointee.head, term.pointee.frequencies + term.pointee.head
+        )
         let weight = term.pointee.weight * term.pointee.multiplicity
-        guard share(term.pointee.frequencies + term.pointee.head, count, weight) else { throw view.unknownDocument() }
+        if count < Self.fewPostings || filter.allowed == nil {
+            try add(docnos, frequencies, count, weight, base)
+        } else {
+            if !hasAllowedBits { filter.allowed?.match(base, through: last, scratch.bits) }
+            hasAllowedBits = true
+            let kept = scratch.keep(docnos, frequencies, count: count, base: base)
+            try add(scratch.docnos, scratch.frequencies, kept, weight, base)
+        }
+        term.pointee.pass(to: end)
+        return count
+    }
+
+    /// Adds what postings contribute to the sums of their documents.
+    @inline(__always)
+    private func add(
+        _ docnos: UnsafePointer<UInt32>, _ frequencies: UnsafePointer<UInt32>, _ count: Int, _ weight: Double,
+        _ base: UInt32
+    ) throws(StorageError) {
+        try loadLengths(docnos, count)
+        guard share(frequencies, count, weight) else { throw view.unknownDocument() }
         isClean = false
         let (sums, shares) = (scratch.sums, UnsafeRawPointer(scratch.lengths))
         for place in 0..<count {
             sums[Int(docnos[place] &- base)] += shares.load(fromByteOffset: 4 &* place, as: Float.self)
         }
-        term.pointee.pass(to: end)
-        return count
     }
 
     /// Loads the stored lengths of documents.
@@ -510,7 +538,10 @@ extension TermRanking {
         bits.clear()
         forEachGathered(base, optional) { if sums[$0] >= needed { bits.insert($0) } }
         var count = 0
+        // Not by `mayAccept`: a window may be looked through again.
+        var place = filter.allowed?.seek(base) ?? 0
         bits.bits.forEach {
+            if let allowed = filter.allowed, !allowed.has(base &+ UInt32($0), from: &place) { return }
             candidates[count] = UInt16(truncatingIfNeeded: $0)
             count &+= 1
         }

@@ -85,6 +85,8 @@ package final class Transaction {
     }
 
     package var isWritable: Bool { writer != nil }
+    /// Whether both see states of one store.
+    func isOfStore(of other: Transaction) -> Bool { store != nil && store === other.store }
     /// Number of the state it sees (a write transaction's own number is one more).
     package var version: UInt64 { view.transaction }
 

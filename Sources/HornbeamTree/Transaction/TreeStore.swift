@@ -114,6 +114,9 @@ package final class TreeStore: Sendable {
             durability: durability)
     }
 
+    /// Whether this thread has a write transaction open: what waits for another one would wait for itself.
+    package var isWriting: Bool { pages.isWriting }
+
     /// Makes all commits durable and empties the journal.
     package func checkpoint() throws(StorageError) { try pages.checkpoint() }
 

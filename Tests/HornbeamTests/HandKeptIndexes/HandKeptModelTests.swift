@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hand-kept indexes against arrays, dictionaries and sets: random edits of every kind, deletions by every way, rollbacks
-// and reopenings, also by a program that doesn't know the indexes.
+// Hand-kept indexes against arrays, dictionaries and sets: random edits of every kind, deletions by every way,
+// rollbacks and reopenings, also by a program that doesn't know the indexes.
 
 import HornbeamTestSupport
 import HornbeamTree

@@ -37,6 +37,34 @@ struct OrderedIDsTests {
         #expect(try database.isSound())
     }
 
+    @Test("V8: a million ids; the middle and the end are reached in a few steps, and the order stays")
+    func million() throws {
+        let count = 1_000_000
+        let database = try cards(1_000)
+        try database.write { context in
+            let list = try context.indexes.cards
+            try list.append(contentsOf: (0..<count).map { $0 % 1_000 })
+            let clock = ContinuousClock()
+            let time = try clock.measure {
+                for number in 0..<200 {
+                    try list.insert(number, at: 500_000)
+                    #expect(try list[500_000] == number)
+                    #expect(try list[count + number] == 999)
+                    #expect(try list.firstIndex(of: 5) == 5)
+                    try list.move(from: 500_000, to: 500_000 + number)
+                }
+            }
+            // O(n) would take longer by orders of magnitude.
+            #expect(time < .seconds(20))
+        }
+        try database.read { (context) throws in
+            let list = try context.indexes.cards
+            #expect(try list.count == count + 200)
+            #expect(try list[0..<3] == [0, 1, 2])
+            #expect(try list[(count + 197)..<(count + 200)] == [997, 998, 999])
+        }
+    }
+
     @Test("give places between any neighbours, or say that there are none")
     func room() throws {
         let top = 1 << 62

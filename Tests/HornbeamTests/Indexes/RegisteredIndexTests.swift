@@ -517,19 +517,5 @@ struct RegisteredIndexTests {
             _ = try database.check { _ in }
             try database.write { context in try File(id: 1, name: "n7").save(to: &context) }
         }
-        // What the catalogue says of it.
-        for value: [UInt8] in [[], [1, 2, 3], [UInt8](repeating: 1, count: 16) + Array("{}".utf8)] {
-            let disk = try SimulatedDisk()
-            let database = try open(disk)
-            try database.register(byName())
-            try database.close()
-            let store = try TreeStore.open(file: disk)
-            let write = try store.beginWrite()
-            try write.put(try #require(try write.tree("schema")), Array("index:byName".utf8), value)
-            try write.commit()
-            try store.close()
-            let error = #expect(throws: HornbeamError.self) { try open(disk) }
-            #expect(error?.code == .corrupt)
-        }
     }
 }

@@ -7,6 +7,7 @@ import Glibc
 import HornbeamPages
 import HornbeamTestSupport
 import HornbeamTree
+import Synchronization
 import Testing
 
 @testable import Hornbeam
@@ -17,6 +18,14 @@ private func byText(_ name: String = "byText") -> TextIndex {
     MapIndex(name, version: "1") { (note: TaggedNote, emit: inout MapEmitter<NoValue>) in
         emit(key: .string(note.text))
     }
+}
+
+@EntityModel
+private struct Lamp {
+    enum Colour: String { case red, green }
+
+    let id: Int
+    var colour = Colour.red
 }
 
 @Suite("Registered indexes that are left behind")
@@ -107,6 +116,83 @@ struct RegisteredStateTests {
             if let isWhole = try? database.check(report: { Issue.record("\($0), call \(call)") }) { #expect(isWhole) }
             if disk.calls < last { break }
             call += 1
+        }
+    }
+
+    @Test("an entity that can't be read any more can be saved anew, and its rows go; so can one that the map refuses")
+    func unreadableEntities() throws {
+        struct Refused: Error {}
+        let refuses = Mutex(false)
+        let byColour = MapIndex("byColour", version: "1") { (lamp: Lamp, emit: inout MapEmitter<NoValue>) in
+            if lamp.colour == .green, refuses.withLock({ $0 }) { throw Refused() }
+            emit(key: .string(lamp.colour.rawValue))
+            emit(key: .int(lamp.id))
+        }
+        let database = try Database.inMemory(models: Lamp.self, indexes: [byColour])
+        try database.write { (context) throws in
+            for id in 0..<5 { try Lamp(id: id, colour: id < 3 ? .red : .green).save(to: &context) }
+        }
+        // Somebody has put a colour into the row that nobody knows, and told no index.
+        let write = try database.store.beginWrite()
+        let session = EntitySession(
+            write, schema: database.schema, capture: nil, registered: RegisteredIndexes(stored: []))
+        let rows = try JSONRows("Lamp", session: session)
+        try Array(#"{"id":1,"colour":"mauve"}"#.utf8).withUnsafeBytes { _ = try rows.save(line: $0) }
+        try session.commit()
+        #expect(throws: HornbeamError.self) {
+            try database.read { context in try Lamp.query(1).resolve(in: context) }
+        }
+        refuses.withLock { $0 = true }
+        try database.write { (context) throws in
+            try Lamp(id: 1, colour: .red).save(to: &context)
+            _ = try Lamp.query(4).delete(from: &context)
+        }
+        refuses.withLock { $0 = false }
+        #expect(try byColour.query().keys(in: database) == [0, 1, 2, 3, "green", "red", "red", "red"])
+        #expect(try database.isWhole())
+    }
+
+    @Test("a record that can't be read is one index's failure: all else goes on, and it can be dropped")
+    func unreadableRecords() throws {
+        let whole = [UInt8](byText().registration.identity)
+        for value: [UInt8] in [[], [1, 2, 3], [UInt8](repeating: 1, count: 16) + Array("{}".utf8), whole + [7]] {
+            for isBuild in [false, true] {
+                let disk = try SimulatedDisk()
+                var database = try MigratedFile.open(disk, [TaggedNote.self], [])
+                try database.register(byText("a:byText"))
+                try database.register(byText())
+                try database.write { context in try TaggedNote(id: "a", text: "first").save(to: &context) }
+                try database.close()
+                let store = try TreeStore.open(file: disk)
+                let write = try store.beginWrite()
+                let key = Array("index:byText".utf8) + (isBuild ? [1] : [])
+                try write.put(try #require(try write.tree("schema")), key, value)
+                try write.commit()
+                try store.close()
+                database = try MigratedFile.open(disk, [TaggedNote.self], [])
+                try database.register(byText("a:byText"))
+                try database.write { context in try TaggedNote(id: "b", text: "second").save(to: &context) }
+                #expect(try byText("a:byText").query().keys(in: database) == ["first", "second"])
+                #expect(try database.registeredIndexes().first?.state == .unreadable)
+                #expect(try database.registeredIndexes().first?.name == "byText")
+                if !isBuild {
+                    let asked = #expect(throws: HornbeamError.self) { try byText().query().keys(in: database) }
+                    #expect(asked?.code == .corrupt || asked?.code == .indexNotReady)
+                }
+                let error = #expect(throws: HornbeamError.self) { try database.register(byText()) }
+                #expect(error?.code == .corrupt && error?.message.contains("unregister") == true)
+                var problems: [String] = []
+                #expect(try !database.check { problems.append($0) })
+                #expect(problems.count == 1 && problems[0].contains("byText"))
+                #expect(try database.unregister("byText"))
+                #expect(try database.isWhole())
+                #expect(try database.treeID("m:TaggedNote:byText") == nil)
+                try database.register(byText())
+                #expect(try byText().query().keys(in: database) == ["first", "second"])
+                #expect(try byText("a:byText").query().keys(in: database) == ["first", "second"])
+                #expect(try database.isWhole())
+                try database.close()
+            }
         }
     }
 }

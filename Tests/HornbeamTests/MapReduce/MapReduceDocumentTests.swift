@@ -487,7 +487,7 @@ struct MapReduceDocumentTests {
         try database.read { (context) throws in
             for (from, to) in [(0, 19_999), (5, 19_990), (9_000, 9_001), (12_345, 17_890)] {
                 let query = index.query().range(from: .int(from), to: .int(to))
-                let (sum, nodes) = try query.reduced().resolveCounting(in: context)
+                let (sum, nodes) = try query.reduced().resolve(context.session)
                 #expect(sum == (from...to).reduce(0) { $0 + $1 % 97 })
                 #expect(nodes <= 12)
             }

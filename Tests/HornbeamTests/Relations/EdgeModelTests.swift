@@ -195,7 +195,11 @@ struct EdgeModelTests {
             default:
                 // Only what is asked for, which mustn't depend on what else waits.
                 let expected = lists.targets(side, source)
-                if Bool.random(using: &random) {
+                if random.oneIn(3) {
+                    let type = try store[side.type].type
+                    let all = try edges().targets(ofAll: type, of: source)
+                    #expect(all == type.relations.map { lists.targets($0, source) })
+                } else if Bool.random(using: &random) {
                     #expect(try edges().targets(side, of: source) == expected)
                 } else {
                     #expect(try edges().target(side, of: source) == expected.first)

@@ -76,6 +76,37 @@ struct KeptSearchersTests {
         try database.close()
     }
 
+    @Test("Rows of a range that a search was restricted to are read once in a state, few at a time")
+    func selections() throws {
+        let database = try Database.inMemory(models: Note.self)
+        try database.write { context in
+            for id in 0..<40 { try Note(id: id, text: "w\(id % 3)", room: id % 4).save(to: &context) }
+        }
+        func reads(_ room: Int, _ selections: inout Selections, isKept: Bool = true) throws -> Int {
+            var reads = 0
+            try database.read { context in
+                let store = try context.session.entities().store("Note")
+                let key = [UInt8(room)]
+                let index = try #require(store.type.indexes.first)
+                let range = KeyRange(from: key, to: key + [0xFF], count: 10)
+                let match = IndexMatch(index, range, answered: ConjunctSet(), fixed: 1)
+                let found = selections.rows(match, isKept: isKept) {
+                    reads += 1
+                    return [UInt64(room)]
+                }
+                #expect(found.rows == [UInt64(room)])
+            }
+            return reads
+        }
+        var selections = Selections()
+        #expect(try (0..<200).map { try reads($0 % 64, &selections) }.reduce(0, +) == 64)
+        // The one asked for longest ago goes.
+        #expect(try reads(64, &selections) == 1)
+        #expect(try reads(8, &selections) == 1)
+        #expect(try reads(63, &selections) == 0)
+        #expect(try reads(63, &selections, isKept: false) == 1)
+    }
+
     @Test("Are let go of by a read that is taken up again in another state, also if it searches nothing")
     func letGo() throws {
         let database = try Database.inMemory(models: Note.self)

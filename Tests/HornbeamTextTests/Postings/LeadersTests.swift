@@ -76,7 +76,7 @@ struct LeadersTests {
         }
     }
 
-    @Test("The check finds leaders that no postings have")
+    @Test("The check finds leaders that no postings have, and no search passes documents by on their word")
     func forged() throws {
         let store = try TreeStore.inMemory()
         var model = NaiveIndex()
@@ -101,6 +101,12 @@ struct LeadersTests {
             try transaction.put(tree, key, [UInt8](bytes.bytes))
             try transaction.commit()
             #expect(try store.problems(model).contains { $0.contains("better postings") })
+            let read = try store.beginRead()
+            defer { read.abort() }
+            let searcher = try TextSearcher(testIndex, in: read)
+            let error = #expect(throws: StorageError.self) { try searcher.search("word", limit: forged.count) }
+            #expect(error.map { "\($0)" }?.contains("the best postings of a term") == true)
+            #expect(try searcher.search("word", limit: 20).count == 20)
         }
     }
 }

@@ -31,9 +31,11 @@ final class MemoryView: IndexView {
     private var places: [[UInt8]: Int] = [:]
     private var docnos: [UInt64: UInt32] = [:]
     private let ascends: Bool
+    private let fieldCount: Int
 
     init(_ documents: [TestDocument?], fieldCount: Int) {
         self.documents = documents
+        self.fieldCount = fieldCount
         var postings: [[UInt8]: [UInt32: [UInt32]]] = [:]
         for (docno, document) in documents.enumerated() {
             if let document { docnos[document.row] = UInt32(docno) }
@@ -51,7 +53,7 @@ final class MemoryView: IndexView {
         let present = documents.compactMap { $0 }
         super.init(
             documentCount: UInt64(present.count), totalLength: present.reduce(0) { $0 + UInt64($1.tokens.count) },
-            docnoLimit: UInt32(documents.count), fieldCount: fieldCount)
+            docnoLimit: UInt32(documents.count))
     }
 
     override func length(of docno: UInt32) -> UInt32 { UInt32(documents[Int(docno)]?.tokens.count ?? 0) }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workloads of the Swift library: documents and chats, on disk and in memory, and the form of an entity.
+// Workloads of the Swift library: documents and chats, on disk and in memory, totals, and the form of an entity.
 
 /// What SQLite has no like of.
-private let ownWorkloads: Set = ["read", "live"]
+private let ownWorkloads: Set = ["read", "live", "totals-alone", "totals-beside", "totals-background"]
 
 private let documentWorkloads = [
     ("save-value", "documents with an index of scores and a unique one of keys, all in one transaction"),
@@ -37,6 +37,17 @@ private let chatWorkloads = [
     ("cascade-gone", "the same without keeping it"),
 ]
 
+private let totalsWorkloads = [
+    ("totals-save", "sales, 10,000 in a transaction"),
+    ("totals-build", "an index of them by day, with their sums"),
+    ("totals-save-indexed", "more sales, 10,000 in a transaction, once the index is there"),
+    ("totals-range", "the sum from one month to another, of ten years"),
+    ("totals-months", "the sums of all 120 months"),
+    ("totals-alone", "a sale saved in a durable transaction of its own"),
+    ("totals-beside", "the same while another index is being built in the background"),
+    ("totals-background", "a sale's share of that building"),
+]
+
 private func scenarios(_ name: String, _ workloads: [(name: String, summary: String)]) -> [Scenario] {
     let needs = { (name: String) in ownWorkloads.contains(name) ? Feature.live : .typed }
     return [
@@ -53,7 +64,8 @@ private func scenarios(_ name: String, _ workloads: [(name: String, summary: Str
 
 /// Of hornbeam-bench-typed.
 let entityScenarios: [Scenario] =
-    scenarios("documents", documentWorkloads) + scenarios("chats", chatWorkloads) + [
+    scenarios("documents", documentWorkloads) + scenarios("chats", chatWorkloads)
+    + scenarios("totals", totalsWorkloads).prefix(1) + [
         Scenario(
             name: "coding",
             workloads: [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// “Did you mean …?” for mistyped commands, options, entity types and columns.
+// “Did you mean …?” for mistyped properties, commands, options, entity types and columns.
 
 package enum NearestName {
     /// A question with the nearest of `names`, or nil if none is near.

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which entities of a type differ between two states: told by their rows, of which only those are read that have
+// changed, however many commits lie between.
+
+import HornbeamPages
+import HornbeamTree
+
+extension Session {
+    /// Calls `body` with each row of a type that differs from what it was in another read, in the order of row ids.
+    func forEachChangedRow<Entity: EntityModelProtocol>(
+        of _: Entity.Type, since old: Session,
+        _ body: (RowID, _ before: RowReader?, _ after: RowReader?) throws -> Void
+    ) throws {
+        let (before, after) = (try old.store(Entity.self), try store(Entity.self))
+        let rows = after.type.rows
+        try entities().transaction.forEachDifference(in: rows, since: try old.entities().transaction) { difference in
+            guard difference.key.count == 8, let row = RowID(key: difference.key) else {
+                throw after.corrupt("e:\(Entity.entityName)", "a key is no row id")
+            }
+            try body(
+                row, try difference.old.map { try RowReader($0, of: before.type) },
+                try difference.new.map { try RowReader($0, of: after.type) })
+            return true
+        }
+    }
+}
+
+extension EntityChanges {
+    /// The entities of a type that differ between the states of two reads of one database; either may be the earlier
+    /// one. `.invalid` for the context of a write. Takes time by what has changed. A save counts as a change also if
+    /// all values are the same: its time is another.
+    public init(from old: Context, to new: Context) throws {
+        self = try new.session.run { try StoreChanges(of: Entity.self, from: old.session, to: $0)[Entity.self] }
+    }
+}
+
+/// What became of an entity's place, by row. An id that is no row id gets another row when it is saved again: what left
+/// one row and came to another is one entry then.
+func joined<Item, ID: Hashable>(
+    _ entries: [(before: Item?, after: Item?)], id: (Item) -> ID
+) -> [(before: Item?, after: Item?)] {
+    var gone: [ID: Int] = [:]
+    for (place, entry) in entries.enumerated() {
+        if let before = entry.before, entry.after == nil { gone[id(before)] = place }
+    }
+    guard !gone.isEmpty else { return entries }
+    var joined = entries
+    var isTaken = Set<Int>()
+    for (place, entry) in entries.enumerated() {
+        guard entry.before == nil, let after = entry.after, let former = gone[id(after)] else { continue }
+        joined[place].before = entries[former].before
+        isTaken.insert(former)
+    }
+    return joined.indices.filter { !isTaken.contains($0) }.map { joined[$0] }
+}

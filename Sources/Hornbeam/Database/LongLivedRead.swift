@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads that outlive a closure: a state that stays as it is until its owner moves on to a newer one, and learns then
+// what has changed between. For lists on a screen, exports that take long, and whoever must see one state in several
+// steps.
+//
+// What such a read costs is space: pages that later writes replace stay in the file until it moves or ends. So every
+// one is listed with its age, and may have an age at which it ends by itself.
+
+import Dispatch
+import Glibc
+import HornbeamPages
+import HornbeamTree
+import Synchronization
+
+/// A read of one state of a database, for as long as it is kept. Any thread may use it, one at a time: others wait. It
+/// ends with `close`, or when nobody has it any more.
+public final class LongLivedRead: Sendable {
+    /// A transaction belongs to one thread at a time: that of whoever has the turn.
+    private struct Held: @unchecked Sendable {
+        var session: Session?
+        var version: UInt64 = 0
+        var began = ContinuousClock.now
+        var hasExpired = false
+        /// Numbers the states it has been at, so that a state's end by age isn't another one's.
+        var generation = 0
+    }
+
+    private let database: Database
+    /// From the beginning of a state to its end by itself.
+    public let maximumAge: Duration?
+    /// Whether it is an observer's, whom the database tells when it closes.
+    let isObservers: Bool
+    private let turn = DispatchSemaphore(value: 1)
+    /// The thread that has the turn.
+    private let owner = Atomic<UInt>(0)
+    private let held = Mutex(Held())
+
+    init(_ database: Database, maximumAge: Duration?, isObservers: Bool = false) throws {
+        self.database = database
+        self.isObservers = isObservers
+        self.maximumAge = maximumAge
+        database.longReads.add(self)
+        try begin(try database.beginLongRead())
+    }
+
+    deinit {
+        held.withLock { $0.session.take()?.end() }
+        database.longReads.remove(ObjectIdentifier(self))
+    }
+
+    // MARK: - Reading
+
+    /// Runs `body` in the state of this read. `.snapshotExpired` once its age has ended it, `.invalid` once it is
+    /// closed, or inside another use of it.
+    public func read<Result>(_ body: (Context) throws -> Result) throws -> Result {
+        try inTurn { try $0.run { try body(Context($0)) } }
+    }
+
+    /// Moves on to the newest state; whether it is another one. All that was read of the former state is history.
+    @discardableResult
+    public func moveForward() throws -> Bool {
+        let former = version
+        try moveForward { _ in }
+        return version != former
+    }
+
+    /// The same, with a look at both states: what has changed between them, and whatever else is of interest. If `body`
+    /// throws, the read stays where it was.
+    public func moveForward<Result>(_ body: (Step) throws -> Result) throws -> Result {
+        try inTurn { old in
+            let new = try database.beginLongRead()
+            do {
+                let result = try body(Step(before: Context(old), after: Context(new)))
+                try old.checkIsWhole()
+                try new.checkIsWhole()
+                try begin(new)
+                return result
+            } catch {
+                new.end()
+                throw HornbeamError.typed(error)
+            }
+        }
+    }
+
+    /// Begins anew with the newest state, also after it has expired: what has changed since the former one isn't known.
+    public func restart() throws {
+        try takeTurn()
+        defer { giveTurn() }
+        guard held.withLock({ $0.session != nil || $0.hasExpired }) else { throw closed }
+        try begin(try database.beginLongRead())
+    }
+
+    /// Ends it. Without effect if it has ended.
+    public func close() throws {
+        try takeTurn()
+        defer { giveTurn() }
+        held.withLock { held in
+            held.session.take()?.end()
+            held.hasExpired = false
+        }
+    }
+
+    // MARK: - Figures
+
+    /// The number of the state's last write.
+    public var version: UInt64 { held.withLock { $0.version } }
+    /// Since it began, or moved to its state.
+    public var age: Duration { ContinuousClock.now - held.withLock { $0.began } }
+    /// Whether it holds a state.
+    public var isOpen: Bool { held.withLock { $0.session != nil } }
+    /// Whether its age has ended it.
+    public var hasExpired: Bool { held.withLock { $0.hasExpired } }
+
+    // MARK: - Turns
+
+    private func takeTurn() throws(HornbeamError) {
+        let thread = Thread.current
+        guard owner.load(ordering: .relaxed) != thread else {
+            throw HornbeamError(.invalid, "a long-lived read is used inside a use of it: pass the context on instead")
+        }
+        turn.wait()
+        owner.store(thread, ordering: .relaxed)
+    }
+
+    private func giveTurn() {
+        owner.store(0, ordering: .relaxed)
+        turn.signal()
+    }
+
+    private func inTurn<Result>(_ body: (Session) throws -> Result) throws -> Result {
+        try takeTurn()
+        defer { giveTurn() }
+        guard let session = held.withLock({ $0.session }) else { throw hasExpired ? expired : closed }
+        let result = try body(session)
+        try session.run { try $0.checkIsWhole() }
+        return result
+    }
+
+    private var closed: HornbeamError { HornbeamError(.invalid, "the long-lived read was closed") }
+    private var expired: HornbeamError {
+        HornbeamError(
+            .snapshotExpired,
+            "the long-lived read was older than \(maximumAge.map { "\($0)" } ?? "its database"), so that what it held "
+                + "was let go: call restart() and load again what is shown")
+    }
+
+    /// Takes a state in place of the former one.
+    private func begin(_ session: Session) throws(HornbeamError) {
+        let version = try session.entities().transaction.version
+        let generation = held.withLock { held in
+            held.session?.end()
+            held.session = session
+            held.version = version
+            held.began = .now
+            held.hasExpired = false
+            held.generation += 1
+            return held.generation
+        }
+        guard let maximumAge else { return }
+        let (seconds, attoseconds) = maximumAge.components
+        let delay = Double(seconds) + Double(attoseconds) / 1e18
+        DispatchQueue.global().asyncAfter(deadline: .now() + max(0, delay)) { [weak self] in
+            self?.expire(generation)
+        }
+    }
+
+    /// Lets go of the state. Waits for whoever is reading: what they read must stay.
+    func expire(_ generation: Int? = nil) {
+        turn.wait()
+        defer { turn.signal() }
+        held.withLock { held in
+            guard held.session != nil, generation ?? held.generation == held.generation else { return }
+            held.session.take()?.end()
+            held.hasExpired = true
+        }
+    }
+}
+
+/// The calling thread, as a number that no other one has.
+private enum Thread {
+    static var current: UInt { UInt(pthread_self()) }
+}
+
+extension LongLivedRead {
+    /// The two states of a move.
+    public struct Step {
+        public let before: Context
+        public let after: Context
+
+        /// What has become of a view. Takes time by what has changed.
+        public func changes<Entity, Group>(of view: View<Entity, Group>) throws -> ViewChanges<Entity, Group> {
+            try view.changes(from: before, to: after)
+        }
+
+        /// Which entities of a type came, changed and went.
+        public func changes<Entity>(of type: Entity.Type) throws -> EntityChanges<Entity> {
+            try EntityChanges(from: before, to: after)
+        }
+    }
+}
+
+/// A long-lived read, as a list of them shows it.
+public struct LongLivedReadDescription: Sendable, Equatable {
+    /// The number of the state's last write.
+    public let version: UInt64
+    /// Since it began, or moved to its state.
+    public let age: Duration
+    public let maximumAge: Duration?
+}
+
+/// The open long-lived reads of a database.
+final class LongLivedReads: Sendable {
+    private struct Known {
+        weak var read: LongLivedRead?
+    }
+
+    private let known = Mutex<[ObjectIdentifier: Known]>([:])
+
+    func add(_ read: LongLivedRead) { known.withLock { $0[ObjectIdentifier(read)] = Known(read: read) } }
+    func remove(_ read: ObjectIdentifier) { known.withLock { $0[read] = nil } }
+    var all: [LongLivedRead] { known.withLock { $0.values.compactMap(\.read) } }
+}
+
+extension Database {
+    /// A read of the newest state that lasts until it is closed or moved forward. Pages that writes replace meanwhile
+    /// stay in the file, which grows by them: `longLivedReads` lists who holds them, `statistics.snapshotBytes` says
+    /// how much that is. The database can't be closed before it.
+    ///
+    /// - Parameter maximumAge: how long it may stay at one state. Then it ends by itself, and reads throw
+    ///   `.snapshotExpired`; the file grows no further.
+    public func longLivedRead(maximumAge: Duration? = nil) throws -> LongLivedRead {
+        if let maximumAge, maximumAge <= .zero {
+            throw HornbeamError(.invalid, "a long-lived read can't have the maximal age \(maximumAge)")
+        }
+        return try LongLivedRead(self, maximumAge: maximumAge)
+    }
+
+    /// The long-lived reads that hold a state, the oldest state first.
+    public var longLivedReads: [LongLivedReadDescription] {
+        longReads.all.filter(\.isOpen)
+            .map { LongLivedReadDescription(version: $0.version, age: $0.age, maximumAge: $0.maximumAge) }
+            .sorted { ($0.version, $1.age) < ($1.version, $0.age) }
+    }
+}

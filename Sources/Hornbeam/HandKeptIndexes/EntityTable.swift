@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entities of one type as a table of a transaction: verbs that say whether the entity must be there already, or
+// must not.
+
+import HornbeamTree
+
+/// The stored entities of a type in a transaction. All verbs run the entity's hooks, and keep indexes and relations, as
+/// `save` and `delete` do. Each does all that it says or, if it throws, nothing, and the write can go on either way.
+public struct EntityTable<Entity: EntityModelProtocol> {
+    private let context: Context
+
+    fileprivate init(_ context: Context) { self.context = context }
+
+    private func change<Result>(_ body: (inout Context) throws -> Result) throws -> Result {
+        var context = context
+        return try context.transaction(body)
+    }
+
+    // MARK: Reading
+
+    public var count: Int {
+        get throws { try context.session.run { try $0.store(Entity.self).count() } }
+    }
+
+    public var isEmpty: Bool {
+        get throws { try count == 0 }
+    }
+
+    /// In the order of their row ids, as all of these.
+    public var allIDs: [Entity.ID] {
+        get throws { try context.ids(Entity.self) }
+    }
+
+    public func all() throws -> [Entity] { try context.all() }
+
+    public func find(by id: Entity.ID) throws -> Entity? { try context.find(id) }
+
+    /// The stored ones, in the order of the ids; one that is named twice comes twice.
+    public func find(in ids: some Sequence<Entity.ID>) throws -> [Entity] {
+        try context.findAllExisting(Array(ids))
+    }
+
+    /// The entities of a list, in its order.
+    public func find(in list: OrderedIDs<Entity>) throws -> [Entity] { try list.entities() }
+
+    /// The entities of a set, in the order of its ids.
+    public func find(in set: IDSet<Entity>) throws -> [Entity] { try set.entities() }
+
+    private func isStored(_ id: Entity.ID) throws -> Bool {
+        try context.session.run { try $0.isStored(id.columnValue, Entity.self) }
+    }
+
+    // MARK: Changing
+
+    /// Saves an entity that must not be there yet: `.alreadyStored` if it is.
+    public func insert(_ entity: Entity) throws {
+        try change { context in
+            guard try !isStored(entity.id) else {
+                throw HornbeamError(
+                    .alreadyStored,
+                    "\(Entity.entityName) \(entity.id) is stored already: update it, or upsert to have either")
+            }
+            try entity.save(to: &context)
+        }
+    }
+
+    /// The same for several, all or none.
+    public func insert(contentsOf entities: some Sequence<Entity>) throws {
+        try change { _ in for entity in entities { try insert(entity) } }
+    }
+
+    /// Saves an entity, whether it is there or not.
+    public func upsert(_ entity: Entity) throws { try change { context in try entity.save(to: &context) } }
+
+    /// The same for several, all or none. Their unique keys count as they are in the end.
+    public func upsert(contentsOf entities: some Sequence<Entity>) throws {
+        try change { context in try context.saveAll(Array(entities)) }
+    }
+
+    /// Changes a stored entity: `.notStored` if there is none. Relations that `change` doesn't set stay as they are.
+    /// `.identityChanged` if it gives the entity another id.
+    /// - Returns: the entity as it is now.
+    @discardableResult
+    public func update(_ id: Entity.ID, _ change: (inout Entity) throws -> Void) throws -> Entity {
+        guard let entity = try updateIfExists(id, change) else {
+            throw HornbeamError(
+                .notStored, "\(Entity.entityName) \(id) isn't stored: insert it, or update it only if it exists")
+        }
+        return entity
+    }
+
+    /// The same, but nil if there is none.
+    @discardableResult
+    public func updateIfExists(_ id: Entity.ID, _ change: (inout Entity) throws -> Void) throws -> Entity? {
+        try self.change { context in
+            guard var entity: Entity = try context.find(id) else { return nil }
+            try change(&entity)
+            guard entity.id == id else {
+                throw HornbeamError(
+                    .identityChanged,
+                    "\(Entity.entityName) \(id) can't be updated: its id was changed to \(entity.id); save what shall "
+                        + "have another id as an entity of its own")
+            }
+            try entity.save(to: &context, options: .replace)
+            // A hook may have changed it.
+            return try context.find(id)
+        }
+    }
+
+    /// Deletes the entity with this id, by its delete rules; whether there was one.
+    @discardableResult
+    public func delete(_ id: Entity.ID) throws -> Bool {
+        try change { context in try Entity.query(id).delete(from: &context) }
+    }
+
+    @discardableResult
+    public func delete(_ entity: Entity) throws -> Bool { try delete(entity.id) }
+
+    /// Deletes the entities with these ids, as one deletion; how many there were.
+    @discardableResult
+    public func delete(_ ids: some Sequence<Entity.ID>) throws -> Int {
+        try change { context in try Entity.query(Array(ids)).delete(from: &context) }
+    }
+
+    /// Deletes all of them; how many there were.
+    @discardableResult
+    public func deleteAll() throws -> Int {
+        try change { context in try Entity.query().delete(from: &context) }
+    }
+}
+
+extension Context {
+    /// The entities of a type: `context.table(Book.self).find(by: id)`.
+    public func table<Entity: EntityModelProtocol>(_: Entity.Type) -> EntityTable<Entity> { EntityTable(self) }
+}

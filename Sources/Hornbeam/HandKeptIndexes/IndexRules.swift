@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hand-kept indexes kept by rule: middleware that puts changed entities where a rule says. Deleted ones leave without
+// one.
+
+extension Database {
+    /// Appends each entity that is inserted from now on to a list.
+    @discardableResult
+    public func keep<Entity>(_ index: OrderedIDIndex<Entity>) -> CommitMiddleware {
+        onWillCommit { context, changes in
+            let list = try context[index]
+            for id in changes[Entity.self].inserted where try !list.contains(id) { try list.append(id) }
+        }
+    }
+
+    /// Has each entity that is saved from now on in a list while the condition holds for it. One for which it begins to
+    /// hold is appended.
+    @discardableResult
+    public func keep<Entity>(
+        _ index: OrderedIDIndex<Entity>, where condition: @escaping @Sendable (Entity) throws -> Bool
+    ) -> CommitMiddleware {
+        keep(Entity.self) { context, entity in
+            let list = try context[index]
+            if try !condition(entity) {
+                try list.remove(entity.id)
+            } else if try !list.contains(entity.id) {
+                try list.append(entity.id)
+            }
+        }
+    }
+
+    /// Has each entity that is saved from now on in the group that `key` gives, and in no other. One that comes into a
+    /// group is appended: `database.keep(byGenre, by: \.genre)`.
+    @discardableResult
+    public func keep<Key, Entity>(
+        _ index: GroupByKeyIndex<Key, Entity>, by key: @escaping @Sendable (Entity) throws -> Key
+    ) -> CommitMiddleware {
+        keep(Entity.self) { context, entity in try context[index].move(entity.id, to: try key(entity)) }
+    }
+
+    /// Has each entity that is saved from now on in the group of the entity that `group` gives, and in no other; in
+    /// none for nil. The write fails with `.notStored` if the group's entity isn't stored at its end.
+    @discardableResult
+    public func keep<Group, Entity>(
+        _ index: GroupByEntityIndex<Group, Entity>, by group: @escaping @Sendable (Entity) throws -> Group.ID?
+    ) -> CommitMiddleware {
+        keep(Entity.self) { context, entity in
+            let groups = try context[index]
+            if let group = try group(entity) {
+                try groups.move(entity.id, to: group)
+            } else {
+                try groups.remove(entity.id)
+            }
+        }
+    }
+
+    /// Has the key that `key` gives lead to each entity that is saved from now on, and no other key; none for nil. Of
+    /// several entities with one key the last one that is saved counts.
+    @discardableResult
+    public func keep<Key, Entity>(
+        _ index: HashIDIndex<Key, Entity>, by key: @escaping @Sendable (Entity) throws -> Key?
+    ) -> CommitMiddleware {
+        keep(Entity.self) { context, entity in
+            let keys = try context[index]
+            let wanted = try key(entity)
+            if let wanted, try keys[wanted] == entity.id, try keys.keys(of: entity.id).count == 1 { return }
+            try keys.removeKeys(of: entity.id)
+            if let wanted { try keys.set(entity.id, for: wanted) }
+        }
+    }
+
+    /// Has each entity that is saved from now on in a set while the condition holds for it.
+    @discardableResult
+    public func keep<Entity>(
+        _ index: SetIndex<Entity>, where condition: @escaping @Sendable (Entity) throws -> Bool
+    ) -> CommitMiddleware {
+        keep(Entity.self) { context, entity in
+            let set = try context[index]
+            if try condition(entity) { try set.insert(entity.id) } else { try set.remove(entity.id) }
+        }
+    }
+
+    /// Calls `body` with each entity of a type that a write has inserted or updated.
+    private func keep<Entity: EntityModelProtocol>(
+        _: Entity.Type, _ body: @escaping @Sendable (Context, Entity) throws -> Void
+    ) -> CommitMiddleware {
+        onWillCommit { context, changes in
+            let changes = changes[Entity.self]
+            for id in changes.inserted + changes.updated {
+                if let entity: Entity = try context.find(id) { try body(context, entity) }
+            }
+        }
+    }
+}

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds a registered index beside readers and writers, by short write transactions.
+//
+// The first one makes a record of the build. From then on each row that changes is noted once, as it was before, as for
+// any index that a program hasn't registered; so the rows as they were at that moment can be read at any later time. Of
+// these the entries are made, sorted in runs, and merged into the index's tree. Then the noted rows are caught up with,
+// round by round, and in one transaction the last ones, and the tree becomes the index. Queries never see it before.
+//
+// After a crash the record says how far the build was, and it goes on from there when it is asked for again.
+
+import Dispatch
+import Foundation
+import HornbeamPages
+import HornbeamTree
+
+struct BackgroundBuilder {
+    /// Others than these are for tests.
+    struct Limits: Sendable {
+        /// That call the map function at the same time.
+        var threads = min(8, ProcessInfo.processInfo.activeProcessorCount)
+        /// Of entries in memory, in bytes, from which on they are put aside.
+        var runSize = EntrySorter.standardBound
+        /// Of entries that one transaction stores, in bytes: some milliseconds that writers wait.
+        var sliceSize = 1 << 18
+        /// Rows that a thread reads in one transaction.
+        var rowsAtOnce = 1024
+        /// Rows that one transaction catches up with, the map function called twice for each.
+        var catchUpRows = 512
+        /// Between two transactions, in seconds.
+        var pause = 0.000_2
+        /// Called where the build has no transaction open.
+        var whenFree: (@Sendable (IndexBuild.Progress.Phase) throws -> Void)?
+    }
+
+    /// The build isn't the file's any more: the index was registered otherwise, or dropped.
+    struct Superseded: Error {}
+
+    let database: Database
+    let registration: IndexRegistration
+    let build: IndexBuild
+    let limits: Limits
+
+    private var store: TreeStore { database.store }
+
+    /// Builds the index, or brings it up to date. Throws what ends it; then the build's record is there still.
+    func run() throws {
+        guard let index = try begin(anew: false) else { return }
+        guard index.record.build == nil else { return try finish(index) }
+        do {
+            try catchUp(index)
+        } catch is HornbeamError {
+            // A row as it was can't be read, say. What the rows are now is enough to build it.
+            guard let index = try begin(anew: true) else { return }
+            try finish(index)
+        }
+    }
+
+    private func finish(_ index: StoredIndex) throws {
+        var index = index
+        if index.record.build?.isLoaded == false { try load(&index) }
+        while let last = index.record.build.map({ $0.runs - 1 }), last >= 0 {
+            let name = index.runName(last)
+            try change(&index) { transaction, build in
+                _ = try transaction.dropTree(name)
+                build.runs = last
+            }
+        }
+        try catchUp(index)
+    }
+
+    /// Forgets the build, and what there is of it.
+    func drop() throws {
+        let transaction = try store.beginWrite()
+        do {
+            // One of another version is somebody else's, who may go on with it.
+            guard let build = try RegisteredCatalogue.readBuild(of: registration.name, in: transaction),
+                build.identity == registration.identity
+            else { return transaction.abort() }
+            try RegisteredCatalogue.drop(build, in: transaction)
+            try database.commit(transaction) { $0.removing(build.name) }
+        } catch {
+            transaction.abort()
+            throw error
+        }
+    }
+
+    // MARK: The beginning
+
+    /// What there is to build or to catch up with; nil if the index is ready.
+    private func begin(anew: Bool) throws -> StoredIndex? {
+        let transaction = try store.beginWrite()
+        do {
+            let registering = IndexRegistering(
+                registration: registration, transaction: transaction, schema: database.schema)
+            let work = anew ? .building : try registering.work()
+            let index = try registering.index()
+            switch work {
+            case .none, .completion:
+                transaction.abort()
+                try database.register(registration, progress: nil)
+                return nil
+            case .missedRows:
+                transaction.abort()
+                return index
+            case .building: break
+            }
+            if let begun = try resumable(index, registering) {
+                transaction.abort()
+                return begun
+            }
+            try RegisteredCatalogue.dropBuild(of: registration.name, in: transaction)
+            var record = index.record
+            record.build = StoredIndex.Build(began: transaction.number ?? 0)
+            let begun = StoredIndex(
+                name: StoredIndex.buildName(of: index.name), identity: index.identity, record: record)
+            try RegisteredCatalogue.store(begun, in: transaction)
+            let options = TreeOptions(reduction: registration.reduction)
+            _ = try IndexTrees(of: begun, in: transaction, create: true, options)
+            _ = try transaction.tree(begun.missedName, create: true)
+            try database.commit(transaction) { $0.adding(begun) }
+            return begun
+        } catch {
+            transaction.abort()
+            throw error
+        }
+    }
+
+    /// The build that the file has of an index, if it can go on.
+    private func resumable(_ index: StoredIndex, _ registering: IndexRegistering) throws -> StoredIndex? {
+        let transaction = registering.transaction
+        guard let begun = try RegisteredCatalogue.readBuild(of: index.name, in: transaction),
+            begun.identity == index.identity, begun.record.finished == index.record, let build = begun.record.build,
+            let tree = try IndexTrees(of: begun, in: transaction)?.first, try registering.hasReduction(tree),
+            let missed = try transaction.tree(begun.missedName),
+            try registering.isShort(missed, of: registering.type())
+        else { return nil }
+        for run in 0..<build.runs where try transaction.tree(begun.runName(run)) == nil { return nil }
+        return begun
+    }
+
+    // MARK: Sorting and loading
+
+    private func load(_ index: inout StoredIndex) throws {
+        let type = try database.schema.type(registration.entity)
+        // The tree is the file's business, not that of what makes entries.
+        guard let trees = try inRead({ try IndexTrees(of: index, in: $0) }) else { throw Superseded() }
+        let total = try inRead { Int(clamping: try $0.count(type.rows)) }
+        let scan = BuildScan(
+            store: store, type: type, registration: registration,
+            follower: try registration.emitter.follower(of: [AttendedIndex(registration, trees, type)]),
+            missedName: index.missedName, limits: limits
+        ) { [self] rows in try release(.reading, adding: rows, of: total) }
+        let read = try inRead { try rowsRead(index, $0, type) }
+        try release(.reading, adding: read, of: total)
+        var position = index.record.build?.position
+        var rest: [EntryBuffer] = []
+        while true {
+            let result = try scan.run(after: position)
+            position = result.position
+            if result.isAtEnd {
+                rest = result.buffers
+                break
+            }
+            try putAside(result, &index)
+        }
+        let runs = (0..<(index.record.build?.runs ?? 0)).map(index.runName)
+        let (last, entries) = try inRead { read in
+            (
+                try trees.lastKey(in: read),
+                try runs.reduce(0) { sum, name in
+                    sum + (try read.tree(name).map { Int(clamping: try read.count($0)) } ?? 0)
+                }
+            )
+        }
+        var merge = BuildMerge(store, buffers: rest, runs: runs, after: last)
+        let all = rest.reduce(entries) { $0 + $1.count }
+        try write(&merge, &index, total: all) { (transaction, index) in
+            guard let trees = try IndexTrees(of: index, in: transaction) else { throw Superseded() }
+            return trees
+        } last: {
+            $0.isLoaded = true
+        }
+    }
+
+    /// How many of the rows that there are now are in the runs.
+    private func rowsRead(_ index: StoredIndex, _ read: Transaction, _ type: EntityType) throws -> Int {
+        guard let position = index.record.build?.position, let next = RowID(rawValue: position).next else { return 0 }
+        return Int(clamping: try read.count(type.rows, from: [], to: next.key))
+    }
+
+    /// Makes a run of what was read.
+    private func putAside(_ result: BuildScan.Result, _ index: inout StoredIndex) throws {
+        guard let number = index.record.build?.runs, number < StoredIndex.Build.mostRuns else {
+            throw HornbeamError(.tooLarge, "index “\(registration.name)” has more entries than can be sorted")
+        }
+        let name = index.runName(number)
+        // One that a crash has left is not whole.
+        try change(&index) { transaction, _ in
+            _ = try transaction.dropTree(name)
+            _ = try transaction.tree(name, create: true)
+        }
+        var merge = BuildMerge(store, buffers: result.buffers)
+        try write(&merge, &index, total: 0) { (transaction, _) in
+            guard let tree = try transaction.tree(name) else { throw Superseded() }
+            return IndexTrees(first: tree)
+        } last: { build in
+            build.runs = number + 1
+            build.position = result.position
+        }
+    }
+
+    /// Stores a list, slice by slice, and with the last slice what it makes of the build.
+    /// - Parameter total: of entries, to be told; 0 if nobody is.
+    private func write(
+        _ merge: inout BuildMerge, _ index: inout StoredIndex, total: Int,
+        into trees: (Transaction, StoredIndex) throws -> IndexTrees, last: (inout StoredIndex.Build) -> Void
+    ) throws {
+        var slice = EntryBuffer()
+        var isLast = false
+        while !isLast {
+            isLast = try merge.next(into: &slice, size: limits.sliceSize)
+            let former = index
+            try change(&index) { transaction, build in
+                let trees = try trees(transaction, former)
+                try slice.forEach { (key, _, value) throws(StorageError) in
+                    try trees.append(key, value, in: transaction)
+                }
+                if isLast { last(&build) }
+            }
+            if total > 0 { try release(.loading, adding: slice.count, of: total) } else { try release(.reading) }
+        }
+    }
+
+    // MARK: Catching up
+
+    private func catchUp(_ index: StoredIndex) throws {
+        var (size, former) = (limits.catchUpRows, Int.max)
+        while true {
+            let left = try catchUp(index, upTo: size)
+            if left == 0 { return }
+            letOthersWrite()
+            try release(.catchingUp, adding: size, of: left + size)
+            // Whoever writes more than is caught up with shall not keep the index from being ready.
+            if left >= former { size *= 2 }
+            former = left
+        }
+    }
+
+    /// Catches up with some rows; how many are left, none once the index is ready.
+    private func catchUp(_ index: StoredIndex, upTo size: Int) throws -> Int {
+        let transaction = try store.beginWrite()
+        do {
+            try verify(index, transaction)
+            let registering = IndexRegistering(
+                registration: registration, transaction: transaction, schema: database.schema)
+            let type = try registering.type()
+            guard let missed = try transaction.tree(index.missedName),
+                let trees = try IndexTrees(of: index, in: transaction)
+            else { throw Superseded() }
+            let attended = try AttendedIndex(registration, trees, type)
+            let follower = registration.emitter.follower(of: [attended])
+            var rows: [(key: [UInt8], noted: [UInt8])] = []
+            var cursor = try transaction.cursor(missed)
+            while rows.count < size, try cursor.next() { rows.append((Array(cursor.key), Array(cursor.value))) }
+            for row in rows {
+                guard row.key.count == 8, let rowID = row.key.withUnsafeBytes({ RowID(key: $0) }) else {
+                    throw StorageError.corrupt(Corruption(tree: index.missedName, reason: "a key is no row id"))
+                }
+                try registering.catchUp(rowID, noted: row.noted, follower, type)
+                _ = try transaction.delete(missed, row.key)
+            }
+            let left = Int(clamping: try transaction.count(missed))
+            if left > 0 {
+                relax(transaction)
+                try transaction.commit()
+                return left
+            }
+            try transaction.completeReductions(trees.first)
+            _ = try transaction.dropTree(index.missedName)
+            let ready = index.record.build == nil ? index : try RegisteredCatalogue.finish(index, in: transaction)
+            try database.commit(transaction) { registered in
+                (index.record.build == nil ? registered : registered.removing(index.name)).adding(ready, attended)
+            }
+            return 0
+        } catch {
+            transaction.abort()
+            throw error
+        }
+    }
+
+    // MARK: Transactions
+
+    private func inRead<Result>(_ body: (Transaction) throws -> Result) throws -> Result {
+        let read = try store.beginRead()
+        defer { read.abort() }
+        return try body(read)
+    }
+
+    /// One transaction of a build, and what it has come to with it.
+    private func change(
+        _ index: inout StoredIndex, _ body: (Transaction, inout StoredIndex.Build) throws -> Void
+    ) throws {
+        let transaction = try store.beginWrite()
+        var changed = index
+        do {
+            try verify(index, transaction)
+            guard var build = index.record.build else { throw Superseded() }
+            try body(transaction, &build)
+            changed.record.build = build
+            if changed != index { try RegisteredCatalogue.store(changed, in: transaction) }
+            relax(transaction)
+            try transaction.commit()
+        } catch {
+            transaction.abort()
+            throw error
+        }
+        index = changed
+        letOthersWrite()
+    }
+
+    /// Throws if the file's index isn't the one that is being built.
+    private func verify(_ index: StoredIndex, _ transaction: Transaction) throws {
+        guard try RegisteredCatalogue.read(index.name, in: transaction) == index else { throw Superseded() }
+    }
+
+    /// Power loss may take the build back by some steps: nobody waits for the medium before the last one.
+    private func relax(_ transaction: Transaction) {
+        if transaction.durability == .full { transaction.durability = .process }
+    }
+
+    /// The turn to write goes to whoever asks first once it is free, which would be this thread again: those who wait
+    /// have to wake up first.
+    private func letOthersWrite() { Thread.sleep(forTimeInterval: limits.pause) }
+
+    /// Tells how far it is; throws if it is to end. No transaction is open.
+    private func release(_ phase: IndexBuild.Progress.Phase, adding done: Int = 0, of total: Int? = nil) throws {
+        try build.note(phase, adding: done, of: total)
+        try limits.whenFree?(phase)
+    }
+}

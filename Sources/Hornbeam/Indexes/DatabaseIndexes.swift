@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registered indexes at the database: registering, in one write transaction beside any number of readers, dropping, and
+// what there is of them.
+
+import HornbeamPages
+import HornbeamTree
+import Synchronization
+
+extension Database {
+    /// Gives the database an index: from now on it follows the entities, in the transactions that change them.
+    ///
+    /// If the file has it with the same version and settings, nothing is done; entities that were changed while it
+    /// wasn't registered are looked at. Otherwise it is built from all entities, in one transaction that readers don't
+    /// notice and other writers wait for; a crash leaves it absent, or as it was. `.indexMismatch` if the name is an
+    /// index's of another kind, or over another entity type.
+    ///
+    /// - Parameter progress: called now and then while entities are looked at; throws to cancel.
+    public func register(_ index: some RegisteredIndex, progress: MigrationProgress.Handler? = nil) throws {
+        try register(index.registration, progress: progress)
+    }
+
+    /// - Parameter isRebuilt: whether it is built anew in any case.
+    func register(
+        _ registration: IndexRegistration, onDrift: DriftPolicy = .ignore, isRebuilt: Bool = false,
+        progress: MigrationProgress.Handler?
+    ) throws {
+        try indexing {
+            try admit(registration)
+            if isReadOnly { return try attendReadOnly(registration, onDrift: onDrift) }
+            let transaction = try store.beginWrite()
+            do {
+                let work = IndexRegistering(
+                    registration: registration, transaction: transaction, schema: schema, progress: progress)
+                let needed = try work.work()
+                var kind = isRebuilt ? .building : needed
+                var (stored, attended) = try work.run(kind)
+                if onDrift != .ignore, kind != .building, let drift = try work.drift(of: attended) {
+                    guard onDrift == .rebuild else { throw drift }
+                    kind = .building
+                    (stored, attended) = try work.run(kind)
+                }
+                if kind == .none { transaction.durability = .none }
+                // Building anew has dropped what was built of it in the background, if anything was.
+                let hasBuild = try RegisteredCatalogue.readBuild(of: stored.name, in: transaction) != nil
+                try commit(transaction) { registered in
+                    (hasBuild ? registered : registered.removing(buildOf: stored.name)).adding(stored, attended)
+                }
+            } catch {
+                transaction.abort()
+                throw error
+            }
+        }
+    }
+
+    /// The same without blocking the caller's thread.
+    public func register(
+        _ index: some RegisteredIndex, progress: (@Sendable (MigrationProgress) throws -> Void)? = nil
+    ) async throws {
+        try await inWriterQueue { try $0.register(index, progress: progress) }
+    }
+
+    /// Throws unless the database can have the index.
+    func admit(_ registration: IndexRegistration) throws {
+        guard models.contains(registration.model) else {
+            throw HornbeamError(
+                .unregisteredEntity,
+                "index “\(registration.name)” is over \(registration.entity), which the database was opened without")
+        }
+        try registration.check()
+        if let reduction = registration.reduction { try store.register(reduction) }
+    }
+
+    /// A file that is open for reading alone can't be brought up to the code: it must have the index already.
+    func attendReadOnly(_ registration: IndexRegistration, onDrift: DriftPolicy = .ignore) throws {
+        let read = try store.beginRead()
+        defer { read.abort() }
+        let work = IndexRegistering(registration: registration, transaction: read, schema: schema)
+        switch try work.work() {
+        case .none, .completion:
+            let (stored, attended) = try work.run(.none)
+            if onDrift != .ignore, let drift = try work.drift(of: attended) { throw drift }
+            registry.withLock { $0 = $0.adding(stored, attended) }
+            planned.publish(registered)
+        case .missedRows, .building:
+            throw HornbeamError(
+                .readOnly,
+                "the file is open read-only, and its index “\(registration.name)” is absent, of another version or "
+                    + "behind: register it once with the file open for writing")
+        }
+    }
+
+    /// Drops a registered index, whether this program has registered it or not, and what is built of it in the
+    /// background; whether there was one.
+    @discardableResult
+    public func unregister(_ name: String) throws -> Bool {
+        try indexing {
+            let transaction = try store.beginWrite()
+            do {
+                let isUnreadable = try RegisteredCatalogue.dropUnreadable(name, in: transaction)
+                let stored = try RegisteredCatalogue.read(name, in: transaction)
+                if let stored { try RegisteredCatalogue.drop(stored, in: transaction) }
+                let hasBuild = try RegisteredCatalogue.dropBuild(of: name, in: transaction)
+                guard stored != nil || hasBuild || isUnreadable else {
+                    transaction.abort()
+                    return false
+                }
+                try commit(transaction) { $0.removing(name).removing(buildOf: name) }
+                return true
+            } catch {
+                transaction.abort()
+                throw error
+            }
+        }
+    }
+
+    /// Commits a transaction that changes the registered indexes.
+    ///
+    /// The next write begins before this commit is known to have succeeded or failed. It asks for the registered
+    /// indexes when it has its turn, and waits here until they are those of the state that the file is in. So nobody
+    /// else's change comes between, to be undone with this one. A transaction that has changed nothing commits too:
+    /// that fails if the state that it was built on does.
+    func commit(
+        _ transaction: Transaction, _ change: (RegisteredIndexes) -> RegisteredIndexes
+    ) throws(StorageError) {
+        try registry.withLock { (registered) throws(StorageError) in
+            let former = registered
+            registered = change(former)
+            do throws(StorageError) {
+                try transaction.commit()
+            } catch {
+                registered = former
+                throw error
+            }
+            planned.publish(registered)
+        }
+    }
+
+    /// The registered indexes that the file has, by name, behind those that can't be read.
+    public func registeredIndexes() throws -> [RegisteredIndexDescription] {
+        try indexing {
+            let attended = registered.attended
+            let read = try store.beginRead()
+            defer { read.abort() }
+            let unreadable = try RegisteredCatalogue.unreadable(read).map { name in
+                RegisteredIndexDescription(
+                    name: name, entity: "", kind: "", version: "", settings: [:], state: .unreadable, entries: 0,
+                    bytes: 0)
+            }
+            return try unreadable
+                + RegisteredCatalogue.read(read).map { index in
+                    let trees = try IndexTrees(of: index, in: read)?.all ?? []
+                    let missed = try read.tree(index.missedName).map { Int(clamping: try read.count($0)) } ?? 0
+                    let state: RegisteredIndexDescription.State
+                    if let build = index.record.build {
+                        state = try progress(of: build, index.record.entity, read)
+                    } else {
+                        let isAttended = attended[index.name]?.registration.identity == index.identity
+                        let isCurrent = index.handKept != nil || (isAttended && missed == 0)
+                        state = isCurrent ? .current : .unattended(missed: missed)
+                    }
+                    return RegisteredIndexDescription(
+                        name: index.publicName, entity: index.record.entity, kind: index.record.kind,
+                        version: index.record.version, settings: index.record.settings,
+                        state: state,
+                        entries: try trees.first.map { Int(clamping: try read.count($0)) } ?? 0,
+                        bytes: try trees.reduce(0) { $0 + Int(clamping: try read.nodeBytes($1)) })
+                }
+        }
+    }
+
+    private func progress(
+        of build: StoredIndex.Build, _ entity: String, _ read: Transaction
+    ) throws -> RegisteredIndexDescription.State {
+        guard let rows = try read.tree("e:\(entity)") else { return .building(done: 0, total: 0) }
+        let total = Int(clamping: try read.count(rows))
+        guard !build.isLoaded, let position = build.position else {
+            return .building(done: build.isLoaded ? total : 0, total: total)
+        }
+        guard let next = RowID(rawValue: position).next else { return .building(done: total, total: total) }
+        return .building(done: Int(clamping: try read.count(rows, from: [], to: next.key)), total: total)
+    }
+
+    /// Turns the engine's errors into the typed API's; others pass.
+    func indexing<Result>(_ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch let error as StorageError {
+            throw HornbeamError(error)
+        }
+    }
+}

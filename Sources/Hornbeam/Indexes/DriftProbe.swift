@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drift: the code of a registered index was changed and its version wasn't, so that what is stored is other code's. No
+// look at the catalogue shows it. A probe asks the code for a few entities, spread over all of them, and compares.
+
+import HornbeamPages
+import HornbeamTree
+
+/// What registering does about an index of which a sample shows that its code gives other rows than are stored.
+public enum DriftPolicy: Sendable {
+    /// No sample is taken.
+    case ignore
+    /// `.indexDrift`; the index isn't registered.
+    case `throw`
+    /// It is built anew.
+    case rebuild
+}
+
+/// Compares entries with what the code gives now, in both directions: from rows to entries, and from entries to rows.
+struct DriftProbe {
+    /// Samples of each direction: that many calls of the program's code at most.
+    static let samples = 32
+
+    let index: AttendedIndex
+    let type: EntityType
+    let transaction: Transaction
+
+    /// What differs first; nil if nothing does.
+    func run() throws -> HornbeamError? {
+        let follower = index.registration.emitter.follower(of: [index])
+        if let drift = try forEachSample(
+            type.rows,
+            { key, value in
+                guard key.count == 8, let rowID = RowID(key: key) else {
+                    throw StorageError.corrupt(Corruption(tree: "e:\(type.name)", reason: "a key is no row id"))
+                }
+                return try difference(rowID, try RowReader(value, of: type), follower)
+            })
+        {
+            return drift
+        }
+        let isTable = !index.trees.others.isEmpty
+        return try forEachSample(index.tree) { key, value in
+            guard let rowID = rowID(key, value) else {
+                throw StorageError.corrupt(
+                    Corruption(tree: "index “\(index.registration.name)”", reason: "an entry names no row"))
+            }
+            let whole = (isTable ? [0] : []) + Array(key)
+            guard let row = try transaction.get(type.rows, rowID.key),
+                let entries = try? follower.entries(rowID, try RowReader(row, of: type), in: 0),
+                let entry = entries.first(where: { $0.key == whole }), entry.value.elementsEqual(value)
+            else { return drift(rowID, "has a row that its code doesn't give any more") }
+            return nil
+        }
+    }
+
+    /// The row that an entry is of.
+    private func rowID(_ key: Bytes, _ value: Bytes) -> RowID? {
+        if case .rows(let index) = index.planned { return index.rowID(key: key, value: value) }
+        return index.trees.rowID(key)
+    }
+
+    private func difference(
+        _ rowID: RowID, _ row: RowReader, _ follower: any IndexFollower
+    ) throws -> HornbeamError? {
+        let entries: [IndexEntry]
+        do {
+            entries = try follower.entries(rowID, row, in: 0)
+        } catch let error as HornbeamError {
+            return drift(rowID, "can't be made: \(error.message)")
+        }
+        for entry in entries {
+            guard let found = try index.trees.value(of: entry.key, in: transaction) else {
+                return drift(rowID, "lacks a row that its code gives")
+            }
+            if !found.elementsEqual(entry.value) { return drift(rowID, "has another value than its code gives") }
+        }
+        return nil
+    }
+
+    private func drift(_ rowID: RowID, _ what: String) -> HornbeamError {
+        HornbeamError(
+            .indexDrift,
+            "index “\(index.registration.name)” of \(type.name) \(what), at \(rowID): its code has changed, and its "
+                + "version “\(index.registration.version)” hasn't; give it another version, or repair it")
+    }
+
+    /// Calls `body` with entries that are spread evenly over a tree, until it returns something.
+    private func forEachSample(
+        _ tree: TreeID, _ body: (_ key: Bytes, _ value: Bytes) throws -> HornbeamError?
+    ) throws -> HornbeamError? {
+        let count = try transaction.count(tree)
+        let samples = min(count, UInt64(Self.samples))
+        var cursor = try transaction.cursor(tree)
+        for sample in 0..<samples {
+            // Without a product, which a damaged count might make too great.
+            let place = count / samples * sample + count % samples * sample / samples
+            guard try cursor.seek(index: place) else { return nil }
+            if let drift = try body(cursor.key, cursor.value) { return drift }
+        }
+        return nil
+    }
+}
+
+extension Database {
+    /// Registers an index, and looks at a sample of its rows where it was built before: 32 entities and 32 rows at most,
+    /// spread over all. A sample proves nothing; `check` looks at everything.
+    /// - Parameter onDrift: what to do if the code gives other rows than are stored.
+    public func register(
+        _ index: some RegisteredIndex, onDrift: DriftPolicy, progress: MigrationProgress.Handler? = nil
+    ) throws {
+        try register(index.registration, onDrift: onDrift, progress: progress)
+    }
+
+    /// Builds an index anew that this program has registered, from the entities as they are, by its code as it is.
+    /// `.indexNotReady` if it hasn't registered it.
+    public func repair(index name: String, progress: MigrationProgress.Handler? = nil) throws {
+        guard let attended = registered.attended[name] else {
+            throw HornbeamError(
+                .indexNotReady, "index “\(name)” can't be repaired: this program hasn't registered it; do that first")
+        }
+        try register(attended.registration, isRebuilt: true, progress: progress)
+    }
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// A registered index that is being built in the background, in the hands of whoever asked for it: how far it is, its
+// end, and the way to end it before.
+
+import Dispatch
+import HornbeamPages
+import Synchronization
+
+/// The building of a registered index, beside readers and writers: see `Database.register(inBackground:)`. It goes on
+/// whether anybody holds this or not.
+public final class IndexBuild: Sendable {
+    /// How far it is.
+    public struct Progress: Sendable, Equatable {
+        public enum Phase: String, Sendable {
+            /// Entities are read. Counts are those of entities.
+            case reading
+            /// Their rows, sorted, are stored. Counts are those of rows.
+            case loading
+            /// What has changed meanwhile is made up for. Counts are those of entities; the total may grow.
+            case catchingUp
+        }
+
+        public var phase: Phase
+        public var done: Int
+        public var total: Int
+    }
+
+    public enum State: Sendable {
+        case building(Progress)
+        /// Queries can ask the index.
+        case finished
+        /// By `cancel`, or the task that waited: nothing of it is left.
+        case cancelled
+        /// The database was closed. Building the index again goes on where this was.
+        case stopped
+        /// Nothing of it is left, unless the file can't be written any more.
+        case failed(any Error)
+    }
+
+    /// How somebody has asked it to end.
+    enum End: Error { case cancel, stop }
+
+    private struct Inner: Sendable {
+        var state = State.building(Progress(phase: .reading, done: 0, total: 0))
+        var end: End?
+        var listeners: [Int: AsyncStream<Progress>.Continuation] = [:]
+        var nextListener = 0
+    }
+
+    /// The name of the index.
+    public let name: String
+    /// Of the index with its version, as the file knows it.
+    let identity: [UInt8]
+    private let inner = Mutex(Inner())
+    private let running = DispatchGroup()
+
+    init(_ registration: IndexRegistration) {
+        name = registration.name
+        identity = registration.identity
+        running.enter()
+    }
+
+    public var state: State { inner.withLock { $0.state } }
+
+    /// How far it is, now and as it goes on; ends with the build. Who takes its time gets the newest.
+    public var progress: AsyncStream<Progress> {
+        AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+            let number = inner.withLock { inner -> Int? in
+                guard case .building(let progress) = inner.state else { return nil }
+                inner.nextListener += 1
+                inner.listeners[inner.nextListener] = continuation
+                continuation.yield(progress)
+                return inner.nextListener
+            }
+            guard let number else { return continuation.finish() }
+            continuation.onTermination = { [weak self] _ in
+                _ = self?.inner.withLock { $0.listeners.removeValue(forKey: number) }
+            }
+        }
+    }
+
+    /// Asks it to end, and to leave nothing behind: `value` then throws `CancellationError`. Without effect once it has
+    /// ended.
+    public func cancel() { inner.withLock { $0.end = .cancel } }
+
+    /// Waits for its end. Throws what made it fail, `CancellationError` if it was cancelled, and `.indexNotReady` if
+    /// the database was closed.
+    public var value: Void {
+        get async throws {
+            try await withCheckedThrowingContinuation { continuation in
+                running.notify(queue: .global()) { continuation.resume(with: Result { try self.outcome() }) }
+            }
+        }
+    }
+
+    /// The same, blocking the caller's thread. Inside a write it would wait for itself.
+    public func wait() throws {
+        running.wait()
+        try outcome()
+    }
+
+    private func outcome() throws {
+        switch state {
+        case .building, .finished: break
+        case .cancelled: throw CancellationError()
+        case .failed(let error): throw error
+        case .stopped:
+            throw HornbeamError(
+                .indexNotReady,
+                "the database was closed while index “\(name)” was being built: it goes on when it is built again")
+        }
+    }
+
+    // MARK: The builder's side
+
+    /// Asks it to end where it is.
+    func stop() { inner.withLock { if $0.end == nil { $0.end = .stop } } }
+
+    /// Waits until nothing of it runs any more.
+    func waitForEnd() { running.wait() }
+
+    /// Takes note of how far it is. Throws how it is to end, if somebody wants that.
+    /// - Parameter total: nil: as before.
+    func note(_ phase: Progress.Phase, adding done: Int, of total: Int?) throws(End) {
+        try inner.withLock { (inner) throws(End) in
+            if let end = inner.end { throw end }
+            guard case .building(var progress) = inner.state else { return }
+            if progress.phase != phase { progress = Progress(phase: phase, done: 0, total: progress.total) }
+            progress.done += done
+            // Rows that came since are read too.
+            progress.total = max(total ?? progress.total, progress.done)
+            inner.state = .building(progress)
+            for listener in inner.listeners.values { listener.yield(progress) }
+        }
+    }
+
+    func end(_ state: State) {
+        let listeners = inner.withLock { inner in
+            inner.state = state
+            defer { inner.listeners = [:] }
+            return inner.listeners
+        }
+        for listener in listeners.values { listener.finish() }
+        running.leave()
+    }
+}
+
+/// The builds of a database that are under way, by the names of their indexes.
+final class IndexBuilds: Sendable {
+    private let running = Mutex<[String: IndexBuild]>([:])
+    /// Tells the threads that builds run in.
+    private static let mark = DispatchSpecificKey<Bool>()
+
+    /// The build of an index that is under way; nil if there is none. `.busy` if it is one of another version.
+    private func join(_ registration: IndexRegistration, _ builds: [String: IndexBuild]) throws -> IndexBuild? {
+        guard let build = builds[registration.name] else { return nil }
+        guard build.identity == registration.identity else {
+            throw HornbeamError(
+                .busy,
+                "index “\(registration.name)” is being built with another version or other settings: cancel that, or "
+                    + "wait for its end")
+        }
+        return build
+    }
+
+    /// The build of an index, which is begun unless it is under way.
+    /// - Parameter run: in a thread of its own, to its end.
+    func begin(
+        _ registration: IndexRegistration, _ run: @escaping @Sendable (IndexBuild) -> IndexBuild.State
+    ) throws -> IndexBuild {
+        let (build, isNew) = try running.withLock { builds in
+            if let build = try join(registration, builds) { return (build, false) }
+            let build = IndexBuild(registration)
+            builds[registration.name] = build
+            return (build, true)
+        }
+        guard isNew else { return build }
+        let queue = DispatchQueue(label: "hornbeam.build", qos: .utility)
+        queue.setSpecific(key: Self.mark, value: true)
+        queue.async {
+            let state = run(build)
+            self.running.withLock { if $0[build.name] === build { $0[build.name] = nil } }
+            build.end(state)
+        }
+        return build
+    }
+
+    /// Ends all builds where they are, and waits for that, unless a build's own code asks.
+    func stopAll(waiting: Bool) {
+        let builds = running.withLock { Array($0.values) }
+        for build in builds { build.stop() }
+        if !waiting || DispatchQueue.getSpecific(key: Self.mark) == true { return }
+        for build in builds { build.waitForEnd() }
+    }
+}
+
+extension Database {
+    /// Registers an index whose building, if it takes any, goes on in the background: readers and writers go on, and
+    /// queries of the index throw `.indexNotReady` until it is complete, in one moment. A former index of the name
+    /// stays until then, for the code that it belongs to.
+    ///
+    /// Entities are read by several threads, which call the index's function at the same time. Writes that come between
+    /// wait for a few milliseconds at most, one slice of the work; each entity that they change meanwhile is noted with
+    /// what it was, and looked at once more. The file needs room for the rows twice.
+    ///
+    /// What is built is stored as it goes. A crash, or closing the database, leaves it unfinished, shown by
+    /// `registeredIndexes()`; asked for again it goes on. `register` and `unregister` drop it.
+    ///
+    /// One index at a time has a name: asked for while it is being built, it is that build; with another version that
+    /// is `.busy`. `.indexMismatch`, and whatever the index's function throws, comes from the build's `value`.
+    @discardableResult
+    public func register(inBackground index: some RegisteredIndex) throws -> IndexBuild {
+        try register(inBackground: index.registration, BackgroundBuilder.Limits())
+    }
+
+    func register(
+        inBackground registration: IndexRegistration, _ limits: BackgroundBuilder.Limits
+    ) throws -> IndexBuild {
+        try indexing {
+            try admit(registration)
+            if isReadOnly {
+                try attendReadOnly(registration)
+                let build = IndexBuild(registration)
+                build.end(.finished)
+                return build
+            }
+            return try builds.begin(registration) { build in self.run(build, registration, limits) }
+        }
+    }
+
+    /// Registers an index as `register(inBackground:)` does, and waits for its end. Cancelling the task cancels the
+    /// build.
+    /// - Parameter progress: called in the caller's task as the build goes on; throws to cancel it.
+    public func buildIndex(
+        _ index: some RegisteredIndex, progress: (@Sendable (IndexBuild.Progress) throws -> Void)? = nil
+    ) async throws {
+        let build = try register(inBackground: index)
+        try await withTaskCancellationHandler {
+            if let progress {
+                do {
+                    for await step in build.progress { try progress(step) }
+                } catch {
+                    build.cancel()
+                    try? await build.value
+                    throw error
+                }
+            }
+            try await build.value
+        } onCancel: {
+            build.cancel()
+        }
+    }
+
+    /// Runs a build to its end.
+    func run(
+        _ build: IndexBuild, _ registration: IndexRegistration, _ limits: BackgroundBuilder.Limits
+    ) -> IndexBuild.State {
+        let builder = BackgroundBuilder(database: self, registration: registration, build: build, limits: limits)
+        do {
+            try builder.run()
+            return .finished
+        } catch IndexBuild.End.stop {
+            return .stopped
+        } catch IndexBuild.End.cancel {
+            do {
+                try builder.drop()
+                return .cancelled
+            } catch {
+                return .failed((error as? StorageError).map { HornbeamError($0) } ?? error)
+            }
+        } catch is BackgroundBuilder.Superseded {
+            // Somebody else may have registered the same one.
+            if registered.attended[build.name]?.registration.identity == build.identity { return .finished }
+            return .failed(
+                HornbeamError(
+                    .indexNotReady,
+                    "index “\(build.name)” was registered otherwise or dropped while it was being built"))
+        } catch {
+            // What is told is why it failed. If nothing can be dropped either, the file has it as after a crash.
+            try? builder.drop()
+            return .failed((error as? StorageError).map { HornbeamError($0) } ?? error)
+        }
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conditions on the elements of arrays that entities have: any of them, every one, or both.
+//
+//                       any     every   anyAndEvery
+//     no elements       false   true    false
+//     some pass         true    false   false
+//     all pass          true    true    true
+
+extension Predicate {
+    /// One element at least passes: `.any(\.contacts) { $0.type == "primary" }`, `.any(\.likes) { $0 == "travel" }`. An
+    /// array index over what is compared answers it.
+    public static func any<Element: Sendable>(
+        _ keyPath: any KeyPath<Entity, [Element]> & Sendable,
+        _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
+    ) -> Self { any(ArrayPath(keyPath), condition) }
+
+    /// The same of an optional array; nil has no elements.
+    public static func any<Element: Sendable>(
+        _ keyPath: any KeyPath<Entity, [Element]?> & Sendable,
+        _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
+    ) -> Self { any(ArrayPath(keyPath), condition) }
+
+    /// The same of arrays within arrays: `.any(ArrayPath(\.contacts).each(\.phones)) { $0.type == "mobile" }`.
+    public static func any<Element>(
+        _ path: ArrayPath<Entity, Element>, _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
+    ) -> Self {
+        Self(.anyElement(AnyElementTest(path, condition(ElementProxy()))))
+    }
+
+    /// No element fails: all pass, or there is none.
+    public static func every<Element: Sendable>(
+        _ keyPath: any KeyPath<Entity, [Element]> & Sendable,
+        _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
+    ) -> Self { every(ArrayPath(keyPath), condition) }
+
+    public static func every<Element: Sendable>(
+        _ keyPath: any KeyPath<Entity, [Element]?> & Sendable,
+        _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
+    ) -> Self { every(ArrayPath(keyPath), condition) }
+
+    public static func every<Element>(
+        _ path: ArrayPath<Entity, Element>, _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
+    ) -> Self {
+        Self(.not(.anyElement(AnyElementTest(path, !condition(ElementProxy())))))
+    }
+
+    /// There is an element, and all pass. An array index answers that one does, and what it finds is looked at.
+    public static func anyAndEvery<Element: Sendable>(
+        _ keyPath: any KeyPath<Entity, [Element]> & Sendable,
+        _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
+    ) -> Self { anyAndEvery(ArrayPath(keyPath), condition) }
+
+    public static func anyAndEvery<Element: Sendable>(
+        _ keyPath: any KeyPath<Entity, [Element]?> & Sendable,
+        _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
+    ) -> Self { anyAndEvery(ArrayPath(keyPath), condition) }
+
+    public static func anyAndEvery<Element>(
+        _ path: ArrayPath<Entity, Element>, _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
+    ) -> Self { any(path, condition) && every(path, condition) }
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conditions on the elements of arrays, as data where an index may answer them: `{ $0.type == "mobile" }`.
+
+/// An element of an array in a condition: `$0.type` is its property, `$0` itself the element.
+@dynamicMemberLookup
+public struct ElementProxy<Element: Sendable>: Sendable {
+    public subscript<Property: Sendable>(
+        dynamicMember keyPath: any KeyPath<Element, Property> & Sendable
+    ) -> ElementProperty<Element, Property> {
+        ElementProperty(subject: ComputedSubject(keyPath), label: keyPath.path) { $0[keyPath: keyPath] }
+    }
+
+    var itself: ElementProperty<Element, Element> { ElementProperty(subject: nil, label: "element") { $0 } }
+}
+
+/// A property of an element in a condition.
+@dynamicMemberLookup
+public struct ElementProperty<Element: Sendable, Property: Sendable>: Sendable {
+    /// Nil for the element itself.
+    let subject: ComputedSubject?
+    let label: String
+    let value: @Sendable (Element) -> Property
+
+    /// A property of the property: `$0.address.city`.
+    public subscript<Next: Sendable>(
+        dynamicMember keyPath: any KeyPath<Property, Next> & Sendable
+    ) -> ElementProperty<Element, Next> {
+        let value = value
+        return ElementProperty<Element, Next>(
+            subject: subject?.appending(keyPath), label: "\(label).\(keyPath.path)"
+        ) { value($0)[keyPath: keyPath] }
+    }
+
+    fileprivate func compared<Other>(
+        _ comparison: Comparison, _ other: Other, _ test: @escaping @Sendable (Property) -> Bool
+    ) -> ElementPredicate<Element> {
+        let (value, subject) = (value, subject)
+        // What no index has an order for, or which it would find by leaving out: for the test alone.
+        let isTold = comparison != .notEqual && comparison.holdsForColumns(of: Property.self)
+        let term =
+            isTold
+            ? literal(other).map { ElementTerm(subject: subject, .compare(comparison, $0)) } : nil
+        return ElementPredicate(
+            label: "\(label) \(comparison.rawValue) \(other)", terms: term.map { [$0] } ?? [], isComplete: term != nil
+        ) { test(value($0)) }
+    }
+}
+
+extension ElementProperty where Property: StringProtocol {
+    /// Whether the text begins so, as Swift's `hasPrefix` says.
+    public func hasPrefix(_ text: String) -> ElementPredicate<Element> {
+        let value = value
+        return ElementPredicate(label: "\(label) hasPrefix \(text)", terms: [], isComplete: false) {
+            value($0).hasPrefix(text)
+        }
+    }
+}
+
+/// A condition on an element of an array.
+public struct ElementPredicate<Element: Sendable>: Sendable {
+    let label: String
+    /// What must hold of it, as far as an index may tell.
+    let terms: [ElementTerm]
+    /// Whether that is all.
+    let isComplete: Bool
+    let test: @Sendable (Element) -> Bool
+
+    init(label: String, terms: [ElementTerm], isComplete: Bool, test: @escaping @Sendable (Element) -> Bool) {
+        self.label = label
+        self.terms = terms
+        self.isComplete = isComplete
+        self.test = test
+    }
+
+    /// Whatever Swift can say: no index answers it.
+    public static func passes(_ test: @escaping @Sendable (Element) -> Bool) -> Self {
+        Self(label: "passes a closure", terms: [], isComplete: false, test: test)
+    }
+}
+
+/// A comparison of an element that an index of elements may answer.
+struct ElementTerm: Sendable {
+    enum Test: Sendable {
+        case compare(Comparison, Value)
+        case within([Value])
+    }
+
+    /// Nil for the element itself.
+    let subject: ComputedSubject?
+    let test: Test
+
+    init(subject: ComputedSubject?, _ test: Test) {
+        self.subject = subject
+        self.test = test
+    }
+
+    /// The same said of a column.
+    func filter(column: Int) -> Filter {
+        switch test {
+        case .compare(.equal, .null): .isNull(column: column)
+        case .compare(let comparison, let value): .compare(column: column, comparison, value)
+        case .within(let values): .within(column: column, values)
+        }
+    }
+
+    /// The values that it may equal, if it is an equality.
+    fileprivate var values: [Value]? {
+        switch test {
+        case .compare(.equal, let value): [value]
+        case .compare: nil
+        case .within(let values): values
+        }
+    }
+
+    /// Either of two equalities of the same.
+    fileprivate func or(_ other: ElementTerm) -> ElementTerm? {
+        guard subject == other.subject, let values, let more = other.values else { return nil }
+        return ElementTerm(subject: subject, .within(values + more))
+    }
+}
+
+/// Whether any of some elements passes. A class, so that a filter stays small.
+package final class AnyElementTest: Sendable {
+    let steps: [ComputedSubject]
+    let terms: [ElementTerm]
+    let isComplete: Bool
+    /// For `explain`.
+    let label: String
+    let accepts: @Sendable (RowReader) throws -> Bool
+
+    init<Entity, Element>(_ path: ArrayPath<Entity, Element>, _ predicate: ElementPredicate<Element>) {
+        let label = "any of \(path.label): \(predicate.label)"
+        self.label = label
+        steps = path.steps
+        terms = predicate.terms
+        isComplete = predicate.isComplete
+        let (elements, test) = (path.elements, predicate.test)
+        accepts = { row in
+            let entity = try Entity(row: row)
+            return try RelationReads.refusing(label, Entity.self) { elements(entity).contains(where: test) }
+        }
+    }
+}
+
+// MARK: - Operators
+
+public func && <Element>(
+    left: ElementPredicate<Element>, right: ElementPredicate<Element>
+) -> ElementPredicate<Element> {
+    ElementPredicate(
+        label: "(\(left.label) && \(right.label))", terms: left.terms + right.terms,
+        isComplete: left.isComplete && right.isComplete
+    ) { left.test($0) && right.test($0) }
+}
+
+public func || <Element>(
+    left: ElementPredicate<Element>, right: ElementPredicate<Element>
+) -> ElementPredicate<Element> {
+    var either: ElementTerm?
+    if left.isComplete, right.isComplete, left.terms.count == 1, right.terms.count == 1 {
+        either = left.terms[0].or(right.terms[0])
+    }
+    return ElementPredicate(
+        label: "(\(left.label) || \(right.label))", terms: either.map { [$0] } ?? [], isComplete: either != nil
+    ) { left.test($0) || right.test($0) }
+}
+
+public prefix func ! <Element>(predicate: ElementPredicate<Element>) -> ElementPredicate<Element> {
+    ElementPredicate(label: "!(\(predicate.label))", terms: [], isComplete: false) { !predicate.test($0) }
+}
+
+public func == <Element, Property: Equatable & Sendable>(
+    left: ElementProperty<Element, Property>, right: Property
+) -> ElementPredicate<Element> { left.compared(.equal, right) { $0 == right } }
+
+public func != <Element, Property: Equatable & Sendable>(
+    left: ElementProperty<Element, Property>, right: Property
+) -> ElementPredicate<Element> { left.compared(.notEqual, right) { $0 != right } }
+
+public func < <Element, Property: Comparable & Sendable>(
+    left: ElementProperty<Element, Property>, right: Property
+) -> ElementPredicate<Element> { left.compared(.less, right) { $0 < right } }
+
+public func <= <Element, Property: Comparable & Sendable>(
+    left: ElementProperty<Element, Property>, right: Property
+) -> ElementPredicate<Element> { left.compared(.lessOrEqual, right) { $0 <= right } }
+
+public func > <Element, Property: Comparable & Sendable>(
+    left: ElementProperty<Element, Property>, right: Property
+) -> ElementPredicate<Element> { left.compared(.greater, right) { $0 > right } }
+
+public func >= <Element, Property: Comparable & Sendable>(
+    left: ElementProperty<Element, Property>, right: Property
+) -> ElementPredicate<Element> { left.compared(.greaterOrEqual, right) { $0 >= right } }
+
+// A nil property is neither less nor greater than anything.
+
+public func < <Element, Property: Comparable & Sendable>(
+    left: ElementProperty<Element, Property?>, right: Property
+) -> ElementPredicate<Element> { left.compared(.less, right) { $0.map { $0 < right } ?? false } }
+
+public func <= <Element, Property: Comparable & Sendable>(
+    left: ElementProperty<Element, Property?>, right: Property
+) -> ElementPredicate<Element> { left.compared(.lessOrEqual, right) { $0.map { $0 <= right } ?? false } }
+
+public func > <Element, Property: Comparable & Sendable>(
+    left: ElementProperty<Element, Property?>, right: Property
+) -> ElementPredicate<Element> { left.compared(.greater, right) { $0.map { $0 > right } ?? false } }
+
+public func >= <Element, Property: Comparable & Sendable>(
+    left: ElementProperty<Element, Property?>, right: Property
+) -> ElementPredicate<Element> {
+    left.compared(.greaterOrEqual, right) { $0.map { $0 >= right } ?? false }
+}
+
+// The element itself.
+
+public func == <Element: Equatable>(left: ElementProxy<Element>, right: Element) -> ElementPredicate<Element> {
+    left.itself == right
+}
+
+public func != <Element: Equatable>(left: ElementProxy<Element>, right: Element) -> ElementPredicate<Element> {
+    left.itself != right
+}
+
+public func < <Element: Comparable>(left: ElementProxy<Element>, right: Element) -> ElementPredicate<Element> {
+    left.itself < right
+}
+
+public func <= <Element: Comparable>(left: ElementProxy<Element>, right: Element) -> ElementPredicate<Element> {
+    left.itself <= right
+}
+
+public func > <Element: Comparable>(left: ElementProxy<Element>, right: Element) -> ElementPredicate<Element> {
+    left.itself > right
+}
+
+public func >= <Element: Comparable>(left: ElementProxy<Element>, right: Element) -> ElementPredicate<Element> {
+    left.itself >= right
+}

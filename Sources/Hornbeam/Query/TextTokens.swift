@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tokens of conditions that are written as text: of filters, which read like Swift, and of clauses, which read like
+// SQL. Errors show the place.
+
+/// Text in tokens, and where its reader stands.
+struct TextTokens {
+    enum Token: Equatable {
+        case name(String)
+        case string(String)
+        case number(String)
+        case sign(String)
+        case end
+    }
+
+    /// How it is written.
+    enum Style {
+        /// Either quote is that of a string, in which a backslash stands before what would end it.
+        case filter
+        /// Strings are in single quotes, names may be in double ones; a quote within is doubled.
+        case clauses
+
+        fileprivate var pairs: [String] {
+            self == .filter ? ["==", "!=", "<=", ">=", "&&", "||"] : ["==", "!=", "<=", ">=", "<>"]
+        }
+        fileprivate var signs: String { self == .filter ? "<>!(),[]" : "<>=(),?*" }
+    }
+
+    let text: String
+    private let style: Style
+    private var tokens: [(token: Token, at: Int)] = []
+    var position = 0
+
+    init(_ text: String, _ style: Style) throws(HornbeamError) {
+        self.text = text
+        self.style = style
+        try tokenize()
+    }
+
+    private mutating func tokenize() throws(HornbeamError) {
+        let characters = Array(text)
+        var at = 0
+        while at < characters.count {
+            let character = characters[at]
+            let start = at
+            if character.isWhitespace {
+                at += 1
+            } else if character == "\"" || character == "'" {
+                let content = try quoted(characters, &at)
+                tokens.append((style == .clauses && character == "\"" ? .name(content) : .string(content), start))
+            } else if character.isNumber || character == "-" {
+                at += 1
+                while at < characters.count, Self.isInNumber(characters, at) { at += 1 }
+                tokens.append((.number(String(characters[start..<at])), start))
+            } else if character.isLetter || character == "_" || character == "$" {
+                at += 1
+                while at < characters.count, characters[at].isLetter || characters[at].isNumber || characters[at] == "_"
+                {
+                    at += 1
+                }
+                tokens.append((.name(String(characters[start..<at])), start))
+            } else {
+                let pair = String(characters[at..<min(at + 2, characters.count)])
+                let sign = style.pairs.contains(pair) ? pair : String(character)
+                guard pair == sign || style.signs.contains(character) else {
+                    throw Self.failure("unexpected “\(character)”", text, at)
+                }
+                at += sign.count
+                tokens.append((.sign(sign), start))
+            }
+        }
+        tokens.append((.end, characters.count))
+    }
+
+    private static func isInNumber(_ characters: [Character], _ at: Int) -> Bool {
+        let character = characters[at]
+        if character.isNumber || character == "." || character == "e" || character == "E" { return true }
+        return (character == "+" || character == "-") && "eE".contains(characters[at - 1])
+    }
+
+    private func quoted(_ characters: [Character], _ at: inout Int) throws(HornbeamError) -> String {
+        let start = at
+        let quote = characters[at]
+        var content = ""
+        at += 1
+        while at < characters.count {
+            let character = characters[at]
+            at += 1
+            if character == quote {
+                guard style == .clauses, at < characters.count, characters[at] == quote else { return content }
+                at += 1
+                content.append(quote)
+            } else if style == .filter, character == "\\", at < characters.count {
+                let escaped = characters[at]
+                at += 1
+                content.append(escaped == "n" ? "\n" : escaped == "t" ? "\t" : escaped)
+            } else {
+                content.append(character)
+            }
+        }
+        throw Self.failure("the string has no end", text, start)
+    }
+
+    private static func failure(_ what: String, _ text: String, _ at: Int) -> HornbeamError {
+        let shown = text.map { $0.isNewline ? " " : String($0) }.joined()
+        return HornbeamError(
+            .invalid, "\(what), at character \(at + 1):\n  \(shown)\n  \(String(repeating: " ", count: at))^")
+    }
+
+    /// What is wrong, at a token or where the reader stands.
+    func failure(_ what: String, _ token: Int? = nil) -> HornbeamError {
+        Self.failure(what, text, tokens[min(token ?? position, tokens.count - 1)].at)
+    }
+
+    var peek: Token { tokens[min(position, tokens.count - 1)].token }
+
+    mutating func next() -> Token {
+        defer { position += 1 }
+        return peek
+    }
+
+    mutating func take(_ token: Token) -> Bool {
+        guard peek == token else { return false }
+        position += 1
+        return true
+    }
+
+    /// A word of the language, in capitals or not.
+    mutating func take(word: String) -> Bool {
+        guard case .name(let name) = peek, name.uppercased() == word else { return false }
+        position += 1
+        return true
+    }
+}

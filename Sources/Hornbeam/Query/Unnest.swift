@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queries over the elements of arrays: each element is a row of its own, beside the entity and the elements that it is
+// within (an inner join of an entity with its own arrays; UNNEST in SQL). Rows come in the order of the entities, then
+// in that of the elements.
+
+import HornbeamTree
+
+/// An element of an array, with what it belongs to.
+public struct Unnested<Entity: Sendable, Parent: Sendable, Element: Sendable>: Sendable {
+    public let entity: Entity
+    /// What the array is a property of: the entity, or the row of the element around it.
+    public let parent: Parent
+    public let element: Element
+    /// The element's place in its array.
+    public let index: Int
+}
+
+/// The elements of arrays of some entities.
+///
+///     let mobiles = Person.filter(\.name == "Sam").unnest(\.contacts).unnest(\.phones).filter { $0.type == "mobile" }
+///     for row in try mobiles.resolve(in: context) {
+///         print(row.entity.name, row.parent.element.type, row.element.number)
+///     }
+///
+/// Entities without elements have no rows; equal elements have one each. A condition on elements is answered by an
+/// array index over the same path and what is compared, if there is one; `explain` says so.
+public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element: Sendable>: Sendable {
+    public typealias Row = Unnested<Entity, Parent, Element>
+
+    private let base: QueryList<Entity>
+    private let path: ArrayPath<Entity, Element>
+    /// What each entity must have an element for, to have rows.
+    private let tests: [AnyElementTest]
+    /// Whether the rows are all elements of the path that pass the last of the tests.
+    private let isOfPath: Bool
+    private let rows: @Sendable (Entity) -> [Row]
+    private var limit: Int?
+    private var offset = 0
+
+    fileprivate init(
+        _ base: QueryList<Entity>, _ path: ArrayPath<Entity, Element>, _ tests: [AnyElementTest], isOfPath: Bool,
+        limit: Int? = nil, offset: Int = 0, _ rows: @escaping @Sendable (Entity) -> [Row]
+    ) {
+        self.base = base
+        self.path = path
+        self.tests = tests
+        self.isOfPath = isOfPath
+        self.limit = limit
+        self.offset = offset
+        self.rows = rows
+    }
+
+    // MARK: Building
+
+    /// The elements of an array that each element has.
+    public func unnest<Next: Sendable>(
+        _ keyPath: any KeyPath<Element, [Next]> & Sendable
+    ) -> UnnestQuery<Entity, Row, Next> { nested(path.each(keyPath)) { $0[keyPath: keyPath] } }
+
+    public func unnest<Next: Sendable>(
+        _ keyPath: any KeyPath<Element, [Next]?> & Sendable
+    ) -> UnnestQuery<Entity, Row, Next> { nested(path.each(keyPath)) { $0[keyPath: keyPath] ?? [] } }
+
+    private func nested<Next: Sendable>(
+        _ path: ArrayPath<Entity, Next>, _ array: @escaping @Sendable (Element) -> [Next]
+    ) -> UnnestQuery<Entity, Row, Next> {
+        let rows = rows
+        return UnnestQuery<Entity, Row, Next>(
+            base, path, tests, isOfPath: tests.isEmpty, limit: limit, offset: offset
+        ) { entity in
+            rows(entity).flatMap { row in
+                array(row.element).enumerated().map { index, element in
+                    Unnested(entity: entity, parent: row, element: element, index: index)
+                }
+            }
+        }
+    }
+
+    /// The rows whose elements pass. A condition on the elements around them comes before the next `unnest`.
+    public func filter(_ condition: (ElementProxy<Element>) -> ElementPredicate<Element>) -> Self {
+        let predicate = condition(ElementProxy())
+        let (rows, test) = (rows, predicate.test)
+        return Self(
+            base, path, tests + [AnyElementTest(path, predicate)], isOfPath: isOfPath && tests.isEmpty, limit: limit,
+            offset: offset
+        ) { rows($0).filter { test($0.element) } }
+    }
+
+    /// At most so many rows of the whole query, wherever this stands in it, after skipping `offset`. A negative one is
+    /// `.invalid` when the query is resolved.
+    public func limit(_ limit: Int, offset: Int = 0) -> Self {
+        var query = self
+        query.limit = limit
+        query.offset = offset
+        return query
+    }
+
+    // MARK: Resolving
+
+    /// The rows.
+    public func resolve(in context: Context) throws -> [Row] {
+        var found: [Row] = []
+        try forEach(in: context) { row in
+            found.append(row)
+            return true
+        }
+        return found
+    }
+
+    /// Calls `body` with each row until it returns false. `body` must not change the store.
+    public func forEach(in context: Context, _ body: (Row) throws -> Bool) throws {
+        try requireBounds()
+        guard limit != 0 else { return }
+        var (skip, left) = (offset, limit ?? .max)
+        try forEachEntity(in: context) { entity in
+            for row in rows(entity) {
+                if skip > 0 {
+                    skip -= 1
+                    continue
+                }
+                left -= 1
+                guard try body(row), left > 0 else { return false }
+            }
+            return true
+        }
+    }
+
+    /// How many rows there are. Where an array index holds just these, nothing is read but what its tree counts.
+    public func count(in context: Context) throws -> Int {
+        try requireBounds()
+        if let known = try context.session.run({ try knownCount($0) }) {
+            return Swift.min(limit ?? .max, Swift.max(0, known - offset))
+        }
+        var count = 0
+        try forEach(in: context) { _ in
+            count += 1
+            return true
+        }
+        return count
+    }
+
+    /// The entities that have rows, once each, in their order. A limit is one of entities here.
+    public func distinctParents(in context: Context) throws -> [Entity] {
+        try requireBounds()
+        guard limit != 0 else { return [] }
+        var found: [Entity] = []
+        var skip = offset
+        try forEachEntity(in: context) { entity in
+            if rows(entity).isEmpty { return true }
+            if skip > 0 {
+                skip -= 1
+                return true
+            }
+            found.append(entity)
+            return found.count < limit ?? .max
+        }
+        return found
+    }
+
+    /// How many rows there are for each value of a property of the element (GROUP BY), in the order of the values.
+    public func counts<Key: Hashable & Comparable>(
+        by keyPath: KeyPath<Element, Key>, in context: Context
+    ) throws -> [(key: Key, count: Int)] {
+        var counts: [Key: Int] = [:]
+        try forEach(in: context) { row in
+            counts[row.element[keyPath: keyPath], default: 0] += 1
+            return true
+        }
+        return counts.map { (key: $0.key, count: $0.value) }.sorted { $0.key < $1.key }
+    }
+
+    /// How the entities are found whose elements are looked at.
+    public func explain(in context: Context) throws -> Plan {
+        try narrowed(context).explain(in: context)
+    }
+
+    // MARK: Entities
+
+    private func requireBounds() throws(HornbeamError) {
+        guard limit ?? 0 >= 0, offset >= 0 else {
+            throw HornbeamError(limit: limit ?? 0, offset: offset, Entity.entityName)
+        }
+    }
+
+    /// The entities that may have rows: those that an array index finds, if one is of any help.
+    private func narrowed(_ context: Context) throws -> QueryList<Entity> {
+        guard !base.parts.isCut else { return base }
+        return try context.session.run { session in
+            let indexes = try session.store(Entity.self).elementIndexes
+            return tests.reduce(base) { list, test in
+                indexes.contains { $0.serves(test) } ? list.filter(Predicate(.anyElement(test))) : list
+            }
+        }
+    }
+
+    private func forEachEntity(in context: Context, _ body: (Entity) throws -> Bool) throws {
+        let list = try narrowed(context)
+        try context.session.run { session in
+            guard case .all = list.source, list.nested == nil else {
+                for entity in try list.resolve(in: context) where try !body(entity) { return }
+                return
+            }
+            _ = try session.store(Entity.self)
+            try session.entities().forEach(list.coreQuery) { _, row, _ in try body(try Entity(row: row)) }
+        }
+    }
+
+    /// The number of rows, if the ranges of an array index tell it.
+    private func knownCount(_ session: Session) throws -> Int? {
+        guard isOfPath, tests.count <= 1, base.isWhole, case .all = base.source else { return nil }
+        let store = try session.store(Entity.self)
+        for index in try store.elementIndexes where index.steps == path.steps {
+            guard let test = tests.first else { return Int(entries: try store.transaction.count(index.tree)) }
+            guard let found = try index.match(test, store.type, store.transaction), found.isExact else { continue }
+            return found.match.count
+        }
+        return nil
+    }
+}
+
+extension QueryList {
+    /// The elements of an array of these entities, in their order, each a row of its own.
+    public func unnest<Element: Sendable>(
+        _ keyPath: any KeyPath<Entity, [Element]> & Sendable
+    ) -> UnnestQuery<Entity, Entity, Element> { unnest(ArrayPath(keyPath)) }
+
+    /// The same of an optional array; nil has no elements.
+    public func unnest<Element: Sendable>(
+        _ keyPath: any KeyPath<Entity, [Element]?> & Sendable
+    ) -> UnnestQuery<Entity, Entity, Element> { unnest(ArrayPath(keyPath)) }
+
+    private func unnest<Element>(_ path: ArrayPath<Entity, Element>) -> UnnestQuery<Entity, Entity, Element> {
+        let elements = path.elements
+        return UnnestQuery(self, path, [], isOfPath: true) { entity in
+            elements(entity).enumerated().map { index, element in
+                Unnested(entity: entity, parent: entity, element: element, index: index)
+            }
+        }
+    }
+}

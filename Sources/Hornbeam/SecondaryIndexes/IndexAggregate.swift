@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Aggregates of columns whose types are known at run time: one value of many rows. Nil doesn't count, as in SQL. Sums
+// are exact until they are rounded once.
+
+import FoundationEssentials
+import HornbeamKeys
+import HornbeamPages
+
+/// What is made of the rows of a query or of a group, of columns by their names.
+public enum IndexAggregate: Sendable, Hashable {
+    /// How many rows.
+    case count
+    /// How many have a value.
+    case countOf(String)
+    /// How many different values there are.
+    case countDistinct(String)
+    /// Of numbers, in their type; 0 of nothing. `.invalid` if it doesn't fit.
+    case sum(String)
+    /// Of numbers: a double, of decimals a decimal; `.null` of nothing.
+    case average(String)
+    /// `.null` of nothing. NaN is above all numbers.
+    case min(String)
+    case max(String)
+    /// Texts one after the other, in the order of the query.
+    case joined(String, separator: String = ",")
+
+    var column: String? {
+        switch self {
+        case .count: nil
+        case .countOf(let name), .countDistinct(let name), .sum(let name), .average(let name), .min(let name),
+            .max(let name), .joined(let name, _):
+            name
+        }
+    }
+
+    /// Whether rows with equal values count as one.
+    var isOfDistinct: Bool {
+        switch self {
+        case .countDistinct, .min, .max: true
+        case .count, .countOf, .sum, .average, .joined: false
+        }
+    }
+}
+
+/// One aggregate under way.
+struct IndexAccumulator {
+    private enum Kind { case rows, values, distinct, sum, average, least, greatest, text(separator: String) }
+
+    private let kind: Kind
+    private let column: Int
+    private let type: ColumnType
+    /// For messages.
+    private let name: String
+    private var count = 0
+    private var integers: Int128 = 0
+    private var doubles = FloatingSummation()
+    private var decimals = DecimalSummation()
+    private var keys: Set<[UInt8]> = []
+    private var best: (key: [UInt8], value: Value)?
+    private var text = ""
+
+    init(_ aggregate: IndexAggregate, _ table: SecondaryTable) throws(HornbeamError) {
+        column = try aggregate.column.map { (name) throws(HornbeamError) in try table.column(name) } ?? 0
+        type = table.columns[column].type.unwrapped
+        name = "column “\(table.columns[column].name)” of index “\(table.index)”"
+        switch aggregate {
+        case .count: kind = .rows
+        case .countOf: kind = .values
+        case .countDistinct: kind = .distinct
+        case .sum: kind = .sum
+        case .average: kind = .average
+        case .min: kind = .least
+        case .max: kind = .greatest
+        case .joined(_, let separator): kind = .text(separator: separator)
+        }
+        switch kind {
+        case .sum, .average:
+            guard type.canBeAdded else { throw HornbeamError(.invalid, "\(name) has no numbers: they can't be added") }
+        case .text:
+            guard type == .string || type == .url else {
+                throw HornbeamError(.invalid, "\(name) has no texts: they can't be joined")
+            }
+        case .rows, .values, .distinct, .least, .greatest: break
+        }
+    }
+
+    /// What it needs of rows.
+    var needs: RowNeeds {
+        switch kind {
+        case .rows: RowNeeds()
+        case .text: RowNeeds(columns: [column], isOrderFree: false, wantsExactText: true)
+        case .least, .greatest: RowNeeds(columns: [column], wantsExactText: true)
+        case .values, .distinct, .sum, .average: RowNeeds(columns: [column])
+        }
+    }
+
+    mutating func add(_ row: RowReader) throws {
+        if case .rows = kind {
+            count += 1
+            return
+        }
+        if try row.isNull(column: column) { return }
+        switch kind {
+        case .rows, .values: count += 1
+        case .distinct: keys.insert(try key(row))
+        case .sum, .average:
+            count += 1
+            try addNumber(try row.value(column))
+        case .least:
+            let key = try key(row)
+            if best.map({ key.lexicographicallyPrecedes($0.key) }) ?? true { best = (key, try row.value(column)) }
+        case .greatest:
+            let key = try key(row)
+            if best.map({ $0.key.lexicographicallyPrecedes(key) }) ?? true { best = (key, try row.value(column)) }
+        case .text(let separator):
+            if count > 0 { text += separator }
+            count += 1
+            text += try row.string(column) ?? ""
+        }
+    }
+
+    /// The same of so many rows, where their number is all that counts.
+    mutating func add(rows: Int) { count += rows }
+
+    private func key(_ row: RowReader) throws(HornbeamError) -> [UInt8] {
+        var key = KeyWriter(capacity: 24)
+        try KeyCoding.appendComponent(of: row, column: column, descending: false, to: &key)
+        return key.bytes
+    }
+
+    private mutating func addNumber(_ value: Value) throws {
+        switch value {
+        case .int(let number): integers += Int128(number)
+        case .uint(let number): integers += Int128(number)
+        case .double(let number): doubles.add(number)
+        case .decimal(let number): decimals.add(number)
+        default: throw HornbeamError(.corrupt, "corrupt data: \(name) has no number")
+        }
+    }
+
+    func result() throws(HornbeamError) -> Value {
+        switch kind {
+        case .rows, .values: return .int(Int64(count))
+        case .distinct: return .int(Int64(keys.count))
+        case .least, .greatest: return best?.value ?? .null
+        case .text: return .string(text)
+        case .average:
+            if count == 0 { return .null }
+            switch type {
+            case .decimal: return .decimal(decimals.total() / Decimal(count))
+            case .float, .double: return .double(doubles.mean(of: count))
+            default: return .double(Double(integers) / Double(count))
+            }
+        case .sum:
+            switch type {
+            case .decimal: return .decimal(decimals.total())
+            case .float, .double: return .double(doubles.total())
+            default: break
+            }
+            let total = Int64(exactly: integers).map { Value.int($0) } ?? UInt64(exactly: integers).map { .uint($0) }
+            guard let sum = total?.converted(to: type) else {
+                throw HornbeamError(
+                    .invalid, "the sum \(integers) of \(name) is no \(type): make it a column of a wider type")
+            }
+            return sum
+        }
+    }
+}
+
+extension ColumnType {
+    fileprivate var canBeAdded: Bool {
+        switch self {
+        case .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32, .uint64, .float, .double, .decimal: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The columns of a secondary index: a name and a type each, known to the compiler or not before the program runs.
+
+/// A column of a secondary index, whatever its type: `IndexColumn` or `UntypedColumn`.
+public protocol SecondaryColumn: Sendable {
+    var name: String { get }
+    /// What its values are, nil apart.
+    var type: ColumnType { get }
+}
+
+/// A column whose values are of a type known to the compiler; any of them may be nil.
+///
+///     let department = IndexColumn<String>("department")
+///     let salary = IndexColumn<Double>("salary")
+public struct IndexColumn<Property: IndexKey>: SecondaryColumn {
+    public let name: String
+    public var type: ColumnType { Property.columnType.unwrapped }
+
+    public init(_ name: String) { self.name = name }
+
+    /// From the least value to the greatest, nil first.
+    public var ascending: IndexOrder { IndexOrder(column: name) }
+    /// From the greatest value to the least, nil last.
+    public var descending: IndexOrder { IndexOrder(column: name, isDescending: true) }
+}
+
+/// A column whose type a program knows not before it runs.
+public struct UntypedColumn: SecondaryColumn, Hashable {
+    public let name: String
+    public let type: ColumnType
+
+    /// - Parameter type: any but JSON and arrays, which have no order.
+    public init(_ name: String, _ type: ColumnType) {
+        self.name = name
+        self.type = type.unwrapped
+    }
+}
+
+extension SecondaryColumn where Self == UntypedColumn {
+    /// Integers of 64 bits.
+    public static func integer(_ name: String) -> UntypedColumn { UntypedColumn(name, .int64) }
+    /// Doubles.
+    public static func real(_ name: String) -> UntypedColumn { UntypedColumn(name, .double) }
+    /// Decimal numbers, which integers are too: exact, up to 38 digits.
+    public static func numeric(_ name: String) -> UntypedColumn { UntypedColumn(name, .decimal) }
+    public static func text(_ name: String) -> UntypedColumn { UntypedColumn(name, .string) }
+    public static func blob(_ name: String) -> UntypedColumn { UntypedColumn(name, .data) }
+    public static func date(_ name: String) -> UntypedColumn { UntypedColumn(name, .date) }
+    public static func bool(_ name: String) -> UntypedColumn { UntypedColumn(name, .bool) }
+    public static func uuid(_ name: String) -> UntypedColumn { UntypedColumn(name, .uuid) }
+}
+
+/// A column to sort by, and which way.
+public struct IndexOrder: Sendable, Hashable {
+    let column: String
+    let isDescending: Bool
+
+    public init(column: String, isDescending: Bool = false) {
+        self.column = column
+        self.isDescending = isDescending
+    }
+}

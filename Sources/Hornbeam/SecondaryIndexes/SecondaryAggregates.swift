@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// What queries of a secondary index add up, as a whole or by groups. Counts, of groups too, are those of the trees where
+// these tell them; the least and the greatest value are read at the ends of their column's order; everything else goes
+// over the entries, or the rows beside them, and never over the entities.
+
+import HornbeamKeys
+import HornbeamPages
+
+/// Rows with the same values in some columns, and what was made of them.
+public struct IndexGroup: Sendable, Hashable {
+    /// Of the columns that were grouped by.
+    public let keys: [Value]
+    /// In the order in which they were asked for.
+    public let values: [Value]
+}
+
+extension SecondaryQuery {
+    /// Several aggregates of columns by their names. The query's limit and offset choose among its rows first.
+    public func aggregate(_ aggregates: IndexAggregate..., in context: Context) throws -> [Value] {
+        try self.aggregate(aggregates, in: context)
+    }
+
+    public func aggregate(_ aggregates: [IndexAggregate], in context: Context) throws -> [Value] {
+        try context.session.run { try OpenTable(self, $0).aggregate(aggregates) }
+    }
+
+    /// The same of each group of rows with the same values in some columns. As in SQL, order, limit and offset are those
+    /// of the groups, and may go by these columns alone; without an order they come by their keys, nil first.
+    public func groups(
+        by columns: [String], _ aggregates: [IndexAggregate], in context: Context
+    ) throws -> [IndexGroup] {
+        try context.session.run { try OpenTable(self, $0).groups(by: columns, aggregates) }
+    }
+
+    /// The groups of one column.
+    public func grouped<Key>(by column: IndexColumn<Key>) -> SecondaryGroups<Entity, Key> {
+        SecondaryGroups(query: self, column: column)
+    }
+
+    private func value<Result: ColumnValue>(_ aggregate: IndexAggregate, in context: Context) throws -> Result? {
+        try typed(try self.aggregate([aggregate], in: context)[0])
+    }
+
+    /// How many have a value in a column.
+    public func count<Property>(of column: IndexColumn<Property>, in context: Context) throws -> Int {
+        try value(.countOf(column.name), in: context) ?? 0
+    }
+
+    /// How many different values a column has.
+    public func countDistinct<Property>(_ column: IndexColumn<Property>, in context: Context) throws -> Int {
+        try value(.countDistinct(column.name), in: context) ?? 0
+    }
+
+    /// 0 of nothing; `.invalid` if it doesn't fit the type.
+    public func sum<Property: SummableNumber>(_ column: IndexColumn<Property>, in context: Context) throws -> Property {
+        guard let sum: Property = try value(.sum(column.name), in: context) else {
+            throw HornbeamError(.invalid, "the sum of column “\(column.name)” is no \(Property.self)")
+        }
+        return sum
+    }
+
+    /// Nil of nothing. A `Double`, of decimals a `Decimal`.
+    public func average<Property: SummableNumber>(
+        _ column: IndexColumn<Property>, in context: Context
+    ) throws -> Property.Average? where Property.Average: ColumnValue {
+        try value(.average(column.name), in: context)
+    }
+
+    /// Nil of nothing.
+    public func min<Property>(_ column: IndexColumn<Property>, in context: Context) throws -> Property? {
+        try value(.min(column.name), in: context)
+    }
+
+    public func max<Property>(_ column: IndexColumn<Property>, in context: Context) throws -> Property? {
+        try value(.max(column.name), in: context)
+    }
+
+    /// The texts one after the other, in the order of the query.
+    public func joined(
+        _ column: IndexColumn<String>, separator: String = ",", in context: Context
+    ) throws -> String { try value(.joined(column.name, separator: separator), in: context) ?? "" }
+}
+
+/// A result as its Swift type; nil of `.null`.
+private func typed<Result: ColumnValue>(_ value: Value) throws(HornbeamError) -> Result? {
+    if value == .null { return nil }
+    guard let result = value.converted(to: Result.columnType).flatMap({ Result(columnValue: $0) }) else {
+        throw HornbeamError(.invalid, "\(value.text) is no \(Result.self): ask for a wider type")
+    }
+    return result
+}
+
+/// The groups of a query by one column.
+public struct SecondaryGroups<Entity: EntityModelProtocol, Key: IndexKey>: Sendable {
+    let query: SecondaryQuery<Entity>
+    let column: IndexColumn<Key>
+
+    private func values<Result: ColumnValue>(
+        _ aggregate: IndexAggregate, in context: Context
+    ) throws -> [(key: Key?, value: Result?)] {
+        try query.groups(by: [column.name], [aggregate], in: context).map { group in
+            (key: try typed(group.keys[0]), value: try typed(group.values[0]))
+        }
+    }
+
+    public func count(in context: Context) throws -> [(key: Key?, count: Int)] {
+        try values(.count, in: context).map { ($0.key, $0.value ?? 0) }
+    }
+
+    public func sum<Property: SummableNumber>(
+        _ column: IndexColumn<Property>, in context: Context
+    ) throws -> [(key: Key?, value: Property?)] { try values(.sum(column.name), in: context) }
+
+    public func average<Property: SummableNumber>(
+        _ column: IndexColumn<Property>, in context: Context
+    ) throws -> [(key: Key?, value: Property.Average?)] where Property.Average: ColumnValue {
+        try values(.average(column.name), in: context)
+    }
+
+    public func min<Property>(
+        _ column: IndexColumn<Property>, in context: Context
+    ) throws -> [(key: Key?, value: Property?)] { try values(.min(column.name), in: context) }
+
+    public func max<Property>(
+        _ column: IndexColumn<Property>, in context: Context
+    ) throws -> [(key: Key?, value: Property?)] { try values(.max(column.name), in: context) }
+
+    public func joined(
+        _ column: IndexColumn<String>, separator: String = ",", in context: Context
+    ) throws -> [(key: Key?, value: String?)] {
+        try values(.joined(column.name, separator: separator), in: context)
+    }
+}
+
+extension OpenTable {
+    func aggregate(_ aggregates: [IndexAggregate]) throws -> [Value] {
+        guard wanted.groups.isEmpty else {
+            throw HornbeamError(
+                .invalid,
+                "one value was asked for of the groups of index “\(table.index)”: ask groups(…) for one of each")
+        }
+        if aggregates == [.count] { return [.int(Int64(try count()))] }
+        var states = try aggregates.map { (aggregate) throws(HornbeamError) in try IndexAccumulator(aggregate, table) }
+        var query = query
+        var distinct: [Int]?
+        if query.isWhole, let column = try distinctColumn(aggregates) {
+            if let end = extreme(of: aggregates, column) { query = end } else { distinct = [column] }
+        }
+        need(states, [], &query)
+        func add(_ row: RowReader) throws { for place in states.indices { try states[place].add(row) } }
+        // What an index has given before it didn't know further is no harm.
+        _ = try store.forEach(query, groupedBy: distinct) { row, _ in
+            try add(row)
+        } else: {
+            try add($0)
+        }
+        return try states.map { (state) throws(HornbeamError) in try state.result() }
+    }
+
+    /// Says what rows are read for, and lets go of an order that changes nothing.
+    private func need(_ states: [IndexAccumulator], _ columns: [Int], _ query: inout EntityQuery) {
+        let needs = states.reduce(RowNeeds(columns: Set(columns))) { $0.union($1.needs) }
+        query.needs = needs
+        if needs.isOrderFree, query.isWhole { query.sort = [] }
+    }
+
+    /// The column of which each value once is all that is needed.
+    private func distinctColumn(_ aggregates: [IndexAggregate]) throws(HornbeamError) -> Int? {
+        let names = Set(aggregates.map { $0.isOfDistinct ? $0.column : nil })
+        guard names.count == 1, let name = names.first ?? nil else { return nil }
+        return try table.column(name)
+    }
+
+    /// The query for the one row at an end of a column's order, if that is all that is asked for.
+    private func extreme(of aggregates: [IndexAggregate], _ column: Int) -> EntityQuery? {
+        let isGreatest: Bool
+        switch (aggregates.count, aggregates.first) {
+        case (1, .min): isGreatest = false
+        case (1, .max): isGreatest = true
+        default: return nil
+        }
+        return EntityQuery(
+            type: query.type, filter: query.filter.and(.not(.isNull(column: column))),
+            sort: [.column(column, descending: isGreatest)], limit: 1)
+    }
+
+    func groups(by names: [String], _ aggregates: [IndexAggregate]) throws -> [IndexGroup] {
+        let columns = try names.map { (name) throws(HornbeamError) in try table.column(name) }
+        let states = try aggregates.map { (aggregate) throws(HornbeamError) in try IndexAccumulator(aggregate, table) }
+        var query = query
+        query.limit = nil
+        query.offset = 0
+        query.sort = []
+        // Texts are joined in the order of the groups' rows, which is that of their ids.
+        need(states, columns, &query)
+        typealias Group = (key: [UInt8], keys: [Value], states: [IndexAccumulator])
+        var counted: [Group] = []
+        var groups: [Group] = []
+        var places: [[UInt8]: Int] = [:]
+        let isCount = aggregates.allSatisfy { $0 == .count }
+        let isCounted = try store.forEach(query, groupedBy: isCount ? columns : nil) { row, rows in
+            var group: Group = (try key(of: row, columns), try columns.map { try row.value($0) }, states)
+            for place in states.indices { group.states[place].add(rows: rows) }
+            counted.append(group)
+        } else: { row in
+            let key = try key(of: row, columns)
+            if places[key] == nil {
+                places[key] = groups.count
+                groups.append((key, try columns.map { try row.value($0) }, states))
+            }
+            guard let group = places[key] else { return }
+            for place in states.indices { try groups[group].states[place].add(row) }
+        }
+        var found = try (isCounted ? counted : groups).map { group in
+            (key: try sortKey(group.keys, columns), keys: group.keys, states: group.states)
+        }
+        found.sort { $0.key.lexicographicallyPrecedes($1.key) }
+        return try found.dropFirst(self.query.offset).prefix(self.query.limit ?? .max).map { group in
+            IndexGroup(
+                keys: group.keys, values: try group.states.map { (state) throws(HornbeamError) in try state.result() })
+        }
+    }
+
+    /// Where a row belongs among the groups of some columns.
+    func key(of row: RowReader, _ columns: [Int]) throws(HornbeamError) -> [UInt8] {
+        var key = KeyWriter(capacity: 32)
+        for column in columns {
+            try KeyCoding.appendComponent(of: row, column: column, descending: false, to: &key)
+        }
+        return key.bytes
+    }
+
+    /// Where a group stands: by the query's order, then by its key.
+    private func sortKey(_ values: [Value], _ columns: [Int]) throws(HornbeamError) -> [UInt8] {
+        var key = KeyWriter(capacity: 32)
+        for term in query.sort {
+            guard case .column(let column) = term.key, let place = columns.firstIndex(of: column) else {
+                throw HornbeamError(
+                    .invalid,
+                    "groups of index “\(table.index)” can be sorted by the columns that they are grouped by alone")
+            }
+            try KeyCoding.appendComponent(
+                values[place], as: table.columns[column].type, descending: term.descending, to: &key)
+        }
+        for (place, column) in columns.enumerated() {
+            try KeyCoding.appendComponent(values[place], as: table.columns[column].type, descending: false, to: &key)
+        }
+        return key.bytes
+    }
+}

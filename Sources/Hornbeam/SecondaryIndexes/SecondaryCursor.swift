@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Going through the results of a query of a secondary index: by a closure that can stop, or one by one as they are
+// asked for. In a read rows come as they are found. In a write they are gathered before the first is handed on, so that
+// whatever the closure changes, it is called with what there was when it began.
+
+import HornbeamPages
+import HornbeamTree
+
+extension SecondaryQuery {
+    /// Calls `body` with the ids, in the query's order, until it sets `stop` or throws. In a write it may change
+    /// entities: it goes through the ids as they were.
+    public func forEachID(in context: Context, _ body: (_ id: Entity.ID, _ stop: inout Bool) throws -> Void) throws {
+        try forEachRow(in: context) { row, stop in try body(row.id, &stop) }
+    }
+
+    /// The same with what the index has of each, without a look at the entities.
+    public func forEachRow(
+        in context: Context, _ body: (_ row: SecondaryRow<Entity>, _ stop: inout Bool) throws -> Void
+    ) throws {
+        var stop = false
+        if try context.session.entities().transaction.isWritable {
+            for row in try rows(in: context) where !stop { try body(row, &stop) }
+            return
+        }
+        try context.session.run { session in
+            try OpenTable(self, session).run { _, row in
+                try body(try SecondaryRow(row, index.table), &stop)
+                return !stop
+            }
+        }
+    }
+
+    /// The same with ids and entities. In a write all of them are read before the first is handed on.
+    public func forEach(
+        in context: Context, _ body: (_ id: Entity.ID, _ entity: Entity, _ stop: inout Bool) throws -> Void
+    ) throws {
+        var stop = false
+        if try context.session.entities().transaction.isWritable {
+            for entity in try resolve(in: context) where !stop { try body(entity.id, entity, &stop) }
+            return
+        }
+        try context.session.run { session in
+            try OpenTable(self, session).run { rowID, _ in
+                guard let entity = try session.entity(at: rowID, Entity.self) else {
+                    throw StorageError.corrupt(
+                        Corruption(tree: "index “\(index.registration.name)”", reason: "it names \(rowID), which isn't")
+                    )
+                }
+                try body(entity.id, entity, &stop)
+                return !stop
+            }
+        }
+    }
+
+    /// The rows one by one, as they are asked for.
+    public func cursor(in context: Context) throws -> SecondaryCursor<Entity> {
+        try SecondaryCursor(self, context)
+    }
+}
+
+/// The rows of a query, as they are asked for: `while let row = try cursor.next() { … }`. Of the context's transaction;
+/// in a write, of the state that it had when the cursor was made.
+public struct SecondaryCursor<Entity: EntityModelProtocol> {
+    private let query: SecondaryQuery<Entity>
+    private let context: Context
+    /// Those that are read and not handed out yet, the next one last.
+    private var waiting: [SecondaryRow<Entity>]
+    /// The last row that is read; nil before the first.
+    private var position: QueryPosition?
+    private var left: Int
+    private var offset: Int
+    private var isAtEnd = false
+    /// How many are read next time: few at first, since most don't go far.
+    private var size = 8
+    private static var mostAtOnce: Int { 256 }
+
+    init(_ query: SecondaryQuery<Entity>, _ context: Context) throws {
+        self.query = query
+        self.context = context
+        left = query.limit ?? .max
+        offset = query.offset
+        waiting = []
+        // Which rows are the first of their groups no position tells.
+        guard try context.session.entities().transaction.isWritable || !query.groups.isEmpty else { return }
+        waiting = try query.rows(in: context).reversed()
+        isAtEnd = true
+    }
+
+    /// The next row; nil behind the last one.
+    public mutating func next() throws -> SecondaryRow<Entity>? {
+        if waiting.isEmpty, !isAtEnd { try read() }
+        return waiting.popLast()
+    }
+
+    private mutating func read() throws {
+        let wanted = Swift.min(size, left)
+        size = Swift.min(size * 2, Self.mostAtOnce)
+        let former = position
+        var part = query.limit(wanted).offset(offset)
+        if let former { part.after = former }
+        offset = 0
+        var rows: [SecondaryRow<Entity>] = []
+        try context.session.run { session in
+            try OpenTable(part, session).run { _, row in
+                rows.append(try SecondaryRow(row, query.index.table))
+                position = QueryPosition(id: try row.value(0), row: Array(row.bytes))
+                return true
+            }
+        }
+        left -= rows.count
+        isAtEnd = rows.count < wanted || left == 0
+        waiting = rows.reversed()
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Secondary indexes that a program registers by name: typed columns, which a function of the program's own fills for
+// each entity or leaves empty. Docs/secondary-indexes.md is the guide.
+
+/// What fills the columns of one entity: `row[salary] = employee.salary`.
+public struct IndexRowWriter: ~Copyable {
+    private let table: SecondaryTable
+    private(set) var values: [Value]
+    private(set) var failure: HornbeamError?
+
+    init(_ table: SecondaryTable) {
+        self.table = table
+        values = [Value](repeating: .null, count: table.columns.count - 1)
+    }
+
+    /// Whether any column has a value: an entity with none isn't in the index.
+    var isEmpty: Bool { values.allSatisfy { $0 == .null } }
+
+    public subscript<Property>(column: IndexColumn<Property>) -> Property? {
+        get { number(column.name).flatMap { Property(columnValue: values[$0 - 1]) } }
+        set {
+            let value = newValue?.columnValue ?? .null
+            if let newValue, value == .null, !newValue.isNil {
+                return fail(HornbeamError(.invalid, "\(newValue) can't be stored in column “\(column.name)”"))
+            }
+            set(value, column.name)
+        }
+    }
+
+    /// A column by its name. A value that the column can't hold ends the save: `.invalid`.
+    public subscript(name: String) -> Value {
+        get { number(name).map { values[$0 - 1] } ?? .null }
+        set { set(newValue, name) }
+    }
+
+    /// A column's number; nil for the id's.
+    private func number(_ name: String) -> Int? {
+        guard let column = try? table.column(name), column > 0 else { return nil }
+        return column
+    }
+
+    private mutating func set(_ value: Value, _ name: String) {
+        do throws(HornbeamError) {
+            guard let column = number(name) else {
+                _ = try table.column(name)
+                throw HornbeamError(.invalid, "“\(name)” is the id of the entity, which the index sets itself")
+            }
+            values[column - 1] = try table.converted(value, for: column)
+        } catch {
+            fail(error)
+        }
+    }
+
+    private mutating func fail(_ error: HornbeamError) {
+        if failure == nil { failure = error }
+    }
+}
+
+/// An index of named columns over entities of one type, or some of them, registered under a name.
+///
+///     let department = IndexColumn<String>("department")
+///     let salary = IndexColumn<Double>("salary")
+///     let idx = SecondaryIndex("idx", version: "1", columns: [department, salary]) {
+///         (employee: Employee, row: inout IndexRowWriter) in
+///         row[department] = employee.department
+///         row[salary] = employee.salary
+///     }
+///     try database.register(idx)
+///
+/// The function must fill the same columns for the same entity, always, and depend on nothing else; it is called from
+/// any thread. An entity for which it fills none isn't in the index and takes no room there. It sees the entity's
+/// properties as they are stored; relations are not loaded. When it changes, so must `version`. What it throws ends the
+/// save that it was called for.
+///
+/// Each column has an order of its own, in a tree that follows the entities in their transactions; what was filled is
+/// kept beside, so that it is read without the entities. An entity takes an entry in each of these trees.
+public struct SecondaryIndex<Entity: EntityModelProtocol>: RegisteredIndex {
+    public let registration: IndexRegistration
+    let table: SecondaryTable
+
+    /// - Parameters:
+    ///   - columns: any names but `rowid`; at most 254 with the orders.
+    ///   - orders: of several columns, named in their order, beside those of the single ones: what
+    ///     `WHERE department = ? ORDER BY salary` reads in one range.
+    ///   - fill: fills the columns of an entity.
+    public init(
+        _ name: String, version: String, columns: [any SecondaryColumn], orders: [[any SecondaryColumn]] = [],
+        fill: @escaping @Sendable (Entity, inout IndexRowWriter) throws -> Void
+    ) {
+        let table = SecondaryTable(
+            name, id: Entity.ID.columnType.unwrapped, columns: columns, compound: orders.map { $0.map(\.name) })
+        self.table = table
+        registration = IndexRegistration(
+            name: name, version: version, kind: "secondary", settings: table.settings, reduction: nil,
+            others: table.orders.count, flaw: table.flaw
+        ) { (entity: Entity, _) in
+            var row = IndexRowWriter(table)
+            try fill(entity, &row)
+            if let failure = row.failure {
+                throw HornbeamError(failure.code, "\(Entity.entityName) \(entity.id): \(failure.message)")
+            }
+            return row.isEmpty ? [] : try table.entries(id: entity.id.columnValue, row.values)
+        }
+    }
+
+    /// All entities of the index, in the order of their row ids; to be narrowed.
+    public func query() -> SecondaryQuery<Entity> { SecondaryQuery(index: self) }
+
+    /// Those for which a condition holds: `idx.query(department == "marketing" && salary >= 100_000)`.
+    public func query(_ condition: ColumnCondition) -> SecondaryQuery<Entity> { query().filter(condition) }
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queries of a secondary index: values without a context, planned anew each time that they are answered.
+
+import HornbeamPages
+import HornbeamTree
+
+/// What a secondary index has of one entity.
+public struct SecondaryRow<Entity: EntityModelProtocol>: Sendable {
+    public let id: Entity.ID
+    /// Without the id.
+    private let values: [Value]
+    private let table: SecondaryTable
+
+    init(_ row: RowReader, _ table: SecondaryTable) throws {
+        let stored = try row.value(0)
+        guard let id = Entity.ID(columnValue: stored) else {
+            throw HornbeamError(
+                .undecodable, "the id \(stored.text) in index “\(table.index)” is no \(Entity.ID.self)")
+        }
+        self.id = id
+        self.table = table
+        values = try (1..<table.columns.count).map { try row.value($0) }
+    }
+
+    /// Nil also for a column of another index, or of another type.
+    public subscript<Property>(column: IndexColumn<Property>) -> Property? {
+        self[column.name].flatMap { Property(columnValue: $0) }
+    }
+
+    /// A column by its name; nil if there is none of it.
+    public subscript(name: String) -> Value? {
+        guard let column = try? table.column(name) else { return nil }
+        return column == 0 ? id.columnValue : values[column - 1]
+    }
+}
+
+/// A query of a secondary index. A value without a context, until it is answered; it is planned then, by the counts of
+/// that state.
+public struct SecondaryQuery<Entity: EntityModelProtocol>: Sendable {
+    let index: SecondaryIndex<Entity>
+    var conditions: [ColumnCondition] = []
+    /// What a text says, for the index's table.
+    var filters: [Filter] = []
+    /// Columns of which each combination of values is asked for once.
+    var groups: [String] = []
+    /// The only entities that are asked for; nil for all.
+    var ids: [Value]?
+    var order: [IndexOrder] = []
+    var limit: Int?
+    var offset = 0
+    /// Only what comes behind this row.
+    var after: QueryPosition?
+
+    init(index: SecondaryIndex<Entity>) { self.index = index }
+
+    private func with(_ change: (inout Self) -> Void) -> Self {
+        var query = self
+        change(&query)
+        return query
+    }
+
+    // MARK: Which rows
+
+    /// Those for which this holds, too.
+    public func filter(_ condition: ColumnCondition) -> Self { with { $0.conditions.append(condition) } }
+    /// Of these entities alone. Each is looked up; the others are not looked at. The last list counts.
+    public func ids(_ ids: [Entity.ID]) -> Self { with { $0.ids = ids.map(\.columnValue) } }
+    /// In this order, and where it leaves rows equal, in that of their row ids. Without one, in that of the row ids.
+    public func sorted(by order: IndexOrder...) -> Self { with { $0.order = order } }
+    /// At most so many; nil is all.
+    public func limit(_ limit: Int?) -> Self { with { $0.limit = limit } }
+    /// Without so many at the beginning.
+    public func offset(_ offset: Int) -> Self { with { $0.offset = offset } }
+
+    // MARK: Answers
+
+    /// The ids, without a look at the entities.
+    public func ids(in context: Context) throws -> [Entity.ID] {
+        try context.session.run { session in
+            let table = try OpenTable(self, session)
+            return try session.ids(of: try table.rowIDs(), table.store)
+        }
+    }
+
+    /// The entities.
+    public func resolve(in context: Context) throws -> [Entity] {
+        try context.session.run { session in
+            var rows: [RowID]?
+            return try session.entities(at: try OpenTable(self, session).rowIDs(), stored: &rows)
+        }
+    }
+
+    /// What the index has of them, without a look at the entities.
+    public func rows(in context: Context) throws -> [SecondaryRow<Entity>] {
+        try context.session.run { session in
+            var rows: [SecondaryRow<Entity>] = []
+            let table = try OpenTable(self, session)
+            try table.run { _, row in
+                rows.append(try SecondaryRow(row, index.table))
+                return true
+            }
+            return rows
+        }
+    }
+
+    /// The first entity; nil if there is none.
+    public func first(in context: Context) throws -> Entity? { try first.resolve(in: context).first }
+    /// Its id.
+    public func firstID(in context: Context) throws -> Entity.ID? { try first.ids(in: context).first }
+
+    private var first: Self { limit(Swift.min(limit ?? 1, 1)) }
+
+    /// How many there are. By the counts of trees, without a look at a row, where one range of a column or none at all
+    /// says which.
+    public func count(in context: Context) throws -> Int {
+        try context.session.run { try OpenTable(self, $0).count() }
+    }
+
+    /// How the query would be answered.
+    public func explain(in context: Context) throws -> Plan {
+        try context.session.run { session in
+            let table = try OpenTable(self, session)
+            return try Planner(table.query, table.store).explanation()
+        }
+    }
+}
+
+/// A query with the table that answers it, in one transaction.
+struct OpenTable<Entity: EntityModelProtocol> {
+    let query: EntityQuery
+    let store: EntityStore
+    let table: SecondaryTable
+    let wanted: SecondaryQuery<Entity>
+
+    /// `.indexNotReady` unless the transaction's state has the index, whole and of this version.
+    init(_ wanted: SecondaryQuery<Entity>, _ session: Session) throws {
+        self.wanted = wanted
+        table = wanted.index.table
+        let registration = wanted.index.registration
+        for (name, number) in [("limit", wanted.limit ?? 0), ("offset", wanted.offset)] where number < 0 {
+            throw HornbeamError(.invalid, "a query of index “\(registration.name)” has the \(name) \(number)")
+        }
+        let type = try session.store(Entity.self).type
+        let entities = try session.entities()
+        store = try table.store(try registration.trees(in: entities.transaction), of: type, entities)
+        query = try Self.query(wanted, type.name)
+    }
+
+    private static func query(_ wanted: SecondaryQuery<Entity>, _ type: String) throws -> EntityQuery {
+        let table = wanted.index.table
+        var parts = wanted.filters
+        for condition in wanted.conditions { parts.append(try condition.filter(table)) }
+        if let ids = wanted.ids { parts.append(.ids(ids)) }
+        var sort = try wanted.order.map {
+            SortTerm.column(try table.column($0.column), descending: $0.isDescending)
+        }
+        // A list would give its own order.
+        if wanted.ids != nil, sort.isEmpty { sort = [.column(0)] }
+        var query = EntityQuery(
+            type: type, filter: Filter.conjunction(parts), sort: sort, limit: wanted.limit, offset: wanted.offset)
+        if let after = wanted.after { query.after = { _ in after } }
+        return query
+    }
+
+    func rowIDs() throws -> [RowID] {
+        var found: [RowID] = []
+        if wanted.groups.isEmpty {
+            try Executor(query, store).run(needsRows: false) { rowID, _, _ in
+                found.append(rowID)
+                return true
+            }
+        } else {
+            try forEachGroup { rowID, _ in
+                found.append(rowID)
+                return true
+            }
+        }
+        return found
+    }
+
+    /// Calls `body` with the rows in their order until it returns false.
+    func run(_ body: (RowID, RowReader) throws -> Bool) throws {
+        guard wanted.groups.isEmpty else { return try forEachGroup(body) }
+        try Executor(query, store).forEach { rowID, row, _ in try body(rowID, row) }
+    }
+
+    /// The same with the first row of each group alone. Limit and offset are those of the groups.
+    private func forEachGroup(_ body: (RowID, RowReader) throws -> Bool) throws {
+        let columns = try wanted.groups.map { (name) throws(HornbeamError) in try table.column(name) }
+        var query = query
+        (query.limit, query.offset) = (nil, 0)
+        var left = wanted.limit ?? .max
+        var offset = wanted.offset
+        var keys: Set<[UInt8]> = []
+        guard left > 0 else { return }
+        try Executor(query, store).forEach { rowID, row, _ in
+            guard keys.insert(try key(of: row, columns)).inserted else { return true }
+            if offset > 0 {
+                offset -= 1
+                return true
+            }
+            left -= 1
+            return try body(rowID, row) && left > 0
+        }
+    }
+
+    func count() throws -> Int {
+        guard wanted.groups.isEmpty else { return try rowIDs().count }
+        var query = query
+        // The order doesn't change the count.
+        query.sort = []
+        if query.isWhole { query.needs = RowNeeds() }
+        let executor = try Executor(query, store)
+        if let known = executor.knownCount { return known }
+        var count = 0
+        try executor.run(needsRows: false) { _, _, _ in
+            count += 1
+            return true
+        }
+        return count
+    }
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// A secondary index as a table: rows in the row format under the row ids of their entities, and an ordered index over
+// each column, in trees beside. To the planner it is an entity type like any other, so all that answers queries of
+// entities answers these: exact counts of ranges, unions, intersections, orders, groups.
+
+import FoundationEssentials
+import HornbeamKeys
+import HornbeamPages
+import HornbeamTree
+
+/// The columns and orders of one secondary index. A class: rows that are read borrow its layout.
+final class SecondaryTable: Sendable {
+    /// One tree of the index: columns in an order.
+    struct Order: Sendable {
+        let name: String
+        let components: [EntityIndex.Component]
+    }
+
+    let index: String
+    /// The first is the id of the entity.
+    let columns: [ColumnDescription]
+    let orders: [Order]
+    let layout: RowLayout
+    /// Why there can't be such a table; nil if there can.
+    let flaw: String?
+    private let numbers: [String: Int]
+
+    /// The name of the column of the id: none of the program's is called so.
+    static let idName = "rowid"
+
+    /// - Parameter compound: names of columns, for orders by several.
+    init(_ index: String, id: ColumnType, columns: [any SecondaryColumn], compound: [[String]]) {
+        self.index = index
+        let declared = columns.map { ColumnDescription(name: $0.name, type: .optional($0.type.unwrapped)) }
+        let described = [ColumnDescription(name: Self.idName, type: id)] + declared
+        self.columns = described
+        layout = RowLayout(columns: described, type: index)
+        let numbers = Dictionary(
+            described.enumerated().map { ($0.element.name, $0.offset) }, uniquingKeysWith: { first, _ in first })
+        self.numbers = numbers
+        let all = columns.map { [$0.name] } + compound
+        var orders: [Order] = []
+        for names in all {
+            let components = names.compactMap { name in
+                numbers[name].map {
+                    EntityIndex.Component(column: $0, type: described[$0].type, descending: false)
+                }
+            }
+            orders.append(Order(name: "\(index).\(names.joined(separator: "+"))", components: components))
+        }
+        self.orders = orders
+        flaw = Self.flaw(columns, compound)
+    }
+
+    private static func flaw(_ columns: [any SecondaryColumn], _ compound: [[String]]) -> String? {
+        if columns.isEmpty { return "it has no column" }
+        var names: Set<String> = []
+        for column in columns {
+            let name = column.name
+            if name.isEmpty || name.utf8.contains(0) { return "a column needs a name, without zero bytes" }
+            if name.lowercased() == idName { return "no column can be called “\(name)”, which is the entity's id" }
+            if !names.insert(name).inserted { return "two of its columns are called “\(name)”" }
+            if !column.type.isOrdered { return "column “\(name)” is a \(column.type), which has no order" }
+        }
+        for list in compound {
+            if let unknown = list.first(where: { !names.contains($0) }) {
+                return "an order is by “\(unknown)”, which is none of its columns"
+            }
+            if list.count < 2 || Set(list).count < list.count {
+                return "an order by (\(list.joined(separator: ", "))) is none by several columns"
+            }
+        }
+        if columns.count + compound.count > IndexTrees.mostOthers {
+            return "it has \(columns.count) columns and \(compound.count) orders by several: "
+                + "\(IndexTrees.mostOthers) together are allowed"
+        }
+        return nil
+    }
+
+    /// What the entries depend on, but for the code.
+    var settings: [String: String] {
+        // Each name behind its size, so that no two lists are one text.
+        func text(_ name: String) -> String { "\(name.utf8.count):\(name)" }
+        let columns = columns.dropFirst().map { "\(text($0.name)) \($0.type.unwrapped)" }
+        return [
+            "columns": columns.joined(separator: ", "), "id": columns.isEmpty ? "" : "\(self.columns[0].type)",
+            "orders": orders.map { text($0.name) }.joined(separator: ", "),
+        ]
+    }
+
+    /// The number of a column; an error that names the index if there is none.
+    func column(_ name: String) throws(HornbeamError) -> Int {
+        guard let column = numbers[name] else {
+            let known = columns.dropFirst().map(\.name).joined(separator: ", ")
+            throw HornbeamError(.invalid, "index “\(index)” has no column “\(name)”; it has \(known)")
+        }
+        return column
+    }
+
+    /// A value in the form that a column has; an error that says what it has if it doesn't fit.
+    func converted(_ value: Value, for column: Int) throws(HornbeamError) -> Value {
+        let type = columns[column].type
+        if let converted = value.converted(to: type) ?? number(value, as: type) { return converted }
+        throw HornbeamError(
+            .invalid,
+            "column “\(columns[column].name)” of index “\(index)” has values of type \(type.unwrapped): \(value.text) "
+                + "is none")
+    }
+
+    /// A double as the decimal that it is written as; a number of seconds since 2001-01-01 00:00 UTC as a date.
+    private func number(_ value: Value, as type: ColumnType) -> Value? {
+        switch (type.unwrapped, value.converted(to: .double)) {
+        case (.decimal, .double(let number)?): number.isFinite ? Decimal(string: "\(number)").map { .decimal($0) } : nil
+        case (.date, .double(let seconds)?): .date(seconds)
+        default: nil
+        }
+    }
+
+    // MARK: Entries
+
+    /// The entries of an entity's row: the row under no key but its number of tree, and for each order its key.
+    func entries(id: Value, _ values: [Value]) throws -> [IndexEntry] {
+        var writer = RowWriter(layout: layout)
+        writer.set(id, 0)
+        for (place, value) in values.enumerated() { writer.set(value, place + 1) }
+        let row = try writer.finish()
+        var entries = [IndexEntry(key: [0], value: row)]
+        entries.reserveCapacity(orders.count + 1)
+        try row.withUnsafeBytes { bytes in
+            let reader = try RowReader(bytes, layout: layout)
+            for (place, order) in orders.enumerated() {
+                var key = KeyWriter(capacity: 32)
+                for component in order.components {
+                    try KeyCoding.appendComponent(
+                        of: reader, column: component.column, descending: component.descending, to: &key)
+                }
+                var bytes = key.bytes
+                IndexKeyBytes.cut(&bytes)
+                entries.append(IndexEntry(key: [UInt8(truncatingIfNeeded: place + 1)] + bytes, value: []))
+            }
+        }
+        return entries
+    }
+
+    // MARK: Reading
+
+    /// The table in a transaction, as the planner takes it.
+    func store(_ trees: IndexTrees, of type: EntityType, _ session: EntitySession) throws -> EntityStore {
+        guard trees.others.count == orders.count else {
+            throw StorageError.corrupt(
+                Corruption(tree: "index “\(index)”", reason: "it has \(trees.others.count) orders, not \(orders.count)")
+            )
+        }
+        let indexes = zip(orders, trees.others).map { order, tree in
+            let description = IndexDescription(
+                name: order.name, kind: .value,
+                components: order.components.map { .init(column: columns[$0.column].name) })
+            return EntityIndex(description: description, tree: tree, components: order.components)
+        }
+        let table = EntityType(
+            description: EntityDescription(
+                name: type.name, columns: columns, indexes: indexes.map(\.description)),
+            declared: columns.count, layout: layout, rows: trees.first, ids: type.ids, unsaved: type.unsaved,
+            links: type.links, indexes: indexes, textIndexes: [], relations: [], counterpart: nil)
+        return EntityStore(type: table, session: session, isTable: true)
+    }
+
+    // MARK: Conditions
+
+    /// A comparison, also with a number that the column can't hold.
+    func comparison(
+        _ column: Int, _ comparison: Comparison, _ value: Value
+    ) throws(HornbeamError) -> Filter {
+        do throws(HornbeamError) {
+            return .compare(column: column, comparison, try converted(value, for: column))
+        } catch {
+            guard let bound = Bound(value, in: columns[column].type.unwrapped) else { throw error }
+            return bound.filter(column, comparison)
+        }
+    }
+
+    /// One of these values. Numbers that the column can't hold are none of its.
+    func within(_ column: Int, _ values: [Value]) throws(HornbeamError) -> Filter {
+        var literals: [Value] = []
+        for value in values {
+            do throws(HornbeamError) {
+                literals.append(try converted(value, for: column))
+            } catch {
+                guard Bound(value, in: columns[column].type.unwrapped) != nil else { throw error }
+            }
+        }
+        return literals.isEmpty ? .none : .within(column: column, literals)
+    }
+
+    func test(_ kind: StringTest.Kind, _ name: String, _ text: String) throws(HornbeamError) -> StringTest {
+        let column = try column(name)
+        guard columns[column].type.unwrapped == .string else {
+            throw HornbeamError(
+                .invalid,
+                "column “\(name)” of index “\(index)” has values of type \(columns[column].type.unwrapped), which are "
+                    + "no text")
+        }
+        return StringTest(kind, columns: [column], text, caseSensitive: true)
+    }
+}
+
+/// Where a number lies among the integers of a column that can't hold it.
+private enum Bound {
+    case aboveAll
+    case belowAll
+    /// Between this one and the next.
+    case behind(Value)
+
+    /// Nil unless the column is one of integers and the value a number that isn't NaN.
+    init?(_ value: Value, in type: ColumnType) {
+        let range: ClosedRange<Int128>
+        switch type {
+        case .int8: range = Int128(Int8.min)...Int128(Int8.max)
+        case .int16: range = Int128(Int16.min)...Int128(Int16.max)
+        case .int32: range = Int128(Int32.min)...Int128(Int32.max)
+        case .int64: range = Int128(Int64.min)...Int128(Int64.max)
+        case .uint8: range = 0...Int128(UInt8.max)
+        case .uint16: range = 0...Int128(UInt16.max)
+        case .uint32: range = 0...Int128(UInt32.max)
+        case .uint64: range = 0...Int128(UInt64.max)
+        default: return nil
+        }
+        let floor: Int128
+        switch value {
+        case .int(let number): floor = Int128(number)
+        case .uint(let number): floor = Int128(number)
+        case .double(let number):
+            if number.isNaN { return nil }
+            // Far behind either end, where the double may have no integer.
+            floor = Int128(max(-0x1p100, min(0x1p100, number.rounded(.down))))
+        default: return nil
+        }
+        if floor > range.upperBound {
+            self = .aboveAll
+        } else if floor < range.lowerBound {
+            self = .belowAll
+        } else {
+            self = .behind(floor < 0 ? .int(Int64(floor)) : .uint(UInt64(floor)))
+        }
+    }
+
+    func filter(_ column: Int, _ comparison: Comparison) -> Filter {
+        switch (comparison, self) {
+        case (.equal, _): .none
+        case (.notEqual, _): .all
+        case (.less, .aboveAll), (.lessOrEqual, .aboveAll), (.greater, .belowAll), (.greaterOrEqual, .belowAll):
+            .not(.isNull(column: column))
+        case (_, .aboveAll), (_, .belowAll): .none
+        case (.less, .behind(let value)), (.lessOrEqual, .behind(let value)):
+            .compare(column: column, .lessOrEqual, value)
+        case (.greater, .behind(let value)), (.greaterOrEqual, .behind(let value)):
+            .compare(column: column, .greater, value)
+        }
+    }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Array indexes: an entry for each element of an array, or of arrays within arrays, by the element or by properties of
+// it. Equal elements of one entity have an entry each, numbered; so the index counts elements, and loses one entry where
+// one of two equal elements goes.
+
+import HornbeamKeys
+import HornbeamPages
+import HornbeamTree
+
+/// An index of the elements of an array of entities, to any depth.
+///
+///     try database.register(ArrayIndex("likes", \Person.likes))
+///     try database.register(ArrayIndex("phones", \Person.contacts, each: \.phones, \.type))
+///     try database.register(ArrayIndex("deep", ArrayPath(\Person.contacts).each(\.phones).each(\.calls), \.minutes))
+///
+/// Queries that ask for any element (`.any(\.likes) { $0 == "travel" }`, `.array(\.likes, contains: "travel")`) and
+/// those over elements (`Person.query().unnest(\.contacts).unnest(\.phones).filter { $0.type == "mobile" }`) use it of
+/// themselves, as they use a value index: by equality with its first expressions, and a range of the next one.
+///
+/// An array without elements, or nil, has no entry. An expression that isn't stored must give the same for the same
+/// element, always, and `version` has to change when its code does; all others the file tells by itself, so that the
+/// index is kept from one opening to the next.
+public struct ArrayIndex<Entity: EntityModelProtocol>: RegisteredIndex {
+    public let registration: IndexRegistration
+
+    /// - Parameters:
+    ///   - expressions: of an element, those that queries compare; none for the element itself.
+    ///   - version: of expressions that aren't stored.
+    public init<Element: Sendable, each Property: Sendable>(
+        _ name: String, _ path: ArrayPath<Entity, Element>,
+        _ expressions: repeat any KeyPath<Element, each Property> & Sendable, version: String = "1"
+    ) {
+        var found: [ElementExpression<Element>] = []
+        var flaw: String?
+        for expression in repeat each expressions {
+            guard let made = ElementExpression(expression) else {
+                flaw = "“\(expression.path)” of its elements has no order: take a part of it that has one"
+                continue
+            }
+            found.append(made)
+        }
+        if found.isEmpty, flaw == nil {
+            if let itself = ElementExpression<Element>.itself {
+                found = [itself]
+            } else {
+                flaw =
+                    "elements of type \(Element.self) have no order: name the properties of them that queries compare"
+            }
+        }
+        self.init(name, path, found, version: version, flaw: flaw)
+    }
+
+    private init<Element: Sendable>(
+        _ name: String, _ path: ArrayPath<Entity, Element>, _ expressions: [ElementExpression<Element>],
+        version: String, flaw: String?
+    ) {
+        let layout = ArrayIndexLayout(
+            steps: path.steps, path: path.label, components: expressions.map(\.component),
+            isComputed: !path.isNamed || !expressions.allSatisfy(\.isNamed))
+        let elements = path.elements
+        registration = layout.registration(name, version: version, flaw: flaw) { (entity: Entity) in
+            try elements(entity).map { element in try expressions.map { try $0.value(element) } }
+        }
+    }
+
+    /// Of an array of the entity.
+    public init<Element: Sendable, each Property: Sendable>(
+        _ name: String, _ array: any KeyPath<Entity, [Element]> & Sendable,
+        _ expressions: repeat any KeyPath<Element, each Property> & Sendable, version: String = "1"
+    ) {
+        self.init(name, ArrayPath(array), repeat each expressions, version: version)
+    }
+
+    public init<Element: Sendable, each Property: Sendable>(
+        _ name: String, _ array: any KeyPath<Entity, [Element]?> & Sendable,
+        _ expressions: repeat any KeyPath<Element, each Property> & Sendable, version: String = "1"
+    ) {
+        self.init(name, ArrayPath(array), repeat each expressions, version: version)
+    }
+
+    /// Of an array of each element of an array.
+    public init<Middle: Sendable, Element: Sendable, each Property: Sendable>(
+        _ name: String, _ array: any KeyPath<Entity, [Middle]> & Sendable,
+        each nested: any KeyPath<Middle, [Element]> & Sendable,
+        _ expressions: repeat any KeyPath<Element, each Property> & Sendable, version: String = "1"
+    ) {
+        self.init(name, ArrayPath(array).each(nested), repeat each expressions, version: version)
+    }
+}
+
+extension ArrayPath {
+    fileprivate var isNamed: Bool { steps.allSatisfy(\.isNamed) }
+}
+
+/// What is taken of an element.
+private struct ElementExpression<Element: Sendable>: Sendable {
+    let component: ElementIndex.Component
+    let isNamed: Bool
+    let value: @Sendable (Element) throws -> Value
+
+    /// Nil for what has no order.
+    init?<Property: Sendable>(_ keyPath: any KeyPath<Element, Property> & Sendable) {
+        guard let type = ComputedComponent.type(of: Property.self) else { return nil }
+        component = ElementIndex.Component(subject: ComputedSubject(keyPath), label: keyPath.path, type: type)
+        isNamed = keyPath.isNamed
+        value = { literal($0[keyPath: keyPath]) ?? .null }
+    }
+
+    private init(itself type: ColumnType) {
+        component = ElementIndex.Component(subject: nil, label: "", type: type)
+        isNamed = true
+        value = { literal($0) ?? .null }
+    }
+
+    static var itself: Self? { ComputedComponent.type(of: Element.self).map { Self(itself: $0) } }
+}
+
+/// What an array index is, but for the code that finds the elements.
+struct ArrayIndexLayout: Sendable {
+    static let kind = "array"
+    private enum Setting {
+        static let path = "path"
+        static let expressions = "expressions"
+        static let computed = "computed"
+    }
+
+    let steps: [ComputedSubject]
+    let path: String
+    let components: [ElementIndex.Component]
+    /// Whether only code can tell what it holds.
+    let isComputed: Bool
+
+    private var settings: [String: String] {
+        var settings = [Setting.path: path]
+        let labels = components.map(\.label)
+        if labels != [""] { settings[Setting.expressions] = labels.joined(separator: ", ") }
+        if isComputed { settings[Setting.computed] = components.map(\.type.description).joined(separator: ", ") }
+        return settings
+    }
+
+    /// What the settings of a registered index say; nil if only code can tell it.
+    static func configuration(_ settings: [String: String]) -> ArrayIndexConfiguration? {
+        guard let path = settings[Setting.path], settings[Setting.computed] == nil else { return nil }
+        return ArrayIndexConfiguration(
+            path: path, expressions: settings[Setting.expressions].map { $0.split(separator: ", ").map(String.init) })
+    }
+
+    /// - Parameter elements: of an entity, each with the values of its components.
+    func registration<Entity: EntityModelProtocol>(
+        _ name: String, version: String, flaw: String? = nil,
+        elements: @escaping @Sendable (Entity) throws -> [[Value]]
+    ) -> IndexRegistration {
+        let column = steps.first?.keyPath.flatMap { Entity.entityShape.column(of: $0) }
+        return IndexRegistration(
+            name: name, version: version, kind: Self.kind, settings: settings, reduction: nil, flaw: flaw,
+            plannable: .elements { tree in ElementIndex(name, tree, self, column: column) }
+        ) { (entity: Entity, _) in
+            try elements(entity).map { values in IndexEntry(key: try key(values, name), value: []) }
+        }
+    }
+
+    private func key(_ values: [Value], _ name: String) throws(HornbeamError) -> [UInt8] {
+        var key = KeyWriter(capacity: 32)
+        for (component, value) in zip(components, values) {
+            guard let value = value.converted(to: .optional(component.type)) else {
+                throw HornbeamError(
+                    .invalid,
+                    "index “\(name)”: “\(component.label)” of an element is \(value.text), no \(component.type)")
+            }
+            try KeyCoding.appendComponent(value, as: component.type, descending: false, to: &key)
+        }
+        IndexKeyBytes.cut(&key.bytes)
+        return key.bytes
+    }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the elements of arrays within entities are: a property that is an array, a property of its elements that is
+// one, and so on, to any depth.
+
+/// The elements of an array of entities, or of arrays within arrays:
+/// `ArrayPath(\Person.contacts).each(\.phones)` are the phones of all contacts of a person, in their order.
+///
+/// An optional array that is nil has no elements.
+public struct ArrayPath<Entity: EntityModelProtocol, Element: Sendable>: Sendable {
+    /// The array of the entity, that of its elements, and so on.
+    let steps: [ComputedSubject]
+    /// As names say it: `contacts[].phones`.
+    let label: String
+    let elements: @Sendable (Entity) -> [Element]
+
+    private init(_ steps: [ComputedSubject], _ label: String, _ elements: @escaping @Sendable (Entity) -> [Element]) {
+        self.steps = steps
+        self.label = label
+        self.elements = elements
+    }
+
+    public init(_ keyPath: any KeyPath<Entity, [Element]> & Sendable) {
+        self.init([ComputedSubject(keyPath)], keyPath.path) { $0[keyPath: keyPath] }
+    }
+
+    public init(_ keyPath: any KeyPath<Entity, [Element]?> & Sendable) {
+        self.init([ComputedSubject(keyPath)], keyPath.path) { $0[keyPath: keyPath] ?? [] }
+    }
+
+    /// The elements of an array that each element has.
+    public func each<Next: Sendable>(_ keyPath: any KeyPath<Element, [Next]> & Sendable) -> ArrayPath<Entity, Next> {
+        let elements = elements
+        return ArrayPath<Entity, Next>(steps + [ComputedSubject(keyPath)], "\(label)[].\(keyPath.path)") { entity in
+            elements(entity).flatMap { $0[keyPath: keyPath] }
+        }
+    }
+
+    public func each<Next: Sendable>(_ keyPath: any KeyPath<Element, [Next]?> & Sendable) -> ArrayPath<Entity, Next> {
+        let elements = elements
+        return ArrayPath<Entity, Next>(steps + [ComputedSubject(keyPath)], "\(label)[].\(keyPath.path)") { entity in
+            elements(entity).flatMap { $0[keyPath: keyPath] ?? [] }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an index holds that isn't stored: values that the program's code works out from an entity. A condition names
+// what it compares in the same way, so that the planner sees when an index is over just that.
+
+import FoundationEssentials
+
+/// What a computed component and a comparison are of: equal if it is the same property.
+///
+/// `@unchecked Sendable`: made of key paths that are sendable, or that are stored properties', which hold nothing.
+struct ComputedSubject: Equatable, @unchecked Sendable {
+    private enum Property {
+        case keyPath(AnyKeyPath)
+        /// Stored ones, with dots between them.
+        case named(String, of: any Any.Type)
+    }
+
+    private let property: Property
+
+    private init(_ property: Property) {
+        self.property = property
+    }
+
+    init(_ keyPath: any AnyKeyPath & Sendable) { self.init(.keyPath(keyPath)) }
+
+    /// Of a stored property.
+    init(stored keyPath: AnyKeyPath) { self.init(.keyPath(keyPath)) }
+
+    /// Of stored properties of a type and of one another, with dots between them.
+    init(_ names: String, of type: any Any.Type) { self.init(.named(names, of: type)) }
+
+    /// A property of it; nil if there is none of this path.
+    func appending(_ next: any AnyKeyPath & Sendable) -> ComputedSubject? {
+        guard case .keyPath(let keyPath) = property else { return nil }
+        return keyPath.appending(path: next).map { ComputedSubject(stored: $0) }
+    }
+
+    var keyPath: AnyKeyPath? { if case .keyPath(let keyPath) = property { keyPath } else { nil } }
+
+    /// Whether it is stored, so that its names say it.
+    var isNamed: Bool { keyPath?.isNamed ?? true }
+
+    static func == (left: Self, right: Self) -> Bool {
+        switch (left.property, right.property) {
+        case (.keyPath(let left), .keyPath(let right)): left == right
+        case (.named(let left, let leftType), .named(let right, let rightType)):
+            left == right && leftType == rightType
+        case (.keyPath(let keyPath), .named(let names, let type)), (.named(let names, let type), .keyPath(let keyPath)):
+            Swift.type(of: keyPath).rootType == type && keyPath.path == names
+        }
+    }
+}
+
+/// A component of a key that is worked out from a row. The property must give the same for the same entity, always:
+/// an index over it is of a version, which changes when the property's code does.
+struct ComputedComponent: Sendable {
+    let subject: ComputedSubject
+    let label: String
+    let type: ColumnType
+    let value: @Sendable (RowReader) throws(HornbeamError) -> Value
+
+    /// Nil for a property whose values have no order.
+    init?<Entity: EntityModelProtocol, Property: Sendable>(_ keyPath: any KeyPath<Entity, Property> & Sendable) {
+        guard let type = Self.type(of: Property.self) else { return nil }
+        let label = keyPath.label
+        subject = ComputedSubject(keyPath)
+        self.label = label
+        self.type = type
+        value = { (row) throws(HornbeamError) in
+            let entity = try Entity(row: row)
+            let value: Property
+            do {
+                value = try RelationReads.refusing(label, Entity.self) { entity[keyPath: keyPath] }
+            } catch {
+                throw error as? HornbeamError ?? HornbeamError(.invalid, "“\(label)” can't be worked out: \(error)")
+            }
+            guard let literal = literal(value) else { return .null }
+            guard let converted = literal.converted(to: .optional(type)) else {
+                throw HornbeamError(.invalid, "“\(label)” gives \(literal.text), which is no \(type)")
+            }
+            return converted
+        }
+    }
+
+    /// The type of a property's stored form; nil if it has none that is ordered.
+    static func type<Property>(of _: Property.Type) -> ColumnType? {
+        let type =
+            (Property.self as? any ColumnValue.Type)?.columnType
+            ?? (Property.self as? any RawRepresentable.Type).flatMap { rawType(of: $0) }
+        return type?.isOrdered == true ? type : nil
+    }
+
+    private static func rawType<Raw: RawRepresentable>(of _: Raw.Type) -> ColumnType? {
+        (Raw.RawValue.self as? any ColumnValue.Type)?.columnType
+    }
+}
+
+/// A comparison of a property that isn't stored. A class, so that a filter stays small.
+package final class ComputedTest: Sendable {
+    let subject: ComputedSubject
+    let comparison: Comparison
+    let literal: Value
+    /// For `explain`.
+    let label: String
+    let accepts: @Sendable (RowReader) throws -> Bool
+
+    init(
+        _ subject: ComputedSubject, _ comparison: Comparison, _ literal: Value, label: String,
+        accepts: @escaping @Sendable (RowReader) throws -> Bool
+    ) {
+        self.subject = subject
+        self.comparison = comparison
+        self.literal = literal
+        self.label = label
+        self.accepts = accepts
+    }
+}
+
+extension EntityIndex {
+    /// A comparison of one of the computed components as if that were a column; anything else as it is.
+    func stated(_ conjunct: Filter) -> Filter {
+        guard case .computed(let test) = conjunct,
+            let place = computed.firstIndex(where: { $0.subject == test.subject })
+        else { return conjunct }
+        let column = -1 - place
+        switch (test.literal, test.comparison) {
+        case (.null, .equal): return .isNull(column: column)
+        case (.null, .notEqual): return .not(.isNull(column: column))
+        default: return .compare(column: column, test.comparison, test.literal)
+        }
+    }
+
+    /// Whether the index's order is that of the comparison: Swift's of floating-point numbers is another one, for which
+    /// NaN has no place.
+    func isExact(_ conjunct: Filter) -> Bool {
+        guard case .computed(let test) = conjunct,
+            let component = computed.first(where: { $0.subject == test.subject })
+        else { return true }
+        return !component.type.comparesNaN
+    }
+}

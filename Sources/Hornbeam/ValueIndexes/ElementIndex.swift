@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// An array index as the planner sees it: which conditions on elements it answers, by which ranges of its keys. An entry
+// is key ‖ row id ‖ ordinal among the row's equal elements → nothing.
+
+import HornbeamPages
+import HornbeamTree
+
+final class ElementIndex: Sendable {
+    /// What its keys are made of.
+    struct Component: Sendable {
+        /// Nil for the element itself.
+        let subject: ComputedSubject?
+        let label: String
+        let type: ColumnType
+    }
+
+    let tree: TreeID
+    let steps: [ComputedSubject]
+    let components: [Component]
+    /// The column that holds the array, if one does.
+    private let column: Int?
+    /// Its keys as those of an index over columns that there aren't: what narrows one narrows the other.
+    private let keys: EntityIndex
+
+    init(_ name: String, _ tree: TreeID, _ layout: ArrayIndexLayout, column: Int?) {
+        self.tree = tree
+        self.column = column
+        steps = layout.steps
+        components = layout.components
+        keys = EntityIndex(
+            description: IndexDescription(
+                name: name, kind: .value, components: components.map { IndexDescription.Component(column: $0.label) }),
+            tree: tree,
+            components: components.enumerated().map { place, component in
+                EntityIndex.Component(column: -1 - place, type: component.type, descending: false)
+            })
+    }
+
+    /// The row that an entry is of; nil if the entry is damaged.
+    static func rowID(_ key: Bytes) -> RowID? { RowID(key: key, at: key.count - 12) }
+
+    /// Whether it is of these elements, and narrows what is asked of them.
+    func serves(_ test: AnyElementTest) -> Bool {
+        steps == test.steps && test.terms.contains { $0.subject == components[0].subject }
+    }
+
+    /// The ranges of the elements that pass, and whether they hold no others; nil if the index is no help.
+    func match(_ test: AnyElementTest, _ type: EntityType, _ transaction: Transaction) throws -> ElementMatch? {
+        guard serves(test) else { return nil }
+        return try match(test.terms, isComplete: test.isComplete, type, transaction)
+    }
+
+    /// The same of a test of an array of scalars.
+    func match(_ test: ElementTest, _ type: EntityType, _ transaction: Transaction) throws -> ElementMatch? {
+        guard let first = test.values.first, components.count == 1, components[0].subject == nil,
+            steps.count == 1, column == test.column
+        else { return nil }
+        let values = test.wantsAll ? [first] : test.values
+        let term = ElementTerm(subject: nil, .within(values))
+        return try match([term], isComplete: values.count == test.values.count, type, transaction, isByKeys: true)
+    }
+
+    /// - Parameter isByKeys: whether values are compared as keys are.
+    private func match(
+        _ terms: [ElementTerm], isComplete: Bool, _ type: EntityType, _ transaction: Transaction,
+        isByKeys: Bool = false
+    ) throws -> ElementMatch? {
+        var conjuncts: [Filter] = []
+        var isExact = isComplete
+        for term in terms {
+            guard let place = components.firstIndex(where: { $0.subject == term.subject }) else {
+                isExact = false
+                continue
+            }
+            conjuncts.append(term.filter(column: -1 - place))
+            if !isByKeys, components[place].type.comparesNaN { isExact = false }
+        }
+        let matcher = IndexMatcher(type: type, transaction: transaction, conjuncts: conjuncts)
+        guard let match = try matcher.columns(keys) else { return nil }
+        return ElementMatch(match: match, isExact: isExact && match.answered.count == conjuncts.count)
+    }
+}
+
+/// What an array index can do for a condition on elements.
+struct ElementMatch {
+    /// Ranges of the index's keys; its count is that of elements.
+    let match: IndexMatch
+    /// Whether all elements in the ranges pass, and no others.
+    let isExact: Bool
+
+    /// The rows that have such elements, ascending, each once.
+    func rowIDs(_ store: EntityStore) throws -> [UInt64] {
+        var found: [UInt64] = []
+        for range in match.ranges where range.count > 0 {
+            var cursor = try store.transaction.cursor(match.index.tree)
+            var isValid = range.from.isEmpty ? try cursor.first() : try cursor.seek(range.from)
+            try range.to.withUnsafeBytes { end in
+                while isValid, let entry = try cursor.entry(), end.isEmpty || entry.key.order(end) < 0 {
+                    guard let rowID = ElementIndex.rowID(entry.key) else {
+                        throw store.corrupt("index \(match.index.description.name)", "an entry names no row")
+                    }
+                    // Entries of one row lie together where the keys are equal.
+                    if found.last != rowID.rawValue { found.append(rowID.rawValue) }
+                    isValid = try cursor.next()
+                }
+            }
+        }
+        found.sort()
+        var last: UInt64?
+        return found.filter { rowID in
+            defer { last = rowID }
+            return rowID != last
+        }
+    }
+}
+
+extension ColumnType {
+    /// Whether Swift compares its values otherwise than keys do: NaN has no place in its order.
+    var comparesNaN: Bool {
+        switch unwrapped {
+        case .float, .double, .date: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Indexes that are made by name, listed and dropped by it: the calls of Couchbase Lite.
+
+import HornbeamPages
+import HornbeamTree
+
+/// What an index is of, in names: `ValueIndexConfiguration(["type", "name"])`.
+public protocol IndexConfiguration: Sendable {
+    /// The index of an entity type. What the type hasn't got is an error when the index is registered.
+    func index<Entity: EntityModelProtocol>(_ name: String, of _: Entity.Type) -> any RegisteredIndex
+}
+
+/// A value index over properties by their names: `["type", "name desc"]`.
+public struct ValueIndexConfiguration: IndexConfiguration {
+    public var expressions: [String]
+
+    /// - Parameter expressions: names of stored properties, the most significant first, with ` desc` behind one for its
+    ///   reverse order.
+    public init(_ expressions: [String]) {
+        self.expressions = expressions
+    }
+
+    public func index<Entity: EntityModelProtocol>(_ name: String, of _: Entity.Type) -> any RegisteredIndex {
+        let components = expressions.map { expression in
+            let words = expression.split(separator: " ")
+            let isDescending = words.count == 2 && words[1].lowercased() == "desc"
+            let isAscending = words.count == 2 && words[1].lowercased() == "asc"
+            let property = isDescending || isAscending ? String(words[0]) : expression
+            return ValueIndexDefinition.Component.property(property, descending: isDescending)
+        }
+        return ValueIndex<Entity>(name, components, nil)
+    }
+}
+
+extension Database {
+    /// Gives the database an index under a name that is its alone. If it has just this one already, nothing is done;
+    /// if another one has the name, that is `.indexMismatch`, unless `replace` says to drop it.
+    ///
+    /// The index is built from all entities, in one transaction that readers don't notice and other writers wait for; a
+    /// crash leaves it absent, or as it was. It stays, for all programs that open the file, until it is dropped.
+    ///
+    /// - Throws: `.invalid` if the type has no such properties, with the nearest that there is.
+    public func createIndex<Entity: EntityModelProtocol>(
+        _: Entity.Type, withName name: String, config: some IndexConfiguration, replace: Bool = false
+    ) throws {
+        try createIndex(config.index(name, of: Entity.self), replace: replace)
+    }
+
+    /// The same of an index by key paths.
+    public func createIndex(_ index: some RegisteredIndex, replace: Bool = false) throws {
+        let registration = index.registration
+        try registration.check()
+        if let stored = try storedIndex(registration.name), stored.identity != registration.identity {
+            let isSame =
+                stored.record.entity == registration.entity && stored.record.kind == registration.kind
+                && stored.record.settings == registration.settings && stored.record.version == registration.version
+            guard replace || isSame else {
+                throw HornbeamError(
+                    .indexMismatch,
+                    "there is another index “\(registration.name)”, \(stored.summary); this one is "
+                        + "\(registration.summary): give it another name, or replace that one with replace: true")
+            }
+            if stored.record.entity != registration.entity || stored.record.kind != registration.kind {
+                try unregister(registration.name)
+            }
+        }
+        try register(index)
+    }
+
+    private func storedIndex(_ name: String) throws -> StoredIndex? {
+        do {
+            let read = try store.beginRead()
+            defer { read.abort() }
+            return try RegisteredCatalogue.read(name, in: read)
+        } catch let error as StorageError {
+            throw HornbeamError(error)
+        }
+    }
+
+    /// Drops an index, whatever its kind. One that there isn't is nothing to drop; whether there was one.
+    @discardableResult
+    public func deleteIndex(withName name: String) throws -> Bool { try unregister(name) }
+
+    /// The names of the indexes that were made at run time, in their order.
+    public func indexes() throws -> [String] { try registeredIndexes().map(\.name) }
+
+    /// The index of a name, nil if there is none.
+    public func index(withName name: String) throws -> RegisteredIndexDescription? {
+        try registeredIndexes().first { $0.name == name }
+    }
+
+    /// Takes up the indexes of the file that tell by themselves what they are, so that they go on following their
+    /// entities, and makes up for what they have missed. Others, and those of properties that there aren't any more,
+    /// wait to be registered.
+    func attendStored(_ progress: MigrationProgress.Handler?) throws {
+        let registered = registered
+        for stored in registered.stored where registered.attended[stored.name] == nil {
+            guard let registration = stored.registration(models) else { continue }
+            guard isReadOnly else {
+                try register(DescribedIndex(registration: registration), progress: progress)
+                continue
+            }
+            // A read-only file can't be brought up to its entities: queries do without the index then.
+            do {
+                try register(DescribedIndex(registration: registration), progress: progress)
+            } catch let error as HornbeamError where error.code == .readOnly {
+                continue
+            }
+        }
+    }
+}
+
+/// An index as the file tells it.
+private struct DescribedIndex: RegisteredIndex {
+    let registration: IndexRegistration
+}
+
+extension StoredIndex {
+    /// For people.
+    fileprivate var summary: String { Self.summary(record.kind, record.entity, record.version, record.settings) }
+
+    fileprivate static func summary(
+        _ kind: String, _ entity: String, _ version: String, _ settings: [String: String]
+    ) -> String {
+        let details = settings.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: "; ")
+        return "of kind \(kind) over \(entity), version \(version) (\(details))"
+    }
+
+    /// The index without the code that has made it; nil if it can't be had so, or not with these models.
+    fileprivate func registration(_ models: ModelSet) -> IndexRegistration? {
+        guard let model = models.model(record.entity) else { return nil }
+        let found: IndexRegistration?
+        switch record.kind {
+        case ValueIndexDefinition.kind:
+            found = ValueIndexDefinition(settings: record.settings).map { definition in
+                definition.registration(
+                    name, version: record.version, model, flaw: definition.flaw(for: model.description))
+            }
+        case ArrayIndexLayout.kind:
+            found = ArrayIndexLayout.configuration(record.settings)?.registration(name, record.version, model)
+        default: found = nil
+        }
+        return found.flatMap { (try? $0.check()) == nil ? nil : $0 }
+    }
+}
+
+extension EntityModelProtocol {
+    fileprivate static var description: EntityDescription { entityShape.description }
+}
+
+extension IndexRegistration {
+    fileprivate var summary: String { StoredIndex.summary(kind, entity, version, settings) }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Value indexes: what `@Index` declares, made at run time under a name, also of some entities only, and of what isn't
+// stored. Docs/value-and-array-indexes.md is the guide.
+
+import FoundationEssentials
+import HornbeamKeys
+
+/// An index of the entities of a type by one property or several, each ascending or `.desc`, that queries use just as
+/// those which the model declares.
+///
+///     try database.register(ValueIndex("TypeName", \Hotel.type, \.name))
+///     try database.register(ValueIndex("open", \Order.due, where: \Order.isOpen == true))
+///
+/// With `where` it has entries for the entities alone that the condition holds for, and queries use it that ask for no
+/// others: those with the same condition, or with one that is seen to imply it (`age > 30` implies `age > 18`, and
+/// `age != nil`). The condition is on stored properties, by comparisons, lists of values, parts of strings, elements of
+/// arrays, and `&&`, `||` and `!` of these.
+///
+/// A property that isn't stored (computed, or nested in a stored one) is worked out for each entity when it is saved.
+/// It must give the same for the same entity, always; `version` has to change when its code does. Queries that compare
+/// just this property use the index.
+///
+/// The file knows what the index is: but for computed properties it is kept by all programs, also by those that never
+/// heard of it, from one opening to the next, until it is dropped by `deleteIndex(withName:)`.
+///
+/// An entry takes the bytes of its properties and 8 more. Each save that changes one of them writes two entries.
+public struct ValueIndex<Entity: EntityModelProtocol>: RegisteredIndex {
+    public let registration: IndexRegistration
+
+    /// - Parameters:
+    ///   - keyPaths: stored properties of types with an order, `.desc` for the reverse one, or computed ones.
+    ///   - condition: of the entities that have an entry; nil for all.
+    ///   - version: of computed properties.
+    public init<each Property: Sendable>(
+        _ name: String, _ keyPaths: repeat any KeyPath<Entity, each Property> & Sendable,
+        where condition: Predicate<Entity>? = nil, version: String = "1"
+    ) {
+        var components: [ValueIndexDefinition.Component] = []
+        var flaws: [String] = []
+        for keyPath in repeat each keyPaths {
+            if let component = Self.component(keyPath) {
+                components.append(component)
+            } else {
+                flaws.append("\(keyPath.label) has no order: take a part of it that has one")
+            }
+        }
+        self.init(name, components, condition, version: version, flaws: flaws)
+    }
+
+    init(
+        _ name: String, _ components: [ValueIndexDefinition.Component], _ condition: Predicate<Entity>?,
+        version: String = "1", flaws: [String] = []
+    ) {
+        let type = Entity.entityShape.description
+        let stored = condition.flatMap { StoredCondition($0.filter, type) }
+        let definition = ValueIndexDefinition(components, condition: stored)
+        var flaws = flaws
+        if let condition, stored == nil {
+            flaws.append(
+                "its condition “\(condition.filter.text(type))” is not one on stored properties alone: a file could "
+                    + "not keep it")
+        }
+        registration = definition.registration(
+            name, version: version, Entity.self, flaw: flaws.first ?? definition.flaw(for: type))
+    }
+
+    /// Nil for what can't be a component.
+    private static func component<Property: Sendable>(
+        _ keyPath: any KeyPath<Entity, Property> & Sendable
+    ) -> ValueIndexDefinition.Component? {
+        let shape = Entity.entityShape
+        if let place = shape.column(keyPath) {
+            return .property(shape.description.columns[place.number].name, descending: place.descending)
+        }
+        return ComputedComponent(keyPath).map { .computed($0) }
+    }
+}

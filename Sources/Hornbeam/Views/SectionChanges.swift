@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What has become of a list with sections, as lists on screens take it.
+
+/// A place in a list with sections.
+public struct ListPath: Hashable, Comparable, Sendable {
+    public let section: Int
+    public let row: Int
+
+    public init(_ section: Int, _ row: Int) {
+        self.section = section
+        self.row = row
+    }
+
+    public static func < (left: Self, right: Self) -> Bool {
+        (left.section, left.row) < (right.section, right.row)
+    }
+}
+
+/// The difference between two states of a list with sections.
+///
+/// To apply it: take out `deletedSections` and the rows at `deletions` and at the origins of `moves`, all places of the
+/// earlier list; then put in `insertedSections` with all their rows, and the rows at `insertions` and at the
+/// destinations of `moves`, in ascending order, all places of the later list; then show anew those at `updates`. Rows
+/// of sections that come or go are not told one by one; one that moves into such a section, or out of one, is inserted,
+/// or deleted, at its end that stays. `applied(to:row:)` does this to arrays.
+public struct SectionChanges: Sendable, Equatable {
+    /// A row whose place among the others is another.
+    public struct Move: Sendable, Hashable {
+        /// In the earlier list.
+        public let from: ListPath
+        /// In the later one.
+        public let to: ListPath
+    }
+
+    /// In the earlier list, ascending.
+    public internal(set) var deletedSections: [Int] = []
+    /// In the later list, ascending.
+    public internal(set) var insertedSections: [Int] = []
+    /// Places in the earlier list, ascending.
+    public internal(set) var deletions: [ListPath] = []
+    /// Places in the later list, ascending.
+    public internal(set) var insertions: [ListPath] = []
+    /// In the order of their destinations.
+    public internal(set) var moves: [Move] = []
+    /// Places in the later list, ascending, of rows that were in the earlier one too and were saved since.
+    public internal(set) var updates: [ListPath] = []
+    /// Rows of each section in the later list.
+    public internal(set) var counts: [Int] = []
+
+    public var isEmpty: Bool {
+        deletedSections.isEmpty && insertedSections.isEmpty && deletions.isEmpty && insertions.isEmpty
+            && moves.isEmpty && updates.isEmpty
+    }
+
+    /// The later list, of the earlier one, which must be the list that these are the changes of, and the new rows.
+    /// O(n).
+    /// - Parameter row: the row at a place of the later list; asked for `insertions`, `updates` and the rows of
+    ///   `insertedSections` alone.
+    public func applied<Row>(
+        to old: [[Row]], row: (_ place: ListPath) throws -> Row
+    ) rethrows -> [[Row]] {
+        let origins = Dictionary(uniqueKeysWithValues: moves.map { ($0.to, $0.from) })
+        let taken = Set(deletions + moves.map(\.from))
+        let put = Set(insertions)
+        let updated = Set(updates)
+        let isNew = Set(insertedSections)
+        let isGone = Set(deletedSections)
+        var remaining = old.indices.filter { !isGone.contains($0) }[...]
+        return try counts.indices.map { section in
+            if isNew.contains(section) { return try (0..<counts[section]).map { try row(ListPath(section, $0)) } }
+            let former = remaining.popFirst() ?? 0
+            var next = 0
+            return try (0..<counts[section]).map { index in
+                let place = ListPath(section, index)
+                if put.contains(place) { return try row(place) }
+                var origin = origins[place]
+                if origin == nil {
+                    while taken.contains(ListPath(former, next)) { next += 1 }
+                    origin = ListPath(former, next)
+                    next += 1
+                }
+                guard let origin, !updated.contains(place) else { return try row(place) }
+                return old[origin.section][origin.row]
+            }
+        }
+    }
+}

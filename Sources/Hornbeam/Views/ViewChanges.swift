@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// What has become of a view between two states, in groups and indexes. It is told by the rows that differ: the view's
+// functions say where each was and is, the counts of both trees say at which index that is. So it is exact, and costs
+// what has changed, however many commits lie between and whoever made them.
+
+import HornbeamPages
+import HornbeamTree
+
+/// The difference between two states of a view.
+///
+/// To apply it to lists: take out the entities at `deletions` and at the origins of `moves`, all positions of the
+/// earlier state; then put in those at `insertions` and at the destinations of `moves`, in ascending order of their
+/// indexes, all positions of the later one; then show anew those at the destinations of `updates`. What came and went
+/// again between the states is in none of the lists.
+public struct ViewChanges<Entity: EntityModelProtocol, Group: IndexKey & Hashable>: Sendable {
+    public typealias Position = ViewPosition<Group>
+
+    /// An entity that came or went.
+    public struct Row: Sendable, Hashable {
+        public let id: Entity.ID
+        public let position: Position
+    }
+
+    /// An entity that is in both states.
+    public struct Change: Sendable, Hashable {
+        public let id: Entity.ID
+        /// In the earlier state.
+        public let from: Position
+        /// In the later one.
+        public let to: Position
+    }
+
+    /// Groups that have no entities any more, in order. Their entities are among `deletions` or origins of `moves`.
+    public internal(set) var deletedGroups: [Group] = []
+    /// Groups that had no entities, in order.
+    public internal(set) var insertedGroups: [Group] = []
+    /// In the order of their positions, in the earlier state.
+    public internal(set) var deletions: [Row] = []
+    /// In the order of their positions.
+    public internal(set) var insertions: [Row] = []
+    /// Entities whose place among the others is another, in the order of their destinations. No more than are needed:
+    /// entities that only make room for others don't move.
+    public internal(set) var moves: [Change] = []
+    /// Entities that were saved, in the order of their destinations, whether they moved or not.
+    public internal(set) var updates: [Change] = []
+
+    public var isEmpty: Bool { deletions.isEmpty && insertions.isEmpty && moves.isEmpty && updates.isEmpty }
+}
+
+extension View {
+    /// What has become of the view between the states of two reads of one database; either may be the earlier one. The
+    /// view must be there in both, with this version; if not, `.indexNotReady`: load anew. `.invalid` for the context
+    /// of a write.
+    public func changes(from old: Context, to new: Context) throws -> ViewChanges<Entity, Group> {
+        try new.session.run { try ViewComparison(self, from: old.session, to: $0).changes() }
+    }
+}
+
+/// One comparison of two states of a view.
+struct ViewComparison<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
+    typealias Changes = ViewChanges<Entity, Group>
+
+    /// A state, and what was found out of its groups.
+    private struct State {
+        let scan: ViewScan<Entity, Group>
+        /// By group: the place in the tree at which it begins.
+        var starts: [Group: Int] = [:]
+
+        mutating func start(of group: Group) throws -> Int {
+            if let start = starts[group] { return start }
+            let start = try scan.rank(try ViewKey.prefix(of: group))
+            starts[group] = start
+            return start
+        }
+
+        /// The position of an entity that the state must have.
+        mutating func position(_ entry: Entry) throws -> ViewPosition<Group> {
+            try scan.checkEntry(entry.key)
+            let start = try start(of: entry.group)
+            return ViewPosition(group: entry.group, index: try scan.rank(entry.key) - start)
+        }
+    }
+
+    /// An entity in one state.
+    private struct Entry {
+        let id: Entity.ID
+        let key: [UInt8]
+        let group: Group
+
+        init?(_ row: RowID, _ reader: RowReader?, _ view: View<Entity, Group>) throws {
+            guard let entity = try reader.map({ try Entity(row: $0) }),
+                let place = try view.definition.place(of: entity)
+            else { return nil }
+            id = entity.id
+            key = ViewKey.whole(place.key, row)
+            group = place.group
+        }
+    }
+
+    private let view: View<Entity, Group>
+    private let sessions: (old: Session, new: Session)
+    private var old: State
+    private var new: State
+
+    init(_ view: View<Entity, Group>, from old: Session, to new: Session) throws {
+        self.view = view
+        sessions = (old, new)
+        self.old = State(scan: try ViewScan(view, old))
+        self.new = State(scan: try ViewScan(view, new))
+    }
+
+    consuming func changes() throws -> Changes {
+        var entries: [(before: Entry?, after: Entry?)] = []
+        try sessions.new.forEachChangedRow(of: Entity.self, since: sessions.old) { row, before, after in
+            let entry = (try Entry(row, before, view), try Entry(row, after, view))
+            if entry.0 != nil || entry.1 != nil { entries.append(entry) }
+        }
+        var changes = Changes()
+        var reordered: [Changes.Change] = []
+        for (before, after) in joined(entries, id: \.id) {
+            let from = try before.map { try old.position($0) }
+            let to = try after.map { try new.position($0) }
+            switch (from, to) {
+            case (let from?, let to?):
+                guard let before, let after else { continue }
+                let change = Changes.Change(id: after.id, from: from, to: to)
+                changes.updates.append(change)
+                if before.key != after.key { reordered.append(change) }
+            case (let from?, nil): if let before { changes.deletions.append(.init(id: before.id, position: from)) }
+            case (nil, let to?): if let after { changes.insertions.append(.init(id: after.id, position: to)) }
+            case (nil, nil): break
+            }
+        }
+        let scans = (old: old.scan, new: new.scan)
+        try changes.finish(
+            reordered: reordered, wasEmpty: { try scans.old.places(of: $0).isEmpty },
+            isEmpty: { try scans.new.places(of: $0).isEmpty })
+        return changes
+    }
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between a view and a list on a screen: which groups are sections, in which order and direction, and which part of
+// each is shown. A mapping knows one state; it moves to another with what has changed for the list.
+
+import HornbeamPages
+import HornbeamTree
+
+/// Sections and rows of a view as a list shows them.
+///
+///     var list = ViewMappings(folders, groups: ["inbox", "drafts"])
+///     list.setWindow(.growing(limit: 50), of: "inbox")
+///     let reader = try database.longLivedRead()
+///     try reader.read { try list.load(in: $0) }
+///     …
+///     let changes = try reader.moveForward { try list.move($0) }
+///
+/// A value: copies go their own ways.
+public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashable>: Sendable {
+    private enum Selection: Sendable {
+        case listed([Group])
+        case chosen(@Sendable (Group) -> Bool, order: (@Sendable (Group, Group) -> Bool)?)
+    }
+
+    /// A section in a state.
+    private struct Section: Sendable {
+        let group: Group
+        let total: Int
+        /// The indexes of the group that are shown.
+        let range: Range<Int>
+        let isReversed: Bool
+
+        func row(_ index: Int) -> Int? {
+            guard range.contains(index) else { return nil }
+            return isReversed ? range.upperBound - 1 - index : index - range.lowerBound
+        }
+
+        func index(_ row: Int) -> Int? {
+            guard row >= 0, row < range.count else { return nil }
+            return isReversed ? range.upperBound - 1 - row : range.lowerBound + row
+        }
+    }
+
+    public let view: View<Entity, Group>
+    /// Whether groups that were named and have no entities, or whose window shows none, are no sections. From the next
+    /// state on.
+    public var hidesEmptySections = false
+    private let selection: Selection
+    private var windows: [Group: ViewWindow] = [:]
+    /// Groups whose windows were set since the state at hand: they begin anew.
+    private var renewed: Set<Group> = []
+    private var reversed: Set<Group> = []
+    private var sections: [Section] = []
+    /// The state that the sections are of; nil before the first.
+    private var version: UInt64?
+
+    /// These groups, in this order, also while they have no entities. Of one that is named twice the first counts.
+    public init(_ view: View<Entity, Group>, groups: [Group]) {
+        self.view = view
+        var seen: Set<Group> = []
+        selection = .listed(groups.filter { seen.insert($0).inserted })
+    }
+
+    /// All groups that have entities, or those that are accepted, in the order of their values or another one.
+    public init(
+        _ view: View<Entity, Group>, sortedBy order: (@Sendable (Group, Group) -> Bool)? = nil,
+        where accepts: @escaping @Sendable (Group) -> Bool = { _ in true }
+    ) {
+        self.view = view
+        selection = .chosen(accepts, order: order)
+    }
+
+    /// The part of a group that is shown; nil is all of it, and what it is unless it is set. From the next state on:
+    /// see `refresh`.
+    public mutating func setWindow(_ window: ViewWindow?, of group: Group) {
+        windows[group] = window
+        renewed.insert(group)
+    }
+
+    /// Whether a group is shown from its end to its beginning. From the next state on: see `refresh`.
+    public mutating func setReversed(_ isReversed: Bool, of group: Group) {
+        if isReversed { reversed.insert(group) } else { reversed.remove(group) }
+    }
+
+    // MARK: - The state at hand
+
+    public var sectionCount: Int { sections.count }
+    /// The groups of the sections, in order.
+    public var groups: [Group] { sections.map(\.group) }
+    /// Rows of a section; 0 beyond the last.
+    public func count(ofSection section: Int) -> Int {
+        sections.indices.contains(section) ? sections[section].range.count : 0
+    }
+    /// Entities of the section's group, shown or not.
+    public func total(ofSection section: Int) -> Int {
+        sections.indices.contains(section) ? sections[section].total : 0
+    }
+    public var rowCount: Int { sections.reduce(0) { $0 + $1.range.count } }
+
+    /// Where a row is in the view; nil if there is no such row.
+    public func position(of path: ListPath) -> ViewPosition<Group>? {
+        guard sections.indices.contains(path.section), let index = sections[path.section].index(path.row) else {
+            return nil
+        }
+        return ViewPosition(group: sections[path.section].group, index: index)
+    }
+
+    /// Where a position of the view is shown; nil if it isn't.
+    public func path(of position: ViewPosition<Group>) -> ListPath? {
+        guard let section = sections.firstIndex(where: { $0.group == position.group }) else { return nil }
+        return sections[section].row(position.index).map { ListPath(section, $0) }
+    }
+
+    /// Where an entity is shown; nil if it isn't.
+    public func path(of id: Entity.ID, in context: Context) throws -> ListPath? {
+        try check(context)
+        return try view.position(of: id, in: context).flatMap { path(of: $0) }
+    }
+
+    /// The entity of a row; nil if there is no such row. `.invalid` if the context sees another state.
+    public func entity(at path: ListPath, in context: Context) throws -> Entity? {
+        try check(context)
+        return try position(of: path).flatMap { try view.entity(at: $0, in: context) }
+    }
+
+    /// The entities of a section's rows.
+    public func entities(ofSection section: Int, in context: Context) throws -> [Entity] {
+        try check(context)
+        guard sections.indices.contains(section) else { return [] }
+        let section = sections[section]
+        let entities = try view[section.group].entities(section.range, in: context)
+        return section.isReversed ? entities.reversed() : entities
+    }
+
+    private func check(_ context: Context) throws {
+        guard let version, try version == Self.version(context) else {
+            throw HornbeamError(
+                .invalid,
+                "the mapping is of \(version.map { "state \($0)" } ?? "no state, or of a filtered view"), the context "
+                    + "of another: load the mapping in it, or move it there")
+        }
+    }
+
+    private static func version(_ context: Context) throws -> UInt64 {
+        try context.session.run { try $0.entities().transaction.version }
+    }
+
+    // MARK: - Other states
+
+    /// Takes the state of a context, whatever it was before.
+    public mutating func load(in context: Context) throws {
+        sections = []
+        version = try Self.version(context)
+        _ = transition(ViewChanges(), to: try view.sections(in: context))
+    }
+
+    /// Moves from the state of one context, which must be that of the mapping, to that of another.
+    public mutating func move(from old: Context, to new: Context) throws -> SectionChanges {
+        try check(old)
+        let changes = try view.changes(from: old, to: new)
+        let groups = try view.sections(in: new)
+        version = try Self.version(new)
+        return transition(changes, to: groups)
+    }
+
+    /// The same in a long-lived read's step.
+    public mutating func move(_ step: LongLivedRead.Step) throws -> SectionChanges {
+        try move(from: step.before, to: step.after)
+    }
+
+    /// Takes the state of a filtered view: the mapping is of that from now on, and its rows are to be asked for there.
+    public mutating func load(_ filtered: FilteredView<Entity, Group>) {
+        sections = []
+        version = nil
+        _ = transition(ViewChanges(), to: filtered.sections)
+    }
+
+    /// Moves with a filtered view, which must have been in the state of the mapping, whatever changed it: a move, or
+    /// another filter.
+    public mutating func move(
+        _ changes: ViewChanges<Entity, Group>, to filtered: FilteredView<Entity, Group>
+    ) -> SectionChanges {
+        transition(changes, to: filtered.sections)
+    }
+
+    /// Takes account of other windows and directions, in the same state. Of a section that is turned round all rows are
+    /// deleted and inserted.
+    public mutating func refresh(in context: Context) throws -> SectionChanges {
+        try check(context)
+        return transition(ViewChanges(), to: try view.sections(in: context))
+    }
+
+    private func groups(of counts: [ViewSection<Group>], _ totals: [Group: Int]) -> [Group] {
+        switch selection {
+        case .listed(let groups): return groups.filter { !hidesEmptySections || totals[$0] != nil }
+        case .chosen(let accepts, let order):
+            let groups = counts.map(\.group).filter(accepts)
+            guard let order else { return groups }
+            return groups.sorted(by: order)
+        }
+    }
+
+    private mutating func transition(
+        _ changes: ViewChanges<Entity, Group>, to counts: [ViewSection<Group>]
+    ) -> SectionChanges {
+        let totals = Dictionary(uniqueKeysWithValues: counts.map { ($0.group, $0.count) })
+        let former = Dictionary(
+            uniqueKeysWithValues: sections.enumerated().map { ($1.group, (number: $0, section: $1)) })
+        let (taken, put) = changes.indexes()
+        var new: [Section] = []
+        var kept: [Group: MappedGroup] = [:]
+        for group in groups(of: counts, totals) {
+            let total = totals[group] ?? 0
+            let window = windows[group]
+            var range = window?.range(of: total) ?? 0..<total
+            let isReversed = reversed.contains(group)
+            if let (number, old) = former[group], old.isReversed == isReversed {
+                let change = GroupChange(
+                    oldCount: old.total, newCount: total, taken: taken[group] ?? [],
+                    put: put[group] ?? [])
+                if let window, !renewed.contains(group) { range = window.range(after: change, from: old.range) }
+                guard !hidesEmptySections || !range.isEmpty else { continue }
+                kept[group] = MappedGroup(number: number, newNumber: new.count, old: old, change: change)
+            }
+            guard !hidesEmptySections || !range.isEmpty else { continue }
+            new.append(Section(group: group, total: total, range: range, isReversed: isReversed))
+        }
+        let result = Self.translate(changes, sections, new, kept)
+        sections = new
+        renewed = []
+        return result
+    }
+
+    /// A group that is a section before and after.
+    private struct MappedGroup {
+        let number: Int
+        let newNumber: Int
+        let old: Section
+        let change: GroupChange
+    }
+
+    private static func translate(
+        _ changes: ViewChanges<Entity, Group>, _ old: [Section], _ new: [Section], _ kept: [Group: MappedGroup]
+    ) -> SectionChanges {
+        func oldPath(_ position: ViewPosition<Group>) -> ListPath? {
+            guard let group = kept[position.group] else { return nil }
+            return old[group.number].row(position.index).map { ListPath(group.number, $0) }
+        }
+        func newPath(_ position: ViewPosition<Group>) -> ListPath? {
+            guard let group = kept[position.group] else { return nil }
+            return new[group.newNumber].row(position.index).map { ListPath(group.newNumber, $0) }
+        }
+        var result = SectionChanges()
+        result.counts = new.map(\.range.count)
+        result.deletedSections = old.indices.filter { kept[old[$0].group] == nil }
+        result.insertedSections = new.indices.filter { kept[new[$0].group] == nil }
+        result.deletions = changes.deletions.compactMap { oldPath($0.position) }
+        result.insertions = changes.insertions.compactMap { newPath($0.position) }
+        for move in changes.moves {
+            switch (oldPath(move.from), newPath(move.to)) {
+            case (let from?, let to?): result.moves.append(.init(from: from, to: to))
+            case (let from?, nil): result.deletions.append(from)
+            case (nil, let to?): result.insertions.append(to)
+            case (nil, nil): break
+            }
+        }
+        // What is shown before and after, moved or not. Where a window has left it, it is a deletion or an insertion.
+        for update in changes.updates {
+            guard oldPath(update.from) != nil, let path = newPath(update.to) else { continue }
+            result.updates.append(path)
+        }
+        for group in kept.values { addEdges(group, new[group.newNumber], &result) }
+        result.deletions.sort()
+        result.insertions.sort()
+        result.moves.sort { $0.to < $1.to }
+        result.updates.sort()
+        return result
+    }
+
+    /// Entities that stay where they are in the group, and that a window's edge has passed.
+    private static func addEdges(_ group: MappedGroup, _ new: Section, _ result: inout SectionChanges) {
+        let change = group.change
+        let before =
+            change.staying(before: group.old.range.lowerBound)..<change.staying(before: group.old.range.upperBound)
+        let after = change.stayingNow(before: new.range.lowerBound)..<change.stayingNow(before: new.range.upperBound)
+        for number in before where !after.contains(number) {
+            if let row = group.old.row(change.oldIndex(of: number)) {
+                result.deletions.append(ListPath(group.number, row))
+            }
+        }
+        for number in after where !before.contains(number) {
+            if let row = new.row(change.newIndex(of: number)) {
+                result.insertions.append(ListPath(group.newNumber, row))
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which part of a group a list shows, and what becomes of it when the group changes.
+
+/// A part of a group: so many entities from one of its ends on, or behind some.
+public struct ViewWindow: Sendable, Hashable {
+    /// An end of a group.
+    public enum Edge: Sendable, Hashable {
+        case start
+        case end
+    }
+
+    let limit: Int
+    let offset: Int
+    let edge: Edge
+    let grows: Bool
+
+    /// Always so many entities, at the same distance from that end of the group: what comes in between pushes others
+    /// out, at the other edge of the window.
+    public static func fixed(limit: Int, offset: Int = 0, from edge: Edge = .start) -> Self {
+        Self(limit: limit, offset: offset, edge: edge, grows: false)
+    }
+
+    /// So many entities at first; from then on those, with what comes between them, and without what goes. A window
+    /// that reaches an end of the group goes on reaching it.
+    public static func growing(limit: Int, offset: Int = 0, from edge: Edge = .start) -> Self {
+        Self(limit: limit, offset: offset, edge: edge, grows: true)
+    }
+
+    /// The indexes that it shows at first, of a group of so many.
+    func range(of count: Int) -> Range<Int> {
+        let (limit, offset) = (max(0, limit), max(0, offset))
+        switch edge {
+        case .start:
+            let start = min(offset, count)
+            return start..<start + min(limit, count - start)
+        case .end:
+            let end = max(0, count - min(offset, count))
+            return end - min(limit, end)..<end
+        }
+    }
+
+    /// The indexes that it shows of a group that has changed.
+    func range(after change: GroupChange, from old: Range<Int>) -> Range<Int> {
+        guard grows else { return range(of: change.newCount) }
+        let first = change.staying(before: old.lowerBound)
+        let end = change.staying(before: old.upperBound)
+        let lower = old.lowerBound == 0 ? 0 : change.newIndex(of: first)
+        if old.upperBound == change.oldCount { return lower..<max(lower, change.newCount) }
+        if first < end { return lower..<change.newIndex(of: end - 1) + 1 }
+        // None that it showed is left. From the beginning on it goes on showing what comes there.
+        return lower..<max(lower, old.lowerBound == 0 ? change.newIndex(of: end) : lower)
+    }
+}
+
+/// What has changed in one group, by indexes: the entities that stay in it without moving are numbered from 0.
+struct GroupChange {
+    let oldCount: Int
+    let newCount: Int
+    /// Indexes before, ascending, of the entities that went or moved; and after, of those that came or moved.
+    let taken: [Int]
+    let put: [Int]
+
+    /// How many that stay were before an index.
+    func staying(before index: Int) -> Int { index - taken.countBelow(index) }
+    /// How many that stay are before an index now.
+    func stayingNow(before index: Int) -> Int { index - put.countBelow(index) }
+
+    /// Where one of those that stay was; the number of entities for one too much.
+    func oldIndex(of number: Int) -> Int { Self.index(number, taken) }
+    /// Where it is now.
+    func newIndex(of number: Int) -> Int { Self.index(number, put) }
+
+    /// The number-th index that isn't one of these: as many more as there are of these before it.
+    private static func index(_ number: Int, _ others: [Int]) -> Int {
+        // others[place] - place of the indexes that are not among them lie before others[place].
+        var low = 0
+        var high = others.count
+        while low < high {
+            let middle = (low + high) / 2
+            if others[middle] - middle <= number { low = middle + 1 } else { high = middle }
+        }
+        return number + low
+    }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that a search is restricted to. To find the documents that have them takes longer than most searches, so whoever
+// asks about the same rows again keeps them: they know their documents.
+
+import HornbeamPages
+
+/// Rows, ascending strictly. One thread at a time, as the searchers that it is used with.
+package final class RowSelection {
+    package let rows: [UInt64]
+    /// Of the view that was asked last.
+    private var known: (view: IndexView, documents: PostingArrays)?
+    /// What searches would have gone through that were not worth finding the documents.
+    private var doneWithout = 0
+
+    package init(_ rows: [UInt64]) { self.rows = rows }
+
+    /// Whether a search should go by the documents: they are known, or it and those before it go through more postings
+    /// than there are rows.
+    func isWorthwhile(_ cost: Int, _ view: IndexView) -> Bool {
+        if let known, known.view === view { return true }
+        doneWithout = doneWithout > .max - max(cost, 1) ? .max : doneWithout + max(cost, 1)
+        return rows.count <= doneWithout
+    }
+
+    /// The documents of these rows as postings that don't score.
+    func documents(_ view: IndexView) throws(StorageError) -> PostingArrays {
+        if let known, known.view === view { return known.documents }
+        known = nil
+        let documents = PostingArrays(try view.documents(of: rows))
+        known = (view, documents)
+        return documents
+    }
+}
+
+extension TextFilter {
+    /// - Parameter rows: ascending strictly.
+    package static func documents(_ rows: [UInt64], passing test: Test? = nil) -> Self {
+        .selection(RowSelection(rows), passing: test)
+    }
+}

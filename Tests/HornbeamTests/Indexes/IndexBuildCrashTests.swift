@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Background builds cut short at any call to the disk, by a crash or by a disk that fails or is full: what is left is
+// absent, or goes on from where it was, and is never half readable.
+
+import Glibc
+import HornbeamPages
+import HornbeamTestSupport
+import HornbeamTree
+import Synchronization
+import Testing
+
+@testable import Hornbeam
+
+@Suite("Background builds cut short")
+struct IndexBuildCrashTests {
+    private static let limits = BackgroundBuilder.Limits(
+        threads: 1, runSize: 2_500, sliceSize: 1_500, rowsAtOnce: 8, catchUpRows: 8)
+
+    private func open(_ disk: SimulatedDisk) throws -> Database {
+        try MigratedFile.open(disk, [TaggedPost.self], [])
+    }
+
+    private func post(_ id: Int, _ tags: [String]) -> TaggedPost {
+        TaggedPost(id: id, title: "t\(id)", tags: tags, size: id)
+    }
+
+    /// A file with entities, and with an index of the former version of the code.
+    private func image() throws -> [UInt8]? {
+        let disk = try SimulatedDisk()
+        let database = try open(disk)
+        try database.write { (context) throws in
+            for id in 0..<30 { try post(id, ["a\(id % 7)", "b\(id % 3)"]).save(to: &context) }
+        }
+        try database.register(postsByTag("1"))
+        try database.close()
+        return disk.killedImage()
+    }
+
+    /// Builds the new version beside writes, cancels another build, and drops a third index.
+    private func live(_ disk: SimulatedDisk) -> Bool {
+        guard let database = try? open(disk) else { return false }
+        do {
+            try database.register(postsByTag("1"))
+            let steps = Mutex(0)
+            var limits = Self.limits
+            limits.whenFree = { _ in
+                let step = steps.withLock { steps in
+                    steps += 1
+                    return steps
+                }
+                try database.write { (context) throws in
+                    try post(step * 13 % 36, ["during", "a\(step)"]).save(to: &context)
+                    if step % 5 == 0 { _ = try TaggedPost.query(step).delete(from: &context) }
+                }
+            }
+            if let failure = database.build(postsByTag("2"), limits).failure { throw failure }
+            let other = MapIndex("other", version: "1") { (post: TaggedPost, emit: inout MapEmitter<NoValue>) in
+                emit(key: .int(post.id))
+            }
+            let build = IndexBuild(other.registration)
+            let left = Mutex(6)
+            limits.whenFree = { _ in
+                left.withLock { $0 -= 1 }
+                if left.withLock({ $0 }) == 0 { build.cancel() }
+            }
+            if let failure = database.run(build, other.registration, limits).failure { throw failure }
+            try database.close()
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// What an image has: the versions of its index, and of its builds with a `+`. It must be whole, and a build must
+    /// go on to an index that is whole.
+    private func outcome(_ image: [UInt8]?, _ place: Comment) throws -> String {
+        let database = try open(try SimulatedDisk(image: image))
+        let indexes = try database.registeredIndexes()
+        #expect(try database.check { Issue.record("\($0), \(place)") }, place)
+        var words: [String] = []
+        for index in indexes {
+            if case .building(let done, let total) = index.state {
+                #expect(done <= total, place)
+                words.append("+\(index.name == "byTag" ? index.version : index.name)")
+            } else {
+                words.append(index.version)
+            }
+        }
+        // Nobody can ask what isn't complete.
+        if !words.contains("2") {
+            let error = #expect(throws: HornbeamError.self, place) {
+                try database.read { context in try postsByTag("2").query().count(in: context) }
+            }
+            #expect(error?.code == .indexNotReady, place)
+        }
+        let counter = CallCounter()
+        #expect(database.build(postsByTag("2", counter: counter), Self.limits).isFinished, place)
+        if words.contains("2") { #expect(counter.count == 0, place) }
+        #expect(try database.check { Issue.record("\($0), \(place)") }, place)
+        // What else was begun can be dropped.
+        #expect(try database.unregister("other") == words.contains("+other"), place)
+        #expect(try database.registeredIndexes().map(\.version) == ["2"], place)
+        let read = try database.store.beginRead()
+        let names = try read.treeNames().filter { ["m:", "c:", "r:"].contains($0.prefix(2)) }
+        read.abort()
+        #expect(names == ["m:TaggedPost:byTag"], place)
+        try database.close()
+        return words.joined(separator: " ")
+    }
+
+    @Test("Y7, E17: a crash at any call leaves no index, or a build that goes on", .seeded)
+    func crashes() throws {
+        let image = try image()
+        var seen: Set<String> = []
+        var call = 1
+        while true {
+            let disk = try SimulatedDisk(image: image)
+            disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
+            let isDone = live(disk)
+            for image in [disk.powerLossImage(seed: UInt64(call) &+ SeededGenerator.seed), disk.killedImage()] {
+                let outcome = try outcome(image, "call \(call)")
+                if isDone { #expect(outcome == "2") }
+                seen.insert(outcome)
+            }
+            if !disk.hasCrashed { break }
+            call += 1
+        }
+        #expect(seen == ["1", "1 +2", "2", "2 +other"])
+        #expect(call > 50)
+    }
+
+    @Test("a disk that fails or is full leaves the former index, or a build that goes on", arguments: [EIO, ENOSPC])
+    func faults(code: Int32) throws {
+        let image = try image()
+        var call = 1
+        while true {
+            let disk = try SimulatedDisk(image: image)
+            disk.plan = SimulatedDisk.Plan(call: call, fault: .error(code))
+            let isDone = live(disk)
+            let outcome = try outcome(disk.killedImage(), "call \(call), errno \(code)")
+            if isDone { #expect(outcome == "2") }
+            if disk.calls < call { break }
+            call += 1
+        }
+    }
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Secondary indexes cut short: a crash at each call to the medium while one is registered, built anew, or dropped; a
+// build in the background; a tree that is missing; and a version that should have been another.
+
+import Foundation
+import HornbeamTestSupport
+import HornbeamTree
+import Testing
+
+@testable import Hornbeam
+
+@Suite("Secondary indexes cut short, damaged, or of other code")
+struct SecondaryCrashTests {
+    private func file() throws -> MigratedFile {
+        let file = try MigratedFile([]) { _ in }
+        try file.open([Employee.self]) { database in
+            try database.write { (context) throws in
+                for id in 0..<60 { try Employee(id: id, department: "d\(id % 3)").save(to: &context) }
+            }
+        }
+        return file
+    }
+
+    @Test("Y6: registered, or absent, and never half of it")
+    func registering() throws {
+        let file = try file()
+        try file.crashEverywhere { disk in
+            guard let database = try? MigratedFile.open(disk, [Employee.self], []),
+                (try? database.register(payroll())) != nil
+            else { return false }
+            return (try? database.close()) != nil
+        } _: { image, place in
+            let database = try MigratedFile.open(try SimulatedDisk(image: image), [Employee.self], [])
+            #expect(try database.isWhole(), place)
+            let indexes = try database.registeredIndexes()
+            if indexes.isEmpty {
+                let read = try database.store.beginRead()
+                #expect(try !read.treeNames().contains { $0.hasPrefix("m") }, place)
+                read.abort()
+            }
+            try database.register(payroll())
+            #expect(try database.isWhole(), place)
+            let ids = try database.read { context in try payroll().query(department == "d1").ids(in: context) }
+            #expect(ids.count == 20, place)
+            return !indexes.isEmpty
+        }
+    }
+
+    @Test("dropped wholly, or not at all")
+    func dropping() throws {
+        let file = try file()
+        try file.open([Employee.self]) { database in try database.register(payroll()) }
+        try file.crashEverywhere { disk in
+            guard let database = try? MigratedFile.open(disk, [Employee.self], []),
+                (try? database.unregister("idx")) != nil
+            else { return false }
+            return (try? database.close()) != nil
+        } _: { image, place in
+            let database = try MigratedFile.open(try SimulatedDisk(image: image), [Employee.self], [])
+            #expect(try database.isWhole(), place)
+            return try database.registeredIndexes().isEmpty
+        }
+    }
+
+    @Test("Y7: built in the background, while others write")
+    func background() throws {
+        let database = try MigratedFile.open(try SimulatedDisk(), [Employee.self], [])
+        try database.write { (context) throws in
+            for id in 0..<3_000 { try Employee(id: id, department: "d\(id % 3)", salary: 1).save(to: &context) }
+        }
+        var limits = BackgroundBuilder.Limits()
+        limits.runSize = 20_000
+        limits.sliceSize = 5_000
+        let build = try database.register(inBackground: payroll().registration, limits)
+        for id in 0..<300 {
+            try database.write { context in try Employee(id: id * 11, department: "new").save(to: &context) }
+        }
+        try build.wait()
+        #expect(try database.isWhole())
+        let count = try database.read { context in try payroll().query(department == "new").count(in: context) }
+        #expect(count == 300)
+        // Another version takes its place.
+        try database.register(inBackground: payroll("2", orders: [[department, salary]])).wait()
+        #expect(try database.isWhole())
+        let read = try database.store.beginRead()
+        defer { read.abort() }
+        #expect(
+            try read.treeNames().filter { $0.hasPrefix("m") || $0.hasPrefix("r:") }.sorted()
+                == ["m1:Employee:idx", "m2:Employee:idx", "m3:Employee:idx", "m:Employee:idx"])
+    }
+
+    @Test("a missing tree, or a number of trees that can't be, is found by the check; registering builds it anew")
+    func damage() throws {
+        let disk = try SimulatedDisk()
+        var database = try MigratedFile.open(disk, [Employee.self], [])
+        try database.register(payroll())
+        try database.write { context in try Employee(id: 1, department: "d").save(to: &context) }
+        try database.close()
+        let store = try TreeStore.open(file: disk)
+        let write = try store.beginWrite()
+        _ = try write.dropTree("m2:Employee:idx")
+        try write.commit()
+        try store.close()
+        database = try MigratedFile.open(disk, [Employee.self], [])
+        var problems: [String] = []
+        #expect(try !database.check { problems.append($0) })
+        #expect(problems.count == 1 && problems[0].contains("idx"))
+        try database.register(payroll())
+        #expect(try database.isWhole())
+        #expect(try database.read { context in try payroll().query(salary == 0).ids(in: context) } == [1])
+        for count in ["-1", "255", "999999999999999999999", "x"] {
+            let stored = StoredIndex(
+                name: "idx", identity: [],
+                record: StoredIndex.Record(
+                    entity: "Employee", kind: "secondary", version: "1", settings: [IndexTrees.setting: count],
+                    columns: ""))
+            #expect(stored.otherNames.isEmpty)
+        }
+    }
+
+    // MARK: Drift
+
+    private func raised(_ version: String = "1") -> SecondaryIndex<Employee> {
+        SecondaryIndex("idx", version: version, columns: [department, salary]) {
+            (employee: Employee, row: inout IndexRowWriter) in
+            row[department] = employee.department
+            row[salary] = employee.salary + 1
+        }
+    }
+
+    @Test("N9: other code under the same version is found by a sample: refused, built anew, or let be")
+    func drift() throws {
+        let disk = try SimulatedDisk(image: try file().image)
+        var database = try MigratedFile.open(disk, [Employee.self], [])
+        try database.register(payroll())
+        try database.close()
+        database = try MigratedFile.open(disk, [Employee.self], [])
+        let counter = CallCounter()
+        try database.register(payroll("1", counter), onDrift: .throw)
+        #expect((1...4 * DriftProbe.samples).contains(counter.count), "a sample, each asked twice at most")
+        #expect(try database.unregister("other") == false)
+        let error = #expect(throws: HornbeamError.self) { try database.register(raised(), onDrift: .throw) }
+        #expect(error?.code == .indexDrift && error?.message.contains("version") == true)
+        // Nothing has changed.
+        #expect(try database.read { context in try payroll().query(salary == 0).count(in: context) } == 60)
+        try database.register(raised(), onDrift: .rebuild)
+        #expect(try database.read { context in try raised().query(salary == 1).count(in: context) } == 60)
+        #expect(try database.isWhole())
+        // Let be, it is wrong, as the check says; and repaired.
+        try database.register(payroll(), onDrift: .ignore)
+        #expect(try !database.check())
+        try database.repair(index: "idx")
+        #expect(try database.isWhole())
+        let unknown = #expect(throws: HornbeamError.self) { try database.repair(index: "other") }
+        #expect(unknown?.code == .indexNotReady)
+    }
+
+    @Test("N9: entities that an index has and its code takes in no more are found, too; of map indexes as well")
+    func lessCode() throws {
+        let database = try MigratedFile.open(try SimulatedDisk(image: try file().image), [Employee.self], [])
+        func map(_ least: Int) -> MapIndex<Employee, NoValue, CountReducer<NoValue>> {
+            MapIndex("map", version: "1") { (employee: Employee, emit: inout MapEmitter<NoValue>) in
+                if employee.id >= least { emit(key: .int(employee.id)) }
+            }
+        }
+        try database.register(map(0))
+        try database.register(map(0), onDrift: .throw)
+        for least in [60, 30] {
+            let error = #expect(throws: HornbeamError.self) { try database.register(map(least), onDrift: .throw) }
+            #expect(error?.code == .indexDrift)
+        }
+        try database.register(map(30), onDrift: .rebuild)
+        #expect(try database.read { context in try map(30).query().count(in: context) } == 30)
+        #expect(try database.isWhole())
+    }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Secondary indexes: what they hold, what they answer, and that no value is lost on the way.
+
+import Foundation
+import HornbeamTestSupport
+import Testing
+
+@testable import Hornbeam
+
+@Suite("Secondary indexes")
+struct SecondaryIndexTests {
+    @Test("a condition, an order, a limit")
+    func queries() throws {
+        let idx = payroll()
+        try staffed(idx).read { (context) throws in
+            #expect(try idx.query(salary >= 100_000).ids(in: context) == [1, 3, 5])
+            let marketing = idx.query(department == "marketing").sorted(by: salary.descending)
+            #expect(try marketing.resolve(in: context).map(\.name) == ["Cem", "Dag"])
+            #expect(try marketing.limit(1).offset(1).ids(in: context) == [4])
+            #expect(try idx.query(department == nil).ids(in: context) == [5])
+            #expect(try idx.query(salary > 87_850 && salary <= 183_250).count(in: context) == 4)
+            #expect(try idx.query(department.isIn(["engineering"]) || salary < 90_000).ids(in: context) == [1, 2, 4])
+            let rows = try idx.query(department == "engineering").rows(in: context)
+            #expect(rows.map { $0[salary] } == [150_000, 95_000] && rows.map(\.id) == [1, 2])
+        }
+    }
+
+    @Test("value indexes over the same entities are none of its columns")
+    func beside() throws {
+        let idx = payroll()
+        let database = try staffed(idx)
+        // Of the column with the number that the index's salaries have.
+        try database.register(ValueIndex<Employee>("byDepartment", \.department))
+        try database.register(ValueIndex<Employee>("byName", \.name))
+        try database.read { (context) throws in
+            #expect(try idx.query(department == "marketing").ids(in: context) == [3, 4])
+            #expect(try idx.query(salary == 100_000).sorted(by: department.descending).ids(in: context) == [3, 5])
+            #expect(try "\(idx.query(department == "marketing").explain(in: context))".contains("idx.department"))
+        }
+    }
+}

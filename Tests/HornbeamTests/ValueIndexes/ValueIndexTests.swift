@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// Value indexes through their lives: against plain scans on random data, from one opening of the file to the next, cut
+// short at any call, and seen by observers.
+
+import Foundation
+import HornbeamPages
+import HornbeamTestSupport
+import HornbeamTree
+import Testing
+
+@testable import Hornbeam
+
+@Suite("Value indexes")
+struct ValueIndexTests {
+    /// An index of every kind.
+    private func indexes() -> [ValueIndex<IndexedThing>] {
+        [
+            ValueIndex("name", \.name), ValueIndex("size, name desc", \.size, \.name.desc),
+            ValueIndex("note desc, size", \.note.desc, \.size), ValueIndex("weight", \.weight),
+            ValueIndex("rank, note", \.rank, \.note), ValueIndex("lower", \.lowerName),
+            ValueIndex("half, size", \.half, \.size), ValueIndex("tag", \.firstTag),
+            ValueIndex("city, floor", \.place.city, \.place.floor),
+            ValueIndex("noted", \.note, where: \IndexedThing.note != nil),
+            ValueIndex("large", \.size, \.name, where: \IndexedThing.size > 0),
+            ValueIndex("a", \.size, where: .string(\.name, hasPrefix: "a", caseSensitive: true)),
+            ValueIndex("tagged", \.name, where: .array(\.tags, containsAny: ["a", "b"])),
+            ValueIndex("some", \.lowerName, where: \IndexedThing.rank >= .middle || \IndexedThing.note == nil),
+        ]
+    }
+
+    @Test("whatever is asked, the answer is the one without indexes", .seeded, arguments: SeededGenerator.seeds(6))
+    func differential(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        let plain = try Database.inMemory(models: IndexedThing.self)
+        let indexed = try Database.inMemory(models: IndexedThing.self)
+        let indexes = indexes()
+        var used: Set<String> = []
+        for round in 0..<6 {
+            // Some before their entities, some after them.
+            for index in indexes where random.oneIn(3) || round == 3 { try indexed.createIndex(index) }
+            for _ in 0..<60 {
+                let thing = IndexedThing.random(random.below(80), &random)
+                let deletes = random.oneIn(5)
+                for database in [plain, indexed] {
+                    try database.write { (context) throws in
+                        if deletes {
+                            _ = try IndexedThing.query(thing.id).delete(from: &context)
+                        } else {
+                            try thing.save(to: &context)
+                        }
+                    }
+                }
+            }
+            for _ in 0..<60 {
+                let query = query(&random)
+                let expected = try plain.results(query)
+                let found = try indexed.results(query)
+                let plan = try indexed.plan(query)
+                #expect(found.map(\.id) == expected.map(\.id), "\(plan)")
+                let count = try indexed.read { context in try query.count(in: context) }
+                #expect(count == expected.count, "\(plan)")
+                let sum = try indexed.read { context in try query.sum(\.size, in: context) }
+                #expect(sum == expected.reduce(0) { $0 + $1.size }, "\(plan)")
+                used.formUnion(plan.indexes)
+            }
+            #expect(try indexed.isWhole())
+        }
+        #expect(used.count >= 9, "\(used)")
+    }
+
+    private func query(_ random: inout SeededGenerator) -> QueryList<IndexedThing> {
+        var query = IndexedThing.query()
+        for _ in 0..<random.below(4) {
+            let condition = IndexedThing.condition(&random)
+            switch random.below(6) {
+            case 0: query = query.filter(condition || IndexedThing.condition(&random))
+            case 1: query = query.filter(!condition)
+            default: query = query.filter(condition)
+            }
+        }
+        // What partial indexes ask for.
+        switch random.below(8) {
+        case 0: query = query.filter(\.size > random.below(2))
+        case 1: query = query.filter(.string(\.name, hasPrefix: "a", caseSensitive: true))
+        case 2: query = query.filter(.array(\.tags, containsAny: ["a", "b"]))
+        case 3: query = query.filter(\.rank >= .middle || \.note == nil)
+        case 4: query = query.filter(\.rank == .high)
+        default: break
+        }
+        switch random.below(8) {
+        case 0: query = query.sorted(by: \.name)
+        case 1: query = query.sorted(by: \.size, \.name.desc)
+        case 2: query = query.sorted(by: \.note.desc, \.size)
+        case 3: query = query.sorted(by: \.size.desc)
+        case 4: query = query.sorted(by: \.lowerName)
+        default: break
+        }
+        return random.oneIn(3) ? query.limit(random.below(8), offset: random.below(4)) : query
+    }
+
+    // MARK: From one opening to the next
+
+    @Test("an index stays, also for a program that never heard of it, and is used at once")
+    func reopening() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        let path = folder.path("db")
+        do {
+            let database = try Database(at: path, models: IndexedThing.self)
+            try database.createIndex(
+                ValueIndex("large", \IndexedThing.name.desc, \.rank, where: \IndexedThing.size > 5))
+            try database.createIndex(ValueIndex("lower", \IndexedThing.lowerName))
+            try database.write { (context) throws in
+                for id in 0..<100 { try IndexedThing(id: id, name: "N\(id)", size: id % 10).save(to: &context) }
+            }
+            try database.close()
+        }
+        let query = IndexedThing.filter(\.size > 7 && \.name < "N3")
+        do {
+            let database = try Database(at: path, models: IndexedThing.self)
+            #expect(try database.plan(query).indexes == ["large"])
+            #expect(try database.index(withName: "large")?.state == .current)
+            // What only code can tell waits for it.
+            #expect(try database.index(withName: "lower")?.state == .unattended(missed: 0))
+            #expect(try database.plan(IndexedThing.filter(\.lowerName == "n7")).indexes == [])
+            try database.write { (context) throws in
+                try IndexedThing(id: 200, name: "N2x", size: 9).save(to: &context)
+                try IndexedThing(id: 8, name: "N0x", size: 1).save(to: &context)
+            }
+            #expect(try database.results(query).map(\.id).contains(200))
+            #expect(try database.index(withName: "lower")?.state == .unattended(missed: 2))
+            try database.createIndex(ValueIndex("lower", \IndexedThing.lowerName))
+            #expect(try database.results(IndexedThing.filter(\.lowerName == "n2x")).map(\.id) == [200])
+            #expect(try database.plan(IndexedThing.filter(\.lowerName == "n2x")).indexes == ["lower"])
+            #expect(try database.isWhole())
+            try database.close()
+        }
+        var options = Database.Options()
+        options.isReadOnly = true
+        let database = try Database(at: path, models: IndexedThing.self, options: options)
+        #expect(try database.plan(query).indexes == ["large"])
+        #expect(try database.results(query).map(\.id).contains(200))
+        try database.close()
+    }
+
+    @Test("a changed version of what is computed has the index built anew")
+    func versions() throws {
+        let database = try Database.inMemory(models: IndexedThing.self)
+        try database.write { (context) throws in try IndexedThing(id: 1, name: "A").save(to: &context) }
+        try database.createIndex(ValueIndex("lower", \IndexedThing.lowerName, version: "1"))
+        #expect(throws: HornbeamError.self) {
+            try database.createIndex(ValueIndex("lower", \IndexedThing.lowerName, version: "2"))
+        }
+        try database.register(ValueIndex("lower", \IndexedThing.lowerName, version: "2"))
+        #expect(try database.index(withName: "lower")?.version == "2")
+        #expect(try database.results(IndexedThing.filter(\.lowerName == "a")).map(\.id) == [1])
+    }
+
+    @Test("a condition is read from the file as it was written", .seeded)
+    func conditions() throws {
+        let type = IndexedThing.entityShape.description
+        let predicates: [Hornbeam.Predicate<IndexedThing>] = [
+            \.name == "é\0", \.size > -3, \.weight <= .infinity, \.note == nil, \.note != nil, \.rank == .high,
+            .value(\.note, in: ["a", nil]), .string(\.name, \.note, contains: "x"), !(\.size == 3),
+            .array(\.tags, containsAll: ["a", "b"]), \.size > 1 && (\.size < 5 || \.note == "z"), \.note != "q",
+        ]
+        for predicate in predicates {
+            let stored = try #require(StoredCondition(predicate.filter, type))
+            let index = ValueIndexDefinition([.property("name", descending: false)], condition: stored)
+            let read = try #require(ValueIndexDefinition(settings: index.settings)?.condition)
+            #expect(read == stored)
+            #expect(try read.filter(type).text(type) == predicate.filter.text(type))
+        }
+        // Bytes of any kind.
+        var random = SeededGenerator(seed: SeededGenerator.seed)
+        for _ in 0..<2_000 {
+            let predicate = predicates[random.below(predicates.count)]
+            let stored = try #require(StoredCondition(predicate.filter, type))
+            let definition = ValueIndexDefinition([.property("name", descending: false)], condition: stored)
+            var settings = definition.settings
+            var bytes = Array((settings["where"] ?? "").utf8)
+            for _ in 0...random.below(3) { bytes[random.below(bytes.count)] = UInt8(32 + random.below(95)) }
+            settings["where"] = String(decoding: bytes, as: UTF8.self)
+            guard let read = ValueIndexDefinition(settings: settings)?.condition else { continue }
+            _ = try? read.filter(type)
+        }
+    }
+
+    @Test("one condition implies another just where no value tells them apart", .seeded)
+    func implications() throws {
+        var random = SeededGenerator(seed: SeededGenerator.seed)
+        let database = try Database.inMemory(models: IndexedThing.self)
+        try database.write { (context) throws in
+            for id in 0..<400 { try IndexedThing.random(id, &random).save(to: &context) }
+        }
+        let type = try #require(database.schema.types["IndexedThing"])
+        var found = 0
+        for _ in 0..<3_000 {
+            var asked = IndexedThing.condition(&random)
+            if random.oneIn(3) { asked = random.oneIn(2) ? asked && IndexedThing.condition(&random) : !asked }
+            var condition = IndexedThing.condition(&random)
+            if random.oneIn(3) {
+                condition = random.oneIn(2) ? condition || IndexedThing.condition(&random) : !condition
+            }
+            guard let stored = StoredCondition(condition.filter, type.description) else { continue }
+            let partial = try IndexCondition(stored, type)
+            guard let answered = try partial.implied(by: asked.filter.conjuncts, type) else { continue }
+            found += 1
+            let all = try database.results(IndexedThing.filter(asked)).map(\.id)
+            let within = try database.results(IndexedThing.filter(condition)).map(\.id)
+            #expect(Set(all).isSubset(of: within), "\(asked.filter) implies \(condition.filter)")
+            // What is answered holds for all that is in the index.
+            for (place, conjunct) in asked.filter.conjuncts.enumerated() where answered.contains(place) {
+                let holds = try database.results(IndexedThing.filter(Hornbeam.Predicate(conjunct))).map(\.id)
+                #expect(Set(within).isSubset(of: holds), "\(condition.filter) implies \(conjunct)")
+            }
+        }
+        #expect(found > 50)
+    }
+
+    // MARK: Cut short
+
+    @Test("C23, E17: a crash at any call of making and dropping leaves the index absent or whole", .seeded)
+    func crashes() throws {
+        let start = try SimulatedDisk()
+        do {
+            let database = try MigratedFile.open(start, [IndexedThing.self], [])
+            try database.write { (context) throws in
+                for id in 0..<40 { try IndexedThing(id: id, name: "n\(id % 7)", size: id % 3).save(to: &context) }
+            }
+            try database.close()
+        }
+        let index = ValueIndex("part", \IndexedThing.name, where: \IndexedThing.size > 0)
+        let query = IndexedThing.filter(\.size > 0 && \.name == "n3")
+        for call in 1... {
+            let disk = try SimulatedDisk(image: start.killedImage())
+            disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
+            if let database = try? MigratedFile.open(disk, [IndexedThing.self], []) {
+                try? database.createIndex(index)
+                try? database.write { (context) throws in
+                    try IndexedThing(id: 3, name: "n3", size: 0).save(to: &context)
+                }
+                _ = try? database.deleteIndex(withName: "part")
+                try? database.close()
+            }
+            for image in [disk.powerLossImage(seed: UInt64(call) &+ SeededGenerator.seed), disk.killedImage()] {
+                let database = try MigratedFile.open(try SimulatedDisk(image: image), [IndexedThing.self], [])
+                try database.attendStored(nil)
+                let isThere = try database.index(withName: "part") != nil
+                #expect(try database.plan(query).indexes == (isThere ? ["part"] : []), "call \(call)")
+                let expected = try database.results(IndexedThing.query()).filter { $0.size > 0 && $0.name == "n3" }
+                #expect(try database.results(query) == expected, "call \(call)")
+                #expect(try database.isWhole(), "call \(call)")
+                try database.close()
+            }
+            if !disk.hasCrashed { break }
+        }
+    }
+
+    @Test("N9: the check finds entries that the entities don't give, and those that are missing")
+    func damage() throws {
+        let database = try Database.inMemory(models: IndexedThing.self)
+        try database.createIndex(ValueIndex("part", \IndexedThing.name, where: \IndexedThing.size > 0))
+        try database.write { (context) throws in
+            for id in 0..<10 { try IndexedThing(id: id, name: "n\(id)", size: id % 2).save(to: &context) }
+        }
+        let write = try database.store.beginWrite()
+        let tree = try #require(try write.tree("m:IndexedThing:part"))
+        var cursor = try write.cursor(tree)
+        #expect(try cursor.first())
+        let key = Array(cursor.key)
+        _ = try write.delete(tree, key)
+        try write.put(tree, [1, 2, 3] + key, [])
+        try write.commit()
+        var problems: [String] = []
+        #expect(try !database.check { problems.append($0) })
+        #expect(problems.contains { $0.contains("part") && $0.contains("missing") }, "\(problems)")
+    }
+
+    @Test("an observer of a count by the index goes on when that is dropped, and when it is made")
+    func observers() async throws {
+        let database = try Database.inMemory(models: IndexedThing.self)
+        try await database.write { (context) throws in
+            for id in 0..<50 { try IndexedThing(id: id, name: "n\(id % 2)").save(to: &context) }
+        }
+        try database.createIndex(ValueIndex("name", \IndexedThing.name))
+        let query = IndexedThing.filter(\.name == "n1")
+        var counts = database.observeCount(query).makeAsyncIterator()
+        #expect(try await counts.next() == 25)
+        try database.deleteIndex(withName: "name")
+        try await database.write { (context) throws in try IndexedThing(id: 100, name: "n1").save(to: &context) }
+        #expect(try await counts.next() == 26)
+        try database.createIndex(ValueIndex("name", \IndexedThing.name))
+        try await database.write { (context) throws in try IndexedThing(id: 101, name: "n1").save(to: &context) }
+        #expect(try await counts.next() == 27)
+    }
+
+    @Test("E11: a save that changes none of its properties doesn't touch the index's tree")
+    func untouched() throws {
+        let database = try Database.inMemory(models: IndexedThing.self)
+        try database.createIndex(ValueIndex("name", \IndexedThing.name, \.size))
+        try database.createIndex(ValueIndex("part", \IndexedThing.name, where: \IndexedThing.size > 0))
+        try database.write { (context) throws in try IndexedThing(id: 1, name: "a", size: 1).save(to: &context) }
+        try database.write { (context) throws in
+            try IndexedThing(id: 1, name: "a", size: 1, note: "new").save(to: &context)
+            let transaction = try context.session.entities().transaction
+            for name in ["m:IndexedThing:name", "m:IndexedThing:part"] {
+                let tree = try #require(try transaction.tree(name))
+                #expect(!transaction.treesChanged.contains(tree))
+            }
+        }
+    }
+}

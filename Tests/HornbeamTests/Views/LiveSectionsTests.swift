@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views that tell of themselves: element after element, against the view as it is.
+
+import Foundation
+import HornbeamTestSupport
+import Testing
+
+@testable import Hornbeam
+
+@Suite("Live views", .timeLimit(.minutes(10)))
+struct LiveSectionsTests {
+    private func rows(_ mappings: ViewMappings<Mail, String>, _ database: Database) throws -> [[Mail]] {
+        var mappings = mappings
+        return try database.read { (context) throws in
+            try mappings.load(in: context)
+            return try (0..<mappings.sectionCount).map { try mappings.entities(ofSection: $0, in: context) }
+        }
+    }
+
+    @Test(
+        "each element leads from the rows before to those that there are", .seeded, arguments: SeededGenerator.seeds(3))
+    func model(seed: UInt64) throws {
+        var writes = MailWrites(seed: seed)
+        let view = mailView()
+        let database = try Database.inMemory(models: Mail.self, indexes: [view])
+        var mappings = ViewMappings(view, groups: ["b", "a", "c"])
+        mappings.setWindow(.fixed(limit: 4), of: "a")
+        let observation = Observation(SectionsResult(mappings, database), of: database)
+        observation.start()
+        let first = try #require(try observation.poll())
+        #expect(first.changes == nil)
+        var shown = first.applied(to: [])
+        for round in 0..<40 {
+            try writes.write(database, changes: writes.random.below(4))
+            if round % 8 == 7 {
+                // The state was kept for too long.
+                for read in database.longReads.all { read.expire() }
+            }
+            if let element = try observation.poll() { shown = element.applied(to: shown) }
+            try #require(try shown == rows(mappings, database))
+        }
+        // Nothing that isn't shown is told.
+        try database.write { context in try Mail(id: 500, folder: nil, rank: 1).save(to: &context) }
+        _ = try observation.poll()
+        try database.write { context in try Mail(id: 500, folder: nil, rank: 2).save(to: &context) }
+        let none = try observation.poll()
+        #expect(none.map(\.mappings.rowCount) == nil)
+        observation.finish()
+    }
+
+    @Test("a consumer gets elements, and the database closes beside it")
+    func consumer() async throws {
+        let view = mailView()
+        let database = try Database.inMemory(models: Mail.self, indexes: [view])
+        var iterator = database.observe(ViewMappings(view)).makeAsyncIterator()
+        let first = try await iterator.next()
+        #expect(first?.mappings.groups == [])
+        try await database.write { context in try Mail(id: 1, folder: "a", rank: 1).save(to: &context) }
+        let second = try await iterator.next()
+        #expect(second?.changes?.insertedSections == [0])
+        #expect(second?.entities[ListPath(0, 0)]?.id == 1)
+        try database.close()
+        let last = try await iterator.next()
+        #expect(last.map(\.mappings.rowCount) == nil)
+    }
+}
