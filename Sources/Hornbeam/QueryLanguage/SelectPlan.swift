@@ -85,9 +85,11 @@ struct SelectPlan {
     /// Gives each condition to the first source that can answer it.
     private mutating func place(_ conjuncts: [BoundExpression]) {
         let push = FilterPush(binder: binder, source: binder.sources[0], frame: Frame(slots: 0))
+        var filters: [Filter] = []
+        defer { query.filter = Filter.conjunction(filters) }
         for conjunct in conjuncts {
             let pushed = push.filter(conjunct)
-            if let pushed { query.filter = query.filter.and(pushed.filter) }
+            if let pushed { filters.append(pushed.filter) }
             if pushed?.isExact != true { conditions[max(0, binder.lastSource(of: conjunct))].append(conjunct) }
         }
     }

@@ -163,6 +163,24 @@ struct EvaluationTests {
         #expect(try statement.resolve(in: filled, named: ["a": 1, "b": 2])[0]["v"] == .int(3))
     }
 
+    @Test("what is nested as deep as it may be is computed, and what adds up to more is refused")
+    func deep() throws {
+        #expect(try value(Array(repeating: "1", count: 501).joined(separator: " + ")) == "501")
+        #expect(try value(String(repeating: "abs(", count: 98) + "id" + String(repeating: ")", count: 98)) == "1")
+        let row = Array(repeating: "id", count: 400).joined(separator: " + ")
+        #expect(throws: HornbeamError.self) { try value("(\(row)) * 1" + String(repeating: " + 1", count: 200)) }
+        #expect(throws: HornbeamError.self) { try value("1" + String(repeating: " IS NULL", count: 10_000)) }
+        // Ninety conditions of many parts, one within the other.
+        var condition = "id = 1"
+        for _ in 0..<90 {
+            let parts = Array(repeating: "a", count: 300).joined(separator: " AND ")
+            condition = "NOT (\(condition) OR (\(parts)))"
+        }
+        #expect(throws: HornbeamError.self) { try value(condition) }
+        let many = (0..<5_000).map { "id = \($0)" }.joined(separator: " OR ")
+        #expect(try value(many) == "true")
+    }
+
     @Test("a parameter without a value, and a value without a parameter, are errors")
     func lacking() throws {
         #expect(throws: HornbeamError.self) { try value("?") }
