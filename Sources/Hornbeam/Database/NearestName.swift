@@ -9,6 +9,7 @@ package enum NearestName {
 
     /// The name with the fewest edits, at most a third of the typed length; the first of equals.
     package static func find(_ typed: String, among names: [String]) -> String? {
+        guard typed.utf8.count <= 500 else { return nil }
         let limit = max(1, typed.count / 3)
         var best: (name: String, distance: Int)?
         for name in names {

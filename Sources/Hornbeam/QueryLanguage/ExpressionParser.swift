@@ -15,7 +15,7 @@
 import FoundationEssentials
 
 extension StatementParser {
-    /// Operators of one kind that stand in a row, at most: they nest in what is computed.
+    /// Operators in a row, with all that stand in brackets among them, at most: they nest in what is computed.
     private static let maxRow = 500
 
     mutating func expression() throws(HornbeamError) -> Expression {
@@ -58,6 +58,7 @@ extension StatementParser {
     // MARK: Comparisons
 
     private mutating func comparison() throws(HornbeamError) -> Expression {
+        let start = rowed
         var left = try concatenation()
         if let sign = comparisonSign() {
             next()
@@ -69,6 +70,7 @@ extension StatementParser {
             left = test
         }
         while take("IS") {
+            try lengthen(since: start)
             let isNegated = take("NOT")
             let test: StateTest
             if take("NULL") {
@@ -143,28 +145,29 @@ extension StatementParser {
     }
 
     private mutating func sum() throws(HornbeamError) -> Expression {
+        let start = rowed
         var left = try product()
-        var length = 0
         while let sign = arithmeticSign(["+", "-"]) {
-            try lengthen(&length)
+            try lengthen(since: start)
             left = .binary(sign, left, try product())
         }
         return left
     }
 
     private mutating func product() throws(HornbeamError) -> Expression {
+        let start = rowed
         var left = try signed()
-        var length = 0
         while let sign = arithmeticSign(["*", "/", "%"]) {
-            try lengthen(&length)
+            try lengthen(since: start)
             left = .binary(sign, left, try signed())
         }
         return left
     }
 
-    private func lengthen(_ length: inout Int) throws(HornbeamError) {
-        length += 1
-        guard length <= Self.maxRow else {
+    /// - Parameter start: how many there were where the expression began that this one is part of.
+    private mutating func lengthen(since start: Int) throws(HornbeamError) {
+        rowed += 1
+        guard rowed - start <= Self.maxRow else {
             throw failure("more than \(Self.maxRow) operators in a row: group them by parentheses")
         }
     }

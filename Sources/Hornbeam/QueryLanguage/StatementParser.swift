@@ -33,6 +33,8 @@ struct StatementParser {
     private let tokens: [(token: StatementToken, place: TextPlace, end: TextPlace)]
     private var position = 0
     var depth = 0
+    /// Operators that nest by standing in a row.
+    var rowed = 0
     private var parameters = 0
 
     init(_ text: String) throws(HornbeamError) {
@@ -52,18 +54,21 @@ struct StatementParser {
         let statement = try selectStatement()
         _ = take(sign: ";")
         try end()
+        try requireHeight(statement.expressions)
         return statement
     }
 
     mutating func wholeClauses() throws(HornbeamError) -> QueryClauses {
         let clauses = try clauses()
         try end()
+        try requireHeight(clauses.expressions)
         return clauses
     }
 
     mutating func wholeExpression() throws(HornbeamError) -> Expression {
         let expression = try expression()
         try end()
+        try requireHeight([expression])
         return expression
     }
 

@@ -65,6 +65,12 @@ struct Arguments {
         return values[name]?.last
     }
 
+    /// The option's values, in order.
+    func all(_ name: String) -> [String] {
+        assert(command.allOptions.contains { $0.name == name && $0.placeholder != nil }, "undeclared option \(name)")
+        return values[name] ?? []
+    }
+
     /// The comma-separated names of all occurrences. Empty names are a usage error.
     func list(_ name: String) throws(UsageError) -> [String] {
         var names: [String] = []

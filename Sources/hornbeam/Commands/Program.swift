@@ -12,7 +12,8 @@ package enum Program {
     /// In the order of help.
     static let commands: [CommandDeclaration] = [
         InfoCommand.declaration, CheckCommand.declaration, SchemaCommand.declaration, SchemaApplyCommand.declaration,
-        QueryCommand.declaration, SearchCommand.declaration, ImportCommand.declaration, ExportCommand.declaration,
+        QueryCommand.declaration, SearchCommand.declaration, SQLCommand.declaration, ImportCommand.declaration,
+        ExportCommand.declaration,
         TreeListCommand.declaration, TreeScanCommand.declaration, BackupCommand.declaration,
         CompactCommand.declaration, SalvageCommand.declaration,
     ]

@@ -143,7 +143,7 @@ struct StatementParserTests {
         let named = try QueryLanguage.statement("SELECT value, raw AS r FROM _")
         #expect(!named.isValue && named.projections.map { show($0.value) } == ["value", "raw"])
         let joined = try QueryLanguage.statement(
-            "SELECT 1 FROM Chat c JOIN c.messages AS m LEFT OUTER JOIN User u ON META(u).id = m.author INNER JOIN X ON 1"
+            "SELECT 1 FROM Chat c JOIN c.messages m LEFT OUTER JOIN User u ON META(u).id = m.author INNER JOIN X ON 1"
         )
         #expect(joined.joins.count == 3)
         guard case .relation(let path) = joined.joins[0].target, case .type("User", let on) = joined.joins[1].target

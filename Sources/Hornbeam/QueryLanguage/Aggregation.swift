@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Aggregates: what is asked for of a group of rows. Null and missing values don't count, but in ARRAY_AGG, which keeps
+// nulls. Sums of integers are exact, or an error; those of doubles are rounded once, whatever the order of the rows.
+
+import FoundationEssentials
+
+/// An aggregate of a statement.
+struct BoundAggregate: Sendable, Equatable {
+    enum Function: String, Sendable, CaseIterable {
+        case count
+        case sum
+        case avg
+        case min
+        case max
+        case arrayAgg = "array_agg"
+        case groupConcat = "group_concat"
+        case stringAgg = "string_agg"
+
+        var arity: ClosedRange<Int> {
+            switch self {
+            case .groupConcat: 1...2
+            case .stringAgg: 2...2
+            default: 1...1
+            }
+        }
+    }
+
+    var function: Function
+    /// Nil for `COUNT(*)`.
+    var argument: BoundExpression?
+    var isDistinct: Bool
+    /// Between the texts that are joined.
+    var separator = ","
+
+    func begin() -> RunningAggregate { RunningAggregate(self) }
+}
+
+/// An aggregate of one group under way.
+struct RunningAggregate {
+    private let aggregate: BoundAggregate
+    private var count = 0
+    private var sum = NumberSum()
+    private var best: Item?
+    private var items: [Item] = []
+    private var seen: Set<[UInt8]> = []
+
+    init(_ aggregate: BoundAggregate) { self.aggregate = aggregate }
+
+    /// Takes in the row of the frame.
+    mutating func add(_ frame: Frame) throws {
+        guard let argument = aggregate.argument else {
+            count += 1
+            return
+        }
+        let item = try argument.evaluate(frame)
+        guard item != .missing, item != .null || aggregate.function == .arrayAgg else { return }
+        if aggregate.isDistinct, !seen.insert(Item.key([item])).inserted { return }
+        switch aggregate.function {
+        case .count: count += 1
+        case .sum, .avg: sum.add(item)
+        case .min: if best.map({ item.order($0) < 0 }) ?? true { best = item }
+        case .max: if best.map({ item.order($0) > 0 }) ?? true { best = item }
+        case .arrayAgg, .groupConcat, .stringAgg: items.append(item)
+        }
+    }
+
+    func result() throws -> Item {
+        switch aggregate.function {
+        case .count: .int(count)
+        case .sum: try sum.total() ?? .null
+        case .avg: try sum.average() ?? .null
+        case .min, .max: best ?? .null
+        case .arrayAgg: .array(items)
+        case .groupConcat, .stringAgg:
+            items.isEmpty
+                ? .null : .string(items.map { ValueFunctions.text(of: $0) }.joined(separator: aggregate.separator))
+        }
+    }
+}
+
+/// A sum of numbers of any type; what is none is left out.
+struct NumberSum {
+    private var integers: Int128 = 0
+    private var doubles = FloatingSummation()
+    private var decimals = Decimal(0)
+    private var count = 0
+    private var hasDouble = false
+    private var hasDecimal = false
+
+    mutating func add(_ item: Item) {
+        guard case .value(let value) = item else { return }
+        switch value {
+        case .int(let number): integers += Int128(number)
+        case .uint(let number): integers += Int128(number)
+        case .double(let number):
+            doubles.add(number)
+            hasDouble = true
+        case .decimal(let number):
+            decimals += number
+            hasDecimal = true
+        default: return
+        }
+        count += 1
+    }
+
+    /// Nil if there was no number; an error if a sum of integers is none of 64 bits.
+    func total() throws(HornbeamError) -> Item? {
+        if count == 0 { return nil }
+        if hasDecimal {
+            let rest = Item.decimal(.double(hasDouble ? doubles.total() : 0)) ?? .nan
+            return .value(.decimal(decimals + (Decimal(string: "\(integers)") ?? .nan) + rest))
+        }
+        return hasDouble ? .double(all.total()) : try Arithmetic.item(integers, "the sum")
+    }
+
+    func average() throws(HornbeamError) -> Item? {
+        if count == 0 { return nil }
+        if hasDecimal, case .value(.decimal(let total))? = try total() {
+            return .value(.decimal(total / Decimal(count)))
+        }
+        return .double(hasDouble ? all.mean(of: count) : Double(integers) / Double(count))
+    }
+
+    /// The integers among the doubles, in two parts that are exact.
+    private var all: FloatingSummation {
+        var all = doubles
+        let low = integers % (1 << 53)
+        all.add(Double(low))
+        all.add(Double(integers - low))
+        return all
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers in expressions. Integers stay integers as long as the result is one, and what doesn't fit 64 bits is an
+// error; with a decimal the result is a decimal, with a double a double. What is no number gives null, and so does a
+// division by zero.
+
+import FoundationEssentials
+
+enum Arithmetic {
+    static func compute(_ sign: BinaryOperator, _ left: Item, _ right: Item) throws(HornbeamError) -> Item {
+        if left == .missing || right == .missing { return .missing }
+        guard case .value(let first) = left, case .value(let second) = right, isNumber(first), isNumber(second) else {
+            return .null
+        }
+        if let first = integer(first), let second = integer(second) {
+            return try compute(sign, first, second) { "\(left.node.text) \(sign.rawValue) \(right.node.text)" }
+        }
+        // Remainders of decimals are computed as those of doubles.
+        if sign != .remainder, isDecimal(first) || isDecimal(second), let first = Item.decimal(first),
+            let second = Item.decimal(second)
+        {
+            return compute(sign, first, second)
+        }
+        return compute(sign, left.number ?? .nan, right.number ?? .nan)
+    }
+
+    static func negation(_ item: Item) throws(HornbeamError) -> Item {
+        if case .value(.double(let number)) = item { return .double(-number) }
+        return try compute(.subtract, .int(0), item)
+    }
+
+    /// The integer as the least type that holds it; an error if none does.
+    static func item(_ number: Int128, _ what: @autoclosure () -> String) throws(HornbeamError) -> Item {
+        if let number = Int64(exactly: number) { return .value(.int(number)) }
+        if let number = UInt64(exactly: number) { return .value(.uint(number)) }
+        throw HornbeamError(
+            .invalid, "\(what()) is \(number), which is beyond the integers of 64 bits: compute with doubles (1.0 * …)")
+    }
+
+    static func isNumber(_ value: Value) -> Bool {
+        switch value {
+        case .int, .uint, .double, .decimal: true
+        default: false
+        }
+    }
+
+    private static func isDecimal(_ value: Value) -> Bool { if case .decimal = value { true } else { false } }
+
+    private static func integer(_ value: Value) -> Int128? {
+        switch value {
+        case .int(let number): Int128(number)
+        case .uint(let number): Int128(number)
+        default: nil
+        }
+    }
+
+    /// The operands have 64 bits each, so that no result on the way overflows.
+    private static func compute(
+        _ sign: BinaryOperator, _ left: Int128, _ right: Int128, _ what: () -> String
+    ) throws(HornbeamError) -> Item {
+        switch sign {
+        case .add: return try item(left + right, what())
+        case .subtract: return try item(left - right, what())
+        case .multiply:
+            let (product, overflow) = left.multipliedReportingOverflow(by: right)
+            if overflow { throw HornbeamError(.invalid, "\(what()) is beyond the integers of 64 bits") }
+            return try item(product, what())
+        case .divide:
+            if right == 0 { return .null }
+            return left % right == 0 ? try item(left / right, what()) : .double(Double(left) / Double(right))
+        default: return right == 0 ? .null : try item(left % right, what())
+        }
+    }
+
+    private static func compute(_ sign: BinaryOperator, _ left: Decimal, _ right: Decimal) -> Item {
+        switch sign {
+        case .add: .value(.decimal(left + right))
+        case .subtract: .value(.decimal(left - right))
+        case .multiply: .value(.decimal(left * right))
+        default: right == 0 ? .null : .value(.decimal(left / right))
+        }
+    }
+
+    private static func compute(_ sign: BinaryOperator, _ left: Double, _ right: Double) -> Item {
+        switch sign {
+        case .add: .double(left + right)
+        case .subtract: .double(left - right)
+        case .multiply: .double(left * right)
+        case .divide: right == 0 ? .null : .double(left / right)
+        default: right == 0 ? .null : .double(left.truncatingRemainder(dividingBy: right))
+        }
+    }
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binds expressions. What is the same for all rows is computed at once. Behind a GROUP BY an expression may be made of
+// what is grouped by and of aggregates, nothing else.
+
+import FoundationEssentials
+
+/// What is known of a group of rows: the values that it has in common, then aggregates, each with a slot in the frame
+/// of the group.
+struct GroupScope {
+    var keys: [BoundExpression]
+    private(set) var aggregates: [(aggregate: BoundAggregate, slot: Int)] = []
+    private(set) var slotCount: Int
+    private var variableSlots: [Int] = []
+
+    init(_ keys: [BoundExpression]) {
+        self.keys = keys
+        slotCount = keys.count
+    }
+
+    mutating func slot(_ aggregate: BoundAggregate) -> Int {
+        if let known = aggregates.first(where: { $0.aggregate == aggregate }) { return known.slot }
+        slotCount += 1
+        aggregates.append((aggregate, slotCount - 1))
+        return slotCount - 1
+    }
+
+    mutating func variableSlot(_ depth: Int) -> Int {
+        while variableSlots.count <= depth {
+            variableSlots.append(slotCount)
+            slotCount += 1
+        }
+        return variableSlots[depth]
+    }
+}
+
+extension Binder {
+    mutating func bind(_ expression: Expression) throws -> BoundExpression {
+        if let named = try bindAlias(expression) { return named }
+        guard grouping != nil else { return fold(try structure(expression)) }
+        return try grouped(expression)
+    }
+
+    /// What an alias of the result stands for.
+    private mutating func bindAlias(_ expression: Expression) throws -> BoundExpression? {
+        guard let aliased = aliased(expression) else { return nil }
+        let all = aliases
+        aliases = [:]
+        defer { aliases = all }
+        return try bind(aliased)
+    }
+
+    private func aliased(_ expression: Expression) -> Expression? {
+        guard !hasVariables, case .path(let path) = expression, path.steps.count == 1 else { return nil }
+        return aliases[path.head]
+    }
+
+    private mutating func grouped(_ expression: Expression) throws -> BoundExpression {
+        if case .call(let call) = expression, BoundAggregate.Function(rawValue: call.name) != nil {
+            return try aggregate(call)
+        }
+        if hasVariables {
+            // A variable's slot is the group's, so nothing of it is compared with what is grouped by.
+            if case .path(let path) = expression, isVariable(path) { return try bind(path) }
+        } else if !hasAggregate(expression), let scope = grouping {
+            grouping = nil
+            let raw: BoundExpression
+            do {
+                defer { grouping = scope }
+                raw = try bind(expression)
+            }
+            if case .constant = raw { return raw }
+            if let key = scope.keys.firstIndex(of: raw) { return .slot(key) }
+        }
+        switch expression {
+        case .path(let path):
+            throw failure("“\(path.text)” is neither grouped by nor in an aggregate", at: path.place)
+        case .match, .rank, .metaID, .star:
+            throw failure("this is neither grouped by nor in an aggregate", at: expression.place ?? 0)
+        default: return fold(try structure(expression))
+        }
+    }
+
+    /// Whether an aggregate is in it, or in what an alias in it stands for.
+    func hasAggregate(_ expression: Expression) -> Bool {
+        if let aliased = aliased(expression) { return aliased.hasAggregate }
+        return expression.isAggregate || expression.children.contains { hasAggregate($0) }
+    }
+
+    private mutating func aggregate(_ call: FunctionCall) throws -> BoundExpression {
+        guard let function = BoundAggregate.Function(rawValue: call.name), var scope = grouping else {
+            throw failure("\(call.name.uppercased()) has no place here", at: call.place)
+        }
+        try check(call, function.arity)
+        if hasVariables { throw failure("an aggregate has no place in what is asked of elements", at: call.place) }
+        grouping = nil
+        defer { grouping = scope }
+        let names = aliases
+        aliases = [:]
+        defer { aliases = names }
+        var aggregate = BoundAggregate(function: function, argument: nil, isDistinct: call.isDistinct)
+        if case .star(nil, let place)? = call.arguments.first {
+            guard function == .count, !call.isDistinct else {
+                throw failure("only COUNT takes *", at: place)
+            }
+        } else {
+            let argument = try bind(call.arguments[0])
+            try requireNumbers(argument, call, function)
+            aggregate.argument = argument
+        }
+        if call.arguments.count == 2 {
+            guard case .constant(let item) = try bind(call.arguments[1]), let text = item.text else {
+                throw failure("what \(call.name.uppercased()) puts between is a text", at: call.place)
+            }
+            aggregate.separator = text
+        }
+        return .slot(scope.slot(aggregate))
+    }
+
+    /// A sum of texts is a mistake, not null.
+    private func requireNumbers(
+        _ argument: BoundExpression, _ call: FunctionCall, _ function: BoundAggregate.Function
+    ) throws(HornbeamError) {
+        guard function == .sum || function == .avg, case .slot(let slot) = argument,
+            let (source, content) = content(of: slot), case .column(let number) = content, let type = source.type
+        else { return }
+        let column = type.description.columns[number]
+        switch column.type.unwrapped {
+        case .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32, .uint64, .float, .double, .decimal, .json: return
+        default:
+            throw failure(
+                "\(call.name.uppercased()) takes numbers, and \(type.name).\(column.name) is a \(column.type)",
+                at: call.place)
+        }
+    }
+
+    private func check(_ call: FunctionCall, _ arity: ClosedRange<Int>) throws(HornbeamError) {
+        let count = call.arguments.count
+        guard !arity.contains(count) else { return }
+        let wanted =
+            arity.lowerBound == arity.upperBound ? "\(arity.lowerBound)" : "\(arity.lowerBound) to \(arity.upperBound)"
+        throw failure("\(call.name.uppercased()) takes \(wanted) arguments, not \(count)", at: call.place)
+    }
+
+    // MARK: Structure
+
+    /// The expression with its parts bound.
+    private mutating func structure(_ expression: Expression) throws -> BoundExpression {
+        switch expression {
+        case .literal(let value): return .constant(Item(value))
+        case .missing: return .constant(.missing)
+        case .parameter(let parameter): return .constant(Item(try value(of: parameter)))
+        case .path(let path): return try bind(path)
+        case .array(let parts): return .array(try bindAll(parts))
+        case .object(let fields):
+            var bound: [BoundField] = []
+            for field in fields { bound.append(BoundField(name: field.name, value: try bind(field.value))) }
+            return .object(bound)
+        case .unary(let sign, let inner):
+            let inner = try bind(inner)
+            switch sign {
+            case .not: return .not(inner)
+            case .minus: return .minus(inner)
+            case .plus: return .plus(inner)
+            }
+        case .binary(let sign, let left, let right): return .binary(sign, try bind(left), try bind(right))
+        case .like(let text, let pattern, let escape):
+            return .like(try bind(text), try bind(pattern), escape: try bindIfAny(escape))
+        case .between(let value, let low, let high): return .between(try bind(value), try bind(low), try bind(high))
+        case .within(let value, let list): return .within(try bind(value), try bindAll(list))
+        case .withinArray(let value, let list): return .withinArray(try bind(value), try bindArray(list))
+        case .test(let inner, let test): return .test(try bind(inner), test)
+        case .choice(let subject, let cases, let otherwise):
+            let subject = try bindIfAny(subject)
+            var bound: [BoundChoice] = []
+            for choice in cases {
+                bound.append(BoundChoice(condition: try bind(choice.condition), value: try bind(choice.value)))
+            }
+            return .choice(subject: subject, bound, otherwise: try bindIfAny(otherwise))
+        case .quantified(let quantifier, let variable, let array, let condition):
+            let array = try bindArray(array)
+            let (slot, bound) = try binding(variable) { try $0.bind(condition) }
+            return .quantified(quantifier, slot: slot, array, bound)
+        case .comprehension(let value, let variable, let array, let condition):
+            let array = try bindArray(array)
+            let (slot, (bound, test)) = try binding(variable) { binder in
+                (try binder.bind(value), try binder.bindIfAny(condition))
+            }
+            return .comprehension(slot: slot, value: bound, array, condition: test)
+        case .call(let call): return try bind(call)
+        case .match(let matching): return try bind(matching)
+        case .rank(let place): return try bindRank(at: place)
+        case .metaID(let alias, let place): return try bindID(alias, at: place)
+        case .star(_, let place): throw failure("* is a result, or what COUNT counts, and no value", at: place)
+        }
+    }
+
+    private mutating func bindAll(_ expressions: [Expression]) throws -> [BoundExpression] {
+        var bound: [BoundExpression] = []
+        for expression in expressions { bound.append(try bind(expression)) }
+        return bound
+    }
+
+    private mutating func bindIfAny(_ expression: Expression?) throws -> BoundExpression? {
+        guard let expression else { return nil }
+        return try bind(expression)
+    }
+
+    /// What gives elements: of a relation, whole entities.
+    private mutating func bindArray(_ expression: Expression) throws -> BoundExpression {
+        guard case .path(let path) = expression, grouping == nil, aliased(expression) == nil else {
+            return try bind(expression)
+        }
+        return try bind(path, asObjects: true)
+    }
+
+    private mutating func bind(_ call: FunctionCall) throws -> BoundExpression {
+        if BoundAggregate.Function(rawValue: call.name) != nil {
+            throw failure(
+                "\(call.name.uppercased()) is an aggregate: it may stand in SELECT, HAVING and ORDER BY, not in "
+                    + "another one", at: call.place)
+        }
+        if call.name == "now" {
+            try check(call, 0...0)
+            return .constant(.value(.date(Date().timeIntervalSinceReferenceDate)))
+        }
+        guard let function = ScalarFunction.all[call.name] else {
+            let known = ScalarFunction.all.keys.sorted() + BoundAggregate.Function.allCases.map(\.rawValue)
+            let hint = NearestName.hint(call.name, among: known).map { "; \($0)" } ?? ""
+            throw failure("there is no function “\(call.name)”" + hint, at: call.place)
+        }
+        try check(call, function.arity)
+        if call.isDistinct { throw failure("DISTINCT is for aggregates", at: call.place) }
+        return .call(function, try bindAll(call.arguments))
+    }
+
+    private mutating func bindID(_ alias: String?, at place: TextPlace) throws -> BoundExpression {
+        let entities = sources.filter { !$0.isImplicit && $0.type != nil }
+        guard let alias else { return slot(.column(0), of: entities[0]) }
+        guard let source = entities.first(where: { $0.alias == alias }) else {
+            throw failure("no entity is called “\(alias)”", at: place)
+        }
+        return slot(.column(0), of: source)
+    }
+
+    /// Computes what needs no row. What fails is left, for it may never be asked for.
+    private func fold(_ expression: BoundExpression) -> BoundExpression {
+        switch expression {
+        case .constant, .slot: return expression
+        default: break
+        }
+        guard expression.children.allSatisfy({ if case .constant = $0 { true } else { false } }),
+            let item = try? expression.evaluate(Frame(slots: 0))
+        else { return expression }
+        return .constant(item)
+    }
+}
+
+extension Expression {
+    /// What it is made of.
+    var children: [Expression] {
+        switch self {
+        case .literal, .missing, .parameter, .path, .rank, .metaID, .star: []
+        case .array(let parts): parts
+        case .object(let fields): fields.map(\.value)
+        case .unary(_, let inner), .test(let inner, _): [inner]
+        case .binary(_, let left, let right), .withinArray(let left, let right): [left, right]
+        case .like(let text, let pattern, let escape): [text, pattern] + (escape.map { [$0] } ?? [])
+        case .between(let value, let low, let high): [value, low, high]
+        case .within(let value, let list): [value] + list
+        case .choice(let subject, let cases, let otherwise):
+            (subject.map { [$0] } ?? []) + cases.flatMap { [$0.condition, $0.value] } + (otherwise.map { [$0] } ?? [])
+        case .quantified(_, _, let array, let condition): [array, condition]
+        case .comprehension(let value, _, let array, let condition): [value, array] + (condition.map { [$0] } ?? [])
+        case .call(let call): call.arguments
+        case .match(let matching): [matching.query]
+        }
+    }
+
+    var isAggregate: Bool {
+        if case .call(let call) = self { BoundAggregate.Function(rawValue: call.name) != nil } else { false }
+    }
+
+    var hasAggregate: Bool { isAggregate || children.contains(where: \.hasAggregate) }
+
+    /// The first place that is known in it.
+    var place: TextPlace? {
+        switch self {
+        case .parameter(let parameter): return parameter.place
+        case .path(let path): return path.place
+        case .call(let call): return call.place
+        case .match(let matching): return matching.place
+        case .rank(let place), .metaID(_, let place), .star(_, let place): return place
+        default: break
+        }
+        for child in children { if let place = child.place { return place } }
+        return nil
+    }
+}

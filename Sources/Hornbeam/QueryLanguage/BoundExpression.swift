@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Expressions whose names are resolved: to places in a frame, which hold what the row at hand has. Two that are equal
+// compute the same, wherever in the text they stand; so it is known what is grouped by.
+
+/// An expression ready to be computed.
+indirect enum BoundExpression: Sendable, Equatable {
+    case constant(Item)
+    case slot(Int)
+    case field(BoundExpression, String)
+    case element(BoundExpression, Int)
+    case array([BoundExpression])
+    case object([BoundField])
+    case not(BoundExpression)
+    case minus(BoundExpression)
+    case plus(BoundExpression)
+    case binary(BinaryOperator, BoundExpression, BoundExpression)
+    case like(BoundExpression, BoundExpression, escape: BoundExpression?)
+    case between(BoundExpression, BoundExpression, BoundExpression)
+    case within(BoundExpression, [BoundExpression])
+    case withinArray(BoundExpression, BoundExpression)
+    case test(BoundExpression, StateTest)
+    case choice(subject: BoundExpression?, [BoundChoice], otherwise: BoundExpression?)
+    /// The slot is the variable's.
+    case quantified(Quantifier, slot: Int, BoundExpression, BoundExpression)
+    case comprehension(slot: Int, value: BoundExpression, BoundExpression, condition: BoundExpression?)
+    case call(ScalarFunction, [BoundExpression])
+}
+
+struct BoundField: Sendable, Equatable {
+    var name: String
+    var value: BoundExpression
+}
+
+struct BoundChoice: Sendable, Equatable {
+    var condition: BoundExpression
+    var value: BoundExpression
+}
+
+extension BoundExpression {
+    /// What it is computed from.
+    var children: [BoundExpression] {
+        switch self {
+        case .constant, .slot: []
+        case .field(let inner, _), .element(let inner, _), .not(let inner), .minus(let inner), .plus(let inner),
+            .test(let inner, _):
+            [inner]
+        case .array(let parts): parts
+        case .object(let fields): fields.map(\.value)
+        case .binary(_, let left, let right), .withinArray(let left, let right): [left, right]
+        case .like(let text, let pattern, let escape): [text, pattern] + (escape.map { [$0] } ?? [])
+        case .between(let value, let low, let high): [value, low, high]
+        case .within(let value, let list): [value] + list
+        case .choice(let subject, let cases, let otherwise):
+            (subject.map { [$0] } ?? []) + cases.flatMap { [$0.condition, $0.value] } + (otherwise.map { [$0] } ?? [])
+        case .quantified(_, _, let array, let condition): [array, condition]
+        case .comprehension(_, let value, let array, let condition): [value, array] + (condition.map { [$0] } ?? [])
+        case .call(_, let arguments): arguments
+        }
+    }
+
+    /// The slots that it reads, those of its own variables too.
+    var slots: Set<Int> {
+        var found: Set<Int> = []
+        addSlots(to: &found)
+        return found
+    }
+
+    private func addSlots(to found: inout Set<Int>) {
+        if case .slot(let slot) = self { found.insert(slot) }
+        for child in children { child.addSlots(to: &found) }
+    }
+
+    /// The parts of which all must be true.
+    var conjuncts: [BoundExpression] {
+        guard case .binary(.and, let left, let right) = self else { return [self] }
+        return left.conjuncts + right.conjuncts
+    }
+}
+
+/// What the row at hand has in each slot, and what is kept from one row to the next. A class, because variables of
+/// quantifiers are written while it is read.
+final class Frame {
+    var slots: [Item]
+    /// The rows of the sources, nil where an outer join found none.
+    var rows: [RowID?]
+    let patterns = PatternCache()
+
+    init(slots: Int, sources: Int = 0) {
+        self.slots = Array(repeating: .missing, count: slots)
+        rows = Array(repeating: nil, count: sources)
+    }
+}

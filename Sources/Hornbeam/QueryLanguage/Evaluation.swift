@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// Computes expressions, by the logic of SQL++: what isn't known (null, or missing) makes what is computed from it
+// unknown, but for `false AND` and `true OR`. Missing wins over null, but in OR.
+
+import FoundationEssentials
+
+extension BoundExpression {
+    /// The value for the row in the frame. Throws where a number doesn't fit, or a pattern can't be read.
+    func evaluate(_ frame: Frame) throws -> Item {
+        switch self {
+        case .constant(let item): return item
+        case .slot(let slot): return frame.slots[slot]
+        case .field(let inner, let name): return try inner.evaluate(frame).field(name)
+        case .element(let inner, let index): return try inner.evaluate(frame).element(index)
+        case .array(let parts): return .array(try parts.map { try $0.evaluate(frame) })
+        case .object(let fields):
+            return .object(try fields.map { ItemField(name: $0.name, item: try $0.value.evaluate(frame)) })
+        case .not(let inner): return Self.negation(try inner.evaluate(frame))
+        case .minus(let inner): return try Arithmetic.negation(try inner.evaluate(frame))
+        case .plus(let inner): return try Arithmetic.compute(.add, .int(0), try inner.evaluate(frame))
+        case .binary(let sign, let left, let right): return try Self.binary(sign, left, right, frame)
+        case .like(let text, let pattern, let escape): return try Self.like(text, pattern, escape, frame)
+        case .between(let value, let low, let high):
+            let value = try value.evaluate(frame)
+            return Self.and(
+                Self.compare(.greaterOrEqual, value, try low.evaluate(frame)),
+                Self.compare(.lessOrEqual, value, try high.evaluate(frame)))
+        case .within(let value, let list):
+            return Self.within(try value.evaluate(frame), try list.map { try $0.evaluate(frame) })
+        case .withinArray(let value, let list):
+            return Self.within(try value.evaluate(frame), array: try list.evaluate(frame))
+        case .test(let inner, let test): return Self.test(try inner.evaluate(frame), test)
+        case .choice(let subject, let cases, let otherwise):
+            return try Self.choose(subject, cases, frame) ?? otherwise?.evaluate(frame) ?? .null
+        case .quantified(let quantifier, let slot, let array, let condition):
+            return try Self.quantified(quantifier, slot, try array.evaluate(frame), condition, frame)
+        case .comprehension(let slot, let value, let array, let condition):
+            guard case .array(let items) = try array.evaluate(frame) else { return .null }
+            var found: [Item] = []
+            for item in items {
+                frame.slots[slot] = item
+                if try condition?.evaluate(frame).truth ?? (condition == nil) {
+                    found.append(try value.evaluate(frame))
+                }
+            }
+            return .array(found)
+        case .call(let function, let arguments):
+            return try function.call(try arguments.map { try $0.evaluate(frame) }, frame.patterns)
+        }
+    }
+
+    // MARK: Logic
+
+    private static func negation(_ item: Item) -> Item {
+        item.truth.map { .bool(!$0) } ?? (item == .missing ? .missing : .null)
+    }
+
+    private static func and(_ left: Item, _ right: Item) -> Item {
+        if left.truth == false || right.truth == false { return .bool(false) }
+        if left.truth == true, right.truth == true { return .bool(true) }
+        return left == .missing || right == .missing ? .missing : .null
+    }
+
+    private static func or(_ left: Item, _ right: Item) -> Item {
+        if left.truth == true || right.truth == true { return .bool(true) }
+        if left.truth == false, right.truth == false { return .bool(false) }
+        let isNull = left != .missing && left.truth == nil || right != .missing && right.truth == nil
+        return isNull ? .null : .missing
+    }
+
+    private static func binary(
+        _ sign: BinaryOperator, _ left: BoundExpression, _ right: BoundExpression, _ frame: Frame
+    ) throws -> Item {
+        let first = try left.evaluate(frame)
+        switch sign {
+        case .and:
+            if first.truth == false { return first }
+            return and(first, try right.evaluate(frame))
+        case .or:
+            if first.truth == true { return first }
+            return or(first, try right.evaluate(frame))
+        case .equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual:
+            return compare(sign, first, try right.evaluate(frame))
+        case .concatenate:
+            let second = try right.evaluate(frame)
+            if first == .missing || second == .missing { return .missing }
+            guard let head = first.text, let tail = second.text else { return .null }
+            return .string(head + tail)
+        case .add, .subtract, .multiply, .divide, .remainder:
+            return try Arithmetic.compute(sign, first, try right.evaluate(frame))
+        }
+    }
+
+    /// Values of different kinds are unequal, and neither is less.
+    static func compare(_ sign: BinaryOperator, _ left: Item, _ right: Item) -> Item {
+        if left == .missing || right == .missing { return .missing }
+        if left == .null || right == .null { return .null }
+        guard let order = left.comparable(right) else {
+            return sign == .equal ? .bool(false) : sign == .notEqual ? .bool(true) : .null
+        }
+        switch sign {
+        case .equal: return .bool(order == 0)
+        case .notEqual: return .bool(order != 0)
+        case .less: return .bool(order < 0)
+        case .lessOrEqual: return .bool(order <= 0)
+        case .greater: return .bool(order > 0)
+        default: return .bool(order >= 0)
+        }
+    }
+
+    private static func within(_ value: Item, array: Item) -> Item {
+        if value == .missing || array == .missing { return .missing }
+        guard case .array(let list) = array else { return .null }
+        return within(value, list)
+    }
+
+    /// An empty list has nothing in it, whatever is looked for.
+    private static func within(_ value: Item, _ list: [Item]) -> Item {
+        if list.isEmpty { return .bool(false) }
+        if value.isUnknown { return value }
+        if list.contains(where: { !$0.isUnknown && value.equals($0) }) { return .bool(true) }
+        return list.contains(where: \.isUnknown) ? .null : .bool(false)
+    }
+
+    private static func test(_ item: Item, _ test: StateTest) -> Item {
+        switch test {
+        case .missing: .bool(item == .missing)
+        case .valued: .bool(!item.isUnknown)
+        // Missing is neither null nor something else.
+        case .null: item == .missing ? .missing : .bool(item == .null)
+        }
+    }
+
+    private static func choose(_ subject: BoundExpression?, _ cases: [BoundChoice], _ frame: Frame) throws -> Item? {
+        let subject = try subject?.evaluate(frame)
+        for choice in cases {
+            let condition = try choice.condition.evaluate(frame)
+            let isTaken = subject.map { !$0.isUnknown && !condition.isUnknown && $0.equals(condition) }
+            if isTaken ?? (condition.truth == true) { return try choice.value.evaluate(frame) }
+        }
+        return nil
+    }
+
+    private static func quantified(
+        _ quantifier: Quantifier, _ slot: Int, _ array: Item, _ condition: BoundExpression, _ frame: Frame
+    ) throws -> Item {
+        guard case .array(let items) = array else { return array == .missing ? .missing : .null }
+        if items.isEmpty { return .bool(quantifier == .every) }
+        for item in items {
+            frame.slots[slot] = item
+            let holds = try condition.evaluate(frame).truth == true
+            if holds == (quantifier == .any) { return .bool(holds) }
+        }
+        return .bool(quantifier != .any)
+    }
+
+    // MARK: LIKE
+
+    private static func like(
+        _ text: BoundExpression, _ pattern: BoundExpression, _ escape: BoundExpression?, _ frame: Frame
+    ) throws -> Item {
+        let (text, pattern) = (try text.evaluate(frame), try pattern.evaluate(frame))
+        let escape = try escape?.evaluate(frame)
+        if text == .missing || pattern == .missing || escape == .missing { return .missing }
+        guard let text = text.text, let pattern = pattern.text else { return .null }
+        var sign: Character?
+        if let escape {
+            guard let one = escape.text, one.count == 1 else {
+                throw HornbeamError(.invalid, "ESCAPE takes one character, not \(escape.node.text)")
+            }
+            sign = one.first
+        }
+        return .bool(try frame.patterns.like(pattern, escape: sign).matches(text))
+    }
+}
+
+/// A pattern of LIKE: `%` is any text, `_` any character. Letters are told apart as they are, capital or not.
+struct LikePattern {
+    enum Part: Equatable {
+        case anyText, anyCharacter
+        case character(Character)
+    }
+
+    let parts: [Part]
+
+    init(_ pattern: String, escape: Character?) throws(HornbeamError) {
+        var parts: [Part] = []
+        var isEscaped = false
+        for character in pattern {
+            if isEscaped {
+                parts.append(.character(character))
+                isEscaped = false
+            } else if character == escape {
+                isEscaped = true
+            } else {
+                parts.append(character == "%" ? .anyText : character == "_" ? .anyCharacter : .character(character))
+            }
+        }
+        if isEscaped {
+            throw HornbeamError(.invalid, "a pattern of LIKE ends with the sign that escapes: “\(pattern)”")
+        }
+        self.parts = parts
+    }
+
+    /// The text that all it matches begin with.
+    var prefix: String {
+        var prefix = ""
+        for part in parts {
+            guard case .character(let character) = part else { break }
+            prefix.append(character)
+        }
+        return prefix
+    }
+
+    /// Greedy, going back to the last `%` alone: time by the product of both lengths at most.
+    func matches(_ text: String) -> Bool {
+        let characters = Array(text)
+        var (at, part) = (0, 0)
+        var retry: (at: Int, part: Int)?
+        while at < characters.count {
+            if part < parts.count, parts[part] == .anyText {
+                part += 1
+                retry = (at, part)
+            } else if part < parts.count, parts[part] == .anyCharacter || parts[part] == .character(characters[at]) {
+                at += 1
+                part += 1
+            } else if let last = retry {
+                at = last.at + 1
+                part = last.part
+                retry = (at, part)
+            } else {
+                return false
+            }
+        }
+        return parts[part...].allSatisfy { $0 == .anyText }
+    }
+}
+
+/// Patterns that were read, for the rows to come.
+final class PatternCache {
+    private var likes: [String: LikePattern] = [:]
+    private var expressions: [String: Regex<AnyRegexOutput>] = [:]
+    private static let maximum = 64
+
+    func like(_ pattern: String, escape: Character?) throws(HornbeamError) -> LikePattern {
+        let key = pattern + "\u{0}" + (escape.map { String($0) } ?? "")
+        if let known = likes[key] { return known }
+        let made = try LikePattern(pattern, escape: escape)
+        if likes.count >= Self.maximum { likes.removeAll() }
+        likes[key] = made
+        return made
+    }
+
+    func expression(_ pattern: String) throws(HornbeamError) -> Regex<AnyRegexOutput> {
+        if let known = expressions[pattern] { return known }
+        do {
+            let made = try Regex(pattern)
+            if expressions.count >= Self.maximum { expressions.removeAll() }
+            expressions[pattern] = made
+            return made
+        } catch {
+            throw HornbeamError(.invalid, "the regular expression “\(pattern)” can't be read: \(error)")
+        }
+    }
+}

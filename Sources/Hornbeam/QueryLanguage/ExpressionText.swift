@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Expressions as text, for `EXPLAIN`: with all parentheses that the reader of the grammar needs, and no place.
+
+extension Expression {
+    var text: String {
+        switch self {
+        case .literal(let value): value == .null ? "NULL" : value.text
+        case .missing: "MISSING"
+        case .parameter(let parameter):
+            switch parameter.name {
+            case .position(let position): "?\(position)"
+            case .name(let name): "$\(name)"
+            }
+        case .path(let path): path.text
+        case .array(let parts): "[\(Self.list(parts))]"
+        case .object(let fields):
+            "{" + fields.map { "\(Value.string($0.name).text): \($0.value.text)" }.joined(separator: ", ") + "}"
+        case .unary(.not, let inner): "NOT (\(inner.text))"
+        case .unary(let sign, let inner): "\(sign.rawValue)\(inner.operand)"
+        case .binary(let sign, let left, let right): "\(left.operand) \(sign.rawValue) \(right.operand)"
+        case .like(let text, let pattern, let escape):
+            "\(text.operand) LIKE \(pattern.operand)" + (escape.map { " ESCAPE \($0.operand)" } ?? "")
+        case .between(let value, let low, let high): "\(value.operand) BETWEEN \(low.operand) AND \(high.operand)"
+        case .within(let value, let list): "\(value.operand) IN (\(Self.list(list)))"
+        case .withinArray(let value, let list): "\(value.operand) IN \(list.operand)"
+        case .test(let inner, let test): "\(inner.operand) IS \(test.rawValue)"
+        case .choice(let subject, let cases, let otherwise):
+            "CASE" + (subject.map { " \($0.operand)" } ?? "")
+                + cases.map { " WHEN \($0.condition.text) THEN \($0.value.text)" }.joined()
+                + (otherwise.map { " ELSE \($0.text)" } ?? "") + " END"
+        case .quantified(let quantifier, let name, let array, let condition):
+            "\(quantifier.rawValue) \(name) IN \(array.operand) SATISFIES \(condition.text) END"
+        case .comprehension(let value, let name, let array, let condition):
+            "ARRAY \(value.operand) FOR \(name) IN \(array.operand)" + (condition.map { " WHEN \($0.text)" } ?? "")
+                + " END"
+        case .call(let call):
+            "\(call.name.uppercased())(" + (call.isDistinct ? "DISTINCT " : "") + Self.list(call.arguments) + ")"
+        case .match(let matching):
+            "MATCH(\(matching.targets.map(\.text).joined(separator: ", ")), \(matching.query.text))"
+        case .rank: "RANK()"
+        case .metaID(let alias, _): "META(\(alias ?? "")).id"
+        case .star(let alias, _): alias.map { "\($0).*" } ?? "*"
+        }
+    }
+
+    private static func list(_ parts: [Expression]) -> String { parts.map(\.text).joined(separator: ", ") }
+
+    /// In parentheses, if it has operators.
+    private var operand: String {
+        switch self {
+        case .unary, .binary, .like, .between, .within, .withinArray, .test: "(\(text))"
+        default: text
+        }
+    }
+}

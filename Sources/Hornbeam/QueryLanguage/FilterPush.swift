@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns conditions into filters, so that the planner finds rows by indexes. A filter is two-valued: so it is asked for
+// where a condition is true, or where it is false, and what isn't known is neither.
+
+import FoundationEssentials
+
+/// A filter for a condition.
+struct PushedFilter {
+    var filter: Filter
+    /// Whether it holds exactly where the condition does; else the condition is to be tested too.
+    var isExact: Bool
+}
+
+/// Makes filters for the rows of one source.
+struct FilterPush {
+    let binder: Binder
+    let source: BoundSource
+    /// What the rows of the sources before have.
+    let frame: Frame
+
+    /// The filter for where a condition is true, if `wanted`, else for where it is false.
+    func filter(_ expression: BoundExpression, _ wanted: Bool = true) -> PushedFilter? {
+        switch expression {
+        case .constant(let item): return exact(item.truth == wanted ? .all : .none)
+        case .not(let inner): return filter(inner, !wanted)
+        case .binary(.and, let left, let right), .binary(.or, let left, let right):
+            return combined(expression, left, right, wanted)
+        case .binary(let sign, let left, let right): return compared(sign, left, right, wanted)
+        case .between(let value, let low, let high):
+            let (first, second) = (
+                compared(.greaterOrEqual, value, low, wanted), compared(.lessOrEqual, value, high, wanted)
+            )
+            return wanted ? both(first, second) : either(first, second)
+        case .within(let value, let list): return within(value, list, wanted)
+        case .withinArray(let item, .slot(let slot)) where wanted: return element(slot, item)
+        case .quantified(.any, let variable, .slot(let slot), .binary(.equal, .slot(let left), let item))
+        where wanted && left == variable:
+            return element(slot, item)
+        case .call(let function, let arguments) where wanted && function.name == "array_contains":
+            guard case .slot(let slot) = arguments[0] else { return nil }
+            return element(slot, arguments[1])
+        case .like(let text, let pattern, let escape) where wanted: return like(text, pattern, escape)
+        case .test(.slot(let slot), let test): return tested(slot, test, wanted)
+        case .slot(let slot): return flag(slot, wanted)
+        default: return nil
+        }
+    }
+
+    private func exact(_ filter: Filter) -> PushedFilter { PushedFilter(filter: filter, isExact: true) }
+
+    // MARK: Logic
+
+    private func combined(
+        _ expression: BoundExpression, _ left: BoundExpression, _ right: BoundExpression, _ wanted: Bool
+    ) -> PushedFilter? {
+        let (first, second) = (filter(left, wanted), filter(right, wanted))
+        if case .binary(.and, _, _) = expression { return wanted ? both(first, second) : either(first, second) }
+        return wanted ? either(first, second) : both(first, second)
+    }
+
+    /// Of two that must both hold one is better than none.
+    private func both(_ first: PushedFilter?, _ second: PushedFilter?) -> PushedFilter? {
+        guard let first, let second else {
+            return (first ?? second).map { PushedFilter(filter: $0.filter, isExact: false) }
+        }
+        return PushedFilter(filter: first.filter.and(second.filter), isExact: first.isExact && second.isExact)
+    }
+
+    private func either(_ first: PushedFilter?, _ second: PushedFilter?) -> PushedFilter? {
+        guard let first, let second else { return nil }
+        return PushedFilter(filter: first.filter.or(second.filter), isExact: first.isExact && second.isExact)
+    }
+
+    // MARK: Operands
+
+    /// The value of what doesn't depend on this source, nor on later ones.
+    private func item(_ expression: BoundExpression) -> Item? {
+        if case .constant(let item) = expression { return item }
+        for slot in expression.slots {
+            guard let owner = binder.owners[slot], owner < source.number else { return nil }
+        }
+        return try? expression.evaluate(frame)
+    }
+
+    /// A column of the source, or of one that a relation leads to from it.
+    private struct Column {
+        let owner: BoundSource
+        let type: EntityType
+        let number: Int
+        /// From the source to the owner; nil for its own.
+        let side: EdgeSide?
+
+        var columnType: ColumnType { type.description.columns[number].type }
+    }
+
+    private func column(_ slot: Int) -> Column? {
+        guard let (owner, content) = binder.content(of: slot), case .column(let number) = content, let type = owner.type
+        else { return nil }
+        if owner === source { return Column(owner: owner, type: type, number: number, side: nil) }
+        guard case .link(source.number, let side) = owner.rows, owner.isImplicit || !owner.isOuter else { return nil }
+        return Column(owner: owner, type: type, number: number, side: side)
+    }
+
+    /// A filter of the column's owner as one of the source. It must not hold of null, which is what a path has where
+    /// the relation leads nowhere.
+    private func lifted(_ filter: Filter, _ column: Column) -> PushedFilter {
+        guard let side = column.side else { return exact(filter) }
+        let test = LinkTest(.any, side.name, of: column.type.description, filter)
+        // What is joined is one row each; the row of the source is in the result for some of them.
+        return PushedFilter(filter: .links(test), isExact: column.owner.isImplicit)
+    }
+
+    // MARK: Comparisons
+
+    private func compared(
+        _ sign: BinaryOperator, _ left: BoundExpression, _ right: BoundExpression, _ wanted: Bool
+    ) -> PushedFilter? {
+        guard var comparison = Comparison(sign) else { return nil }
+        let slot: Int
+        let other: BoundExpression
+        if case .slot(let number) = left, isOwn(number) {
+            (slot, other) = (number, right)
+        } else if case .slot(let number) = right, isOwn(number) {
+            (slot, other) = (number, left)
+            comparison = comparison.flipped
+        } else {
+            return nil
+        }
+        guard let item = item(other) else { return nil }
+        if item.isUnknown { return exact(.none) }
+        if !wanted { comparison = comparison.negated }
+        guard let column = column(slot) else { return linked(slot, comparison, item) }
+        guard let value = item.literal(column.columnType) else {
+            return comparison == .equal ? exact(.none) : nil
+        }
+        let test = Filter.compare(column: column.number, comparison, value)
+        return lifted(comparison == .notEqual ? test.and(.not(.isNull(column: column.number))) : test, column)
+    }
+
+    private func isOwn(_ slot: Int) -> Bool {
+        guard let owner = binder.owners[slot] else { return false }
+        return owner >= source.number
+    }
+
+    /// `message.author = 'id'`
+    private func linked(_ slot: Int, _ comparison: Comparison, _ item: Item) -> PushedFilter? {
+        guard comparison == .equal, let (owner, content) = binder.content(of: slot), owner === source,
+            case .link(let relation) = content, let side = source.type?.relations.first(where: { $0.name == relation }),
+            let inverse = side.inverse, let target = binder.session.schema.types[side.target],
+            let id = item.literal(target.idType)
+        else { return nil }
+        return exact(.related(RelationSource(type: side.target, relation: inverse, source: id)))
+    }
+
+    private func within(_ value: BoundExpression, _ list: [BoundExpression], _ wanted: Bool) -> PushedFilter? {
+        guard case .slot(let slot) = value, let column = column(slot), column.columnType.isOrdered else { return nil }
+        if list.isEmpty { return exact(wanted ? .none : .all) }
+        var values: [Value] = []
+        for part in list {
+            guard let item = item(part) else { return nil }
+            if item.isUnknown {
+                if wanted { continue }
+                return exact(.none)
+            }
+            // What no value of the column is equal to needs no look.
+            if let value = item.literal(column.columnType) { values.append(value) }
+        }
+        let test = Filter.within(column: column.number, values)
+        return lifted(wanted ? test : Filter.not(test).and(.not(.isNull(column: column.number))), column)
+    }
+
+    private func element(_ slot: Int, _ expression: BoundExpression) -> PushedFilter? {
+        guard let column = column(slot), case .array(let type) = column.columnType.unwrapped,
+            let item = item(expression)
+        else { return nil }
+        if item.isUnknown { return exact(.none) }
+        guard let value = item.literal(type) else { return exact(.none) }
+        return lifted(.elements(ElementTest(column: column.number, values: [value], wantsAll: false)), column)
+    }
+
+    private func like(
+        _ text: BoundExpression, _ pattern: BoundExpression, _ escape: BoundExpression?
+    ) -> PushedFilter? {
+        guard case .slot(let slot) = text, let column = column(slot), case .string = column.columnType.unwrapped,
+            let pattern = item(pattern)?.text, escape == nil, let like = try? LikePattern(pattern, escape: nil),
+            !like.prefix.isEmpty
+        else { return nil }
+        var filter = Filter.string(
+            StringTest(.hasPrefix, columns: [column.number], like.prefix, caseSensitive: true))
+        if let (from, to) = Self.range(of: like.prefix) {
+            let start = Filter.compare(column: column.number, .greaterOrEqual, .string(from))
+            filter = start.and(.compare(column: column.number, .less, .string(to))).and(filter)
+        }
+        return PushedFilter(filter: lifted(filter, column).filter, isExact: false)
+    }
+
+    /// Texts that begin with another one are a range of the order, which an index has: told by the ASCII that it begins
+    /// with, whose bytes are those of the key.
+    private static func range(of prefix: String) -> (from: String, to: String)? {
+        let ascii = prefix.prefix { $0.unicodeScalars.count == 1 && $0.isASCII }
+        guard let last = ascii.utf8.last, last < 0x7F else { return nil }
+        return (String(ascii), ascii.dropLast() + String(UnicodeScalar(last + 1)))
+    }
+
+    private func tested(_ slot: Int, _ test: StateTest, _ wanted: Bool) -> PushedFilter? {
+        guard let column = column(slot) else { return nil }
+        let isNull = Filter.isNull(column: column.number)
+        switch (test, wanted) {
+        // A column is never missing.
+        case (.missing, _): return exact(wanted ? .none : .all)
+        case (.null, false), (.valued, true): return lifted(.not(isNull), column)
+        case (.null, true), (.valued, false): return column.side == nil ? exact(isNull) : nil
+        }
+    }
+
+    /// A condition that is a column of type `bool`, or whether a text is found.
+    private func flag(_ slot: Int, _ wanted: Bool) -> PushedFilter? {
+        if let column = column(slot) {
+            guard case .bool = column.columnType.unwrapped else { return nil }
+            return lifted(.compare(column: column.number, .equal, .bool(wanted)), column)
+        }
+        guard let (owner, content) = binder.content(of: slot), owner === source, case .match(let number) = content,
+            let match = binder.matches[number].match
+        else { return nil }
+        return exact(wanted ? .matches(match) : .not(.matches(match)))
+    }
+}
+
+extension Comparison {
+    fileprivate init?(_ sign: BinaryOperator) {
+        switch sign {
+        case .equal: self = .equal
+        case .notEqual: self = .notEqual
+        case .less: self = .less
+        case .lessOrEqual: self = .lessOrEqual
+        case .greater: self = .greater
+        case .greaterOrEqual: self = .greaterOrEqual
+        default: return nil
+        }
+    }
+
+    /// With the operands the other way round.
+    fileprivate var flipped: Comparison {
+        switch self {
+        case .equal, .notEqual: self
+        case .less: .greater
+        case .lessOrEqual: .greaterOrEqual
+        case .greater: .less
+        case .greaterOrEqual: .lessOrEqual
+        }
+    }
+
+    fileprivate var negated: Comparison {
+        switch self {
+        case .equal: .notEqual
+        case .notEqual: .equal
+        case .less: .greaterOrEqual
+        case .lessOrEqual: .greater
+        case .greater: .lessOrEqual
+        case .greaterOrEqual: .less
+        }
+    }
+}
+
+extension Item {
+    /// The value of a column of `type` that is equal to this; nil if there is none.
+    func literal(_ type: ColumnType) -> Value? {
+        guard type.isOrdered, case .value(let value) = self else { return nil }
+        let converted: Value? =
+            switch (type.unwrapped, value) {
+            case (.date, .string(let text)): ISODate.seconds(text).map { .date($0) }
+            case (.uuid, .string(let text)): UUID(uuidString: text).map { .uuid($0) }
+            case (.data, .string(let text)): Data(base64Encoded: text).map { .data($0) }
+            case (.decimal, .double): Item.decimal(value).map { .decimal($0) }
+            // A number in a column of integers may come as a decimal.
+            case (_, .decimal) where type.unwrapped != .decimal:
+                integer.flatMap { Int64(exactly: $0) }.flatMap { Value.int($0).converted(to: type) }
+            default: value.converted(to: type)
+            }
+        // Floats are rounded by a conversion, and some numbers have no double.
+        guard let converted, equals(.value(converted)) else { return nil }
+        return converted
+    }
+}

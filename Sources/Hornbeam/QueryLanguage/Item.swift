@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an expression has for a value while a statement runs: a `Value`, and what JSON has beside it. JSON texts are
+// taken apart once, when a row is read, so that paths lead into them.
+
+import FoundationEssentials
+
+/// The value of an expression.
+enum Item: Sendable, Equatable {
+    /// What a path leads to where there is nothing. Unlike null it is left out of a row's JSON.
+    case missing
+    /// Neither JSON nor an array: these are the cases below.
+    case value(Value)
+    case array([Item])
+    case object([ItemField])
+
+    static var null: Item { .value(.null) }
+
+    static func bool(_ flag: Bool) -> Item { .value(.bool(flag)) }
+    static func int(_ number: Int) -> Item { .value(.int(Int64(number))) }
+    static func double(_ number: Double) -> Item { .value(.double(number)) }
+    static func string(_ text: String) -> Item { .value(.string(text)) }
+}
+
+struct ItemField: Sendable, Equatable {
+    var name: String
+    var item: Item
+}
+
+extension Item {
+    /// What a column holds. JSON that can't be read, which no row should have, is its text.
+    init(_ value: Value) {
+        switch value {
+        case .json(let text): self = (try? JSONParser.parse(text)).map { Item($0) } ?? .string(text)
+        case .array(let values): self = .array(values.map { Item($0) })
+        default: self = .value(value)
+        }
+    }
+
+    init(_ node: JSONNode) {
+        switch node {
+        case .null: self = .null
+        case .bool(let flag): self = .bool(flag)
+        case .number(let text): self = .value(Self.number(text))
+        case .string(let text): self = .string(text)
+        case .array(let nodes): self = .array(nodes.map { Item($0) })
+        case .object(let members): self = .object(members.map { ItemField(name: $0.name, item: Item($0.value)) })
+        }
+    }
+
+    /// Integers exactly, as far as 64 bits go; others as doubles.
+    private static func number(_ text: String) -> Value {
+        if let number = Int64(text) { return .int(number) }
+        if let number = UInt64(text) { return .uint(number) }
+        return .double(Double(text) ?? .nan)
+    }
+
+    /// As a cell of a result; nil for what is missing.
+    var result: Value? {
+        switch self {
+        case .missing: nil
+        case .value(let value): value
+        case .array(let items): .array(items.map { $0.result ?? .null })
+        case .object: .json(node.text)
+        }
+    }
+
+    var node: JSONNode {
+        switch self {
+        case .missing: .null
+        case .value(let value): JSONRows.node(value)
+        case .array(let items): .array(items.map(\.node))
+        case .object(let fields):
+            .object(fields.filter { $0.item != .missing }.map { (name: $0.name, value: $0.item.node) })
+        }
+    }
+
+    // MARK: Parts
+
+    /// `item.name`: of what is no object, missing, but of null, null.
+    func field(_ name: String) -> Item {
+        switch self {
+        case .object(let fields): fields.first { $0.name == name }?.item ?? .missing
+        case .value(.null): .null
+        default: .missing
+        }
+    }
+
+    /// `item[2]`; negative ones count from the end.
+    func element(_ index: Int) -> Item {
+        switch self {
+        case .array(let items):
+            // Of an index that no array has, the sum may overflow.
+            if index >= 0 {
+                index < items.count ? items[index] : .missing
+            } else {
+                index >= -items.count ? items[items.count + index] : .missing
+            }
+        case .value(.null): .null
+        default: .missing
+        }
+    }
+
+    var isUnknown: Bool { self == .missing || self == .null }
+
+    /// What a condition says: nil where it is neither true nor false.
+    var truth: Bool? { if case .value(.bool(let flag)) = self { flag } else { nil } }
+
+    /// A string's text.
+    var text: String? { if case .value(.string(let text)) = self { text } else { nil } }
+
+    /// A number as the nearest double.
+    var number: Double? {
+        switch self {
+        case .value(.int(let number)): Double(number)
+        case .value(.uint(let number)): Double(number)
+        case .value(.double(let number)): number
+        case .value(.decimal(let number)): Double(number.description)
+        default: nil
+        }
+    }
+
+    /// A number without a fraction.
+    var integer: Int128? {
+        switch self {
+        case .value(.int(let number)): Int128(number)
+        case .value(.uint(let number)): Int128(number)
+        case .value(.double(let number)): abs(number) < 0x1p100 ? Int128(exactly: number) : nil
+        case .value(.decimal(let number)): Int64(number.description).map { Int128($0) }
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of one row: their names, how many arguments they take, and what they do. What they can't do anything
+// with gives null, as in SQL++; aggregates are in `Aggregation.swift`.
+
+/// A function of values.
+struct ScalarFunction: Sendable {
+    typealias Body = @Sendable ([Item], PatternCache) throws -> Item
+
+    let name: String
+    let arity: ClosedRange<Int>
+    /// Whether it is asked only if no argument is missing or null: else the result is missing, or null.
+    let isStrict: Bool
+    private let body: Body
+
+    init(_ name: String, _ arity: ClosedRange<Int>, isStrict: Bool = true, _ body: @escaping Body) {
+        self.name = name
+        self.arity = arity
+        self.isStrict = isStrict
+        self.body = body
+    }
+
+    func call(_ arguments: [Item], _ patterns: PatternCache) throws -> Item {
+        if isStrict {
+            if arguments.contains(.missing) { return .missing }
+            if arguments.contains(.null) { return .null }
+        }
+        return try body(arguments, patterns)
+    }
+
+    /// Those there are, by their names in lower case.
+    static let all: [String: ScalarFunction] = {
+        let functions = StringFunctions.all + NumberFunctions.all + ArrayFunctions.all + ValueFunctions.all
+        return Dictionary(functions.map { ($0.name, $0) }) { first, _ in first }
+    }()
+}
+
+extension ScalarFunction: Equatable {
+    static func == (left: Self, right: Self) -> Bool { left.name == right.name }
+}

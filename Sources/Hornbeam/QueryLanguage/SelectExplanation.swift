@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan as text: the planner's for the first source, then a line for each thing that is done with its rows.
+
+extension SelectPlan {
+    func explanation(_ statement: SelectStatement, _ session: EntitySession) throws -> String {
+        var lines = ["\(try session.explain(query))"]
+        for source in sources.dropFirst() { lines.append("  " + step(source)) }
+        let tested = conditions.joined().count
+        if tested > 0, let condition = statement.clauses.condition {
+            let parts = condition.conjuncts.map(\.text).joined(separator: " AND ")
+            lines.append("  test \(tested == 1 ? "a condition" : "\(tested) conditions") of WHERE \(parts)")
+        }
+        if let grouping {
+            if try knownCount(session) != nil {
+                lines.append("  count rows by the query")
+            } else if grouping.keys.isEmpty {
+                lines.append("  all rows are one group")
+            } else {
+                lines.append("  group by " + statement.clauses.groups.map(\.text).joined(separator: ", "))
+            }
+        }
+        if let having = statement.clauses.having { lines.append("  groups having \(having.text)") }
+        if isDistinct { lines.append("  distinct rows") }
+        if !order.isEmpty { lines.append("  sort by " + order.map(\.text).joined(separator: ", ") + " in memory") }
+        if !isCut, limit != nil || offset > 0 {
+            lines.append("  " + (limit.map { "limit \($0)" } ?? "no limit") + (offset > 0 ? " from \(offset)" : ""))
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    private func step(_ source: BoundSource) -> String {
+        let outer = source.isOuter && !source.isImplicit ? ", or nothing" : ""
+        switch source.rows {
+        case .scan: return "all of \(source.alias)"
+        case .link(let from, let side):
+            return "follow \(sources[from].alias).\(side.name) to \(side.target)"
+                + (source.isImplicit ? "" : " as \(source.alias)") + outer
+        case .join(let conditions):
+            // With some values, as the real ones are known row by row.
+            let frame = Frame(slots: binder.slotCount)
+            for slot in frame.slots.indices { frame.slots[slot] = .int(0) }
+            let push = FilterPush(binder: binder, source: source, frame: frame)
+            let isPushed = conditions.contains { push.filter($0) != nil }
+            return "for each, \(isPushed ? "query" : "scan") \(source.type?.name ?? "") as \(source.alias)" + outer
+        case .elements: return "unnest as \(source.alias)" + outer
+        }
+    }
+}
+
+extension Expression {
+    /// The parts of which all must be true.
+    var conjuncts: [Expression] {
+        guard case .binary(.and, let left, let right) = self else { return [self] }
+        return left.conjuncts + right.conjuncts
+    }
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a statement is answered: the sources in their order, each with the conditions that can be tested once it has a
+// row; what of these the planner takes over as a filter of the first source; and what is made of the rows that are
+// left.
+
+/// A statement bound to a schema and to values, made for each run: so it never outlives an index that it uses.
+struct SelectPlan {
+    struct Column {
+        var name: String
+        var value: BoundExpression
+    }
+
+    struct Order {
+        var value: BoundExpression
+        var isDescending: Bool
+        var nullsFirst: Bool
+        /// For `explain`.
+        var text: String
+    }
+
+    let binder: Binder
+    let isValue: Bool
+    let isDistinct: Bool
+    /// Of the first source.
+    private(set) var query: EntityQuery
+    /// By the number of the source behind whose row they are tested.
+    private(set) var conditions: [[BoundExpression]]
+    private(set) var columns: [Column] = []
+    /// Nil without GROUP BY and aggregates.
+    private(set) var grouping: GroupScope?
+    private(set) var having: BoundExpression?
+    /// Empty where the first source's rows come in this order.
+    private(set) var order: [Order] = []
+    private(set) var limit: Int?
+    private(set) var offset = 0
+    /// Whether the query itself has the limit and the offset.
+    private(set) var isCut = false
+
+    var sources: [BoundSource] { binder.sources }
+
+    init(
+        _ statement: SelectStatement, _ text: String, _ session: EntitySession, _ parameters: StatementParameters
+    ) throws {
+        var binder = Binder(text, session, parameters)
+        isValue = statement.isValue
+        isDistinct = statement.isDistinct
+        try binder.bindSources(statement)
+        let clauses = statement.clauses
+        let condition = try clauses.condition.map { try binder.bind($0) }
+        let rows = try SelectBinding(&binder, statement)
+        limit = try Self.count(clauses.limit, "LIMIT", &binder)
+        offset = try Self.count(clauses.offset, "OFFSET", &binder) ?? 0
+        try binder.requireUse()
+        (columns, grouping, having) = (rows.columns, rows.grouping, rows.having)
+        self.binder = binder
+        query = EntityQuery(type: binder.sources[0].type?.name ?? "")
+        conditions = Array(repeating: [], count: binder.sources.count)
+        place((condition?.conjuncts ?? []) + binder.sources.flatMap { Self.late(in: $0, binder) })
+        if !pushes(rows.order) { order = rows.order }
+        let isAlone = binder.sources.allSatisfy { $0.number == 0 || $0.isImplicit }
+        let isWhole = isAlone && order.isEmpty && grouping == nil && !isDistinct
+        if isWhole, conditions.allSatisfy(\.isEmpty) {
+            query.limit = limit
+            query.offset = offset
+            isCut = true
+        }
+    }
+
+    private static func count(
+        _ expression: Expression?, _ clause: String, _ binder: inout Binder
+    ) throws -> Int? {
+        guard let expression else { return nil }
+        guard case .constant(let item) = try binder.bind(expression), let count = item.integer, count >= 0 else {
+            throw binder.failure("\(clause) takes a number from 0", at: expression.place ?? binder.text.count)
+        }
+        return Int(exactly: count) ?? .max
+    }
+
+    /// Conditions of a join that go through relations of the joined type, which are followed behind it.
+    private static func late(in source: BoundSource, _ binder: Binder) -> [BoundExpression] {
+        guard case .join(let conditions) = source.rows else { return [] }
+        return conditions.filter { binder.lastSource(of: $0) > source.number }
+    }
+
+    /// Gives each condition to the first source that can answer it.
+    private mutating func place(_ conjuncts: [BoundExpression]) {
+        let push = FilterPush(binder: binder, source: binder.sources[0], frame: Frame(slots: 0))
+        var filters: [Filter] = []
+        defer { query.filter = Filter.conjunction(filters) }
+        for conjunct in conjuncts {
+            let pushed = push.filter(conjunct)
+            if let pushed { filters.append(pushed.filter) }
+            if pushed?.isExact != true { conditions[max(0, binder.lastSource(of: conjunct))].append(conjunct) }
+        }
+    }
+
+    /// Whether the planner can give the rows in this order, as it now will.
+    private mutating func pushes(_ terms: [Order]) -> Bool {
+        guard grouping == nil, let type = binder.sources[0].type else { return false }
+        var sort: [SortTerm] = []
+        for term in terms {
+            guard case .slot(let slot) = term.value, let (source, content) = binder.content(of: slot),
+                source.number == 0
+            else { return false }
+            switch content {
+            case .column(let column):
+                guard type.description.columns[column].type.isOrdered, term.nullsFirst != term.isDescending else {
+                    return false
+                }
+                sort.append(.column(column, descending: term.isDescending))
+            case .score(let number):
+                guard term.isDescending, terms.count == 1, isPushed(number) else { return false }
+                sort.append(.bestScore)
+            default: return false
+            }
+        }
+        query.sort = sort
+        return true
+    }
+
+    /// Whether the rows are those that a match finds.
+    private func isPushed(_ number: Int) -> Bool {
+        guard let match = binder.matches[number].match else { return false }
+        return query.filter.conjuncts.contains { if case .matches(let other) = $0 { other === match } else { false } }
+    }
+
+    /// The number of rows, if all that is asked for is to count those of the query.
+    func knownCount(_ session: EntitySession) throws -> Int? {
+        guard let grouping, grouping.keys.isEmpty, conditions.allSatisfy(\.isEmpty),
+            binder.sources.allSatisfy({ $0.number == 0 || $0.isImplicit }),
+            grouping.aggregates.allSatisfy({ $0.aggregate.function == .count && $0.aggregate.argument == nil })
+        else { return nil }
+        return try session.count(query)
+    }
+}
+
+/// The clauses of a statement behind WHERE, bound.
+private struct SelectBinding {
+    var columns: [SelectPlan.Column] = []
+    var grouping: GroupScope?
+    var having: BoundExpression?
+    var order: [SelectPlan.Order] = []
+
+    init(_ binder: inout Binder, _ statement: SelectStatement) throws {
+        let clauses = statement.clauses
+        var named: [String: Expression] = [:]
+        for projection in statement.projections {
+            if let alias = projection.alias { named[alias] = projection.value }
+        }
+        // A column of this name is meant before an alias of the result, but in ORDER BY.
+        var hidden = named
+        for name in named.keys where try binder.isName(name) { hidden[name] = nil }
+        binder.aliases = hidden
+        var keys: [BoundExpression] = []
+        for group in clauses.groups { keys.append(try binder.bind(group)) }
+        let asked =
+            statement.projections.map(\.value) + clauses.order.map(\.value) + (clauses.having.map { [$0] } ?? [])
+        binder.aliases = named
+        if !clauses.groups.isEmpty || clauses.having != nil || asked.contains(where: { binder.hasAggregate($0) }) {
+            binder.grouping = GroupScope(keys)
+        }
+        binder.aliases = [:]
+        columns = try binder.columns(of: statement)
+        binder.aliases = hidden
+        having = try clauses.having.map { try binder.bind($0) }
+        binder.aliases = named
+        for term in clauses.order {
+            order.append(
+                SelectPlan.Order(
+                    value: try binder.bind(term.value), isDescending: term.isDescending,
+                    nullsFirst: term.nulls.map { $0 == .first } ?? !term.isDescending,
+                    text: term.value.text + (term.isDescending ? " DESC" : "")))
+        }
+        binder.aliases = [:]
+        grouping = binder.grouping
+        binder.grouping = nil
+        // A constant is no order.
+        order.removeAll { if case .constant = $0.value { true } else { false } }
+    }
+}
+
+extension Binder {
+    /// Whether a source or a column of one is called so.
+    func isName(_ name: String) throws -> Bool {
+        sources.contains { source in
+            !source.isImplicit
+                && (source.alias == name || source.type?.description.column(name) != nil
+                    || source.type?.relations.contains { $0.name == name } ?? false)
+        }
+    }
+
+    fileprivate mutating func columns(of statement: SelectStatement) throws -> [SelectPlan.Column] {
+        var columns: [SelectPlan.Column] = []
+        for projection in statement.projections {
+            if case .star(let alias, let place) = projection.value {
+                columns += try star(alias, at: place)
+                continue
+            }
+            let value = try bind(projection.value)
+            let name = projection.alias ?? projection.value.lastName ?? projection.text
+            if let other = columns.first(where: { $0.name == name }) {
+                throw failure(
+                    "two columns of the result are called “\(other.name)”: give one another name with AS",
+                    at: projection.place)
+            }
+            columns.append(SelectPlan.Column(name: name, value: value))
+        }
+        return columns
+    }
+
+    /// All columns of a source, or of all; those that have the name of another one's with their source's.
+    private mutating func star(_ alias: String?, at place: TextPlace) throws -> [SelectPlan.Column] {
+        if grouping != nil { throw failure("* has no place in groups: name what is grouped by", at: place) }
+        let chosen = sources.filter { !$0.isImplicit && (alias == nil || $0.alias == alias) }
+        if let alias, chosen.isEmpty { throw failure("no source is called “\(alias)”", at: place) }
+        let names = chosen.flatMap { $0.type?.shownColumns.map(\.name) ?? [$0.alias] }
+        let counts = Dictionary(names.map { ($0, 1) }, uniquingKeysWith: +)
+        var columns: [SelectPlan.Column] = []
+        for source in chosen {
+            guard let type = source.type else {
+                if let slot = source.elementSlot {
+                    let name = counts[source.alias] == 1 ? source.alias : "\(source.alias)[]"
+                    columns.append(SelectPlan.Column(name: name, value: .slot(slot)))
+                }
+                continue
+            }
+            for (number, column) in type.shownColumns {
+                let name = counts[column] == 1 ? column : "\(source.alias).\(column)"
+                columns.append(SelectPlan.Column(name: name, value: slot(.column(number), of: source)))
+            }
+        }
+        return columns
+    }
+}
+
+extension EntityType {
+    /// The columns that `*` means: not those that the store keeps for itself, whose names begin with a dollar sign.
+    var shownColumns: [(number: Int, name: String)] {
+        description.columns.enumerated().filter { !$1.name.hasPrefix("$") }.map { ($0, $1.name) }
+    }
+}
+
+extension Expression {
+    /// What a column without an alias is called by: the last name of a path.
+    fileprivate var lastName: String? {
+        switch self {
+        case .path(let path):
+            for case .name(let name) in path.steps.reversed() { return name }
+            return nil
+        case .metaID: return "id"
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a plan: nested loops over the sources, from left to right, each by an index where its conditions allow it; then
+// groups, order and cut. Rows are handed on one at a time where nothing must be seen whole before.
+
+import HornbeamPages
+import HornbeamTree
+
+/// One run of one plan, within a transaction.
+final class SelectRun {
+    private let plan: SelectPlan
+    private let session: EntitySession
+    private let frame: Frame
+    /// Each gets the row of the frame; false ends the run.
+    private var take: () throws -> Bool = { true }
+    private var scores: [RowID: Double]?
+    private var tests: [Int: RowFilter] = [:]
+
+    init(_ plan: SelectPlan, _ session: EntitySession) {
+        self.plan = plan
+        self.session = session
+        frame = Frame(slots: plan.binder.slotCount, sources: plan.sources.count)
+    }
+
+    /// Calls `body` with the values of each row of the result until it returns false.
+    func run(_ body: ([Item]) throws -> Bool) throws {
+        // What waits in a write is settled now, so that nothing changes while rows are read.
+        if session.transaction.isWritable { try session.flush() }
+        if plan.limit == 0 { return }
+        var cut = Cut(plan)
+        if plan.grouping != nil { return try runGroups(&cut, body) }
+        if !plan.order.isEmpty { return try runSorted(&cut, body) }
+        try withoutActuallyEscaping(body) { body in
+            var seen: Set<[UInt8]> = []
+            try forEachRow {
+                let values = try self.plan.columns.map { try $0.value.evaluate(self.frame) }
+                if self.plan.isDistinct, !seen.insert(Item.key(values)).inserted { return true }
+                return try cut.take(values, body)
+            }
+        }
+    }
+
+    private func runSorted(_ cut: inout Cut, _ body: ([Item]) throws -> Bool) throws {
+        var sorter = RowSorter(plan)
+        try forEachRow { try sorter.add(self.frame) }
+        for values in sorter.finish() where try !cut.take(values, body) { return }
+    }
+
+    private func runGroups(_ cut: inout Cut, _ body: ([Item]) throws -> Bool) throws {
+        guard let scope = plan.grouping else { return }
+        var groups: [(keys: [Item], aggregates: [RunningAggregate])] = []
+        if let count = try plan.knownCount(session) {
+            groups = [([], [])]
+            let frame = Frame(slots: scope.slotCount)
+            for (_, slot) in scope.aggregates { frame.slots[slot] = .int(count) }
+            return try finish([frame], &cut, body)
+        }
+        var places: [[UInt8]: Int] = [:]
+        // Without GROUP BY all rows are one group, also where there are none.
+        if scope.keys.isEmpty { groups.append(([], scope.aggregates.map { $0.aggregate.begin() })) }
+        try forEachRow {
+            var place = 0
+            if !scope.keys.isEmpty {
+                let keys = try scope.keys.map { try $0.evaluate(self.frame) }
+                let bytes = Item.key(keys)
+                if let known = places[bytes] {
+                    place = known
+                } else {
+                    place = groups.count
+                    places[bytes] = place
+                    groups.append((keys, scope.aggregates.map { $0.aggregate.begin() }))
+                }
+            }
+            for index in scope.aggregates.indices { try groups[place].aggregates[index].add(self.frame) }
+            return true
+        }
+        let frames = try groups.map { group in
+            let frame = Frame(slots: scope.slotCount)
+            for (slot, key) in group.keys.enumerated() { frame.slots[slot] = key }
+            for (index, aggregate) in scope.aggregates.enumerated() {
+                frame.slots[aggregate.slot] = try group.aggregates[index].result()
+            }
+            return frame
+        }
+        try finish(frames, &cut, body)
+    }
+
+    /// Groups as rows: without ORDER BY in the order in which each came up first.
+    private func finish(_ frames: [Frame], _ cut: inout Cut, _ body: ([Item]) throws -> Bool) throws {
+        var sorter = RowSorter(plan)
+        for frame in frames {
+            if let having = plan.having, try having.evaluate(frame).truth != true { continue }
+            _ = try sorter.add(frame)
+        }
+        for values in sorter.finish() where try !cut.take(values, body) { return }
+    }
+
+    // MARK: Sources
+
+    private func forEachRow(_ body: @escaping () throws -> Bool) throws {
+        take = body
+        defer { take = { true } }
+        let query = plan.query
+        try session.forEach(query) { rowID, row, score in
+            try fill(0, rowID, row, score)
+            return try passed(0)
+        }
+    }
+
+    /// Tests what can be told now, and goes on to the next source.
+    private func passed(_ number: Int) throws -> Bool {
+        for condition in plan.conditions[number] where try condition.evaluate(frame).truth != true { return true }
+        return try enter(number + 1)
+    }
+
+    private func enter(_ number: Int) throws -> Bool {
+        guard number < plan.sources.count else { return try take() }
+        let source = plan.sources[number]
+        switch source.rows {
+        case .scan: return try passed(number)
+        case .link(let from, let side): return try follow(side, from, source)
+        case .join(let conditions): return try join(conditions, source)
+        case .elements(let array): return try unnest(array, source)
+        }
+    }
+
+    private func follow(_ side: EdgeSide, _ from: Int, _ source: BoundSource) throws -> Bool {
+        var goesOn = true
+        var isFound = false
+        if let row = frame.rows[from] {
+            let store = try session.store(side.target)
+            // Gathered first: what is entered may follow links too.
+            for target in try session.edges.targets(side, of: row) {
+                guard let reader = try store.row(target) else { continue }
+                isFound = true
+                try fill(source.number, target, reader, nil)
+                goesOn = try passed(source.number)
+                if !goesOn { break }
+            }
+        }
+        return isFound || !source.isOuter ? goesOn : try passWithout(source)
+    }
+
+    private func join(_ conditions: [BoundExpression], _ source: BoundSource) throws -> Bool {
+        let push = FilterPush(binder: plan.binder, source: source, frame: frame)
+        var query = EntityQuery(type: source.type?.name ?? "")
+        // What is asked of the joined rows in WHERE narrows an inner join as well.
+        for condition in conditions + (source.isOuter ? [] : plan.conditions[source.number]) {
+            if let pushed = push.filter(condition) { query.filter = query.filter.and(pushed.filter) }
+        }
+        var goesOn = true
+        var isFound = false
+        try session.forEach(query) { rowID, row, _ in
+            try fill(source.number, rowID, row, nil)
+            for condition in conditions where plan.binder.lastSource(of: condition) <= source.number {
+                guard try condition.evaluate(frame).truth == true else { return true }
+            }
+            isFound = true
+            goesOn = try passed(source.number)
+            return goesOn
+        }
+        return isFound || !source.isOuter ? goesOn : try passWithout(source)
+    }
+
+    private func unnest(_ array: BoundExpression, _ source: BoundSource) throws -> Bool {
+        guard let slot = source.elementSlot else { return true }
+        var items: [Item] = []
+        switch try array.evaluate(frame) {
+        case .array(let elements): items = elements
+        case .missing, .value(.null): break
+        // What is no array is one element, as in SQL++.
+        case let single: items = [single]
+        }
+        for item in items {
+            frame.slots[slot] = item
+            if try !passed(source.number) { return false }
+        }
+        if items.isEmpty, source.isOuter {
+            frame.slots[slot] = .missing
+            return try passed(source.number)
+        }
+        return true
+    }
+
+    private func passWithout(_ source: BoundSource) throws -> Bool {
+        frame.rows[source.number] = nil
+        for (slot, _) in source.contents { frame.slots[slot] = .null }
+        return try passed(source.number)
+    }
+
+    // MARK: Slots
+
+    /// Reads all that is asked of a row, which is not looked at afterwards.
+    private func fill(_ number: Int, _ rowID: RowID, _ row: RowReader, _ score: Double?) throws {
+        frame.rows[number] = rowID
+        let source = plan.sources[number]
+        guard let type = source.type else { return }
+        for (slot, content) in source.contents {
+            switch content {
+            case .column(let column): frame.slots[slot] = Item(try row.value(column))
+            case .whole: frame.slots[slot] = try object(row, type)
+            case .match(let number): frame.slots[slot] = .bool(try isFound(number, rowID, row, type))
+            case .score(let number):
+                frame.slots[slot] = try (score ?? self.score(number, rowID, type)).map { .double($0) } ?? .null
+            case .link, .links, .linkedObjects: continue
+            }
+        }
+        for (slot, content) in source.contents {
+            switch content {
+            case .link(let name): frame.slots[slot] = try ids(name, rowID, type).first ?? .null
+            case .links(let name): frame.slots[slot] = .array(try ids(name, rowID, type))
+            case .linkedObjects(let name): frame.slots[slot] = .array(try objects(name, rowID, type))
+            default: continue
+            }
+        }
+    }
+
+    private func object(_ row: RowReader, _ type: EntityType) throws -> Item {
+        .object(
+            try type.shownColumns.map { number, name in ItemField(name: name, item: Item(try row.value(number))) })
+    }
+
+    private func ids(_ relation: String, _ rowID: RowID, _ type: EntityType) throws -> [Item] {
+        let side = try type.relation(relation)
+        let store = try session.store(side.target)
+        return try session.edges.targets(side, of: rowID).compactMap { try store.id(of: $0).map { Item($0) } }
+    }
+
+    private func objects(_ relation: String, _ rowID: RowID, _ type: EntityType) throws -> [Item] {
+        let side = try type.relation(relation)
+        let store = try session.store(side.target)
+        return try session.edges.targets(side, of: rowID).compactMap { target in
+            try store.row(target).map { try object($0, store.type) }
+        }
+    }
+
+    private func isFound(_ number: Int, _ rowID: RowID, _ row: RowReader, _ type: EntityType) throws -> Bool {
+        guard let match = plan.binder.matches[number].match else { return false }
+        if let test = tests[number] { return try test.accepts(rowID, row) }
+        let test = try RowFilter(.matches(match), type: type, session: session)
+        tests[number] = test
+        return try test.accepts(rowID, row)
+    }
+
+    /// The scores of all that is found, where the rows don't come with them.
+    private func score(_ number: Int, _ rowID: RowID, _ type: EntityType) throws -> Double? {
+        if let scores { return scores[rowID] }
+        guard let match = plan.binder.matches[number].match else { return nil }
+        let found = try session.ranked(EntityQuery(type: type.name, filter: .matches(match), sort: [.bestScore]))
+        let scores = Dictionary(found.map { ($0.rowID, $0.score) }) { first, _ in first }
+        self.scores = scores
+        return scores[rowID]
+    }
+}
+
+/// The part of a result that OFFSET and LIMIT leave.
+private struct Cut {
+    private var skip: Int
+    private var left: Int
+
+    init(_ plan: SelectPlan) {
+        skip = plan.isCut ? 0 : plan.offset
+        left = plan.limit ?? .max
+    }
+
+    /// Hands a row on, if it is in the part; false behind its end.
+    mutating func take(_ values: [Item], _ body: ([Item]) throws -> Bool) throws -> Bool {
+        if skip > 0 {
+            skip -= 1
+            return true
+        }
+        guard left > 0 else { return false }
+        left -= 1
+        return try body(values) && left > 0
+    }
+}
+
+/// Rows that must all be seen before the first one is known. Where a limit is set, no more than twice as many as that
+/// are kept.
+private struct RowSorter {
+    private let plan: SelectPlan
+    private let kept: Int
+    private var rows: [(values: [Item], keys: [Item])] = []
+    private var seen: Set<[UInt8]> = []
+
+    init(_ plan: SelectPlan) {
+        self.plan = plan
+        let (sum, overflow) = (plan.limit ?? .max).addingReportingOverflow(plan.offset)
+        kept = overflow ? .max : sum
+    }
+
+    /// Always true: what comes later may come first.
+    mutating func add(_ frame: Frame) throws -> Bool {
+        let values = try plan.columns.map { try $0.value.evaluate(frame) }
+        if plan.isDistinct, !seen.insert(Item.key(values)).inserted { return true }
+        rows.append((values, try plan.order.map { try $0.value.evaluate(frame) }))
+        if kept < .max / 4, rows.count > 2 * kept + 1000 {
+            sort()
+            rows.removeLast(rows.count - kept)
+        }
+        return true
+    }
+
+    mutating func finish() -> [[Item]] {
+        sort()
+        return rows.map(\.values)
+    }
+
+    /// Stable, as Swift's sort is: equal rows stay in the order in which they came.
+    private mutating func sort() {
+        if plan.order.isEmpty { return }
+        let order = plan.order
+        rows.sort { left, right in
+            for (place, term) in order.enumerated() {
+                let (first, second) = (left.keys[place], right.keys[place])
+                if first.isUnknown != second.isUnknown { return first.isUnknown == term.nullsFirst }
+                let compared = first.order(second)
+                if compared != 0 { return term.isDescending ? compared > 0 : compared < 0 }
+            }
+            return false
+        }
+    }
+}

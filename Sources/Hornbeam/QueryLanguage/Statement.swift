@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Statements in text: `SELECT name, COUNT(*) FROM Person WHERE age > ? GROUP BY name`. Parsed once, and run as often as
+// needed, in any transaction; the plan is made for each run, so that it goes by the schema and the indexes of that one.
+
+/// A statement of the query language, which is SQL++ as far as it reads: see Docs/query-language.md.
+///
+///     let adults = try Statement("SELECT name, age FROM Person WHERE age >= ? ORDER BY name")
+///     let rows = try database.read { try adults.resolve(in: $0, 18) }
+public struct Statement: Sendable {
+    /// As it was given.
+    public let text: String
+    let tree: SelectStatement
+
+    /// Reads a statement; names are looked up when it runs. `.invalid` with the line, the character and a mark below
+    /// it, if it is none; `.tooLarge` beyond a million bytes.
+    public init(_ text: String) throws {
+        self.text = text
+        tree = try QueryLanguage.statement(text)
+    }
+
+    /// All rows of the result. Errors of names and of values are `.invalid`, and show the place.
+    /// - Parameters:
+    ///   - parameters: of `?` and `?2`, in order.
+    ///   - named: of `$name` and `:name`.
+    public func resolve(
+        in context: Context, _ parameters: any ColumnValue..., named: [String: any ColumnValue] = [:]
+    ) throws -> [ResultRow] {
+        try resolve(in: context, parameters, named: named)
+    }
+
+    /// The same with the parameters as an array.
+    public func resolve(
+        in context: Context, _ parameters: [any ColumnValue], named: [String: any ColumnValue] = [:]
+    ) throws -> [ResultRow] {
+        var rows: [ResultRow] = []
+        try forEach(in: context, parameters, named: named) { row in
+            rows.append(row)
+            return true
+        }
+        return rows
+    }
+
+    /// Calls `body` with each row of the result until it returns false: rows behind that are not looked for, where the
+    /// order lets them come one at a time. `body` must not change the store.
+    public func forEach(
+        in context: Context, _ parameters: [any ColumnValue] = [], named: [String: any ColumnValue] = [:],
+        _ body: (ResultRow) throws -> Bool
+    ) throws {
+        let values = StatementParameters(
+            positions: parameters.map(\.columnValue), names: named.mapValues(\.columnValue))
+        try context.session.run { try run(in: try $0.entities(), values, body) }
+    }
+
+    /// How the statement would be answered, for people: the text of `EXPLAIN`.
+    public func explain(
+        in context: Context, _ parameters: [any ColumnValue] = [], named: [String: any ColumnValue] = [:]
+    ) throws -> String {
+        let values = StatementParameters(
+            positions: parameters.map(\.columnValue), names: named.mapValues(\.columnValue))
+        return try context.session.run { session in
+            let session = try session.entities()
+            return try SelectPlan(tree, text, session, values).explanation(tree, session)
+        }
+    }
+
+    /// The same in a transaction without Swift types.
+    package func run(
+        in session: EntitySession, _ parameters: StatementParameters, _ body: (ResultRow) throws -> Bool
+    ) throws {
+        let plan = try SelectPlan(tree, text, session, parameters)
+        if tree.isExplained {
+            let columns = ResultColumns(["plan"])
+            for line in try plan.explanation(tree, session).split(separator: "\n") {
+                guard try body(ResultRow(columns, [.string(String(line))])) else { return }
+            }
+            return
+        }
+        let columns = ResultColumns(plan.columns.map(\.name), isValue: plan.isValue)
+        try SelectRun(plan, session).run { try body(ResultRow(columns, $0)) }
+    }
+
+    /// Whether it asks how another one would be answered.
+    package var isExplanation: Bool { tree.isExplained }
+
+    /// What the columns of the result are called.
+    package func columnNames(in session: EntitySession, _ parameters: StatementParameters) throws -> [String] {
+        if tree.isExplained { return ["plan"] }
+        return try SelectPlan(tree, text, session, parameters).columns.map(\.name)
+    }
+}
+
+/// Values that are given with a statement.
+package struct StatementParameters: Sendable {
+    package var positions: [Value]
+    package var names: [String: Value]
+
+    package init(positions: [Value] = [], names: [String: Value] = [:]) {
+        self.positions = positions
+        self.names = names
+    }
+
+    /// A value as it is typed: JSON if it is that, else a text.
+    package static func value(_ text: String) -> Value {
+        guard let node = try? JSONParser.parse(text) else { return .string(text) }
+        return Item(node).result ?? .null
+    }
+}
+
+extension Database {
+    /// The rows of a statement, in a read of its own: see `Statement`.
+    ///
+    ///     try database.query("SELECT name FROM Person WHERE age >= ?", 18)
+    public func query(
+        _ text: String, _ parameters: any ColumnValue..., named: [String: any ColumnValue] = [:]
+    ) throws -> [ResultRow] {
+        let statement = try Statement(text)
+        return try read { try statement.resolve(in: $0, parameters, named: named) }
+    }
+}

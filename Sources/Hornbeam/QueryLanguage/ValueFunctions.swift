@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions that ask what something is, make another type of it, or choose what is known; and dates.
+
+import FoundationEssentials
+
+enum ValueFunctions {
+    static let all: [ScalarFunction] = choices + tests + conversions + dates
+
+    // MARK: Choices
+
+    private static let choices: [ScalarFunction] = [
+        first("coalesce") { !$0.isUnknown },
+        first("ifmissingornull") { !$0.isUnknown },
+        first("ifnull") { $0 != .null },
+        first("ifmissing") { $0 != .missing },
+        unlessEqual("nullif", .null),
+        unlessEqual("missingif", .missing),
+        extreme("greatest") { $0 > 0 },
+        extreme("least") { $0 < 0 },
+    ]
+
+    /// The first argument that passes; null if none does.
+    private static func first(_ name: String, _ passes: @escaping @Sendable (Item) -> Bool) -> ScalarFunction {
+        ScalarFunction(name, 2...100, isStrict: false) { arguments, _ in arguments.first(where: passes) ?? .null }
+    }
+
+    private static func unlessEqual(_ name: String, _ other: Item) -> ScalarFunction {
+        ScalarFunction(name, 2...2) { arguments, _ in arguments[0].equals(arguments[1]) ? other : arguments[0] }
+    }
+
+    private static func extreme(_ name: String, _ wins: @escaping @Sendable (Int) -> Bool) -> ScalarFunction {
+        ScalarFunction(name, 2...100, isStrict: false) { arguments, _ in
+            var best = Item.null
+            for item in arguments where !item.isUnknown && (best == .null || wins(item.order(best))) { best = item }
+            return best
+        }
+    }
+
+    // MARK: Types
+
+    private static let tests: [ScalarFunction] =
+        test("array") { $0 == "array" } + test("object") { $0 == "object" } + test("string") { $0 == "string" }
+        + test("number") { $0 == "number" } + test("boolean") { $0 == "boolean" } + test("date") { $0 == "date" }
+        + test("atom") { $0 != "array" && $0 != "object" }
+        + [ScalarFunction("type", 1...1, isStrict: false) { arguments, _ in .string(type(of: arguments[0])) }]
+
+    /// With and without a line between the words.
+    private static func test(_ name: String, _ passes: @escaping @Sendable (String) -> Bool) -> [ScalarFunction] {
+        ["is_\(name)", "is\(name)"].map { word in
+            ScalarFunction(word, 1...1) { arguments, _ in .bool(passes(type(of: arguments[0]))) }
+        }
+    }
+
+    private static func type(of item: Item) -> String {
+        switch item {
+        case .missing: "missing"
+        case .array, .value(.array): "array"
+        case .object: "object"
+        case .value(let value):
+            switch value {
+            case .null: "null"
+            case .bool: "boolean"
+            case .int, .uint, .double, .decimal: "number"
+            case .date: "date"
+            case .uuid: "uuid"
+            case .data: "data"
+            default: "string"
+            }
+        }
+    }
+
+    // MARK: Conversions
+
+    private static let conversions: [ScalarFunction] = [
+        conversion("string") { item in
+            switch item {
+            case .array, .object: .null
+            case .value(.string): item
+            default: .string(text(of: item))
+            }
+        },
+        conversion("number") { item in
+            switch item {
+            case .value(.int), .value(.uint), .value(.double), .value(.decimal): item
+            case .value(.bool(let flag)): .int(flag ? 1 : 0)
+            case .value(.date(let seconds)): .double(seconds)
+            case .value(.string(let text)):
+                Int64(text).map { .value(.int($0)) } ?? Double(text).map { .double($0) } ?? .null
+            default: .null
+            }
+        },
+        conversion("boolean") { item in
+            switch item {
+            case .value(.bool): item
+            case .value(.string(let text)): .bool(!text.isEmpty)
+            case .array(let items): .bool(!items.isEmpty)
+            case .object(let fields): .bool(!fields.isEmpty)
+            default: item.number.map { .bool($0 != 0 && !$0.isNaN) } ?? .bool(true)
+            }
+        },
+        conversion("array") { item in if case .array = item { item } else { .array([item]) } },
+    ]
+
+    private static func conversion(_ name: String, _ body: @escaping @Sendable (Item) -> Item) -> ScalarFunction {
+        ScalarFunction("to\(name)", 1...1) { arguments, _ in body(arguments[0]) }
+    }
+
+    /// As in JSON, without quotes.
+    static func text(of item: Item) -> String { item.text ?? (item.node.plainText) }
+
+    // MARK: Dates
+
+    private static let dates: [ScalarFunction] = [
+        ScalarFunction("date", 1...1) { arguments, _ in date(arguments[0]).map { .value(.date($0)) } ?? .null },
+        ScalarFunction("date_part", 2...2) { arguments, _ in
+            guard let seconds = date(arguments[0]), let part = arguments[1].text else { return .null }
+            return try component(part, of: seconds)
+        },
+        ScalarFunction("str_to_millis", 1...1) { arguments, _ in
+            guard let text = arguments[0].text, let seconds = ISODate.seconds(text) else { return .null }
+            let millis = ((seconds + Date.timeIntervalBetween1970AndReferenceDate) * 1000).rounded(.down)
+            return Int64(exactly: millis).map { .value(.int($0)) } ?? .null
+        },
+        ScalarFunction("millis_to_str", 1...1) { arguments, _ in
+            guard let millis = arguments[0].number else { return .null }
+            return ISODate.text(millis / 1000 - Date.timeIntervalBetween1970AndReferenceDate).map { .string($0) }
+                ?? .null
+        },
+    ]
+
+    /// Seconds since 2001 of a date, or of what a text says.
+    private static func date(_ item: Item) -> Double? {
+        switch item {
+        case .value(.date(let seconds)): seconds
+        case .value(.string(let text)): ISODate.seconds(text)
+        default: nil
+        }
+    }
+
+    /// In UTC.
+    private static func component(_ name: String, of seconds: Double) throws -> Item {
+        guard abs(seconds) < 1e12 else { return .null }
+        let whole = Int(seconds.rounded(.down))
+        let day = whole >= 0 ? whole / 86_400 : -((-whole + 86_399) / 86_400)
+        let time = whole - day * 86_400
+        let civil = ISODate.civil(day + ISODate.daysTo2001)
+        switch name.lowercased() {
+        case "year": return .int(civil.year)
+        case "quarter": return .int((civil.month + 2) / 3)
+        case "month": return .int(civil.month)
+        case "day": return .int(civil.day)
+        case "hour": return .int(time / 3600)
+        case "minute": return .int(time / 60 % 60)
+        case "second": return .int(time % 60)
+        // From Sunday, 0; 2001-01-01 was a Monday.
+        case "day_of_week", "dow": return .int(((day + 1) % 7 + 7) % 7)
+        default:
+            throw HornbeamError(
+                .invalid,
+                "a date has no part “\(name)”: ask for year, quarter, month, day, hour, minute, second or day_of_week")
+        }
+    }
+}
+
+extension JSONNode {
+    /// Strings without their quotes.
+    var plainText: String { if case .string(let text) = self { text } else { text } }
+}
