@@ -29,7 +29,8 @@ struct OwnColumns: Sendable {
     /// The filter as a function of the row; nil if it is none, or if it gives an order of its own that counts.
     private static func alone(_ filter: Filter, isOrdered: Bool) -> Filter? {
         switch filter {
-        case .all, .none, .compare, .isNull, .within, .string, .text, .elements, .matches, .opaque, .computed, .anyElement:
+        case .all, .none, .compare, .isNull, .within, .string, .text, .elements, .matches, .opaque, .computed,
+            .anyElement:
             return filter
         // The id of a row never changes, so naming ids is a condition on the row. One id has no order.
         case .ids(let ids): return isOrdered || ids.count == 1 ? .within(column: 0, ids) : nil

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Array indexes: an entry for each element of an array, or of arrays within arrays, by the element or by properties of
-// it. Equal elements of one entity have an entry each, numbered; so the index counts elements, and loses one entry where
-// one of two equal elements goes.
+// it. Equal elements of one entity have an entry each, numbered; so the index counts elements, and loses one entry
+// where one of two equal elements goes.
 
 import HornbeamKeys
 import HornbeamPages

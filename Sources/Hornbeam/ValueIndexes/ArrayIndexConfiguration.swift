@@ -2,13 +2,15 @@
 // Array indexes whose paths are written as text: `contacts[].phones`. The names are those of Swift's properties, so
 // such an index is the same as one by key paths, and the same queries use it.
 
-/// An array index by the names of properties: `ArrayIndexConfiguration(path: "contacts[].phones", expressions: ["type"])`.
+/// An array index by the names of properties:
+/// `ArrayIndexConfiguration(path: "contacts[].phones", expressions: ["type"])`.
 public struct ArrayIndexConfiguration: IndexConfiguration {
     public var path: String
     public var expressions: [String]?
 
     /// - Parameters:
-    ///   - path: of the array, with `[]` behind each array that the next one is in; behind the last one it may stand too.
+    ///   - path: of the array, with `[]` behind each array that the next one is in; behind the last one it may stand
+    ///     too.
     ///   - expressions: properties of its elements, with a dot before what is nested in one; nil where the elements
     ///     are scalars. Neither an empty list nor an empty name is an expression.
     public init(path: String, expressions: [String]? = nil) {
