@@ -116,14 +116,14 @@ enum AllKinds {
         answers["groups"] = try context.lists.grouped.entities(in: "folk").map(\.id).sorted()
         answers["hashed"] = try (0..<24).compactMap { try context.lists.coded["c\($0)"] }
         answers["set"] = try context.lists.starred.entities().map(\.id).sorted()
-        answers["links"] = try Release.query(1).resolve(in: context).map { album in
-            try album.query(\.$tracks, in: context).resolve().map(\.id).sorted()
+        if try Release.query(1).resolve(in: context) != nil {
+            answers["links"] = try Release.query(1).related(\.$tracks).ids(in: context).sorted()
         }
         return answers
     }
 
     /// What they have to say.
-    static func model(_ tracks: [Recording], ofAlbum: [Int]?) -> [String: [Int]] {
+    static func model(_ tracks: [Recording], ofRelease: [Int]?) -> [String: [Int]] {
         func ids(_ holds: (Recording) -> Bool, _ precedes: (Recording, Recording) -> Bool = { _, _ in false }) -> [Int]
         {
             tracks.filter(holds).sorted { left, right in
@@ -152,7 +152,7 @@ enum AllKinds {
         model["groups"] = ids { $0.genre == "folk" }
         model["hashed"] = model["unique"]
         model["set"] = ids { $0.rating == 5 }
-        model["links"] = ofAlbum?.sorted()
+        model["links"] = ofRelease?.sorted()
         return model
     }
 

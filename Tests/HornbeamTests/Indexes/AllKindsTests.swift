@@ -17,11 +17,11 @@ struct AllKindsTests {
     /// Each kind says what the entities say.
     private func expectAgreement(_ context: Context, _ place: Comment) throws {
         let tracks: [Recording] = try context.all()
-        let album = try Release.query(1).resolve(in: context)
-        let ofAlbum = try album.map { _ in
-            try tracks.filter { try $0.query(\.$release, in: context).resolve()?.id == 1 }.map(\.id)
+        // Asked from the other side of the relation.
+        let ofRelease = try Release.query(1).resolve(in: context).map { _ in
+            try Recording.query().id(\.$release).resolve(in: context).filter { $0.$release.id == 1 }.map(\.id)
         }
-        let (answers, model) = (try AllKinds.answers(context), AllKinds.model(tracks, ofAlbum: ofAlbum))
+        let (answers, model) = (try AllKinds.answers(context), AllKinds.model(tracks, ofRelease: ofRelease))
         for kind in Set(answers.keys).union(model.keys).sorted() {
             #expect(answers[kind] == model[kind], "\(kind), \(place)")
         }
