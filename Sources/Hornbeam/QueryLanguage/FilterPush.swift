@@ -129,7 +129,9 @@ struct FilterPush {
         guard let item = item(other) else { return nil }
         if item.isUnknown { return exact(.none) }
         if !wanted { comparison = comparison.negated }
-        guard let column = column(slot) else { return linked(slot, comparison, item) }
+        guard let column = column(slot) else {
+            return unnested(slot, comparison, other) ?? linked(slot, comparison, item)
+        }
         guard let value = item.literal(column.columnType) else {
             return comparison == .equal ? exact(.none) : nil
         }
@@ -140,6 +142,15 @@ struct FilterPush {
     private func isOwn(_ slot: Int) -> Bool {
         guard let owner = binder.owners[slot] else { return false }
         return owner >= source.number
+    }
+
+    /// `UNNEST message.tags AS tag … tag = 'a'`: only what has such an element has such a row.
+    private func unnested(_ slot: Int, _ comparison: Comparison, _ item: BoundExpression) -> PushedFilter? {
+        guard comparison == .equal, let owner = binder.owners[slot], binder.sources[owner].elementSlot == slot,
+            !binder.sources[owner].isOuter, case .elements(.slot(let array)) = binder.sources[owner].rows,
+            let found = element(array, item)
+        else { return nil }
+        return PushedFilter(filter: found.filter, isExact: false)
     }
 
     /// `message.author = 'id'`

@@ -233,6 +233,9 @@ struct SelectTests {
                   limit 1 within the access
                   count known without reading
                 """)
+        #expect(
+            try plan("SELECT id FROM Novel UNNEST tags AS t WHERE t = 'sf'").contains(#"tags contains any of ["sf"]"#))
+        #expect(try ids("SELECT id FROM Novel UNNEST tags AS t WHERE t = 'sf' ORDER BY id") == [1, 2, 3])
         #expect(try plan("SELECT id FROM Novel WHERE year + 1 > 1970").contains("test a condition of WHERE"))
         #expect(try plan("SELECT id FROM Novelist WHERE name LIKE 'Le%'").contains(#"name < "Lf""#))
         #expect(try plan("SELECT id FROM Novel WHERE author.name = 'Lem'").contains("any of author where name"))
