@@ -23,7 +23,7 @@ package struct FilterText {
 
     private init(_ text: String, _ type: EntityType) throws(HornbeamError) {
         self.type = type
-        tokens = try TextTokens(text, .filter)
+        tokens = try TextTokens(text)
     }
 
     private var peek: TextTokens.Token { tokens.peek }

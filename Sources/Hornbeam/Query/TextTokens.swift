@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tokens of conditions that are written as text: of filters, which read like Swift, and of clauses, which read like
-// SQL. Errors show the place.
+// The tokens of filters and sorts as text. Errors show the place.
 
 /// Text in tokens, and where its reader stands.
 struct TextTokens {
@@ -12,27 +11,12 @@ struct TextTokens {
         case end
     }
 
-    /// How it is written.
-    enum Style {
-        /// Either quote is that of a string, in which a backslash stands before what would end it.
-        case filter
-        /// Strings are in single quotes, names may be in double ones; a quote within is doubled.
-        case clauses
-
-        fileprivate var pairs: [String] {
-            self == .filter ? ["==", "!=", "<=", ">=", "&&", "||"] : ["==", "!=", "<=", ">=", "<>"]
-        }
-        fileprivate var signs: String { self == .filter ? "<>!(),[]" : "<>=(),?*" }
-    }
-
     let text: String
-    private let style: Style
     private var tokens: [(token: Token, at: Int)] = []
     var position = 0
 
-    init(_ text: String, _ style: Style) throws(HornbeamError) {
+    init(_ text: String) throws(HornbeamError) {
         self.text = text
-        self.style = style
         try tokenize()
     }
 
@@ -45,8 +29,7 @@ struct TextTokens {
             if character.isWhitespace {
                 at += 1
             } else if character == "\"" || character == "'" {
-                let content = try quoted(characters, &at)
-                tokens.append((style == .clauses && character == "\"" ? .name(content) : .string(content), start))
+                tokens.append((.string(try quoted(characters, &at)), start))
             } else if character.isNumber || character == "-" {
                 at += 1
                 while at < characters.count, Self.isInNumber(characters, at) { at += 1 }
@@ -60,8 +43,8 @@ struct TextTokens {
                 tokens.append((.name(String(characters[start..<at])), start))
             } else {
                 let pair = String(characters[at..<min(at + 2, characters.count)])
-                let sign = style.pairs.contains(pair) ? pair : String(character)
-                guard pair == sign || style.signs.contains(character) else {
+                let sign = ["==", "!=", "<=", ">=", "&&", "||"].contains(pair) ? pair : String(character)
+                guard pair == sign || "<>!(),[]".contains(character) else {
                     throw Self.failure("unexpected “\(character)”", text, at)
                 }
                 at += sign.count
@@ -85,11 +68,8 @@ struct TextTokens {
         while at < characters.count {
             let character = characters[at]
             at += 1
-            if character == quote {
-                guard style == .clauses, at < characters.count, characters[at] == quote else { return content }
-                at += 1
-                content.append(quote)
-            } else if style == .filter, character == "\\", at < characters.count {
+            if character == quote { return content }
+            if character == "\\", at < characters.count {
                 let escaped = characters[at]
                 at += 1
                 content.append(escaped == "n" ? "\n" : escaped == "t" ? "\t" : escaped)
@@ -120,13 +100,6 @@ struct TextTokens {
 
     mutating func take(_ token: Token) -> Bool {
         guard peek == token else { return false }
-        position += 1
-        return true
-    }
-
-    /// A word of the language, in capitals or not.
-    mutating func take(word: String) -> Bool {
-        guard case .name(let name) = peek, name.uppercased() == word else { return false }
         position += 1
         return true
     }

@@ -16,14 +16,17 @@ extension SecondaryIndex {
     }
 
     public func query(_ prepared: IndexQuery, _ arguments: [any ColumnValue]) throws -> SecondaryQuery<Entity> {
-        let bound = try QueryBinding(prepared, arguments, table)
+        let binding = try QueryBinding(prepared, arguments, table)
+        let clauses = prepared.clauses
+        if let having = clauses.having {
+            throw binding.failure("a secondary index has no HAVING: choose among its groups", at: having)
+        }
         var query = query()
-        if let condition = prepared.condition { query.filters = [try bound.filters(condition).isTrue] }
-        query.order = prepared.order
-        query.groups = prepared.groups
-        for name in prepared.groups + prepared.order.map(\.column) { _ = try table.column(name) }
-        query.limit = try prepared.limit.map { try bound.number($0, "limit") }
-        query.offset = try prepared.offset.map { try bound.number($0, "offset") } ?? 0
+        if let condition = clauses.condition { query.filters = [try binding.filters(condition).isTrue] }
+        query.groups = try clauses.groups.map { table.columns[try binding.column($0)].name }
+        query.order = try clauses.order.map { try binding.order($0) }
+        query.limit = try clauses.limit.map { try binding.number($0, "limit") }
+        query.offset = try clauses.offset.map { try binding.number($0, "offset") } ?? 0
         return query
     }
 
@@ -46,10 +49,15 @@ extension SecondaryQuery {
 
 /// A prepared query with its values, for one table.
 struct QueryBinding {
+    /// The rows for which a condition is true, and those for which it is false.
+    typealias Filters = (isTrue: Filter, isFalse: Filter)
+
+    private let text: String
     private let arguments: [Value]
     private let table: SecondaryTable
 
     init(_ query: IndexQuery, _ arguments: [any ColumnValue], _ table: SecondaryTable) throws(HornbeamError) {
+        text = query.text
         self.table = table
         self.arguments = arguments.map(\.columnValue)
         guard arguments.count == query.parameterCount else {
@@ -58,73 +66,151 @@ struct QueryBinding {
         }
     }
 
-    private func value(_ operand: IndexQuery.Operand) -> Value {
-        switch operand {
-        case .literal(let value): value
-        case .parameter(let place): arguments[place]
+    // MARK: Errors
+
+    func failure(_ what: String, at expression: Expression) -> HornbeamError {
+        guard let place = Self.place(of: expression) else {
+            return HornbeamError(.invalid, "\(what): \(text.prefix(200))")
+        }
+        return StatementFailure.error(what, in: text, at: place)
+    }
+
+    /// Where an expression begins, or near that: literals have no place. A loop, since rows of operators are as long as
+    /// texts may be.
+    private static func place(of expression: Expression) -> TextPlace? {
+        var first = expression
+        while true {
+            switch first {
+            case .parameter(let parameter): return parameter.place
+            case .path(let path): return path.place
+            case .call(let call): return call.place
+            case .match(let matching): return matching.place
+            case .rank(let place), .metaID(_, let place), .star(_, let place): return place
+            case .binary(_, .literal, let next), .like(.literal, let next, _), .between(.literal, let next, _),
+                .withinArray(.literal, let next):
+                first = next
+            case .unary(_, let next), .binary(_, let next, _), .like(let next, _, _), .between(let next, _, _),
+                .within(let next, _), .withinArray(let next, _), .test(let next, _), .quantified(_, _, let next, _),
+                .comprehension(_, _, let next, _):
+                first = next
+            case .choice(let subject, let cases, _):
+                guard let next = subject ?? cases.first?.condition else { return nil }
+                first = next
+            case .array(let parts):
+                guard let next = parts.first else { return nil }
+                first = next
+            case .literal, .missing, .object: return nil
+            }
         }
     }
 
-    /// Not a list.
-    private func single(_ operand: IndexQuery.Operand) throws(HornbeamError) -> Value {
-        let value = value(operand)
-        if case .array = value {
-            throw HornbeamError(.invalid, "a list of values is for IN (?) alone: \(value.text)")
+    /// Errors of the table, with the place.
+    private func placed<Result>(
+        at expression: Expression, _ body: () throws(HornbeamError) -> Result
+    ) throws(HornbeamError) -> Result {
+        do throws(HornbeamError) {
+            return try body()
+        } catch {
+            throw failure(error.message, at: expression)
         }
-        return value
     }
 
-    func number(_ operand: IndexQuery.Operand, _ what: String) throws(HornbeamError) -> Int {
-        let value = value(operand)
+    // MARK: Columns and values
+
+    func column(_ expression: Expression) throws(HornbeamError) -> Int {
+        guard case .path(let path) = expression, path.steps.count == 1 else {
+            throw failure("a secondary index answers for its columns alone: expected the name of one", at: expression)
+        }
+        return try placed(at: expression) { () throws(HornbeamError) in try table.column(path.head) }
+    }
+
+    func order(_ term: Ordering) throws(HornbeamError) -> IndexOrder {
+        let column = try column(term.value)
+        if let nulls = term.nulls, (nulls == .first) == term.isDescending {
+            throw failure("a secondary index has nulls first, and last with DESC", at: term.value)
+        }
+        return IndexOrder(column: table.columns[column].name, isDescending: term.isDescending)
+    }
+
+    func number(_ expression: Expression, _ what: String) throws(HornbeamError) -> Int {
+        let value = try value(expression)
         guard case .int(let number)? = value.converted(to: .int64), number >= 0 else {
-            throw HornbeamError(.invalid, "the \(what) of a query is \(value.text): it must be a number from 0 up")
+            throw failure("the \(what) of a query is \(value.text): it must be a number from 0 up", at: expression)
         }
         return Int(number)
     }
 
-    /// The rows for which a condition is true, and those for which it is false.
-    func filters(_ condition: IndexQuery.Condition) throws(HornbeamError) -> (isTrue: Filter, isFalse: Filter) {
-        switch condition {
-        case .isNull(let name):
-            let isNull = Filter.isNull(column: try table.column(name))
-            return (isNull, .not(isNull))
-        case .not(let part):
-            let (isTrue, isFalse) = try filters(part)
-            return (isFalse, isTrue)
-        case .and(let parts):
-            let (isTrue, isFalse) = try filters(parts)
-            return (Filter.conjunction(isTrue), .or(isFalse))
-        case .or(let parts):
-            let (isTrue, isFalse) = try filters(parts)
-            return (.or(isTrue), Filter.conjunction(isFalse))
-        case .compare(let name, let comparison, let operand):
-            return try compare(try table.column(name), comparison.filter, try single(operand))
-        case .between(let name, let low, let high):
-            return try filters(.and([.compare(name, .greaterOrEqual, low), .compare(name, .lessOrEqual, high)]))
-        case .isIn(let name, let operands): return try isIn(try table.column(name), operands)
+    private func value(_ expression: Expression) throws(HornbeamError) -> Value {
+        switch expression {
+        case .literal(let value): return value
+        case .parameter(let parameter):
+            guard case .position(let position) = parameter.name, arguments.indices.contains(position - 1) else {
+                throw failure("the parameter has no value", at: expression)
+            }
+            return arguments[position - 1]
+        default:
+            throw failure(
+                "a secondary index compares its columns with values: expected ?, a number or a string", at: expression)
         }
     }
 
-    private func filters(
-        _ conditions: [IndexQuery.Condition]
-    ) throws(HornbeamError) -> (isTrue: [Filter], isFalse: [Filter]) {
-        var (isTrue, isFalse): ([Filter], [Filter]) = ([], [])
-        for condition in conditions {
-            let both = try filters(condition)
-            isTrue.append(both.isTrue)
-            isFalse.append(both.isFalse)
+    /// Not a list.
+    private func single(_ expression: Expression) throws(HornbeamError) -> Value {
+        let value = try value(expression)
+        if case .array = value {
+            throw failure("a list of values is for IN (?) alone: \(value.text)", at: expression)
         }
-        return (isTrue, isFalse)
+        return value
+    }
+
+    // MARK: Conditions
+
+    func filters(_ condition: Expression) throws(HornbeamError) -> Filters {
+        switch condition {
+        case .literal(.bool(let isTrue)): return isTrue ? (.all, .none) : (.none, .all)
+        case .literal(.null): return (.none, .none)
+        case .unary(.not, let part):
+            let (isTrue, isFalse) = try filters(part)
+            return (isFalse, isTrue)
+        case .binary(.and, let left, let right): return Self.both(try filters(left), try filters(right))
+        case .binary(.or, let left, let right):
+            let (one, other) = (try filters(left), try filters(right))
+            return (one.isTrue.or(other.isTrue), one.isFalse.and(other.isFalse))
+        case .binary(let sign, let left, let right):
+            guard let comparison = Comparison(sign) else { break }
+            if case .path = right {
+                if case .path = left { throw failure("a secondary index compares no columns with others", at: right) }
+                return try compare(right, comparison.mirrored, left)
+            }
+            return try compare(left, comparison, right)
+        case .between(let column, let low, let high):
+            return Self.both(
+                try compare(column, .greaterOrEqual, low), try compare(column, .lessOrEqual, high))
+        case .within(let column, let list): return try isIn(column, list)
+        case .withinArray(let column, let list):
+            guard case .array = try value(list) else { throw failure("expected a list of values behind IN", at: list) }
+            return try isIn(column, [list])
+        case .like(let column, let pattern, nil): return try like(column, pattern)
+        case .test(let column, let test): return tested(try self.column(column), test)
+        case .path: return try flag(condition)
+        default: break
+        }
+        throw failure("a secondary index has conditions on its columns alone, and can't answer this", at: condition)
+    }
+
+    private static func both(_ one: Filters, _ other: Filters) -> Filters {
+        (one.isTrue.and(other.isTrue), one.isFalse.or(other.isFalse))
     }
 
     private func compare(
-        _ column: Int, _ comparison: Comparison, _ value: Value
-    ) throws(HornbeamError) -> (isTrue: Filter, isFalse: Filter) {
+        _ expression: Expression, _ comparison: Comparison, _ operand: Expression
+    ) throws(HornbeamError) -> Filters {
+        let (column, value) = (try column(expression), try single(operand))
         // Neither true nor false of anything.
         if value == .null { return (.none, .none) }
-        return (
-            try known(column, comparison, value), try known(column, comparison.opposite, value)
-        )
+        return try placed(at: expression) { () throws(HornbeamError) in
+            (try known(column, comparison, value), try known(column, comparison.opposite, value))
+        }
     }
 
     /// A comparison of those that have a value.
@@ -133,16 +219,20 @@ struct QueryBinding {
         return comparison == .notEqual ? filter.and(.not(.isNull(column: column))) : filter
     }
 
+    /// What holds of some values of a column; of no value nothing is known.
+    private func among(_ column: Int, _ isTrue: Filter) -> Filters {
+        (isTrue, Filter.not(isTrue).and(.not(.isNull(column: column))))
+    }
+
     /// A list with nil in it is of no row known not to have a value.
-    private func isIn(
-        _ column: Int, _ operands: [IndexQuery.Operand]
-    ) throws(HornbeamError) -> (isTrue: Filter, isFalse: Filter) {
+    private func isIn(_ expression: Expression, _ operands: [Expression]) throws(HornbeamError) -> Filters {
+        let column = try column(expression)
         var values: [Value] = []
         for operand in operands {
-            switch value(operand) {
+            switch try value(operand) {
             case .array(let list) where operands.count == 1:
                 for case .array in list {
-                    throw HornbeamError(.invalid, "a list of values for IN (?) has a list in it")
+                    throw failure("a list of values for IN (?) has a list in it", at: operand)
                 }
                 values += list
             default: values.append(try single(operand))
@@ -150,13 +240,75 @@ struct QueryBinding {
         }
         // Of an empty list nothing is, whatever it is.
         if values.isEmpty { return (.none, .all) }
-        let known = try table.within(column, values.filter { $0 != .null })
-        let isOther = Filter.not(known).and(.not(.isNull(column: column)))
-        return (known, values.contains(.null) ? .none : isOther)
+        let known = try placed(at: expression) { () throws(HornbeamError) in
+            try table.within(column, values.filter { $0 != .null })
+        }
+        let (isTrue, isFalse) = among(column, known)
+        return (isTrue, values.contains(.null) ? .none : isFalse)
+    }
+
+    /// Patterns with `%` at their ends alone: what a text begins with, ends with or has in it.
+    private func like(_ expression: Expression, _ operand: Expression) throws(HornbeamError) -> Filters {
+        let column = try column(expression)
+        let value = try single(operand)
+        if value == .null { return (.none, .none) }
+        guard case .string(let pattern) = value else {
+            throw failure("a pattern of LIKE is a string, not \(value.text)", at: expression)
+        }
+        let isOpenStart = pattern.hasPrefix("%")
+        let isOpenEnd = pattern.count > 1 && pattern.hasSuffix("%")
+        let part = String(pattern.dropFirst(isOpenStart ? 1 : 0).dropLast(isOpenEnd ? 1 : 0))
+        guard !part.contains("%"), !part.contains("_") else {
+            throw failure(
+                "a secondary index knows patterns with % at their ends alone: \(value.text)", at: expression)
+        }
+        let name = table.columns[column].name
+        return try placed(at: expression) { () throws(HornbeamError) in
+            // Of every type but text an error, also where the pattern is of any text.
+            let kind: StringTest.Kind = isOpenStart ? isOpenEnd ? .contains : .hasSuffix : .hasPrefix
+            let test = Filter.string(try table.test(kind, name, part))
+            if part.isEmpty, isOpenStart || isOpenEnd { return (.not(.isNull(column: column)), .none) }
+            return among(column, isOpenStart || isOpenEnd ? test : try table.comparison(column, .equal, .string(part)))
+        }
+    }
+
+    /// A column is never missing.
+    private func tested(_ column: Int, _ test: StateTest) -> Filters {
+        let isNull = Filter.isNull(column: column)
+        return switch test {
+        case .null: (isNull, .not(isNull))
+        case .valued: (.not(isNull), isNull)
+        case .missing: (.none, .all)
+        }
+    }
+
+    /// A column that is a condition by itself.
+    private func flag(_ expression: Expression) throws(HornbeamError) -> Filters {
+        let column = try column(expression)
+        let type = table.columns[column].type.unwrapped
+        guard type == .bool else {
+            throw failure(
+                "column “\(table.columns[column].name)” has values of type \(type), which are no condition",
+                at: expression)
+        }
+        return among(column, .compare(column: column, .equal, .bool(true)))
     }
 }
 
 extension Comparison {
+    fileprivate init?(_ sign: BinaryOperator) {
+        switch sign {
+        case .equal: self = .equal
+        case .notEqual: self = .notEqual
+        case .less: self = .less
+        case .lessOrEqual: self = .lessOrEqual
+        case .greater: self = .greater
+        case .greaterOrEqual: self = .greaterOrEqual
+        case .or, .and, .concatenate, .add, .subtract, .multiply, .divide, .remainder: return nil
+        }
+    }
+
+    /// What holds where this doesn't.
     fileprivate var opposite: Comparison {
         switch self {
         case .equal: .notEqual
@@ -165,6 +317,17 @@ extension Comparison {
         case .lessOrEqual: .greater
         case .greater: .lessOrEqual
         case .greaterOrEqual: .less
+        }
+    }
+
+    /// With the operands the other way round.
+    fileprivate var mirrored: Comparison {
+        switch self {
+        case .equal, .notEqual: self
+        case .less: .greater
+        case .lessOrEqual: .greaterOrEqual
+        case .greater: .less
+        case .greaterOrEqual: .lessOrEqual
         }
     }
 }

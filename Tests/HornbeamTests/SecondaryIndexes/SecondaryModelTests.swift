@@ -39,7 +39,7 @@ private let titles =
 
 extension Condition {
     static func random(_ depth: Int, _ random: inout SeededGenerator) -> Condition {
-        switch depth > 0 ? random.below(9) : random.below(6) {
+        switch depth > 0 ? random.below(10) : random.below(7) {
         case 0:
             let (text, order) = (titles[1 + random.below(titles.count - 1)], random.below(6))
             return compared(
@@ -66,11 +66,19 @@ extension Condition {
                 typed: plays.isBetween(low, high), text: "plays BETWEEN \(low) AND \(high)",
                 holds: { low <= $0.plays && $0.plays <= high }, holdsInText: { low <= $0.plays && $0.plays <= high })
         case 6:
+            let part = ["a", "l", "é", "ly", "B"][random.below(5)]
+            let isStart = random.oneIn(2)
+            func test(_ track: Track) -> Bool { isStart ? track.title.hasPrefix(part) : track.title.contains(part) }
+            return Condition(
+                typed: isStart ? title.hasPrefix(part) : title.contains(part),
+                text: "title LIKE '\(isStart ? "" : "%")\(part)%'", holds: test,
+                holdsInText: { $0.title.isEmpty ? nil : test($0) })
+        case 7:
             let part = Self.random(depth - 1, &random)
             return Condition(
                 typed: !part.typed, text: "NOT (\(part.text))", holds: { !part.holds($0) },
                 holdsInText: { track in part.holdsInText(track).map { !$0 } })
-        case 7:
+        case 8:
             let (left, right) = (Self.random(depth - 1, &random), Self.random(depth - 1, &random))
             return Condition(
                 typed: left.typed && right.typed, text: "(\(left.text) AND \(right.text))",
