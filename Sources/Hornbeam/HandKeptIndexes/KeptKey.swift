@@ -2,7 +2,6 @@
 // Keys of groups and hashes: one component, as an index has it, read back by its type. Text comes back in its composed
 // form, which is equal to what was given.
 
-import FoundationEssentials
 import HornbeamKeys
 import HornbeamPages
 
@@ -33,38 +32,7 @@ enum KeptKey {
     /// Nil if the bytes are no key of the type.
     static func value(_ bytes: Bytes, _ type: ColumnType) -> Value? {
         var reader = KeyReader(bytes)
-        do throws(KeyError) {
-            let value = try reader.readPresence() ? try value(&reader, type.unwrapped) : .null
-            return reader.isAtEnd ? value : nil
-        } catch {
-            return nil
-        }
-    }
-
-    private static func value(_ reader: inout KeyReader, _ type: ColumnType) throws(KeyError) -> Value? {
-        switch type {
-        case .bool: .bool(try reader.readBool())
-        case .int8: .int(Int64(try reader.read(Int8.self)))
-        case .int16: .int(Int64(try reader.read(Int16.self)))
-        case .int32: .int(Int64(try reader.read(Int32.self)))
-        case .int64: .int(try reader.read(Int64.self))
-        case .uint8: .uint(UInt64(try reader.read(UInt8.self)))
-        case .uint16: .uint(UInt64(try reader.read(UInt16.self)))
-        case .uint32: .uint(UInt64(try reader.read(UInt32.self)))
-        case .uint64: .uint(try reader.read(UInt64.self))
-        case .float: .double(Double(try reader.readFloat()))
-        case .double: .double(try reader.readDouble())
-        case .date: .date(try reader.readDouble())
-        case .uuid: .uuid(UUID(uuid: try reader.readUUID()))
-        case .string, .url: .string(try reader.readString())
-        case .data: .data(Data(try reader.readBytes()))
-        case .decimal: decimal(try reader.readDecimal()).map { .decimal($0) }
-        case .json, .array, .optional: nil
-        }
-    }
-
-    private static func decimal(_ number: KeyDecimal) -> Decimal? {
-        if number.isNaN { return .nan }
-        return Decimal(string: "\(number.isNegative ? "-" : "")\(number.mantissa)e\(number.exponent)")
+        guard let value = try? KeyCoding.readComponent(type, from: &reader), reader.isAtEnd else { return nil }
+        return value
     }
 }

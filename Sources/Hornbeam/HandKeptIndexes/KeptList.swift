@@ -59,7 +59,8 @@ struct KeptList {
 
     private func entry(_ index: Int) throws -> (place: Int, row: RowID) {
         var cursor = try transaction.cursor(trees.entries)
-        guard try cursor.seek(index: try start() + UInt64(index)), cursor.key.starts(with: section),
+        let (position, overflow) = try start().addingReportingOverflow(UInt64(index))
+        guard !overflow, try cursor.seek(index: position), cursor.key.starts(with: section),
             let row = RowID(stored: cursor.value)
         else { throw trees.damaged("an entry is not where the counts say") }
         return (try place(cursor.key), row)
@@ -166,12 +167,12 @@ struct KeptList {
             guard pow(2 / Self.sparsity, power) >= Double(total) else { continue }
             let before = Int(entries: try transaction.count(trees.entries, from: section, to: from))
             var all: [RowID] = []
-            all.reserveCapacity(total)
             try trees.forEach(from: from, to: to) { _, row in
                 all.append(row)
                 return true
             }
-            guard case 0...all.count = index - before else {
+            // What is put must be what there was room for.
+            guard all.count == present, case 0...present = index - before else {
                 throw trees.damaged("an entry is not where the counts say")
             }
             all.insert(contentsOf: rows, at: index - before)

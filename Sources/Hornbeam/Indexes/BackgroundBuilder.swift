@@ -113,7 +113,7 @@ struct BackgroundBuilder {
             record.build = StoredIndex.Build(began: transaction.number ?? 0)
             let begun = StoredIndex(
                 name: StoredIndex.buildName(of: index.name), identity: index.identity, record: record)
-            try RegisteredCatalogue.store(begun, in: transaction)
+            try RegisteredCatalogue.begin(begun, in: transaction)
             let options = TreeOptions(reduction: registration.reduction)
             _ = try IndexTrees(of: begun, in: transaction, create: true, options)
             _ = try transaction.tree(begun.missedName, create: true)

@@ -79,8 +79,11 @@ extension Database {
         case .none, .completion:
             let (stored, attended) = try work.run(.none)
             if onDrift != .ignore, let drift = try work.drift(of: attended) { throw drift }
-            registry.withLock { $0 = $0.adding(stored, attended) }
-            planned.publish(registered)
+            registry.withLock { registered in
+                registered = registered.adding(stored, attended)
+                // Within the lock, or what another thread has added meanwhile might be taken back.
+                planned.publish(registered)
+            }
         case .missedRows, .building:
             throw HornbeamError(
                 .readOnly,

@@ -77,7 +77,7 @@ struct IndexRegistering {
                 try RegisteredCatalogue.drop(old, in: transaction)
             }
             try RegisteredCatalogue.dropBuild(of: registration.name, in: transaction)
-            try RegisteredCatalogue.store(index, in: transaction)
+            try RegisteredCatalogue.begin(index, in: transaction)
         }
         let options = TreeOptions(reduction: registration.reduction)
         guard let trees = try IndexTrees(of: index, in: transaction, create: work == .building, options) else {

@@ -59,6 +59,12 @@ struct StoredIndex: Sendable, Equatable {
         return (1...count).map { "m\($0):\(record.entity):\(name)" }
     }
     func runName(_ number: Int) -> String { "r:\(record.entity):\(name):\(number)" }
+    /// Of all trees that it may have.
+    var allNames: [String] {
+        let names = [treeName, missedName, placesName] + otherNames
+        // One more run may have been begun.
+        return record.build.map { names + (0...$0.runs).map(runName) } ?? names
+    }
 }
 
 extension StoredIndex.Record {
@@ -164,10 +170,13 @@ enum RegisteredCatalogue {
             else { continue }
             isFound = true
             _ = try transaction.delete(catalogue, prefix + Array(name.utf8))
-            let kept = Set(try read(transaction).flatMap { [$0.treeName, $0.missedName, $0.placesName] })
+            let kept = Set(try read(transaction).flatMap { $0.allNames })
             for tree in try transaction.treeNames() where !kept.contains(tree) {
-                let isOwn = ["m:", "c:", "p:"].contains(tree.prefix(2)) && tree.hasSuffix(":" + name)
-                let isRun = tree.hasPrefix("r:") && tree.contains(":\(name):")
+                // The trees beside the first one have a number behind the letter.
+                let kind = tree.prefix { $0 != ":" }
+                let isEntries = kind.first == "m" && kind.dropFirst().allSatisfy { ("0"..."9").contains($0) }
+                let isOwn = (isEntries || kind == "c" || kind == "p") && tree.hasSuffix(":" + name)
+                let isRun = kind == "r" && tree.contains(":\(name):")
                 if isOwn || isRun { _ = try transaction.dropTree(tree) }
             }
         }
@@ -190,12 +199,14 @@ enum RegisteredCatalogue {
     static func drop(_ index: StoredIndex, in transaction: Transaction) throws {
         guard let tree = try transaction.tree(SchemaCatalogue.treeName) else { return }
         _ = try transaction.delete(tree, prefix + Array(index.name.utf8))
-        for name in [index.treeName, index.missedName, index.placesName] + index.otherNames {
-            _ = try transaction.dropTree(name)
-        }
-        // One more may have been begun.
-        guard let build = index.record.build else { return }
-        for number in 0...build.runs { _ = try transaction.dropTree(index.runName(number)) }
+        for name in index.allNames { _ = try transaction.dropTree(name) }
+    }
+
+    /// Stores an index that is to be built, without anything of its name that there was: the catalogue may have lost
+    /// what it had of that, and its trees be there still.
+    static func begin(_ index: StoredIndex, in transaction: Transaction) throws {
+        try drop(index, in: transaction)
+        try store(index, in: transaction)
     }
 
     /// Forgets the build of an index, if there is one; whether there was.
@@ -210,8 +221,9 @@ enum RegisteredCatalogue {
     static func finish(_ build: StoredIndex, in transaction: Transaction) throws -> StoredIndex {
         let index = StoredIndex(name: build.publicName, identity: build.identity, record: build.record.finished)
         if let former = try read(index.name, in: transaction) { try drop(former, in: transaction) }
+        // Trees that the catalogue has lost.
+        try drop(index, in: transaction)
         for (old, new) in zip([build.treeName] + build.otherNames, [index.treeName] + index.otherNames) {
-            _ = try transaction.dropTree(new)
             _ = try transaction.renameTree(old, to: new)
         }
         try drop(build, in: transaction)

@@ -39,4 +39,28 @@ struct SecondaryIndexTests {
             #expect(!plan.contains("byDepartment") && !plan.contains("byName"))
         }
     }
+
+    @Test("a number between two integers of a column, or beyond all of them")
+    func fractions() throws {
+        for type in [ColumnType.int8, .int64, .uint8, .uint64] {
+            let plays = UntypedColumn("plays", type)
+            let idx = SecondaryIndex<Track>("idx", version: "1", columns: [plays]) { (track, row) in
+                row["plays"] = .int(track.plays)
+            }
+            let database = try Database.inMemory(models: Track.self, indexes: [idx])
+            try database.write { (context) throws in
+                for number in 1...4 { try Track(id: "\(number)", plays: Int64(number)).save(to: &context) }
+            }
+            func ids(_ condition: String, _ number: Double) throws -> [String] {
+                try database.read { context in
+                    try idx.query("WHERE plays \(condition) ? ORDER BY plays", number).ids(in: context)
+                }
+            }
+            #expect(try ids("<", 2.5) == ["1", "2"] && ids("<=", 2.5) == ["1", "2"], "\(type)")
+            #expect(try ids(">", 2.5) == ["3", "4"] && ids(">=", 2.5) == ["3", "4"], "\(type)")
+            #expect(try ids("=", 2.5) == [] && ids("!=", 2.5).count == 4, "\(type)")
+            #expect(try ids("<", 1e300).count == 4 && ids(">", -1e300).count == 4, "\(type)")
+            #expect(try ids(">", 1e300) == [] && ids("<", -1e300) == [], "\(type)")
+        }
+    }
 }

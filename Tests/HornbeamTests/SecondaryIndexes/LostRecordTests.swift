@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Indexes of several trees of which a damaged file has lost the record, and kept the trees.
+
+import HornbeamTestSupport
+import HornbeamTree
+import Testing
+
+@testable import Hornbeam
+
+@Suite("Indexes without their records")
+struct LostRecordTests {
+    @Test(
+        "what is left of their trees is nothing to the next index of the name", arguments: [false, true], [false, true])
+    func trees(isLost: Bool, inBackground: Bool) throws {
+        let idx = payroll()
+        let disk = try SimulatedDisk()
+        var database = try MigratedFile.open(disk, [Employee.self], [])
+        try database.register(idx)
+        try database.register(payrollBeside())
+        try database.write { (context) throws in
+            for id in 1...3 { try Employee(id: id, department: "a", salary: Double(id)).save(to: &context) }
+        }
+        try database.close()
+        let store = try TreeStore.open(file: disk)
+        let write = try store.beginWrite()
+        let schema = try #require(try write.tree("schema"))
+        let key = Array("index:idx".utf8)
+        if isLost { _ = try write.delete(schema, key) } else { try write.put(schema, key, [1]) }
+        // It is said to have missed that there is an employee 2, twice: as it was, and as it was being built.
+        for name in ["c:Employee:idx", "c:Employee:idx\u{1}"] {
+            let missed = try #require(try write.tree(name, create: true))
+            try write.put(missed, RowID(rawValue: 2).key, MissedRow.bytes(nil))
+        }
+        try write.commit()
+        try store.close()
+        database = try MigratedFile.open(disk, [Employee.self], [])
+        if !isLost {
+            #expect(try database.unregister("idx"))
+            let read = try database.store.beginRead()
+            let left = try read.treeNames().filter { $0.hasSuffix("Employee:idx") }
+            read.abort()
+            #expect(left.isEmpty)
+        }
+        try database.write { (context) throws in
+            try Employee.delete(id: 1, from: &context)
+            try Employee(id: 2, department: "b", salary: 9).save(to: &context)
+        }
+        if inBackground { try database.register(inBackground: idx).wait() } else { try database.register(idx) }
+        try database.register(payrollBeside())
+        try database.read { (context) throws in
+            #expect(try idx.query().sorted(by: salary.descending).ids(in: context) == [2, 3])
+            #expect(try idx.query(department == "b").count(in: context) == 1)
+            #expect(try payrollBeside().query(salary > 1).ids(in: context) == [2, 3])
+        }
+        #expect(try database.isWhole())
+    }
+}
+
+/// Another index, whose name ends as that of `payroll` does.
+private func payrollBeside() -> SecondaryIndex<Employee> {
+    SecondaryIndex("other:idx", version: "1", columns: [salary]) { (employee: Employee, row: inout IndexRowWriter) in
+        row[salary] = employee.salary
+    }
+}
