@@ -11,15 +11,16 @@ import HornbeamPages
 /// `@unchecked Sendable`: conditions that can be stored are bound to parts that nothing ever changes.
 final class IndexCondition: @unchecked Sendable {
     let stored: StoredCondition
-    /// All of which hold for each row in the index. Literals are in the form of their columns.
+    /// All of which hold for each row in the index. Literals are in the form of their columns, and none is null: what
+    /// is compared with null is said to be null or not.
     private let parts: [Filter]
     private let filter: RowFilter
 
     init(_ stored: StoredCondition, _ type: EntityType) throws(HornbeamError) {
         self.stored = stored
         let filter = try stored.filter(type.description)
-        parts = filter.conjuncts
         do {
+            parts = try filter.conjuncts.map { try $0.converted(type) }
             self.filter = try RowFilter(ofRow: filter, type: type)
         } catch {
             throw error as? HornbeamError ?? HornbeamError(.invalid, "the condition of an index: \(error)")
@@ -41,7 +42,8 @@ final class IndexCondition: @unchecked Sendable {
 }
 
 extension Filter {
-    /// Comparisons with their literals as the columns have them; anything else as it is.
+    /// Comparisons with their literals as the columns have them, what no value passes as nothing; anything else as it
+    /// is.
     fileprivate func converted(_ type: EntityType) throws -> Filter {
         switch self {
         case .compare(let column, let comparison, let value):
@@ -49,6 +51,7 @@ extension Filter {
             switch (literal, comparison) {
             case (.null, .equal): return .isNull(column: column)
             case (.null, .notEqual): return .not(.isNull(column: column))
+            case (.null, _): return .none
             default: return .compare(column: column, comparison, literal)
             }
         case .within(let column, let values):

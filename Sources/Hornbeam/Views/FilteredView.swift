@@ -126,7 +126,7 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
     }
 
     private func check(_ context: Context) throws {
-        guard let version, try version == Self.version(context) else {
+        guard let version, try version == context.stateNumber() else {
             throw HornbeamError(
                 .invalid,
                 "the filtered view is of \(version.map { "state \($0)" } ?? "no state yet"), the context of another: "
@@ -134,17 +134,14 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         }
     }
 
-    private static func version(_ context: Context) throws -> UInt64 {
-        try context.session.run { try $0.entities().transaction.version }
-    }
-
     // MARK: - Other states
 
     /// Takes the state of a context, whatever it was before. A function is asked of all entities of the view.
+    /// `.invalid` for the context of a write.
     public mutating func load(in context: Context) throws {
-        let loaded = try load(filter, context)
-        take(loaded)
-        version = try Self.version(context)
+        let version = try context.stateNumber()
+        take(try load(filter, context))
+        self.version = version
     }
 
     private mutating func take(_ loaded: [Member]) {
@@ -165,8 +162,10 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
                 }
             case .predicate(let accepts):
                 let rows = try scan.rows(0..<scan.count())
+                guard Set(rows).count == rows.count else { throw scan.corrupt("an entity has two entries") }
                 try scan.store.forEach(rows) { place, row in
-                    guard let row, try accepts(try Entity(row: row)) else { return }
+                    guard let row else { throw scan.corrupt("an entry's entity isn't stored") }
+                    guard try accepts(try Entity(row: row)) else { return }
                     if let member = try member(rows[place], row) { loaded.append(member) }
                 }
             }
@@ -208,7 +207,7 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
     /// Moves from the state of one context, which must be that at hand, to that of another.
     public mutating func move(from old: Context, to new: Context) throws -> ViewChanges<Entity, Group> {
         try check(old)
-        let version = try Self.version(new)
+        let version = try new.stateNumber()
         let entries = try new.session.run { session in
             // A view that isn't there, or not as it was, shows here.
             for session in [old.session, session] { _ = try ViewScan(view, session) }

@@ -132,7 +132,7 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
     }
 
     private func check(_ context: Context) throws {
-        guard let version, try version == Self.version(context) else {
+        guard let version, try version == context.stateNumber() else {
             throw HornbeamError(
                 .invalid,
                 "the mapping is of \(version.map { "state \($0)" } ?? "no state, or of a filtered view"), the context "
@@ -140,17 +140,15 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         }
     }
 
-    private static func version(_ context: Context) throws -> UInt64 {
-        try context.session.run { try $0.entities().transaction.version }
-    }
-
     // MARK: - Other states
 
-    /// Takes the state of a context, whatever it was before.
+    /// Takes the state of a context, whatever it was before. `.invalid` for the context of a write. If it throws, all
+    /// is as before.
     public mutating func load(in context: Context) throws {
+        let (number, groups) = (try context.stateNumber(), try view.sections(in: context))
         sections = []
-        version = try Self.version(context)
-        _ = transition(ViewChanges(), to: try view.sections(in: context))
+        version = number
+        _ = transition(ViewChanges(), to: groups)
     }
 
     /// Moves from the state of one context, which must be that of the mapping, to that of another.
@@ -158,7 +156,7 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         try check(old)
         let changes = try view.changes(from: old, to: new)
         let groups = try view.sections(in: new)
-        version = try Self.version(new)
+        version = try new.stateNumber()
         return transition(changes, to: groups)
     }
 

@@ -46,12 +46,16 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
 
     func sections() throws -> [ViewSection<Group>] {
         var sections: [ViewSection<Group>] = []
+        var known: Set<Group> = []
         var cursor = try transaction.cursor(tree)
         var isValid = try cursor.first()
         var start = 0
         while isValid {
             guard let (group, size) = ViewKey.group(of: cursor.key, as: Group.self) else {
                 throw corrupt("an entry's key has no group")
+            }
+            guard known.insert(group).inserted else {
+                throw corrupt("two of its groups are equal and have different keys")
             }
             let next = KeyWriter.successor(ofPrefix: Array(cursor.key[..<size]))
             let end = try next.map { try rank($0) } ?? count()
@@ -163,5 +167,20 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
             if try isBehind(entity) { high = middle } else { low = middle + 1 }
         }
         return low
+    }
+}
+
+extension Context {
+    /// The number of the state that a read sees. `.invalid` for a write, which has none yet: what is of it couldn't be
+    /// told from what is of the state that it began with.
+    func stateNumber() throws -> UInt64 {
+        try session.run { (session) throws -> UInt64 in
+            let transaction = try session.entities().transaction
+            guard !transaction.isWritable else {
+                throw HornbeamError(
+                    .invalid, "a write has no state yet that a list could be of: load the list in a read")
+            }
+            return transaction.version
+        }
     }
 }

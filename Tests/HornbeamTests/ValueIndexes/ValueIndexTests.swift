@@ -218,6 +218,33 @@ struct ValueIndexTests {
         #expect(found > 50)
     }
 
+    @Test("an index of what isn't nil isn't used for what is, also where that is said by comparing with null")
+    func comparedWithNull() throws {
+        let database = try Database.inMemory(models: IndexedThing.self)
+        let type = try #require(database.schema.types["IndexedThing"])
+        let note = try type.column("note")
+        let isNoted = Hornbeam.Predicate<IndexedThing>(.compare(column: note, .notEqual, .null))
+        try database.createIndex(ValueIndex("noted", \IndexedThing.size, where: isNoted))
+        try database.write { (context) throws in
+            for id in 0..<40 {
+                try IndexedThing(id: id, size: id % 4, note: id < 20 ? nil : "n").save(to: &context)
+            }
+        }
+        for query in [
+            IndexedThing.filter(\.note == nil && \.size == 1), .filter(.value(\.note, in: ["n", nil]) && \.size == 1),
+        ] {
+            #expect(try database.plan(query).indexes == [])
+            #expect(try database.results(query).map(\.id).prefix(5) == [1, 5, 9, 13, 17])
+        }
+        let noted = IndexedThing.filter(\.note != nil && \.size == 1)
+        #expect(try database.plan(noted).indexes == ["noted"])
+        #expect(try database.results(noted).map(\.id) == [21, 25, 29, 33, 37])
+        // Nothing is less than null.
+        let none = try #require(StoredCondition(.compare(column: note, .less, .null), type.description))
+        let asked = Filter.compare(column: note, .equal, .string("n"))
+        #expect(try IndexCondition(none, type).implied(by: [asked], type) == nil)
+    }
+
     // MARK: Cut short
 
     @Test("C23, E17: a crash at any call of making and dropping leaves the index absent or whole", .seeded)

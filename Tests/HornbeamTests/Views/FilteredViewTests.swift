@@ -2,7 +2,9 @@
 // Views over views: filters and searches that change while they are shown, against lists that are made by hand.
 
 import Foundation
+import HornbeamPages
 import HornbeamTestSupport
+import HornbeamTree
 import Testing
 
 @testable import Hornbeam
@@ -171,5 +173,60 @@ struct FilteredViewTests {
         }
         #expect(other?.code == .invalid)
         #expect(try reader.moveForward { try filtered.move($0) }.deletions.map(\.id) == [1])
+    }
+
+    @Test("a write has no state that a list could be of")
+    func writes() throws {
+        let view = mailView()
+        let database = try Database.inMemory(models: Mail.self, indexes: [view])
+        try database.write { context in try Mail(id: 1, folder: "a", rank: 1).save(to: &context) }
+        var filtered = Filtered(view) { _ in true }
+        var list = ViewMappings(view)
+        try database.read { context in
+            try filtered.load(in: context)
+            try list.load(in: context)
+        }
+        let (former, formerList) = (filtered, list)
+        var codes: [HornbeamError.Code?] = []
+        try database.write { context in
+            try Mail(id: 2, folder: "a", rank: 2).save(to: &context)
+            do { try filtered.load(in: context) } catch { codes.append((error as? HornbeamError)?.code) }
+            do { try list.load(in: context) } catch { codes.append((error as? HornbeamError)?.code) }
+        }
+        #expect(codes == [.invalid, .invalid])
+        #expect(filtered.ids(of: "a") == former.ids(of: "a"))
+        #expect(list.count(ofSection: 0) == formerList.count(ofSection: 0))
+    }
+
+    /// A view of one mail, with another entry for it.
+    private func damaged(_ folder: String, _ key: ([UInt8]) -> [UInt8]) throws -> (Database, MailView) {
+        let view = mailView()
+        let database = try Database.inMemory(models: Mail.self, indexes: [view])
+        try database.write { context in try Mail(id: 1, folder: folder, rank: 1).save(to: &context) }
+        let write = try database.store.beginWrite()
+        let tree = try #require(try write.tree("m:Mail:inbox"))
+        var cursor = try write.cursor(tree)
+        #expect(try cursor.first())
+        try write.put(tree, key(Array(cursor.key)), Array(cursor.value))
+        try write.commit()
+        return (database, view)
+    }
+
+    @Test("two entries of one entity are damage, and so is a group that has two keys")
+    func damage() throws {
+        let (twice, view) = try damaged("a") { Array($0.dropLast()) + [1] }
+        var filtered = Filtered(view) { _ in true }
+        let error = #expect(throws: HornbeamError.self) { try twice.read { try filtered.load(in: $0) } }
+        #expect(error?.code == .corrupt)
+        #expect(filtered.count == 0)
+        // One text, composed and decomposed.
+        let (split, other) = try damaged("\u{E9}") { key in
+            let place = key.firstIndex(of: 0xC3) ?? 0
+            return Array(key[..<place]) + [0x65, 0xCC, 0x81] + Array(key[(place + 2)...])
+        }
+        var list = ViewMappings(other)
+        let groups = #expect(throws: HornbeamError.self) { try split.read { try list.load(in: $0) } }
+        #expect(groups?.code == .corrupt)
+        #expect(list.sectionCount == 0)
     }
 }
