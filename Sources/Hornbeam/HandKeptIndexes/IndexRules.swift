@@ -3,7 +3,8 @@
 // one.
 
 extension Database {
-    /// Appends each entity that is inserted from now on to a list.
+    /// Appends each entity that is inserted from now on to a list. One that is deleted and saved again in a write isn't
+    /// inserted but changed, and has left the list: the rule with a condition puts it back.
     @discardableResult
     public func keep<Entity>(_ index: OrderedIDIndex<Entity>) -> CommitMiddleware {
         onWillCommit { context, changes in

@@ -4,26 +4,26 @@
 extension EntityModelProtocol {
     /// The entities of a list, in its order; one that is listed twice comes twice.
     public static func query(in index: OrderedIDIndex<Self>) -> QueryList<Self> {
-        QueryList(context: nil) { session in try index.content(in: Context(session)).rows() }
+        QueryList(list: index.name) { session in try index.content(in: Context(session)).rows() }
     }
 
     /// The entities of a group, in the order of its list.
     public static func query<Key: IndexKey>(
         in index: GroupByKeyIndex<Key, Self>, group: Key
     ) -> QueryList<Self> {
-        QueryList(context: nil) { session in try index.content(in: Context(session))[group].rows() }
+        QueryList(list: index.name) { session in try index.content(in: Context(session))[group].rows() }
     }
 
     /// The entities of a group, in the order of its list.
     public static func query<Group: EntityModelProtocol>(
         in index: GroupByEntityIndex<Group, Self>, group: Group.ID
     ) -> QueryList<Self> {
-        QueryList(context: nil) { session in try index.content(in: Context(session))[group].rows() }
+        QueryList(list: index.name) { session in try index.content(in: Context(session))[group].rows() }
     }
 
     /// The entities of a set, in the order of their rows.
     public static func query(in index: SetIndex<Self>) -> QueryList<Self> {
-        QueryList(context: nil) { session in try index.content(in: Context(session)).rows() }
+        QueryList(list: index.name) { session in try index.content(in: Context(session)).rows() }
     }
 }
 

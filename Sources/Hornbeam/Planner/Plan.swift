@@ -50,12 +50,14 @@ public struct Plan: Sendable, Hashable {
     public var isCovering: Bool
     /// Whether the number of results is known without reading an entry.
     public var isCountKnown: Bool
+    /// The hand-kept index that the ids come from, if they do.
+    public var list: String?
 }
 
 extension Plan: CustomStringConvertible {
     /// Some lines of text.
     public var description: String {
-        var lines = ["\(entity): \(access)"]
+        var lines = ["\(entity): \(access)" + (list.map { " of list “\($0)”" } ?? "")]
         if let filter { lines.append("filter rows by \(filter)") }
         if case .inMemory(let terms) = order { lines.append("sort by \(terms.joined(separator: ", "))") }
         if limit != nil || offset > 0 {

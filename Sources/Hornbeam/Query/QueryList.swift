@@ -33,6 +33,8 @@ struct ListParts: Sendable {
     var ignoresTies = false
     /// Nested in a query, the list is its own, not that of the links.
     var ignoresLinks = false
+    /// The hand-kept index that the rows are of.
+    var list: String?
 
     /// Whether later filters and orders would change which entities a limit leaves.
     var isCut: Bool { limit != nil || offset != 0 }
@@ -64,6 +66,11 @@ public struct QueryList<Entity: EntityModelProtocol>: Sendable {
 
     init(context: Context?, rows: @escaping @Sendable (Session) throws -> [RowID], singleID: Value? = nil) {
         parts = ListParts(source: .rows(rows), singleID: singleID, context: context)
+    }
+
+    /// The entities of a hand-kept index.
+    init(list: String, rows: @escaping @Sendable (Session) throws -> [RowID]) {
+        parts = ListParts(source: .rows(rows), list: list)
     }
 
     /// The entities that one entity's relation leads to, in the order of linking.
@@ -305,7 +312,9 @@ extension QueryList {
     /// How the store would answer: access path, index, exact counts of index ranges. A query over the rows of another
     /// one (behind a limit, along the relation of several entities) resolves that one first; the plan is its own.
     public func explain(in context: Context) throws -> Plan {
-        try context.session.run { try plan($0) }
+        var plan = try context.session.run { try plan($0) }
+        plan.list = parts.list
+        return plan
     }
 
     /// Best first, with scores; entities are read when asked for. For queries that begin with a full-text match.

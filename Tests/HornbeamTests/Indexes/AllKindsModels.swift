@@ -56,7 +56,7 @@ enum AllKinds {
         (track: Recording, emit: inout MapEmitter<Int>) in
         for tag in track.tags { emit(key: .string(tag), value: track.seconds) }
     }
-    static let lengths = ValueIndex("lengths", \Recording.seconds, where: \Recording.genre == "rock")
+    static let lengths = ValueIndex("lengths", \Recording.seconds, where: \Recording.rating != nil)
     static let tags = ArrayIndex("tags", \Recording.tags)
     static let charts = SecondaryIndex("charts", version: "1", columns: [genre, rating], orders: [[genre, rating]]) {
         (track: Recording, row: inout IndexRowWriter) in
@@ -87,7 +87,8 @@ enum AllKinds {
 
     private static func keep(_ database: Database) {
         let lists = RecordingLists()
-        database.keep(lists.added)
+        // Not just what is inserted: one that is deleted and saved again in a write counts as changed.
+        database.keep(lists.added, where: { _ in true })
         database.keep(lists.grouped, by: \.genre)
         database.keep(lists.coded) { $0.code }
         database.keep(lists.starred) { $0.rating == 5 }
@@ -101,7 +102,7 @@ enum AllKinds {
         answers["unique"] = try (0..<24).flatMap { try Recording.filter(\.code == "c\($0)").ids(in: context) }
         answers["hash"] = try Recording.filter(\.genre == "folk").sorted(by: \.id).ids(in: context)
         answers["text"] = try Recording.filter(.string(\.title, matches: "blue")).sorted(by: \.id).ids(in: context)
-        answers["value"] = try Recording.filter(\.genre == "rock" && \.seconds > 40).sorted(by: \.seconds, \.id)
+        answers["value"] = try Recording.filter(\.rating != nil && \.seconds > 40).sorted(by: \.seconds, \.id)
             .ids(in: context)
         answers["array"] = try Recording.filter(.any(\.tags) { $0 == "live" }).sorted(by: \.id).ids(in: context)
         answers["elements"] = [
@@ -140,7 +141,7 @@ enum AllKinds {
         model["unique"] = (0..<24).flatMap { code in ids { $0.code == "c\(code)" } }
         model["hash"] = ids { $0.genre == "folk" }
         model["text"] = ids { $0.title.split(separator: " ").contains("blue") }
-        model["value"] = ids({ $0.genre == "rock" && $0.seconds > 40 }, { $0.seconds < $1.seconds })
+        model["value"] = ids({ $0.rating != nil && $0.seconds > 40 }, { $0.seconds < $1.seconds })
         model["array"] = live.map(\.id).sorted()
         model["elements"] = [occurrences.count]
         model["map"] = [occurrences.reduce(0) { $0 + $1.seconds }]

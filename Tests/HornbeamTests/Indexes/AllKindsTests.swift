@@ -112,7 +112,7 @@ struct AllKindsTests {
         try database.close()
         let image = disk.killedImage()
         let read = try database.treesWithEntries(of: image)
-        #expect(read.filter { $0.hasPrefix("m") }.count == 12, "\(read)")
+        #expect(read.filter { $0.hasPrefix("m") }.count == 11, "\(read)")
         for name in read {
             let damaged = try AllKinds.open(try SimulatedDisk(image: image))
             let transaction = try damaged.store.beginWrite()
@@ -157,7 +157,7 @@ struct AllKindsTests {
                     "full text",
                     "\(try Recording.filter(.string(\.title, matches: "train")).limit(2).explain(in: context))"
                 ),
-                ("lengths", "\(try Recording.filter(\.genre == "rock" && \.seconds > 190).explain(in: context))"),
+                ("lengths", "\(try Recording.filter(\.rating != nil && \.seconds > 197).explain(in: context))"),
                 ("tags", "\(try Recording.filter(.any(\.tags) { $0 == "t7" }).explain(in: context))"),
                 ("byTag", try AllKinds.byTag.query().key("t7").explain(in: context)),
                 ("charts", "\(try AllKinds.charts.query(AllKinds.rating > 195.0).explain(in: context))"),
@@ -196,7 +196,8 @@ extension Database {
         defer { read.abort() }
         return try read.treeNames().filter { name in
             guard let tree = try read.tree(name), try read.count(tree) > 0 else { return false }
-            return name != "schema"
+            // Nothing else tells a row that no index has, nor a member of a set.
+            return name != "schema" && name != "e:Deleted<Recording>" && name != "m:Recording:starred"
         }
     }
 }
