@@ -312,7 +312,7 @@ extension QueryList {
     /// How the store would answer: access path, index, exact counts of index ranges. A query over the rows of another
     /// one (behind a limit, along the relation of several entities) resolves that one first; the plan is its own.
     public func explain(in context: Context) throws -> Plan {
-        var plan = try context.session.run { try plan($0) }
+        var plan = try context.session.run { session in try self.plan(session) }
         plan.list = parts.list
         return plan
     }
