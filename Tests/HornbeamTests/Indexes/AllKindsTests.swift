@@ -154,7 +154,7 @@ struct AllKindsTests {
                 ),
                 ("byCode", "\(try Recording.filter(\.code == "c7").explain(in: context))"),
                 (
-                    "full text",
+                    "index search",
                     "\(try Recording.filter(.string(\.title, matches: "train")).limit(2).explain(in: context))"
                 ),
                 ("lengths", "\(try Recording.filter(\.rating != nil && \.seconds > 197).explain(in: context))"),
