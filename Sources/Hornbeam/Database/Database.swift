@@ -332,6 +332,7 @@ public final class Database: Sendable {
 
     /// Checkpoints and releases the file, and ends all live queries and the building of indexes. `.busy` while
     /// transactions are open, or long-lived reads.
+    /// What it ends stays ended if it throws: register an index again to go on building it.
     public func close() throws {
         // Inside a write none can end, and nothing can be closed.
         builds.stopAll(waiting: !store.isWriting)

@@ -96,14 +96,11 @@ extension Database {
         let registered = registered
         for stored in registered.stored where registered.attended[stored.name] == nil {
             guard let registration = stored.registration(models) else { continue }
-            guard isReadOnly else {
-                try register(DescribedIndex(registration: registration), progress: progress)
-                continue
-            }
-            // A read-only file can't be brought up to its entities: queries do without the index then.
             do {
                 try register(DescribedIndex(registration: registration), progress: progress)
-            } catch let error as HornbeamError where error.code == .readOnly {
+            } catch let error as HornbeamError where error.code == .corrupt || isReadOnly && error.code == .readOnly {
+                // An entity that can't be read, or a file that can't be brought up to its entities, is no reason not to
+                // open it: queries do without the index, which waits to be registered or dropped.
                 continue
             }
         }

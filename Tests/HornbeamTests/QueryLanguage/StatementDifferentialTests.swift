@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random conditions: what a statement finds is what logic of three values, written anew here, says of each row: with
-// indexes, without them, and where nothing is pushed into the planner; and it is what the typed query finds.
+// indexes, without them, and where nothing is pushed into the planner.
 
 import Foundation
 import HornbeamTestSupport

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Indexes that a file tells by itself are taken up when it is opened; one that can't be doesn't keep it shut.
+
+import HornbeamPages
+import HornbeamTestSupport
+import HornbeamTree
+import Testing
+
+@testable import Hornbeam
+
+@Suite("Value indexes at opening")
+struct AttendedAtOpeningTests {
+    @Test("An entity that can't be read leaves an index that is behind waiting, and the file opens")
+    func damagedEntity() throws {
+        let disk = try SimulatedDisk()
+        let database = try MigratedFile.open(disk, [IndexedThing.self], [])
+        try database.write { context in
+            for id in 0..<5 { try IndexedThing(id: id, name: "n\(id)").save(to: &context) }
+        }
+        try database.register(ValueIndex("byName", \IndexedThing.name))
+        let transaction = try database.store.beginWrite()
+        let rows = try #require(try transaction.tree("e:IndexedThing"))
+        var cursor = try transaction.cursor(rows)
+        _ = try cursor.first()
+        try transaction.put(rows, Array(cursor.key), [0xFF])
+        try RegisteredCatalogue.outdate("IndexedThing", in: transaction)
+        try transaction.commit()
+        try database.close()
+
+        let again = try MigratedFile.open(try SimulatedDisk(image: disk.killedImage()), [IndexedThing.self], [])
+        guard case .unattended? = try again.index(withName: "byName")?.state else {
+            Issue.record("\(String(describing: try again.index(withName: "byName")))")
+            return
+        }
+        let error = #expect(throws: HornbeamError.self) {
+            try again.register(ValueIndex("byName", \IndexedThing.name))
+        }
+        #expect(error?.message.contains("byName") == true)
+        #expect(try again.read { context in try IndexedThing.query(3).resolve(in: context)?.name } == "n3")
+        #expect(try again.deleteIndex(withName: "byName"))
+        try again.close()
+    }
+}
