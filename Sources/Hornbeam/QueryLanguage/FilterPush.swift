@@ -122,13 +122,13 @@ struct FilterPush {
             (slot, other) = (number, right)
         } else if case .slot(let number) = right, isOwn(number) {
             (slot, other) = (number, left)
-            comparison = comparison.flipped
+            comparison = comparison.mirrored
         } else {
             return nil
         }
         guard let item = item(other) else { return nil }
         if item.isUnknown { return exact(.none) }
-        if !wanted { comparison = comparison.negated }
+        if !wanted { comparison = comparison.opposite }
         guard let column = column(slot) else {
             return unnested(slot, comparison, other) ?? linked(slot, comparison, item)
         }
@@ -234,42 +234,6 @@ struct FilterPush {
             let match = binder.matches[number].match
         else { return nil }
         return exact(wanted ? .matches(match) : .not(.matches(match)))
-    }
-}
-
-extension Comparison {
-    fileprivate init?(_ sign: BinaryOperator) {
-        switch sign {
-        case .equal: self = .equal
-        case .notEqual: self = .notEqual
-        case .less: self = .less
-        case .lessOrEqual: self = .lessOrEqual
-        case .greater: self = .greater
-        case .greaterOrEqual: self = .greaterOrEqual
-        default: return nil
-        }
-    }
-
-    /// With the operands the other way round.
-    fileprivate var flipped: Comparison {
-        switch self {
-        case .equal, .notEqual: self
-        case .less: .greater
-        case .lessOrEqual: .greaterOrEqual
-        case .greater: .less
-        case .greaterOrEqual: .lessOrEqual
-        }
-    }
-
-    fileprivate var negated: Comparison {
-        switch self {
-        case .equal: .notEqual
-        case .notEqual: .equal
-        case .less: .greaterOrEqual
-        case .lessOrEqual: .greater
-        case .greater: .lessOrEqual
-        case .greaterOrEqual: .less
-        }
     }
 }
 
