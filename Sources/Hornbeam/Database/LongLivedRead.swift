@@ -15,7 +15,8 @@ import Synchronization
 /// A read of one state of a database, for as long as it is kept. Any thread may use it, one at a time: others wait. It
 /// ends with `close`, or when nobody has it any more.
 public final class LongLivedRead: Sendable {
-    /// A transaction belongs to one thread at a time: that of whoever has the turn.
+    /// `@unchecked Sendable`: its session and the transaction in it are used by one thread at a time, that of whoever
+    /// has the turn, and nothing else leads to them.
     private struct Held: @unchecked Sendable {
         var session: Session?
         var version: UInt64 = 0
@@ -130,6 +131,8 @@ public final class LongLivedRead: Sendable {
     private func inTurn<Result>(_ body: (Session) throws -> Result) throws -> Result {
         try takeTurn()
         defer { giveTurn() }
+        // The timer that ends it may be late on a busy machine; what it promises isn't.
+        if let maximumAge, held.withLock({ $0.began.duration(to: .now) >= maximumAge }) { letGo(nil) }
         guard let session = held.withLock({ $0.session }) else { throw hasExpired ? expired : closed }
         let result = try body(session)
         try session.run { try $0.checkIsWhole() }
@@ -168,6 +171,11 @@ public final class LongLivedRead: Sendable {
     func expire(_ generation: Int? = nil) {
         turn.wait()
         defer { turn.signal() }
+        letGo(generation)
+    }
+
+    /// For whoever has the turn.
+    private func letGo(_ generation: Int?) {
         held.withLock { held in
             guard held.session != nil, generation ?? held.generation == held.generation else { return }
             held.session.take()?.end()

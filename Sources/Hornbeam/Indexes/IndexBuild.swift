@@ -200,7 +200,7 @@ extension Database {
     /// stays until then, for the code that it belongs to.
     ///
     /// Entities are read by several threads, which call the index's function at the same time. Writes that come between
-    /// wait for a few milliseconds at most, one slice of the work; each entity that they change meanwhile is noted with
+    /// wait for one slice of the work at most, 256 KiB of entries; each entity that they change meanwhile is noted with
     /// what it was, and looked at once more. The file needs room for the rows twice.
     ///
     /// What is built is stored as it goes. A crash, or closing the database, leaves it unfinished, shown by

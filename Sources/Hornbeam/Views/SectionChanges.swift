@@ -59,7 +59,8 @@ public struct SectionChanges: Sendable, Equatable {
     public func applied<Row>(
         to old: [[Row]], row: (_ place: ListPath) throws -> Row
     ) rethrows -> [[Row]] {
-        let origins = Dictionary(uniqueKeysWithValues: moves.map { ($0.to, $0.from) })
+        // A damaged file's counts may give two moves one place.
+        let origins = Dictionary(moves.map { ($0.to, $0.from) }, uniquingKeysWith: { first, _ in first })
         let taken = Set(deletions + moves.map(\.from))
         let put = Set(insertions)
         let updated = Set(updates)
@@ -79,7 +80,10 @@ public struct SectionChanges: Sendable, Equatable {
                     origin = ListPath(former, next)
                     next += 1
                 }
-                guard let origin, !updated.contains(place) else { return try row(place) }
+                // A list that these aren't the changes of may lack what stays: it is asked for like what is new.
+                guard let origin, !updated.contains(place), old.indices.contains(origin.section),
+                    old[origin.section].indices.contains(origin.row)
+                else { return try row(place) }
                 return old[origin.section][origin.row]
             }
         }
