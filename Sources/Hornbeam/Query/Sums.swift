@@ -106,10 +106,33 @@ public struct FloatingSummation: NumberSummation {
     }
 }
 
+extension Double {
+    /// Of a finite number other than zero: the power of two of its lowest bit that is set.
+    fileprivate var exponentOfLowestBit: Double.Exponent {
+        let bits = significandBitPattern | (isNormal ? 1 << Self.significandBitCount : 0)
+        return ulp.exponent + bits.trailingZeroBitCount
+    }
+}
+
 /// Numbers whose exact sum is that of all added, no two of which have a bit in common, ascending in magnitude. Whoever
 /// adds sees to it that no sum overflows.
 private struct ExactSum {
     private(set) var parts: [Double] = []
+
+    init() {}
+
+    /// A sum of which these are the parts: nil if they aren't as those that are made, for what adds them up relies on
+    /// it. They are taken as they are, since what is read has to be what was written.
+    init?(parts: ArraySlice<Double>) {
+        var below: Double?
+        for part in parts {
+            // No sum that is made comes near 2^1020.
+            guard abs(part) < 0x1p1020, part != 0 || parts.count == 1 else { return nil }
+            if let below, below.exponent >= part.exponentOfLowestBit { return nil }
+            below = part
+        }
+        self.parts = Array(parts)
+    }
 
     mutating func add(_ number: Double) {
         var number = number
@@ -184,17 +207,17 @@ extension FloatingSummation {
         let count = (bytes.count - 2) / 8
         let (first, second) = (Int(bytes[0]), Int(bytes[1]))
         guard count - first - second == 0 || count - first - second == 1 else { return nil }
-        for place in 0..<count {
-            let bits = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 2 + place * 8, as: UInt64.self))
-            let part = Double(bitPattern: bits)
-            if place < first + second {
-                // Sums of greater parts would be none of those that are made.
-                guard abs(part) < 0x1p1020 else { return nil }
-                if place < first { small.add(part) } else { great.add(part) }
-            } else {
-                guard !part.isFinite else { return nil }
-                special = part
-            }
+        let numbers = (0..<count).map { place in
+            let bits = bytes.loadUnaligned(fromByteOffset: 2 + place * 8, as: UInt64.self)
+            return Double(bitPattern: UInt64(littleEndian: bits))
+        }
+        guard let small = ExactSum(parts: numbers.prefix(first)),
+            let great = ExactSum(parts: numbers[first..<first + second])
+        else { return nil }
+        (self.small, self.great) = (small, great)
+        if count > first + second {
+            guard !numbers[count - 1].isFinite else { return nil }
+            special = numbers[count - 1]
         }
     }
 }
