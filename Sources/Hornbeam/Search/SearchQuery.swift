@@ -163,9 +163,7 @@ extension SearchQuery {
 
 extension SearchQuery: CustomStringConvertible {
     /// In the language that `init(parsing:)` reads. What is nested too deep for it is not written out.
-    public var description: String {
-        query.isWithin(TextQuery.maximumDepth) ? query.normalized.text(fields: Self.columnNames) : "(…)"
-    }
+    public var description: String { query.writtenOut(fields: Self.columnNames) ?? "(…)" }
 }
 
 /// A text that can't be read as a query, and where.

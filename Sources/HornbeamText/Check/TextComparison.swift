@@ -12,8 +12,9 @@ struct TextComparison: ~Copyable {
     private var changes = TermChanges()
     private var tokenizer: Tokenizer
     private var positions: [UInt32] = []
-    /// Documents that were given, by number: a bit each.
-    private var given: [UInt64] = []
+    /// Documents that were given: a bit for each of the 64 whose numbers begin alike. Numbers may be anything that a
+    /// damaged file says.
+    private var given: [UInt32: UInt64] = [:]
     private var documentCount: UInt64 = 0
     private var postingCount: UInt64 = 0
 
@@ -51,11 +52,10 @@ struct TextComparison: ~Copyable {
 
     /// False if the document was noted before.
     private mutating func note(_ docno: UInt32) -> Bool {
-        let word = Int(docno >> 6)
-        if word >= given.count { given += Array(repeating: 0, count: max(word + 1 - given.count, given.count)) }
         let bit: UInt64 = 1 << UInt64(docno & 63)
-        defer { given[word] |= bit }
-        return given[word] & bit == 0
+        let others = given[docno >> 6, default: 0]
+        given[docno >> 6] = others | bit
+        return others & bit == 0
     }
 
     /// Compares what was added since the last time.

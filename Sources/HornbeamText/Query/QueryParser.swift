@@ -223,12 +223,10 @@ struct QueryParser {
     private mutating func primary(_ depth: Int) throws(QuerySyntaxError) -> Clause? {
         skipSpace()
         guard let character = peek, character != ")" else { return nil }
-        guard depth < Self.maximumDepth else {
-            throw failure("more than \(Self.maximumDepth) levels", "leave parentheses out", at)
-        }
         let start = at
         switch character {
         case "(":
+            try requireDepth(depth, start)
             at += 1
             let inner = try query(depth: depth + 1)
             guard take(")") != nil else {
@@ -246,6 +244,12 @@ struct QueryParser {
         default:
             if isKeyword { return nil }
             return try word(depth)
+        }
+    }
+
+    private func requireDepth(_ depth: Int, _ start: Int) throws(QuerySyntaxError) {
+        guard depth < Self.maximumDepth else {
+            throw failure("more than \(Self.maximumDepth) levels", "leave parentheses out", start)
         }
     }
 
@@ -377,9 +381,10 @@ struct QueryParser {
     private mutating func field(
         _ names: ArraySlice<Unicode.Scalar>, _ start: Int, _ colon: Int, _ depth: Int
     ) throws(QuerySyntaxError) -> Clause {
+        try requireDepth(depth, start)
         var fields: [Int] = []
-        for name in Self.unescaped(names).split(separator: ",", omittingEmptySubsequences: false) {
-            guard let field = syntax.fields.firstIndex(of: String(name)) else {
+        for name in Self.list(names) {
+            guard let field = syntax.fields.firstIndex(of: name) else {
                 let known = syntax.fields.joined(separator: ", ")
                 throw failure(
                     "there is no field “\(name)”",
@@ -397,18 +402,21 @@ struct QueryParser {
         String(String.UnicodeScalarView(scalars))
     }
 
-    private static func unescaped(_ characters: ArraySlice<Unicode.Scalar>) -> String {
-        var text = String.UnicodeScalarView()
+    /// The names between commas.
+    private static func list(_ characters: ArraySlice<Unicode.Scalar>) -> [String] {
+        var names = [String.UnicodeScalarView()]
         var isEscaped = false
         for character in characters {
             if character == "\\", !isEscaped {
                 isEscaped = true
+            } else if character == ",", !isEscaped {
+                names.append(String.UnicodeScalarView())
             } else {
-                text.append(character)
+                names[names.count - 1].append(character)
                 isEscaped = false
             }
         }
-        return String(text)
+        return names.map { String($0) }
     }
 
     /// Stars that follow each other mean what one does.
@@ -458,15 +466,10 @@ struct QueryParser {
         return digits
     }
 
-    /// At most six digits.
+    /// What is too large to be told from larger numbers is the largest.
     private mutating func takeInteger() -> Int? {
-        let start = at
         let digits = takeDigits()
-        guard digits.count <= 6, let number = Int(digits) else {
-            at = start
-            return nil
-        }
-        return number
+        return digits.isEmpty ? nil : Int(digits) ?? .max
     }
 
     private mutating func takeNumber() -> Double? {

@@ -17,6 +17,13 @@ extension TextQuery {
     /// What the parser makes the same tree of, if it is in normal form. Fields without a name are written by number.
     package func text(fields: [String]) -> String { QueryPrinter(fields: fields).top(self) }
 
+    /// What the parser makes the normal form of; nil if that is nested deeper than it reads.
+    package func writtenOut(fields: [String]) -> String? {
+        guard isWithin(Self.maximumDepth) else { return nil }
+        let normal = normalized
+        return normal.isWithin(QueryParser.maximumDepth) ? normal.text(fields: fields) : nil
+    }
+
     /// A tree of the same meaning and scores that can be written: lists of one are that one, empty lists and texts find
     /// nothing, numbers are within their limits.
     package var normalized: TextQuery {
@@ -189,7 +196,7 @@ private struct QueryPrinter {
             let ending = letters == TextQuery.defaultPrefixLength ? "" : "/\(letters)"
             return Self.escaped(text) + "~" + (distance.map(String.init) ?? "") + ending
         case .field(let numbers, let part):
-            let names = numbers.map { fields.indices.contains($0) ? Self.escaped(fields[$0]) : "#\($0)" }
+            let names = numbers.map { fields.indices.contains($0) ? Self.name(fields[$0]) : "#\($0)" }
             return names.joined(separator: ",") + ":" + primary(part)
         case .everything: return "*"
         case .any, .all, .near, .without, .boost: return "(\(top(query)))"
@@ -213,6 +220,12 @@ private struct QueryPrinter {
             text.append(scalar)
         }
         return beginsLikeKeyword(text) ? "\\" + String(text) : String(text)
+    }
+
+    /// A comma in a name would be read as the end of it.
+    private static func name(_ field: String) -> String {
+        let parts = escaped(field).unicodeScalars.split(separator: ",", omittingEmptySubsequences: false)
+        return parts.map { String($0) }.joined(separator: "\\,")
     }
 
     /// Whether it would be read as AND or NEAR/3.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many documents hold any of some words, without scores and frequencies: by a set of all documents, to which each
-// block of postings is added; where the postings are few beside the documents they are sorted instead, so that memory
-// is in proportion to what was read, whatever the statistics say.
+// block of postings is added; where the postings are few beside the documents they are sorted instead.
 
 import HornbeamPages
 
@@ -18,30 +17,9 @@ struct TermUnion {
             sources.append(source)
             postings += Int(source.documentFrequency)
         }
-        let isSparse = postings < Int(view.docnoLimit) / 64
-        count = try isSparse ? Self.sorted(sources, view) : Self.marked(sources, view)
-    }
-
-    private static func sorted(_ sources: [PostingSource], _ view: IndexView) throws(StorageError) -> UInt64 {
-        var all: [UInt32] = []
-        try forEachBlock(sources, view) { all += $0 }
-        all.sort()
-        var count: UInt64 = all.isEmpty ? 0 : 1
-        for place in all.indices.dropFirst() where all[place] != all[place - 1] { count += 1 }
-        return count
-    }
-
-    private static func marked(_ sources: [PostingSource], _ view: IndexView) throws(StorageError) -> UInt64 {
-        let size = Int(view.docnoLimit) / 64 + 1
-        let words = UnsafeMutablePointer<UInt64>.allocate(capacity: size)
-        defer { words.deallocate() }
-        words.initialize(repeating: 0, count: size)
-        try forEachBlock(sources, view) {
-            for docno in $0 { words[Int(docno &>> 6)] |= 1 &<< UInt64(truncatingIfNeeded: docno & 63) }
-        }
-        var count = 0
-        for word in 0..<size { count &+= words[word].nonzeroBitCount }
-        return UInt64(count)
+        var union = DocumentUnion(docnoLimit: view.docnoLimit, expecting: postings)
+        try Self.forEachBlock(sources, view) { union.add($0) }
+        count = union.finish()
     }
 
     /// Calls `body` with the documents of each block, all of them below the view's limit.
@@ -66,5 +44,61 @@ struct TermUnion {
                 try source.nextBlock()
             }
         }
+    }
+}
+
+/// Counts different documents. A list of what was added until that is much beside all documents, then a bit for each of
+/// these: so memory is in proportion to what was read, whatever the statistics say.
+struct DocumentUnion: ~Copyable {
+    /// Bits of so many documents are had at once, if many are expected: 1 MiB.
+    private static let smallLimit = 1 << 23
+    private var list: [UInt32] = []
+    private let listLimit: Int
+    private var words: UnsafeMutablePointer<UInt64>?
+    private let size: Int
+
+    init(docnoLimit: UInt32, expecting postings: Int) {
+        size = Int(docnoLimit) / 64 + 1
+        listLimit = postings < size || docnoLimit > Self.smallLimit ? size : 0
+    }
+
+    deinit { words?.deallocate() }
+
+    /// Whether there is a bit for each document.
+    var isMarked: Bool { words != nil }
+
+    /// - Parameter docnos: all below the limit.
+    mutating func add(_ docnos: UnsafeBufferPointer<UInt32>) {
+        if words == nil, list.count + docnos.count > listLimit { makeWords() }
+        guard let words else {
+            list += docnos
+            return
+        }
+        Self.mark(docnos, words)
+    }
+
+    @inline(__always)
+    private static func mark(_ docnos: UnsafeBufferPointer<UInt32>, _ words: UnsafeMutablePointer<UInt64>) {
+        for docno in docnos { words[Int(docno &>> 6)] |= 1 &<< UInt64(truncatingIfNeeded: docno & 63) }
+    }
+
+    private mutating func makeWords() {
+        let words = UnsafeMutablePointer<UInt64>.allocate(capacity: size)
+        words.initialize(repeating: 0, count: size)
+        list.withUnsafeBufferPointer { Self.mark($0, words) }
+        list = []
+        self.words = words
+    }
+
+    /// How many different ones were added.
+    consuming func finish() -> UInt64 {
+        var count = 0
+        if let words {
+            for word in 0..<size { count &+= words[word].nonzeroBitCount }
+        } else {
+            list.sort()
+            for place in list.indices where place == 0 || list[place] != list[place - 1] { count &+= 1 }
+        }
+        return UInt64(count)
     }
 }

@@ -78,7 +78,7 @@ extension QueryMatcher {
         for (first, head) in marked.enumerated() {
             let start = found.items[head]
             while last < marked.count, case let item = found.items[marked[last]], item.section == start.section,
-                item.position < start.position + size
+                item.position - start.position < size
             {
                 if counts[item.word] == 0 { score += weights[item.word] }
                 counts[item.word] += 1
@@ -118,27 +118,46 @@ extension QueryMatcher {
     /// The whole characters that ranges of bytes, ascending, have a part of.
     private static func characters(of ranges: [Range<Int>], in text: String) -> [Range<String.Index>] {
         var found: [Range<String.Index>] = []
+        var characters = Characters(text)
         var last = (offset: 0, index: text.startIndex)
         for range in ranges {
             let start = text.utf8.index(last.index, offsetBy: range.lowerBound - last.offset)
             let end = text.utf8.index(start, offsetBy: range.count)
             last = (range.lowerBound, start)
-            let upper = rounded(end, in: text)
-            found.append(rounded(start, in: text)..<(upper == end ? upper : text.index(after: upper)))
+            let lower = characters.around(start).lowerBound
+            let upper = characters.around(end)
+            found.append(lower..<(upper.lowerBound == end ? end : upper.upperBound))
         }
         return merged(found)
-    }
-
-    /// The beginning of the character that an index is in.
-    private static func rounded(_ index: String.Index, in text: String) -> String.Index {
-        // Strings round an index down before they go on from it.
-        guard index < text.endIndex else { return text.endIndex }
-        return text.index(before: text.index(after: index))
     }
 
     private static func cut(_ text: String) -> String {
         guard text.utf8.count > passageLimit else { return text }
         let limit = text.utf8.index(text.startIndex, offsetBy: passageLimit)
-        return String(text[..<rounded(limit, in: text)])
+        var characters = Characters(text)
+        return String(text[..<characters.around(limit).lowerBound])
+    }
+}
+
+/// The characters around ascending indexes of a text. To find one's bounds takes as long as it is, and a hostile text
+/// is one character with a token at each other byte: so the last one is kept.
+private struct Characters {
+    private let text: String
+    private var last: Range<String.Index>
+
+    init(_ text: String) {
+        self.text = text
+        last = text.startIndex..<text.startIndex
+    }
+
+    /// Empty at the end of the text.
+    mutating func around(_ index: String.Index) -> Range<String.Index> {
+        guard index < text.endIndex else { return text.endIndex..<text.endIndex }
+        if !last.contains(index) {
+            // Strings round an index down before they go on from it.
+            let end = text.index(after: index)
+            last = text.index(before: end)..<end
+        }
+        return last
     }
 }

@@ -22,14 +22,14 @@ extension TextSearcher {
         guard limit > 0, let head = index.analyzer.phraseTokens(of: text).last else { return [] }
         // Longer terms come in any order behind their first 200 bytes.
         let orderedPart = head.prefix(TermDictionary.plainLimit)
-        var best: [SuggestedTerm] = []
+        var best = BestTerms(limit: limit)
         try forEachTerm(from: head) { (term, frequency, _) throws(StorageError) in
             guard term.utf8.starts(with: orderedPart) else { return false }
             guard term.utf8.starts(with: head) else { return true }
-            Self.insert(SuggestedTerm(term: term, documentFrequency: frequency, distance: 0), &best, limit)
+            best.add(SuggestedTerm(term: term, documentFrequency: frequency, distance: 0))
             return true
         }
-        return best
+        return best.finish()
     }
 
     // MARK: Correction
@@ -43,24 +43,16 @@ extension TextSearcher {
         let distance = max(1, TermExpansion.distance(scalars: length))
         for prefixLength in [1, 0] {
             let terms = try expansion.fuzzy(token, distance: distance, prefixLength: prefixLength)
-            var best: [SuggestedTerm] = []
+            var best = BestTerms(limit: limit)
             for found in terms where found.term != token {
                 let term = String(decoding: found.term, as: UTF8.self)
                 let frequency = try documentFrequency(of: term)
-                Self.insert(
-                    SuggestedTerm(term: term, documentFrequency: frequency, distance: found.distance), &best, limit)
+                best.add(SuggestedTerm(term: term, documentFrequency: frequency, distance: found.distance))
             }
-            if !best.isEmpty { return best }
+            let found = best.finish()
+            if !found.isEmpty { return found }
         }
         return []
-    }
-
-    /// Keeps the best, in order.
-    private static func insert(_ new: SuggestedTerm, _ best: inout [SuggestedTerm], _ limit: Int) {
-        let place = best.firstIndex { new.precedes($0) } ?? best.count
-        guard place < limit else { return }
-        best.insert(new, at: place)
-        if best.count > limit { best.removeLast() }
     }
 
     /// The query with each word that no document holds replaced by the nearest that some do; nil if there is nothing to
@@ -115,6 +107,37 @@ extension TextSearcher {
     /// What a term that is in so many documents counts in a score.
     package func weight(ofFrequency frequency: UInt64) -> Double {
         BM25.weight(documentCount: statistics.documentCount, documentFrequency: frequency)
+    }
+}
+
+/// The best of many terms: about twice as many as are wanted are gathered, and the better half kept.
+private struct BestTerms {
+    private let limit: Int
+    private var terms: [SuggestedTerm] = []
+    /// There are enough that come before it.
+    private var last: SuggestedTerm?
+    /// To sort a few is nothing.
+    private static let slack = 64
+
+    init(limit: Int) { self.limit = limit }
+
+    mutating func add(_ new: SuggestedTerm) {
+        if let last, !new.precedes(last) { return }
+        terms.append(new)
+        guard terms.count - Self.slack > limit, terms.count / 2 > limit else { return }
+        prune()
+        last = terms.last
+    }
+
+    private mutating func prune() {
+        terms.sort { $0.precedes($1) }
+        if terms.count > limit { terms.removeSubrange(limit...) }
+    }
+
+    /// In order.
+    consuming func finish() -> [SuggestedTerm] {
+        prune()
+        return terms
     }
 }
 

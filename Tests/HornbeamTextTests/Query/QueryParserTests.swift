@@ -2,8 +2,9 @@
 // The language of queries: what each form means, where errors point, that what is printed is read as the same tree.
 
 import HornbeamTestSupport
-import HornbeamText
 import Testing
+
+@testable import HornbeamText
 
 @Suite("Queries as text")
 struct QueryParserTests {
@@ -121,19 +122,61 @@ struct QueryParserTests {
         var parts: [TextQuery] { (0..<random.below(4)).map { _ in tree(&random, depth: depth + 1) } }
         switch random.below(depth < 4 ? 12 : 6) {
         case 0: return .words(text(&random))
-        case 1: return .phrase(text(&random), slop: random.below(3) - 1)
+        case 1: return .phrase(text(&random), slop: number(&random))
         case 2: return .prefix(text(&random))
         case 3: return .wildcard(text(&random))
         case 4:
             let distance = random.oneIn(2) ? nil : random.below(5) - 1
-            return .fuzzy(text(&random), distance: distance, prefixLength: random.below(4) - 1)
+            return .fuzzy(text(&random), distance: distance, prefixLength: number(&random))
         case 5: return .everything
         case 6: return .any(parts)
         case 7: return .all(parts)
         case 8: return .without(tree(&random, depth: depth + 1), tree(&random, depth: depth + 1))
-        case 9: return .near((0..<random.below(4)).map { _ in .words(text(&random)) }, within: random.below(9) - 1)
+        case 9: return .near((0..<random.below(4)).map { _ in .words(text(&random)) }, within: number(&random))
         case 10: return .field((0..<random.below(3)).map { _ in random.below(2) }, tree(&random, depth: depth + 1))
         default: return .boost(Double.random(in: 0...9, using: &random), tree(&random, depth: depth + 1))
+        }
+    }
+
+    private func number(_ random: inout SeededGenerator) -> Int {
+        [random.below(9) - 1, 999_999, 1_000_000, .max, .min][random.oneIn(2) ? 0 : random.below(5)]
+    }
+
+    @Test("Numbers too large to count to are read as the largest")
+    func largeNumbers() throws {
+        let number = String(repeating: "9", count: 40)
+        #expect(try syntax.parse("\"a b\"~\(number)") == .phrase("a b", slop: .max))
+        #expect(try syntax.parse("a NEAR/\(number) b") == .near([.words("a"), .words("b")], within: .max))
+        #expect(try syntax.parse("a~1/\(number)") == .fuzzy("a", distance: 1, prefixLength: .max))
+        #expect(throws: QuerySyntaxError.self) { try syntax.parse("a~\(number)") }
+    }
+
+    @Test("Trees as deep as they may be read are written out, deeper ones are not")
+    func depth() throws {
+        for innermost in [TextQuery.words("a b"), .phrase("a", slop: 2), .any([.words("a"), .words("b c")])] {
+            let join: [(TextQuery) -> TextQuery] = [
+                { .boost(2, $0) }, { .field([0, 1], $0) }, { .without($0, .words("x y")) },
+                { .all([.words("x"), $0]) },
+            ]
+            for join in join {
+                var tree = innermost
+                while case let next = join(tree), next.largestBoost <= TextQuery.maximumBoost, next.isWithin(50) {
+                    tree = next
+                }
+                let text = try #require(tree.writtenOut(fields: syntax.fields))
+                #expect(try syntax.parse(text) == tree)
+                #expect(TextQuery.field([0], tree).isWithin(50) || join(tree).writtenOut(fields: []) == nil)
+            }
+        }
+    }
+
+    @Test("Names of fields may have any characters")
+    func names() throws {
+        let odd = QuerySyntax(fields: ["a,b", "a", "b", #"\,"#, "-x y:", "AND", ",\u{301}", "e\u{301}"])
+        for fields in [[0], [1, 2], [3, 0], [6], [4, 5, 7]] {
+            let tree = TextQuery.field(fields, .words("w"))
+            let text = tree.text(fields: odd.fields)
+            #expect(try odd.parse(text) == tree, "\(text)")
         }
     }
 

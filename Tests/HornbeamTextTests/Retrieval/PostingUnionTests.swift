@@ -50,6 +50,36 @@ struct PostingUnionTests {
     }
 }
 
+@Suite("Documents counted")
+struct DocumentUnionTests {
+    @Test("Each counts once, as a list and as bits", .seeded, arguments: [300, 20_000_000] as [UInt32])
+    func counts(limit: UInt32) {
+        var random = SeededGenerator()
+        for (count, expected) in [(2, 0), (3, 900), (250, 900), (400_000, 400_000)] where limit > 300 || count < 300 {
+            var union = DocumentUnion(docnoLimit: limit, expecting: expected)
+            var all = Set<UInt32>()
+            for _ in 0..<2 {
+                let docnos = (0..<count).map { _ in UInt32.random(in: 0..<limit, using: &random) }
+                docnos.withUnsafeBufferPointer { union.add($0) }
+                all.formUnion(docnos)
+            }
+            let isMarked = union.isMarked
+            #expect(isMarked == (limit == 300 ? count > 2 : count == 400_000))
+            let found = union.finish()
+            #expect(found == UInt64(all.count))
+        }
+    }
+
+    @Test("Statistics that claim much take no memory")
+    func claims() {
+        var union = DocumentUnion(docnoLimit: .max, expecting: 1 << 27)
+        [7, 4_000_000_000].withUnsafeBufferPointer { union.add($0) }
+        let isMarked = union.isMarked
+        let found = union.finish()
+        #expect(!isMarked && found == 2)
+    }
+}
+
 @Suite("Postings in arrays")
 struct ArrayPostingsTests {
     @Test("Advancing lands on the first posting not before the target", .seeded, arguments: [1, 127, 128, 129, 2000])

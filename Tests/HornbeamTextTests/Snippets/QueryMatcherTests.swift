@@ -170,6 +170,25 @@ struct QueryMatcherTests {
         #expect(found.1.hasPrefix("[東京") && found.1.hasSuffix("]"), "\(found)")
     }
 
+    @Test("A passage may be as long as one likes")
+    func longest() throws {
+        #expect(try #require(try passage(.words("b c"), ["a b c d"], .max)) == (0, "a [b] [c] d"))
+        #expect(try #require(try passage(.words("none"), ["", "a b"], .max)) == (1, "a b"))
+    }
+
+    @Test("A long text that is one character is looked at as fast as another")
+    func oneCharacter() throws {
+        // A consonant and a sign that joins it to the next one: a token and what ends it, without an end of a character.
+        let count = 100_000
+        let text = String(repeating: "\u{915}\u{94D}", count: count)
+        let start = ContinuousClock.now
+        let section = TextSection(field: 0, text: text)
+        let found = QueryMatcher(.words("\u{915}"), .words).highlights(in: section)
+        #expect(found == [text.startIndex..<text.endIndex])
+        #expect(try #require(try passage(.words("\u{915}"), [text], 3)) == (0, "[\(text)]"))
+        #expect(ContinuousClock.now - start < .seconds(30), "each of \(count) tokens is in a character of that size")
+    }
+
     @Test("A text of megabytes takes bounded time and is looked at up to the limit")
     func bounded() throws {
         let filler = String(repeating: "word ", count: QueryMatcher.passageLimit / 5 + 1)

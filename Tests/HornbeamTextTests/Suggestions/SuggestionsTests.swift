@@ -26,6 +26,22 @@ struct SuggestionsTests {
         #expect(try TreeStore.inMemory().searcher().completions(of: "a", limit: 5).isEmpty)
     }
 
+    @Test("Of many words the commonest are found, whatever the limit", arguments: [1, 7, 64, 900, 5_000, .max])
+    func manyCompletions(limit: Int) throws {
+        let store = try TreeStore.inMemory()
+        // Word n stands in n % 5 + 1 documents.
+        try store.write { writer in
+            for document in 0..<5 {
+                let words = (0..<1_500).filter { $0 % 5 >= document }.map { "x\($0)" }
+                try writer.insert(UInt64(document), text: words.joined(separator: " "))
+            }
+        }
+        let all = (0..<1_500).map { (count: $0 % 5 + 1, word: "x\($0)") }
+            .sorted { $0.count != $1.count ? $0.count > $1.count : $0.word < $1.word }
+        let found = try store.searcher().completions(of: "x", limit: limit)
+        #expect(found.map(\.term) == all.prefix(limit).map(\.word))
+    }
+
     @Test("Long words go on too, in whatever order they stand", arguments: [199, 200, 201, 230])
     func longCompletions(size: Int) throws {
         let head = String(repeating: "x", count: size)
