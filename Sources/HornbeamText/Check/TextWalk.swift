@@ -10,6 +10,7 @@ import HornbeamTree
 struct TextWalk {
     private var documentCount: UInt64 = 0
     private var totalLength: UInt64 = 0
+    private var fieldTotals = FieldTotals()
     private var occurrences: UInt64 = 0
     private var runCount: UInt64 = 0
 
@@ -36,6 +37,11 @@ struct TextWalk {
         }
         if totalLength != statistics.totalLength {
             problems.add("the statistics count \(statistics.totalLength) tokens, the documents have \(totalLength)")
+        }
+        if fieldTotals != statistics.fieldTotals {
+            problems.add(
+                "the statistics count \(statistics.fieldTotals.tokens) tokens in the fields, the documents have "
+                    + "\(fieldTotals.tokens)")
         }
         // Terms behind the watermark lack what the documents have already.
         let expected = Int64(clamping: totalLength) &- pending.missingOccurrences()
@@ -141,6 +147,7 @@ extension TextWalk {
         var documents = DocumentWalk(index, trees, statistics, in: transaction)
         try documents.run(&problems)
         (documentCount, totalLength) = (documents.count, documents.totalLength)
+        fieldTotals = documents.fieldTotals
     }
 }
 
@@ -148,6 +155,7 @@ extension TextWalk {
 private struct DocumentWalk {
     var count: UInt64 = 0
     var totalLength: UInt64 = 0
+    var fieldTotals = FieldTotals()
     private var longLengths: Int64 = 0
     private var exceptions: Int64 = 0
     private var largestRow: UInt64?
@@ -213,6 +221,8 @@ private struct DocumentWalk {
         for place in 0..<DocumentLengths.chunkCapacity where places[place] > 0 {
             count += 1
             totalLength += UInt64(places[place] - 1)
+            // Until its sections come, if it has any.
+            _ = fieldTotals.add(Int64(places[place] - 1), Bytes(start: nil, count: 0))
             if places[place] >= UInt32(DocumentLengths.escape) { longLengths += 1 }
             let docno = UInt64(chunk) << UInt64(DocumentLengths.chunkShift) + UInt64(place)
             guard docno < UInt64(statistics.nextDocno) else {
@@ -225,7 +235,7 @@ private struct DocumentWalk {
         }
     }
 
-    private func walkSections(_ chunk: UInt32, _ value: Bytes) throws(StorageError) {
+    private mutating func walkSections(_ chunk: UInt32, _ value: Bytes) throws(StorageError) {
         let table = SectionTable(transaction: transaction, tree: trees.documents, index: index)
         try table.forEach(value) { (place, bytes) throws(StorageError) in
             let docno = UInt64(chunk) * UInt64(SectionTable.chunkCapacity) + UInt64(place)
@@ -233,6 +243,8 @@ private struct DocumentWalk {
             guard let sections = DocumentSections(bytes), let length, sections.length == UInt64(length) else {
                 throw corrupt("has sections of document \(docno) that aren't its tokens")
             }
+            _ = fieldTotals.remove(Int64(length), Bytes(start: nil, count: 0))
+            _ = fieldTotals.add(Int64(length), bytes)
         }
     }
 

@@ -43,26 +43,104 @@ struct DocumentSections: Equatable, Sendable {
 
     /// Nil if the bytes are no sections, or those of a document that has no entry.
     init?(_ bytes: Bytes) {
+        var fields: [[UInt32]] = []
+        let count = Self.forEach(in: bytes) { field, tokens in
+            while fields.count <= field { fields.append([]) }
+            fields[field].append(tokens)
+        }
+        guard let count else { return nil }
+        while fields.count < count { fields.append([]) }
+        self.fields = fields
+        guard !isPlain else { return nil }
+    }
+
+    /// Calls `body` with the field and the tokens of each section, in their order. How many fields there are; nil if
+    /// the bytes are no sections.
+    @inline(__always)
+    static func forEach(in bytes: Bytes, _ body: (_ field: Int, _ tokens: UInt32) -> Void) -> Int? {
         var reader = ByteReader(bytes)
-        fields = []
+        var field = 0
         while !reader.isAtEnd {
             guard let code = reader.varint() else { return nil }
             if code & 1 == 0 {
                 guard let tokens = UInt32(exactly: code >> 1) else { return nil }
-                fields.append([tokens])
+                body(field, tokens)
             } else {
                 // One section is written otherwise, and each takes a byte.
                 guard code >> 1 != 1, code >> 1 <= UInt64(bytes.count) else { return nil }
-                var sections: [UInt32] = []
                 for _ in 0..<code >> 1 {
                     guard let tokens = reader.varint32() else { return nil }
-                    sections.append(tokens)
+                    body(field, tokens)
                 }
-                fields.append(sections)
             }
+            field += 1
         }
-        guard !fields.isEmpty, !isPlain else { return nil }
+        return field > 0 ? field : nil
     }
+}
+
+/// The tokens of each field in all of some documents: what fields with weights are measured by.
+struct FieldTotals: Equatable, Sendable {
+    /// By field; the last one isn't 0.
+    private(set) var tokens: [UInt64] = []
+
+    init() {}
+
+    init(_ tokens: [UInt64]) { self.tokens = tokens }
+
+    /// A document comes that has so many tokens (none is there if that is negative), divided as the bytes say that are
+    /// stored of its sections. False if these can't be read.
+    mutating func add(_ length: Int64, _ sections: Bytes) -> Bool { change(length, sections, &+) }
+
+    /// A document leaves.
+    mutating func remove(_ length: Int64, _ sections: Bytes) -> Bool { change(length, sections, &-) }
+
+    /// What is wrong comes out as a sum that isn't that of all tokens.
+    private mutating func change(_ length: Int64, _ sections: Bytes, _ add: (UInt64, UInt64) -> UInt64) -> Bool {
+        guard length >= 0 else { return true }
+        var isRead = true
+        if sections.isEmpty {
+            change(0, UInt64(length), add)
+        } else {
+            isRead =
+                DocumentSections.forEach(in: sections) { field, tokens in change(field, UInt64(tokens), add) } != nil
+        }
+        while tokens.last == 0 { tokens.removeLast() }
+        return isRead
+    }
+
+    private mutating func change(_ field: Int, _ count: UInt64, _ add: (UInt64, UInt64) -> UInt64) {
+        while tokens.count <= field { tokens.append(0) }
+        tokens[field] = add(tokens[field], count)
+    }
+
+    /// Whether these are so many in all.
+    func isSum(_ total: UInt64) -> Bool {
+        var rest = total
+        for count in tokens {
+            guard count <= rest else { return false }
+            rest -= count
+        }
+        return rest == 0
+    }
+}
+
+/// The sections of 64 documents that are numbered one after the other, found all together and read where they lie.
+final class SectionChunk {
+    @exclusivity(unchecked) fileprivate(set) var number: UInt32?
+    @exclusivity(unchecked) fileprivate var bytes = Bytes(start: nil, count: 0)
+    /// Where each one's lie in the bytes; empty where there are none.
+    @exclusivity(unchecked) fileprivate var places = [Range<Int>](
+        repeating: 0..<0, count: Int(SectionTable.chunkCapacity))
+
+    /// What is stored of a document of the chunk; empty if nothing is.
+    @inline(__always)
+    subscript(docno: UInt32) -> Bytes {
+        Bytes(rebasing: bytes[places[Int(docno % SectionTable.chunkCapacity)]])
+    }
+
+    /// What was found may be elsewhere now.
+    func forget() { number = nil }
 }
 
 /// Reads and writes the sections of documents.
@@ -75,17 +153,25 @@ struct SectionTable {
 
     /// The sections of a document of `length` tokens.
     func sections(of docno: UInt32, length: UInt32) throws(StorageError) -> DocumentSections {
-        let place = UInt8(docno % Self.chunkCapacity)
-        guard let bytes = try transaction.get(tree, Self.key(chunk: docno / Self.chunkCapacity)) else {
-            return DocumentSections(length: length)
+        let chunk = SectionChunk()
+        try load(docno / Self.chunkCapacity, into: chunk)
+        guard !chunk[docno].isEmpty else { return DocumentSections(length: length) }
+        guard let found = DocumentSections(chunk[docno]), found.length == UInt64(length) else { throw unreadable() }
+        return found
+    }
+
+    /// Finds the sections of a chunk, which live as the transaction's bytes do.
+    func load(_ number: UInt32, into chunk: SectionChunk) throws(StorageError) {
+        chunk.forget()
+        for place in chunk.places.indices { chunk.places[place] = 0..<0 }
+        chunk.bytes = try transaction.get(tree, Self.key(chunk: number)) ?? Bytes(start: nil, count: 0)
+        if let start = chunk.bytes.baseAddress {
+            try forEach(chunk.bytes) { (place, stored) throws(StorageError) in
+                let offset = stored.baseAddress.map { start.distance(to: $0) } ?? 0
+                chunk.places[Int(place)] = offset..<offset + stored.count
+            }
         }
-        var found: DocumentSections?
-        try forEach(bytes) { (entry, stored) throws(StorageError) in
-            guard entry == place else { return }
-            found = DocumentSections(stored)
-            guard found?.length == UInt64(length) else { throw unreadable() }
-        }
-        return found ?? DocumentSections(length: length)
+        chunk.number = number
     }
 
     /// Calls `body` with the place and the bytes of each document of an entry.
@@ -104,9 +190,9 @@ struct SectionTable {
     static func key(chunk: UInt32) -> [UInt8] { DocumentKey.bytes(DocumentKey.sections, chunk) }
 
     /// Writes the sections of the changed documents, ascending; `bytes` are what `DocumentSections` encodes, empty for
-    /// a document that has none.
+    /// a document that has none. Brings the totals of the fields up to them.
     func apply(
-        _ changes: [DocumentChange], bytes: (DocumentChange) -> ArraySlice<UInt8>
+        _ changes: [DocumentChange], _ totals: inout FieldTotals, bytes: (DocumentChange) -> ArraySlice<UInt8>
     ) throws(StorageError) {
         var start = 0
         while start < changes.count {
@@ -117,20 +203,28 @@ struct SectionTable {
             start = end
             // Most indexes have none at all.
             let concerns = changed.contains { $0.oldLength >= 0 || !bytes($0).isEmpty }
-            if concerns { try apply(changed, chunk, bytes) }
+            if concerns { try apply(changed, chunk, bytes, &totals) }
+            for change in changed {
+                guard bytes(change).withUnsafeBytes({ totals.add(change.newLength, $0) }) else { throw unreadable() }
+            }
         }
     }
 
     private func apply(
-        _ changes: ArraySlice<DocumentChange>, _ chunk: UInt32, _ bytes: (DocumentChange) -> ArraySlice<UInt8>
+        _ changes: ArraySlice<DocumentChange>, _ chunk: UInt32, _ bytes: (DocumentChange) -> ArraySlice<UInt8>,
+        _ totals: inout FieldTotals
     ) throws(StorageError) {
         let stored = try transaction.get(tree, Self.key(chunk: chunk))
-        if stored == nil, changes.allSatisfy({ bytes($0).isEmpty }) { return }
         var entries: [[UInt8]] = Array(repeating: [], count: Int(Self.chunkCapacity))
         if let stored {
             try forEach(stored) { (place, bytes) throws(StorageError) in entries[Int(place)] = [UInt8](bytes) }
         }
-        for change in changes { entries[Int(change.docno % Self.chunkCapacity)] = [UInt8](bytes(change)) }
+        for change in changes {
+            let place = Int(change.docno % Self.chunkCapacity)
+            let isRead = entries[place].withUnsafeBytes { totals.remove(change.oldLength, $0) }
+            guard isRead else { throw unreadable() }
+            entries[place] = [UInt8](bytes(change))
+        }
         var value: [UInt8] = []
         for (place, entry) in entries.enumerated() where !entry.isEmpty {
             value.append(UInt8(place))
@@ -144,7 +238,7 @@ struct SectionTable {
         }
     }
 
-    private func unreadable() -> StorageError {
+    func unreadable() -> StorageError {
         index.corrupt(index.documentsName, "an entry of sections is not readable")
     }
 }

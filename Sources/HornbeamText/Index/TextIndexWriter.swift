@@ -259,7 +259,7 @@ extension TextIndexWriter {
         try map.append(from: firstNew, rows: rows, isThere: isThere, &statistics)
         statistics.nextDocno = nextDocno
         try SectionTable(transaction: transaction, tree: trees.documents, index: index)
-            .apply(documents, bytes: sections)
+            .apply(documents, &statistics.fieldTotals, bytes: sections)
         try DocumentLengths(transaction: transaction, tree: trees.documents, index: index).apply(documents) {
             (chunk) throws(StorageError) in try map.removeChunk(chunk)
         }

@@ -2,7 +2,7 @@
 // What ranking needs to know of the whole index, and what the index must be read with. Exact at every commit.
 //
 //   offset  size  content
-//        0     1  layout of the index, 4
+//        0     1  layout of the index, 5
 //        1     1  size of the analyzer's identity
 //        2   0-…  that identity, UTF-8: its rules, their version, the version of Unicode, what its stemmer does
 //             1-…  varints: documents, tokens in all of them
@@ -11,7 +11,9 @@
 //                  of the DocumentMap
 //             1-…  1 and varint the largest row that is not one of them, or 0
 //             1-…  varint size, then as many bytes: the state of folding what is pending; empty if nothing is
+//             1-…  varint number of fields, and a varint for each: its tokens in all documents; none of the last are 0
 //
+// What is pending is not counted in the last of these, which is in step with the tree of documents.
 // Layouts 1 and 2 began alike, up to the tokens.
 
 import HornbeamPages
@@ -22,6 +24,8 @@ package struct TextStatistics: Equatable, Sendable {
     package internal(set) var documentCount: UInt64 = 0
     /// Tokens of all documents.
     package internal(set) var totalLength: UInt64 = 0
+    /// The tokens of each field in the documents that are stored; those that are pending come on top.
+    var fieldTotals = FieldTotals()
     /// The number that the next posting list gets. 0 is no number.
     var nextListNumber: UInt32 = 1
     /// The number that the next document gets.
@@ -40,7 +44,7 @@ package struct TextStatistics: Equatable, Sendable {
     private var identity: String
 
     static let key: [UInt8] = [0]
-    static let currentLayout: UInt8 = 4
+    static let currentLayout: UInt8 = 5
     /// No index has as many tokens: sums and differences of `totalLength` with a document's never overflow.
     static let lengthLimit: UInt64 = 1 << 62
 
@@ -65,13 +69,25 @@ package struct TextStatistics: Equatable, Sendable {
             let nextDocno = reader.varint32(), documentCount <= UInt64(nextDocno), let exceptions = reader.varint(),
             exceptions <= documentCount, let hasRow = reader.byte(), hasRow <= 1,
             let row = hasRow == 1 ? reader.varint() : .some(0), let foldSize = reader.varint(),
-            let fold = reader.slice(foldSize), reader.isAtEnd
+            let fold = reader.slice(foldSize), let totals = Self.totals(&reader), reader.isAtEnd
         else { return nil }
         storesPositions = positions == 1
         (nextListNumber, self.nextDocno, exceptionCount, largestRow) = (
             next, nextDocno, exceptions, hasRow == 1 ? row : nil
         )
         foldState = [UInt8](fold)
+        fieldTotals = totals
+    }
+
+    private static func totals(_ reader: inout ByteReader) -> FieldTotals? {
+        // Each takes a byte.
+        guard let count = reader.varint(), count <= UInt64(reader.rest.count) else { return nil }
+        var tokens: [UInt64] = []
+        for _ in 0..<count {
+            guard let total = reader.varint() else { return nil }
+            tokens.append(total)
+        }
+        return tokens.last == 0 ? nil : FieldTotals(tokens)
     }
 
     func encoded() -> [UInt8] {
@@ -87,7 +103,10 @@ package struct TextStatistics: Equatable, Sendable {
         bytes.append(largestRow == nil ? 0 : 1)
         if let largestRow { bytes.appendVarint(largestRow) }
         bytes.appendVarint(UInt64(foldState.count))
-        return bytes + foldState
+        bytes += foldState
+        bytes.appendVarint(UInt64(fieldTotals.tokens.count))
+        for total in fieldTotals.tokens { bytes.appendVarint(total) }
+        return bytes
     }
 
     /// Whether the terms were made by this analyzer, this version of it, and stored as this library stores them.

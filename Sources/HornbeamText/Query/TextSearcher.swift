@@ -77,7 +77,7 @@ package final class TextSearcher {
         _ query: TextQuery, limit: Int, filter: TextFilter = .all, after: TextHit? = nil, weights: [Double]? = nil,
         tieBreak: TextTieBreak? = nil
     ) throws(StorageError) -> [TextHit] {
-        try Self.check(weights)
+        let weights = try Self.checked(weights)
         guard limit > 0, let view = try view() else { return [] }
         var best = TopK(limit: limit, tieBreak: tieBreak, after: after)
         if weights == nil {
@@ -127,7 +127,7 @@ package final class TextSearcher {
     package func explain(
         _ query: TextQuery, row: UInt64, weights: [Double]? = nil
     ) throws(StorageError) -> TextScoreExplanation? {
-        try Self.check(weights)
+        let weights = try Self.checked(weights)
         guard let view = try view() else { return nil }
         return try retrieval(query, .documents([row]), weights, scores: true, view).explain(row)
     }
@@ -149,10 +149,13 @@ package final class TextSearcher {
         try count(.words(text), filter: filter)
     }
 
-    private static func check(_ weights: [Double]?) throws(StorageError) {
-        if let weights, !weights.allSatisfy({ $0 >= 0 && $0 <= TextQuery.maximumBoost }) {
+    /// Nil if all count alike.
+    private static func checked(_ weights: [Double]?) throws(StorageError) -> [Double]? {
+        guard let weights else { return nil }
+        guard weights.allSatisfy({ $0 >= 0 && $0 <= TextQuery.maximumBoost }) else {
             throw .invalid("weights of fields must be numbers from 0 to 1e9, not \(weights)")
         }
+        return weights.allSatisfy { $0 == 1 } ? nil : weights
     }
 
     private func retrieval(

@@ -9,6 +9,10 @@ final class ScoreContext {
     let view: IndexView
     /// Of each field; nil if every token counts alike.
     let fieldWeights: [Double]?
+    /// The fields that have tokens, the weightiest first, with their weights; empty if there are none.
+    let fieldsByWeight: [(field: Int, weight: Double)]
+    /// What a token counts at most and at least.
+    private let weightRange: ClosedRange<Double>
     /// Tokens of a document on average, weighted if there are weights.
     let averageLength: Double
     /// Whether leaves keep their postings.
@@ -24,12 +28,18 @@ final class ScoreContext {
         self.scores = scores
         fieldWeights = weights
         var total = Double(view.totalLength)
+        var fields: [(field: Int, weight: Double)] = []
         if let weights {
             total = 0
             for (field, tokens) in try view.fieldTotals().enumerated() {
-                total += (field < weights.count ? weights[field] : 1) * Double(tokens)
+                let weight = field < weights.count ? weights[field] : 1
+                total += weight * Double(tokens)
+                fields.append((field, weight))
             }
         }
+        fields.sort { $0.weight > $1.weight }
+        fieldsByWeight = fields
+        weightRange = (fields.last?.weight ?? 1)...(fields.first?.weight ?? 1)
         let average = total / Double(view.documentCount)
         // Then no token counts, and nothing scores.
         averageLength = average > 0 ? average : 1
@@ -96,14 +106,11 @@ final class ScoreContext {
 
     /// No posting under the bound contributes more, but for rounding.
     func contributionBound(_ bound: Bound, weight: Double) -> Double {
-        var (frequency, length) = (Double(bound.frequency), Double(bound.length))
-        if let fieldWeights {
-            // Fields without one have the weight 1.
-            frequency *= max(fieldWeights.max() ?? 1, 1)
-            length *= min(fieldWeights.min() ?? 1, 1)
-        }
+        let frequency = Double(bound.frequency) * weightRange.upperBound
         guard frequency > 0 else { return 0 }
-        return BM25.score(weight: weight, frequency: frequency, length: length, averageLength: averageLength)
+        return BM25.score(
+            weight: weight, frequency: frequency, length: Double(bound.length) * weightRange.lowerBound,
+            averageLength: averageLength)
     }
 }
 
@@ -155,6 +162,22 @@ class Leaf: QueryNode {
     override var name: String { title }
 
     override func windowBound(_ base: UInt32) throws(StorageError) -> Double { bound * Double(multiplicity) }
+
+    /// The same of a leaf whose documents are among those of `blocks`.
+    final func windowBound(_ base: UInt32, _ blocks: PostingSource) throws(StorageError) -> Double {
+        try blocks.seekBlock(base)
+        guard !blocks.isAtEnd, blocks.blockFirst <= DocumentWindow.last(base) else { return 0 }
+        guard blocks.blockLast >= DocumentWindow.last(base) else { return bound * Double(multiplicity) }
+        return blockBound(blocks)
+    }
+
+    /// No document of the current block has more from it.
+    final func blockBound(_ blocks: PostingSource) -> Double {
+        // Before it is decoded nothing of the block is known but this.
+        let first = context.contributionBound(blocks.blockBound, weight: weight)
+        guard blocks.secondBlockBound != blocks.blockBound else { return first * Double(multiplicity) }
+        return max(first, context.contributionBound(blocks.secondBlockBound, weight: weight)) * Double(multiplicity)
+    }
 
     final override func activate(_ active: WindowBits) {
         self.active.words.assign(active)
@@ -249,19 +272,7 @@ final class TermLeaf: Leaf {
         try source.lowerBound(from: target)
     }
 
-    override func windowBound(_ base: UInt32) throws(StorageError) -> Double {
-        try source.seekBlock(base)
-        guard !source.isAtEnd, source.blockFirst <= DocumentWindow.last(base) else { return 0 }
-        guard source.blockLast >= DocumentWindow.last(base) else { return bound * Double(multiplicity) }
-        return blockBound
-    }
-
-    private var blockBound: Double {
-        // Before it is decoded nothing of the block is known but this.
-        let first = context.contributionBound(source.blockBound, weight: weight)
-        guard source.secondBlockBound != source.blockBound else { return first * Double(multiplicity) }
-        return max(first, context.contributionBound(source.secondBlockBound, weight: weight)) * Double(multiplicity)
-    }
+    override func windowBound(_ base: UInt32) throws(StorageError) -> Double { try windowBound(base, source) }
 
     override func match(_ base: UInt32, _ within: WindowBits?, _ minimum: Double) throws(StorageError) {
         bits.clear()
@@ -279,7 +290,7 @@ final class TermLeaf: Leaf {
                     continue
                 }
             }
-            if minimum == -.infinity || blockBound >= minimum { try take(base, within) }
+            if minimum == -.infinity || blockBound(source) >= minimum { try take(base, within) }
             guard source.blockLast < last else { return }
             try source.nextBlock()
         }
@@ -359,7 +370,7 @@ final class TermLeaf: Leaf {
         let last = DocumentWindow.last(base)
         try source.seekBlock(base)
         while !source.isAtEnd, source.blockFirst <= last {
-            if blockBound >= minimum { try takeBlock(base, minimum, sums) }
+            if blockBound(source) >= minimum { try takeBlock(base, minimum, sums) }
             guard source.blockLast < last else { return }
             try source.nextBlock()
         }

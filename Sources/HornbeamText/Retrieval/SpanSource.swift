@@ -24,6 +24,10 @@ class SpanSource {
         parts.sorted { $0.documentBound < $1.documentBound }
     }
 
+    /// Blocks in which all its documents lie, with bounds that are known before they are read; nil if it has none. They
+    /// may be moved on between two calls of `advance`, no farther than the next one's target.
+    var blocks: PostingSource? { nil }
+
     /// The first document from `target` on that may have it, `.max` if there is none. Targets never descend.
     func advance(to target: UInt32) throws(StorageError) -> UInt32 { .max }
 
@@ -46,6 +50,7 @@ final class TermSpans: SpanSource {
         super.init(documentBound: Int(source.documentFrequency), bound: source.bound)
     }
 
+    override var blocks: PostingSource? { source }
     override func advance(to target: UInt32) throws(StorageError) -> UInt32 { try source.advance(to: target) }
     override var frequencyBound: UInt32 { source.frequencies[source.current] }
 
@@ -73,6 +78,8 @@ final class GroupSpans: SpanSource {
         heap = terms.indices.map { (-1, $0) }
         super.init(documentBound: Int(documents.documentFrequency), bound: documents.bound)
     }
+
+    override var blocks: PostingSource? { documents }
 
     override func advance(to target: UInt32) throws(StorageError) -> UInt32 {
         document = try documents.advance(to: target)
@@ -291,61 +298,133 @@ final class NearSpans: JoinedSpans {
 /// the weight of its field.
 final class SpanLeaf: Leaf {
     private let source: SpanSource
-    /// The fields that count; all if nil.
-    private let fields: Set<Int>?
+    private let blocks: PostingSource?
+    /// The fields that count, few; all if nil.
+    private let fields: [Int]?
+    /// Where the fields of the document that is looked at begin.
     private var starts: [UInt32] = []
 
     init(_ context: ScoreContext, _ source: SpanSource, weight: Double, fields: Set<Int>?, title: String) {
         self.source = source
-        self.fields = fields
-        super.init(context, weight: weight, cost: source.documentBound, bounds: [source.bound], title: title)
+        blocks = source.blocks
+        self.fields = fields.map { Array($0) }
+        super.init(
+            context, weight: weight, cost: source.documentBound, bounds: source.blocks?.bounds ?? [source.bound],
+            title: title)
     }
 
-    override func lowerBound(from target: UInt32) throws(StorageError) -> UInt32 { try source.advance(to: target) }
+    override func lowerBound(from target: UInt32) throws(StorageError) -> UInt32 {
+        if let blocks { return try blocks.lowerBound(from: target) }
+        return try source.advance(to: target)
+    }
+
+    override func windowBound(_ base: UInt32) throws(StorageError) -> Double {
+        if let blocks { return try windowBound(base, blocks) }
+        return try super.windowBound(base)
+    }
 
     override func match(_ base: UInt32, _ within: WindowBits?, _ minimum: Double) throws(StorageError) {
         bits.clear()
         count = 0
         let last = DocumentWindow.last(base)
-        var docno = try source.advance(to: base)
-        while docno <= last, docno < .max {
-            let offset = Int(docno &- base)
-            if let within, !within.contains(offset) {
-                let next = within.next(from: offset + 1)
+        var target = base
+        while true {
+            if let within {
+                let next = within.next(from: Int(target &- base))
                 guard next < DocumentWindow.size else { return }
-                docno = try source.advance(to: base &+ UInt32(next))
+                target = base &+ UInt32(next)
+            }
+            if minimum > 0, let blocks {
+                try blocks.seekBlock(target)
+                guard !blocks.isAtEnd, blocks.blockFirst <= last else { return }
+                if blockBound(blocks) < minimum {
+                    guard blocks.blockLast < last else { return }
+                    target = blocks.blockLast + 1
+                    continue
+                }
+            }
+            let docno = try source.advance(to: target)
+            guard docno <= last, docno < .max else { return }
+            if let within, !within.contains(Int(docno &- base)) {
+                // It is behind the target, which is wanted.
+                target = docno
                 continue
             }
-            if try canReach(minimum, base, offset) { try take(docno, offset) }
+            try take(docno, Int(docno &- base), minimum)
             guard docno < last else { return }
-            docno = try source.advance(to: docno + 1)
+            target = docno + 1
         }
     }
 
-    private func canReach(_ minimum: Double, _ base: UInt32, _ offset: Int) throws(StorageError) -> Bool {
-        guard minimum > 0, context.fieldWeights == nil else { return true }
-        let length = UInt32(try context.lengths(base, from: offset, through: offset)[offset])
-        let bound = Bound(frequency: source.frequencyBound, length: length == 0 ? 0 : length - 1)
-        return context.contributionBound(bound, weight: weight) * Double(multiplicity) >= minimum
+    /// Whether so much adds enough to the score.
+    private func reaches(_ minimum: Double, frequency: Double, length: Double) -> Bool {
+        guard frequency > 0 else { return false }
+        let contribution = BM25.score(
+            weight: weight, frequency: frequency, length: length, averageLength: context.averageLength)
+        return contribution * Double(multiplicity) >= minimum
     }
 
-    private func take(_ docno: UInt32, _ offset: Int) throws(StorageError) {
+    /// Takes a document if the source stands in it where it counts and if it may contribute as much. Its fields, and
+    /// last of all the positions, are read as far as what is known before doesn't say that it doesn't.
+    private func take(_ docno: UInt32, _ offset: Int, _ minimum: Double) throws(StorageError) {
+        let isLimited = minimum > 0
+        if isLimited {
+            let length = UInt32(try context.lengths(base(of: docno), from: offset, through: offset)[offset])
+            let bound = Bound(frequency: source.frequencyBound, length: length == 0 ? 0 : length - 1)
+            guard context.contributionBound(bound, weight: weight) * Double(multiplicity) >= minimum else { return }
+        }
+        var weightedLength = 0.0
+        if fields != nil || context.fieldWeights != nil {
+            try context.view.fieldStarts(docno, &starts)
+            let most = frequencyBound
+            guard most.isThere else { return }
+            weightedLength = context.weightedLength(starts)
+            if isLimited {
+                let length = context.fieldWeights == nil ? try context.length(offset) : weightedLength
+                guard reaches(minimum, frequency: most.frequency, length: length) else { return }
+            }
+        }
         try source.read()
-        guard let frequency = try frequency(docno) else { return }
+        guard let frequency = frequency() else { return }
         bits.insert(offset)
         guard context.scores else { return }
         guard count < capacity else { throw context.view.corrupt("\(name) is in more documents than it can be") }
         offsets[count] = UInt16(truncatingIfNeeded: offset)
         frequencies[count] = frequency
-        lengths?[count] = context.weightedLength(starts)
+        lengths?[count] = weightedLength
         count += 1
     }
 
+    private func base(of docno: UInt32) -> UInt32 { DocumentWindow.base(of: docno) }
+
+    private func counts(_ field: Int) -> Bool { fields?.contains(field) ?? true }
+
+    private func tokens(_ field: Int) -> UInt32 { field + 1 < starts.count ? starts[field + 1] &- starts[field] : 0 }
+
+    /// What the frequency may be at most, by how many tokens the fields have: all occurrences in those that weigh most.
+    private var frequencyBound: (isThere: Bool, frequency: Double) {
+        var rest = source.frequencyBound
+        var sum = 0.0
+        var isThere = false
+        func add(_ field: Int, _ weight: Double) {
+            guard counts(field) else { return }
+            let most = min(rest, tokens(field))
+            if most > 0 { isThere = true }
+            sum += weight * Double(most)
+            rest -= most
+        }
+        if context.fieldWeights == nil {
+            for field in 0..<max(starts.count - 1, 0) { add(field, 1) }
+        } else {
+            for (field, weight) in context.fieldsByWeight { add(field, weight) }
+        }
+        return (isThere, sum)
+    }
+
     /// How often it counts, nil if it doesn't stand where it would.
-    private func frequency(_ docno: UInt32) throws(StorageError) -> Double? {
+    private func frequency() -> Double? {
         guard !source.starts.isEmpty else { return nil }
         if fields == nil, context.fieldWeights == nil { return Double(source.starts.count) }
-        try context.view.fieldStarts(docno, &starts)
         var sum = 0.0
         var isThere = false
         var place = 0
@@ -355,7 +434,7 @@ final class SpanLeaf: Leaf {
                 occurrences += 1
                 place += 1
             }
-            guard occurrences > 0, fields?.contains(field) ?? true else { continue }
+            guard occurrences > 0, counts(field) else { continue }
             isThere = true
             if let weights = context.fieldWeights {
                 sum += (field < weights.count ? weights[field] : 1) * Double(occurrences)

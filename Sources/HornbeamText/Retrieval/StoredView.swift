@@ -18,6 +18,11 @@ final class StoredView: IndexView {
     private var chunk: (number: UInt32, rows: RowChunk)?
     /// Whether any document has sections; nil if nobody looked.
     private var hasSections: Bool?
+    /// The sections that were last asked for.
+    private let sectionTable: SectionTable
+    private let sectionChunk = SectionChunk()
+    /// Nil if nobody asked.
+    private var knownTotals: [UInt64]?
 
     init(_ snapshot: TextSnapshot) throws(StorageError) {
         self.snapshot = snapshot
@@ -26,6 +31,7 @@ final class StoredView: IndexView {
         map = DocumentMap(index, trees, statistics, in: transaction)
         documentLengths = DocumentLengths(transaction: transaction, tree: trees.documents, index: index)
         dictionary = TermDictionary(transaction: transaction, tree: trees.terms, index: index)
+        sectionTable = SectionTable(transaction: transaction, tree: trees.documents, index: index)
         super.init(
             documentCount: statistics.documentCount, totalLength: statistics.totalLength,
             docnoLimit: statistics.nextDocno)
@@ -35,6 +41,7 @@ final class StoredView: IndexView {
     /// looked for anew.
     func letGoOfMovable() {
         chunk = nil
+        sectionChunk.forget()
         lengthTable.forgetMovable()
     }
 
@@ -192,49 +199,82 @@ final class StoredView: IndexView {
         map.statistics.exceptionCount == 0 && snapshot.documents.addsAscendingRows(after: map.statistics.largestRow)
     }
 
-    private func sections(_ docno: UInt32) throws(StorageError) -> DocumentSections? {
-        if hasSections == nil {
-            var cursor = try transaction.cursor(trees.documents)
-            let isThere = try cursor.seek(DocumentKey.bytes(DocumentKey.sections, UInt32(0)))
-            let isStored = isThere && cursor.key.first == DocumentKey.sections
-            hasSections = isStored || snapshot.documents.hasSections
+    /// Calls `body` with what is kept of a document's sections, and its length; empty if it is one section.
+    @inline(__always)
+    private func withSections<Result>(
+        of docno: UInt32, _ body: (Bytes, UInt32) throws(StorageError) -> Result
+    ) throws(StorageError) -> Result {
+        let stored = try storedLength(docno)
+        let length = stored == DocumentLengths.escape ? try self.length(of: docno) : UInt32(stored) - 1
+        guard try mayHaveSections() else { return try body(Bytes(start: nil, count: 0), length) }
+        if let document = snapshot.documents.document(docno) {
+            return try document.sections.withBytes { (bytes) throws(StorageError) in try body(bytes, length) }
         }
-        guard hasSections == true else { return nil }
-        return try snapshot.sections(of: docno, length: try length(of: docno))
+        return try body(try storedSections(docno), length)
+    }
+
+    private func storedSections(_ docno: UInt32) throws(StorageError) -> Bytes {
+        let number = docno / SectionTable.chunkCapacity
+        if sectionChunk.number != number { try sectionTable.load(number, into: sectionChunk) }
+        return sectionChunk[docno]
+    }
+
+    private func mayHaveSections() throws(StorageError) -> Bool {
+        if let hasSections { return hasSections }
+        var cursor = try transaction.cursor(trees.documents)
+        let isThere = try cursor.seek(DocumentKey.bytes(DocumentKey.sections, UInt32(0)))
+        let isStored = isThere && cursor.key.first == DocumentKey.sections
+        let found = isStored || snapshot.documents.hasSections
+        hasSections = found
+        return found
     }
 
     override func fieldStarts(_ docno: UInt32, _ starts: inout [UInt32]) throws(StorageError) {
         starts.removeAll(keepingCapacity: true)
         starts.append(0)
-        guard let sections = try sections(docno) else { return starts.append(try length(of: docno)) }
-        for length in sections.fieldLengths { starts.append(starts[starts.count - 1] &+ length) }
+        try withSections(of: docno) { (sections, length) throws(StorageError) in
+            guard !sections.isEmpty else { return starts.append(length) }
+            var end: UInt32 = 0
+            let fields = DocumentSections.forEach(in: sections) { field, tokens in
+                // Where fields have no section at all, the next one begins too.
+                while starts.count <= field { starts.append(end) }
+                end = end &+ tokens
+                if starts.count == field + 1 { starts.append(end) } else { starts[field + 1] = end }
+            }
+            guard let fields, end == length else { throw sectionTable.unreadable() }
+            while starts.count <= fields { starts.append(end) }
+        }
     }
 
     override func isOneSection(_ docno: UInt32, _ first: UInt32, _ second: UInt32) throws(StorageError) -> Bool {
-        guard first < second, let sections = try sections(docno) else { return true }
-        var end: UInt32 = 0
-        for tokens in sections.fields.joined() {
-            end = end &+ tokens
-            if first < end { return second < end }
+        guard first < second, try mayHaveSections() else { return true }
+        return try withSections(of: docno) { (sections, length) throws(StorageError) in
+            guard !sections.isEmpty else { return true }
+            var end: UInt32 = 0
+            var last: UInt32?
+            let fields = DocumentSections.forEach(in: sections) { _, tokens in
+                end = end &+ tokens
+                if first < end, last == nil { last = end }
+            }
+            guard fields != nil, end == length else { throw sectionTable.unreadable() }
+            return last.map { second < $0 } ?? false
         }
-        return false
     }
 
     override func fieldTotals() throws(StorageError) -> [UInt64] {
-        var totals: [UInt64] = [0]
-        let capacity = DocumentLengths.chunkCapacity
-        var starts: [UInt32] = []
-        for base in stride(from: 0, to: docnoLimit, by: capacity) {
-            let lengths = try lengths(chunk: base >> DocumentLengths.chunkShift)
-            for place in 0..<capacity where lengths.loadUnaligned(fromByteOffset: 2 * place, as: UInt16.self) > 0 {
-                try fieldStarts(base &+ UInt32(place), &starts)
-                for field in 0..<starts.count - 1 {
-                    if field == totals.count { totals.append(0) }
-                    totals[field] += UInt64(starts[field + 1] &- starts[field])
-                }
-            }
+        if let knownTotals { return knownTotals }
+        var totals = snapshot.statistics.fieldTotals
+        for document in PendingSegment.mergedDocuments(snapshot.documents.segments) {
+            let stored = document.isSuperseded ? try storedSections(document.docno) : Bytes(start: nil, count: 0)
+            guard totals.remove(document.oldLength, stored),
+                document.sections.withBytes({ totals.add(document.newLength, $0) })
+            else { throw sectionTable.unreadable() }
         }
-        return totals
+        guard totals.isSum(totalLength) else {
+            throw index.corrupt(index.statisticsName, "the tokens of the fields aren't those of the documents")
+        }
+        knownTotals = totals.tokens
+        return totals.tokens
     }
 
     override func corrupt(_ reason: String) -> StorageError { index.corrupt(index.postingsName, reason) }
