@@ -366,10 +366,14 @@ final class Executor {
         _ = try waiting.finish(in: store) { try body($0, $1, nil) }
     }
 
-    /// What a sort by score and something else goes by.
+    /// What a sort by something else and score goes by.
     private func scores() throws -> [RowID: Double] {
         guard let (index, match) = plan.scores else { return [:] }
-        let hits = try IndexSearch(index, match, store).search(limit: .max)
+        var filter = TextFilter.all
+        if case .intersection(let parts) = plan.path, let others = parts.first(where: { !$0.isSearch }) {
+            filter = .selection(try selection(others))
+        }
+        let hits = try IndexSearch(index, match, store).search(limit: .max, filter: filter)
         return Dictionary(hits.map { (RowID(rawValue: $0.docno), $0.score) }) { first, _ in first }
     }
 
@@ -384,10 +388,7 @@ final class Executor {
             guard failure == nil else { return false }
             do {
                 let rowID = RowID(rawValue: docno)
-                guard let row = try store.row(rowID) else {
-                    throw store.corrupt("e:\(store.type.name)", "full text names \(rowID), which has no row")
-                }
-                return try filter.accepts(rowID, row)
+                return try filter.accepts(rowID, try hitRow(rowID))
             } catch {
                 failure = error
                 return false
@@ -407,6 +408,11 @@ final class Executor {
         }
     }
 
+    private func hitRow(_ rowID: RowID) throws -> RowReader {
+        if let row = try store.row(rowID) { return row }
+        throw store.corrupt("e:\(store.type.name)", "full text names \(rowID), which has no row")
+    }
+
     /// The hit that a ranked list goes on after, with the score that it has now.
     private func last(_ search: IndexSearch) throws -> TextHit? {
         guard let position = plan.position else { return nil }
@@ -419,8 +425,27 @@ final class Executor {
         return TextHit(docno: rowID.rawValue, score: score)
     }
 
-    /// Equal scores go by the smaller id. Integer ids that are their row ids need no look.
+    /// Equal scores go by what else the query is sorted by, as in any sort; if there is nothing, by the smaller id.
+    /// Integer ids that are their row ids need no look.
     private func tieBreak(_ fail: @escaping (any Error) -> Void) throws -> TextTieBreak? {
+        if !plan.ties.isEmpty {
+            let order = try RowOrder(plan.ties, type: store.type, session: store.session)
+            let start = try plan.position?.place(order, store)
+            func place(_ docno: UInt64) throws -> RowOrder.Place {
+                let rowID = RowID(rawValue: docno)
+                // What the list goes on after isn't in it, and stands where it stood.
+                if let start, start.rowID == rowID { return start }
+                return try order.place(rowID, try hitRow(rowID))
+            }
+            return { left, right in
+                do {
+                    return order.precedes(try place(left), try place(right))
+                } catch {
+                    fail(error)
+                    return left < right
+                }
+            }
+        }
         // Where all of them are, rows come in the order of the ids, which is what a search goes by of itself.
         if store.type.hasIntegerIDs, try store.transaction.count(store.type.ids) == 0 { return nil }
         return { left, right in

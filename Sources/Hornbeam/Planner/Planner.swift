@@ -24,7 +24,9 @@ struct QueryPlan {
     /// The order in which the path gives its candidates, if there is a position to compare with.
     let accessOrder: [SortTerm]
     let covering: Covering
-    /// The search whose scores the sort goes by, beside something else.
+    /// What decides between equal scores where the path gives the best first.
+    let ties: [SortTerm]
+    /// The search whose scores the sort goes by, behind something else.
     let scores: (index: EntityTextIndex, match: TextMatch)?
 
     /// Results that have to be found before the rest may be left unread.
@@ -185,6 +187,12 @@ struct Planner: ~Copyable {
 
     private var hasScore: Bool { query.sort.contains { if case .score = $0.key { true } else { false } } }
 
+    /// Whether the order is that of a ranked search, equal scores by whatever else.
+    var hasBestFirst: Bool {
+        guard let first = query.sort.first, first.descending, case .score = first.key else { return false }
+        return true
+    }
+
     private func finish(_ choice: Candidate) -> QueryPlan {
         let rest = rest(of: choice)
         var known: Int?
@@ -206,6 +214,7 @@ struct Planner: ~Copyable {
             limit: query.limit, offset: query.offset, knownCount: known2,
             position: position.map { $0.reached(choice.isBehind) },
             accessOrder: position == nil || !choice.isOrdered ? [] : query.sort, covering: choice.covering,
+            ties: choice.isOrdered && hasBestFirst ? Array(query.sort.dropFirst()) : [],
             scores: choice.isOrdered ? nil : searched)
     }
 

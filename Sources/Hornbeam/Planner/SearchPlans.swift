@@ -33,7 +33,7 @@ extension Planner {
     }
 
     func ranked() throws -> Candidate {
-        let isBest = query.sort.count == 1 && query.sort[0].descending
+        let isBest = hasBestFirst
         for place in conjuncts.indices {
             guard case .matches(let match) = conjuncts[place],
                 let index = type.textIndex(for: match)
@@ -42,7 +42,8 @@ extension Planner {
             if position != nil, !isBest {
                 throw HornbeamError(
                     .invalid,
-                    "a list in the order of scores and something else can't go on after an entity: use an offset")
+                    "a list in the order of something else and scores can't go on after an entity: use an offset, or "
+                        + "sort by the best score first")
             }
             let search = AccessPath.text(index, match, ranked: isBest)
             var choice = Candidate(

@@ -190,6 +190,61 @@ struct SearchPlansTests {
         #expect(try store.problems().isEmpty)
     }
 
+    @Test("Scores and properties in either order, a page after the other", .seeded)
+    func mixedOrders() throws {
+        var generator = Generator()
+        let store = try CoreStore([EntityDescription(name: "Item", columns: columns, indexes: indexes)])
+        var rows: [RowID: [Value]] = [:]
+        for id in 0..<600 as Range<Int64> {
+            var row = generator.row(generator.random.oneIn(9) ? -id : id)
+            // Many that score alike.
+            if generator.random.oneIn(2) { row[1] = .string(["w1 w2", "w1", "w3 w0 w0"][generator.random.below(3)]) }
+            rows[try store.save("Item", row)] = row
+        }
+        try store.reopen()
+        let (room, size) = (SortTerm.column(2), SortTerm.column(3, descending: true))
+        let worst = SortTerm(.score)
+        let sorts: [[SortTerm]] = [
+            [.bestScore, size], [.bestScore, room, size], [.bestScore, .column(0, descending: true)],
+            [size, .bestScore], [room, worst], [worst, room], [worst], [.bestScore, worst, room],
+        ]
+        func precedes(_ left: Hit, _ right: Hit, _ sort: [SortTerm]) -> Bool {
+            for term in sort {
+                let order: Double
+                switch term.key {
+                case .column(let column):
+                    let values = [left, right].map { Double(number(rows[$0.row, default: []][column])) }
+                    order = values[0] - values[1]
+                default: order = left.score - right.score
+                }
+                if order != 0 { return term.descending ? order > 0 : order < 0 }
+            }
+            return left.row < right.row
+        }
+        for round in 0..<120 {
+            let match = generator.match()
+            let condition = generator.condition()
+            let all = try hits(store, query([.matches(match)], limit: nil))
+            let sort = sorts[round % sorts.count]
+            let some = all.filter { condition.holds(rows[$0.row] ?? []) }.sorted { precedes($0, $1, sort) }
+            let limit = [nil, 1, 10, 40][generator.random.below(4)]
+            let offset = generator.random.oneIn(4) ? generator.random.below(5) : 0
+            var wanted = query([.matches(match), condition.filter], limit: limit, offset: offset)
+            wanted.sort = sort
+            let note: Comment = "\(try store.session.explain(wanted))"
+            let expected = some.dropFirst(offset).prefix(limit ?? .max).map(\.row)
+            #expect(try store.session.rowIDs(wanted) == Array(expected), note)
+            guard round % sorts.count < 3, let place = some.indices.randomElement(using: &generator.random) else {
+                continue
+            }
+            let last = rows[some[place].row, default: []]
+            let row = try store.row("Item", last)
+            wanted.after = { _ in QueryPosition(id: last[0], row: row) }
+            let page = some.dropFirst(place + 1 + offset).prefix(limit ?? .max).map(\.row)
+            #expect(try store.session.rowIDs(wanted) == Array(page), note)
+        }
+    }
+
     @Test("A common search is counted by the index, and explained as that")
     func counts() throws {
         let store = try CoreStore([EntityDescription(name: "Item", columns: columns, indexes: indexes)])

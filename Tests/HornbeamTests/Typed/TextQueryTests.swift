@@ -86,8 +86,11 @@ struct TextQueryTests {
         #expect(try query.limit(1).after(best).ranked(in: context).map(\.id) == [found[1]])
         let other = try #require(try context.find("4") as Article?)
         #expect(throws: HornbeamError.self) { try query.after(other).resolve(in: context) }
+        #expect(
+            try query.sorted(by: .score, .by(\.title)).after(best).resolve(in: context).map(\.id)
+                == Array(found.dropFirst()))
         #expect(throws: HornbeamError.self) {
-            try query.sorted(by: .score, .by(\.title)).after(best).resolve(in: context)
+            try query.sorted(by: .by(\.title), .score).after(best).resolve(in: context)
         }
     }
 
