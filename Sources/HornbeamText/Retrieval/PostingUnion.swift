@@ -148,7 +148,7 @@ struct PostingUnion: ~Copyable {
     }
 
     /// The sums as postings.
-    mutating func finish() -> PostingSource {
+    mutating func finish() -> PostingArrays {
         var (docnos, sums): ([UInt32], [UInt32]) = ([], [])
         docnos.reserveCapacity(Int(documentFrequency))
         sums.reserveCapacity(docnos.capacity)
@@ -156,7 +156,7 @@ struct PostingUnion: ~Copyable {
             docnos.append(docno)
             sums.append(frequency)
         }
-        return ArrayPostings(docnos, sums)
+        return PostingArrays(docnos, sums)
     }
 
     /// Offers the documents that may be among the best to `best`, scored as those of one term, as far as `accepts` lets

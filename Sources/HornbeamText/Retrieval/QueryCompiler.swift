@@ -116,14 +116,13 @@ struct QueryCompiler {
                 order.append(known)
                 continue
             }
-            guard let group = try wordGroup(token, positions: scope.fields != nil || context.fieldWeights != nil)
-            else {
+            guard let group = try group(token) else {
                 leaves[token] = .some(nil)
                 continue
             }
             let weight = context.weight(documentFrequency: group.documents.documentFrequency)
             let title = "“\(Self.text(token.term))\(token.isOpen ? "…" : "")”"
-            let leaf = leaf(group.documents, group.terms, weight: weight, scope, title)
+            let leaf = leaf(group, weight: weight, scope, title)
             leaves[token] = .some(leaf)
             order.append(leaf)
             nodes.append(leaf)
@@ -133,16 +132,12 @@ struct QueryCompiler {
 
     private static func text(_ term: [UInt8]) -> String { String(decoding: term, as: UTF8.self) }
 
-    /// A leaf of one list of postings; `terms` are those that it was put together from, if it was.
-    private func leaf(
-        _ source: PostingSource, _ terms: [PostingSource]?, weight: Double, _ scope: Scope, _ title: String
-    ) -> Leaf {
+    private func leaf(_ group: Group, weight: Double, _ scope: Scope, _ title: String) -> Leaf {
         let weight = weight * scope.boost
         guard scope.fields != nil || context.fieldWeights != nil else {
-            return TermLeaf(context, source, weight: weight, title: title)
+            return TermLeaf(context, group.documents, weight: weight, title: title)
         }
-        let spans = terms.map { GroupSpans(source, $0) } ?? TermSpans(source)
-        return SpanLeaf(context, spans, weight: weight, fields: scope.fields, title: title)
+        return SpanLeaf(context, spans(group), weight: weight, fields: scope.fields, title: title)
     }
 }
 
@@ -164,7 +159,8 @@ extension QueryCompiler {
             guard let source = try view.postings(of: term.term) else { continue }
             let weight = common / Double(1 + term.distance)
             let edits = term.distance == 0 ? "" : ", \(term.distance) edits away"
-            let leaf = leaf(source, nil, weight: weight, scope, "“\(Self.text(term.term))”\(edits)")
+            let leaf = leaf(
+                Group(documents: source), weight: weight, scope, "“\(Self.text(term.term))”\(edits)")
             order.append(leaf)
             nodes.append(leaf)
         }
@@ -184,54 +180,41 @@ extension QueryCompiler {
         return union.documentFrequency
     }
 
+    /// A term, or several as one: their postings are added up.
+    private struct Group {
+        let documents: PostingSource
+        /// Of several: which, and the sums.
+        var sum: (terms: TermGroup, postings: PostingArrays)?
+    }
+
     /// A word of a query, or all that an open one stands for. Nil if no document holds any.
-    private func wordGroup(
-        _ token: QueryToken, positions: Bool
-    ) throws(StorageError) -> (documents: PostingSource, terms: [PostingSource]?)? {
-        guard token.isOpen else { return try view.postings(of: token.term).map { ($0, nil) } }
-        guard !positions else { return try group(try TermExpansion(view: view).prefix(token.term), positions: true) }
-        return try sum(token.term) { _ in true }
+    private func group(_ token: QueryToken) throws(StorageError) -> Group? {
+        if token.isOpen { return try group(.prefix(token.term)) }
+        return try view.postings(of: token.term).map { Group(documents: $0) }
     }
 
-    /// The same of all terms that begin so, without their positions.
-    private func sum(
-        _ prefix: [UInt8], accepts: (Bytes) -> Bool
-    ) throws(StorageError) -> (documents: PostingSource, terms: [PostingSource]?)? {
+    /// Nil if no document holds any.
+    private func group(_ terms: TermGroup) throws(StorageError) -> Group? {
         var union = PostingUnion(docnoLimit: view.docnoLimit)
-        let found = try view.addPostings(prefix, to: &union, accepts: accepts)
-        if found.terms <= 1 { return try view.postings(of: found.first).map { ($0, nil) } }
-        let documents = union.finish()
-        return documents.documentFrequency > 0 ? (documents, nil) : nil
+        let found = try terms.addPostings(of: view, to: &union)
+        if found.terms <= 1 { return try view.postings(of: found.first).map { Group(documents: $0) } }
+        let sums = union.finish()
+        return sums.count > 0 ? Group(documents: ArrayPostings(sums), sum: (terms, sums)) : nil
     }
 
-    private func sum(
-        _ query: TextQuery, _ text: String
-    ) throws(StorageError) -> (documents: PostingSource, terms: [PostingSource]?)? {
-        if case .wildcard = query {
-            let pattern = WildcardPattern(text, analyzer)
-            return try sum(pattern.prefix) { pattern.matches($0) }
-        }
-        guard let prefix = analyzer.phraseTokens(of: text).last else { return nil }
-        return try sum(prefix) { _ in true }
+    private func spans(_ group: Group) -> SpanSource {
+        guard let sum = group.sum else { return TermSpans(group.documents) }
+        return GroupSpans(group.documents, sum.postings, sum.terms, view)
     }
 
-    /// The terms as one: their frequencies are added up. Nil if no document holds any.
-    private func group(
-        _ terms: [ExpandedTerm], positions: Bool
-    ) throws(StorageError) -> (documents: PostingSource, terms: [PostingSource]?)? {
-        if terms.count <= 1 {
-            guard let term = terms.first, let source = try view.postings(of: term.term) else { return nil }
-            return (source, nil)
+    /// What a prefix or a pattern stands for; nil if that is nothing.
+    private func terms(_ query: TextQuery) -> TermGroup? {
+        switch query {
+        // Every term would begin with nothing.
+        case .prefix(let text): analyzer.phraseTokens(of: text).last.map { .prefix($0) }
+        case .wildcard(let text): .pattern(WildcardPattern(text, analyzer))
+        default: nil
         }
-        var union = PostingUnion(docnoLimit: view.docnoLimit)
-        var sources: [PostingSource] = []
-        for term in terms {
-            guard let source = try view.postings(of: term.term) else { continue }
-            try union.add(source, view)
-            if positions, let again = try view.postings(of: term.term) { sources.append(again) }
-        }
-        let documents = union.finish()
-        return documents.documentFrequency > 0 ? (documents, sources) : nil
     }
 }
 
@@ -241,18 +224,16 @@ extension QueryCompiler {
         let needsPositions = scope.fields != nil || context.fieldWeights != nil
         switch query {
         case .prefix(let text) where analyzer.phraseTokens(of: text).count == 1, .wildcard(let text):
-            let found =
-                needsPositions ? try group(try groupTerms(query), positions: true) : try sum(query, text)
-            guard let group = found else { return nil }
+            guard let terms = terms(query), let group = try group(terms) else { return nil }
             let weight = context.weight(documentFrequency: group.documents.documentFrequency)
-            let leaf = leaf(group.documents, group.terms, weight: weight, scope, Self.title(query, text))
+            let leaf = leaf(group, weight: weight, scope, Self.title(query, text))
             order.append(leaf)
             return leaf
         case .phrase(let text, _) where !needsPositions && analyzer.phraseParts(of: text).count == 1:
             // A word like any other: where it stands doesn't matter.
-            guard let group = try wordGroup(analyzer.phraseParts(of: text)[0], positions: false) else { return nil }
+            guard let group = try group(analyzer.phraseParts(of: text)[0]) else { return nil }
             let weight = context.weight(documentFrequency: group.documents.documentFrequency)
-            let leaf = leaf(group.documents, group.terms, weight: weight, scope, "\(query)")
+            let leaf = leaf(group, weight: weight, scope, "\(query)")
             order.append(leaf)
             return leaf
         default:
@@ -268,18 +249,6 @@ extension QueryCompiler {
     private static func title(_ query: TextQuery, _ text: String) -> String {
         if case .prefix = query { return "“\(text)…”" }
         return "“\(text)”"
-    }
-
-    private func groupTerms(_ query: TextQuery) throws(StorageError) -> [ExpandedTerm] {
-        let expansion = TermExpansion(view: view)
-        switch query {
-        case .prefix(let text):
-            // Every term would begin with nothing.
-            guard let head = analyzer.phraseTokens(of: text).last else { return [] }
-            return try expansion.prefix(head)
-        case .wildcard(let text): return try expansion.wildcard(WildcardPattern(text, analyzer))
-        default: return []
-        }
     }
 
     /// Weights of the distinct words of a phrase, added up in their order.
@@ -302,9 +271,9 @@ extension QueryCompiler {
             var parts: [SpanSource] = []
             var known: Set<QueryToken> = []
             for token in analyzer.queryTokens(of: text) where known.insert(token).inserted {
-                guard let group = try wordGroup(token, positions: true) else { continue }
+                guard let group = try group(token) else { continue }
                 weights.add(token.term, context.weight(documentFrequency: group.documents.documentFrequency))
-                parts.append(group.terms.map { GroupSpans(group.documents, $0) } ?? TermSpans(group.documents))
+                parts.append(self.spans(group))
             }
             return Self.any(parts)
         case .any(let queries):
@@ -325,25 +294,26 @@ extension QueryCompiler {
             guard let last = tokens.last, last.isOpen else {
                 return try terms(tokens.map(\.term), &weights).flatMap { phrase($0, slop, then: nil) }
             }
-            guard let group = try wordGroup(last, positions: true) else { return nil }
+            guard let group = try group(last) else { return nil }
             if tokens.count == 1 { return groupSpans(group, query, &weights) }
             let parts = try terms(tokens.dropLast().map(\.term), &weights)
             return parts.flatMap { phrase($0, slop, then: groupSpans(group, query, &weights)) }
         case .prefix(let text):
-            guard let last = try group(try groupTerms(query), positions: true) else { return nil }
+            guard let terms = terms(query), let last = try group(terms) else { return nil }
             let tokens = analyzer.phraseTokens(of: text)
             if tokens.count == 1 { return groupSpans(last, query, &weights) }
-            let parts = try terms(tokens.dropLast(), &weights)
+            let parts = try self.terms(tokens.dropLast(), &weights)
             return parts.flatMap { phrase($0, 0, then: groupSpans(last, query, &weights)) }
         case .wildcard:
-            return try group(try groupTerms(query), positions: true).map { groupSpans($0, query, &weights) }
+            guard let terms = terms(query), let group = try group(terms) else { return nil }
+            return groupSpans(group, query, &weights)
         case .fuzzy(let text, let distance, let prefixLength):
             var parts: [SpanSource] = []
             for token in distinct(analyzer.tokens(of: text)) {
                 let terms = try fuzzyTerms(token, distance, prefixLength)
-                guard let group = try group(terms, positions: true) else { continue }
+                guard let group = try group(.listed(terms)) else { continue }
                 weights.add(token, context.weight(documentFrequency: group.documents.documentFrequency))
-                parts.append(group.terms.map { GroupSpans(group.documents, $0) } ?? TermSpans(group.documents))
+                parts.append(self.spans(group))
             }
             return Self.any(parts)
         case .boost(_, let query): return try spans(query, &weights, depth: depth + 1)
@@ -365,12 +335,9 @@ extension QueryCompiler {
         return TermSpans(source)
     }
 
-    private func groupSpans(
-        _ group: (documents: PostingSource, terms: [PostingSource]?), _ query: TextQuery,
-        _ weights: inout DistinctWeights
-    ) -> SpanSource {
+    private func groupSpans(_ group: Group, _ query: TextQuery, _ weights: inout DistinctWeights) -> SpanSource {
         weights.add(Array("\(query)".utf8), context.weight(documentFrequency: group.documents.documentFrequency))
-        return group.terms.map { GroupSpans(group.documents, $0) } ?? TermSpans(group.documents)
+        return spans(group)
     }
 
     /// The words of a phrase, each once, and which of them stands at each place.

@@ -60,68 +60,6 @@ final class TermSpans: SpanSource {
     }
 }
 
-/// Any of the terms of a group, whose documents are known already.
-final class GroupSpans: SpanSource {
-    private let documents: PostingSource
-    private let terms: [PostingSource]
-    /// Each term with the document it is at, as a heap: none is at a lower one than its parent, that of place `i` at
-    /// `(i - 1) / 2`. A document holds few of a group's terms, and is asked about those alone.
-    private var heap: [(document: Int, term: Int)]
-    /// Places of the heap to be looked at.
-    private var open: [Int] = []
-    private var document: UInt32 = 0
-    private var positions: [UInt32] = []
-
-    init(_ documents: PostingSource, _ terms: [PostingSource]) {
-        self.documents = documents
-        self.terms = terms
-        heap = terms.indices.map { (-1, $0) }
-        super.init(documentBound: Int(documents.documentFrequency), bound: documents.bound)
-    }
-
-    override var blocks: PostingSource? { documents }
-
-    override func advance(to target: UInt32) throws(StorageError) -> UInt32 {
-        document = try documents.advance(to: target)
-        return document
-    }
-
-    override var frequencyBound: UInt32 { documents.frequencies[documents.current] }
-
-    override func read() throws(StorageError) {
-        starts.removeAll(keepingCapacity: true)
-        let document = Int(self.document)
-        while let top = heap.first, top.document < document { try advanceFirst(to: self.document) }
-        open.append(0)
-        while let place = open.popLast() {
-            guard place < heap.count, heap[place].document == document else { continue }
-            let term = terms[heap[place].term]
-            try term.readPositions(term.current, &positions)
-            starts += positions
-            open.append(2 * place + 1)
-            open.append(2 * place + 2)
-        }
-        starts.sort()
-        ends = starts
-    }
-
-    /// Moves the heap's first term on, and to where it belongs then.
-    private func advanceFirst(to target: UInt32) throws(StorageError) {
-        var moved = heap[0]
-        moved.document = Int(try terms[moved.term].advance(to: target))
-        var place = 0
-        while true {
-            var child = 2 * place + 1
-            guard child < heap.count else { break }
-            if child + 1 < heap.count, heap[child + 1].document < heap[child].document { child += 1 }
-            guard heap[child].document < moved.document else { break }
-            heap[place] = heap[child]
-            place = child
-        }
-        heap[place] = moved
-    }
-}
-
 /// Any of several.
 final class AnySpans: SpanSource {
     private let parts: [SpanSource]

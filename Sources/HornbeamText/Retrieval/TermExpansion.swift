@@ -1,37 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which terms of an index a prefix, a pattern or a misspelt word stands for. Each goes through the sorted vocabulary
-// and seeks past what can't match, so that it looks at few terms; none has a limit on how many it finds.
+// Which terms of an index a misspelt word stands for, and what a pattern matches. The sorted vocabulary is gone through
+// and what can't match is sought past, so that few terms are looked at; there is no limit on how many are found.
 
 import HornbeamPages
 
 /// A term that a form of a query stands for.
 struct ExpandedTerm: Equatable {
     let term: [UInt8]
-    /// Edits between it and the word that was asked for; 0 for prefixes and patterns.
+    /// Edits between it and the word that was asked for.
     var distance = 0
 }
 
 /// Looks for terms in the vocabulary.
 struct TermExpansion {
     let view: IndexView
-
-    /// Terms that begin with these bytes, in byte order.
-    func prefix(_ prefix: [UInt8]) throws(StorageError) -> [ExpandedTerm] {
-        // Longer terms come in any order behind their first 200 bytes.
-        let orderedPart = Array(prefix.prefix(TermDictionary.plainLimit))
-        var found: [ExpandedTerm] = []
-        try view.forEachTerm(from: orderedPart) { (term) throws(StorageError) in
-            guard term.begins(with: orderedPart) else { return .stop }
-            if term.begins(with: prefix) { found.append(ExpandedTerm(term: [UInt8](term))) }
-            return .next
-        }
-        return found
-    }
-
-    /// Terms that match a pattern as a whole, in byte order.
-    func wildcard(_ pattern: WildcardPattern) throws(StorageError) -> [ExpandedTerm] {
-        try prefix(pattern.prefix).filter { pattern.matches($0.term) }
-    }
 
     /// Longer words stand for themselves alone, so that a table of edits stays small.
     static let scalarLimit = 255

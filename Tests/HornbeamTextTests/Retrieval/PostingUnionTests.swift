@@ -29,7 +29,7 @@ struct PostingUnionTests {
             }
             let documentFrequency = union.documentFrequency
             #expect(documentFrequency == UInt32(expected.count))
-            let sum = union.finish()
+            let sum = ArrayPostings(union.finish())
             var found: [UInt32: UInt32] = [:]
             var docno = try sum.advance(to: 0)
             while docno < .max {

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// The terms that a prefix, a pattern or a misspelt word stands for, taken for one, and where any of them stands. They
+// may be all terms that there are: so neither they nor their postings are kept, but gone through once for the documents,
+// and again for the places in some thousands of occurrences, in bounded memory.
+
+import HornbeamPages
+
+/// Terms that can be gone through any number of times.
+enum TermGroup {
+    /// All that begin so.
+    case prefix([UInt8])
+    case pattern(WildcardPattern)
+    case listed([ExpandedTerm])
+
+    /// Adds the postings of all of them; how many there are, and the first one.
+    func addPostings(
+        of view: IndexView, to union: inout PostingUnion
+    ) throws(StorageError) -> (terms: Int, first: [UInt8]) {
+        switch self {
+        case .prefix(let head): return try view.addPostings(head, to: &union) { _ in true }
+        case .pattern(let pattern): return try view.addPostings(pattern.prefix, to: &union) { pattern.matches($0) }
+        case .listed(let terms):
+            // A single one's own postings are asked for.
+            for term in terms where terms.count > 1 {
+                if let source = try view.postings(of: term.term) { try union.add(source, view) }
+            }
+            return (terms.count, terms.first?.term ?? [])
+        }
+    }
+
+    fileprivate func forEachTerm(
+        of view: IndexView, _ body: ([UInt8]) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        let head: [UInt8]
+        var pattern: WildcardPattern?
+        switch self {
+        case .listed(let terms):
+            for term in terms { try body(term.term) }
+            return
+        case .prefix(let prefix): head = prefix
+        case .pattern(let wanted): (head, pattern) = (wanted.prefix, wanted)
+        }
+        // Longer terms come in any order behind their first 200 bytes.
+        let orderedPart = Array(head.prefix(TermDictionary.plainLimit))
+        try view.forEachTerm(from: orderedPart) { (term) throws(StorageError) in
+            guard term.begins(with: orderedPart) else { return .stop }
+            if term.begins(with: head), pattern?.matches(term) ?? true { try body([UInt8](term)) }
+            return .next
+        }
+    }
+}
+
+/// Any of the terms of a group, whose documents are known already.
+final class GroupSpans: SpanSource {
+    private let documents: PostingSource
+    /// The same, to look ahead in.
+    private let sums: PostingArrays
+    private let terms: TermGroup
+    private let view: IndexView
+    private var document: UInt32 = 0
+    /// The documents whose occurrences are gathered, by their places, and of each occurrence the document and, in the
+    /// lower half, the position; ascending.
+    private var gathered = 0..<0
+    private var occurrences: [UInt64] = []
+    /// Those of documents that were asked for are before it.
+    private var place = 0
+    /// So many occurrences are gathered the next time: few at first, for who asks about a few documents.
+    private var room = 1 << 14
+    private static let largestRoom = 1 << 22
+
+    init(_ documents: PostingSource, _ sums: PostingArrays, _ terms: TermGroup, _ view: IndexView) {
+        (self.documents, self.sums, self.terms, self.view) = (documents, sums, terms, view)
+        super.init(documentBound: Int(documents.documentFrequency), bound: documents.bound)
+    }
+
+    override var blocks: PostingSource? { documents }
+
+    override func advance(to target: UInt32) throws(StorageError) -> UInt32 {
+        document = try documents.advance(to: target)
+        return document
+    }
+
+    override var frequencyBound: UInt32 { documents.frequencies[documents.current] }
+
+    override func read() throws(StorageError) {
+        starts.removeAll(keepingCapacity: true)
+        if gathered.isEmpty || sums.docnos[gathered.upperBound - 1] < document { try gather() }
+        let first = UInt64(document) << 32
+        // In steps that double, then by halves.
+        var step = 1
+        while place + step < occurrences.count, occurrences[place + step] < first {
+            place += step
+            step *= 2
+        }
+        var high = min(place + step, occurrences.count)
+        while place < high {
+            let middle = (place + high) / 2
+            if occurrences[middle] < first { place = middle + 1 } else { high = middle }
+        }
+        var next = place
+        while next < occurrences.count, occurrences[next] >> 32 == UInt64(document) {
+            starts.append(UInt32(truncatingIfNeeded: occurrences[next]))
+            next += 1
+        }
+        ends = starts
+    }
+
+    /// Gathers the occurrences in the document at hand and those behind it, as far as there is room.
+    private func gather() throws(StorageError) {
+        let start = PostingSource.gallop(
+            sums.docnos, from: gathered.upperBound, count: sums.count, to: document)
+        var (end, count) = (start, 0)
+        while end < sums.count, end == start || count + Int(sums.frequencies[end]) <= room {
+            count += Int(sums.frequencies[end])
+            end += 1
+        }
+        room = min(4 * room, Self.largestRoom)
+        gathered = start..<end
+        occurrences.removeAll(keepingCapacity: true)
+        place = 0
+        guard start < end else { return }
+        let (first, last) = (sums.docnos[start], sums.docnos[end - 1])
+        var positions: [UInt32] = []
+        try terms.forEachTerm(of: view) { (term) throws(StorageError) in
+            guard let source = try view.postings(of: term) else { return }
+            try source.seekBlock(first)
+            while !source.isAtEnd, source.blockFirst <= last {
+                var place = try source.decode(from: first)
+                while place < source.count, source.docnos[place] <= last {
+                    let document = UInt64(source.docnos[place]) << 32
+                    try source.readPositions(place, &positions)
+                    for position in positions { occurrences.append(document | UInt64(position)) }
+                    place += 1
+                }
+                guard source.blockLast < last else { break }
+                try source.nextBlock()
+            }
+        }
+        occurrences.sort()
+    }
+}
