@@ -449,7 +449,7 @@ package final class EntityStore {
 
     func forgetSearchers() {
         searchers = []
-        selections = Selections()
+        selections.forgetDocuments()
     }
 
     /// What is in memory and not in the trees, but for texts.

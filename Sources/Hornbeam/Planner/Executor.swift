@@ -321,7 +321,8 @@ final class Executor {
     /// The same for a search to be restricted to.
     private func selection(_ path: AccessPath) throws -> RowSelection {
         guard case .index(let match, _) = path else { return RowSelection(try rowIDs(path)) }
-        return try store.selections.rows(match, isKept: !store.transaction.isWritable) { try rowIDs(path) }
+        let entries = try store.transaction.identity(of: match.index.tree)
+        return try store.selections.rows(match, of: entries) { try rowIDs(path) }
     }
 
     /// Rows that are linked to what the join's query finds, in any order, possibly with repeats.

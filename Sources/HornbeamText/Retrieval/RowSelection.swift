@@ -14,6 +14,9 @@ package final class RowSelection {
 
     package init(_ rows: [UInt64]) { self.rows = rows }
 
+    /// Lets go of the view that was asked last, and of what it said.
+    package func forgetDocuments() { known = nil }
+
     /// Whether a search should go by the documents: they are known, or it and those before it go through more postings
     /// than there are rows.
     func isWorthwhile(_ cost: Int, _ view: IndexView) -> Bool {

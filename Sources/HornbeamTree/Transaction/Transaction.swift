@@ -163,6 +163,13 @@ package final class Transaction {
     /// tree, or the tree is gone. For whoever keeps what was read of one.
     package func changes(of tree: TreeID) -> UInt64? { trees.find(tree.rawValue)?.pointee.changes }
 
+    /// That of the entries which a read sees: for whoever keeps what was read of a tree from one state to the next. Nil
+    /// in a write transaction, whose changes have none yet.
+    package func identity(of tree: TreeID) throws(StorageError) -> TreeIdentity? {
+        let open = try opened(tree)
+        return isWritable ? nil : TreeIdentity(open.pointee.root)
+    }
+
     /// Whether bytes that were read lie where they stay for as long as the state is the newest one, also while a read
     /// that sees it is suspended: in the mapping, not in a page that is kept in memory.
     package func stays(_ bytes: UnsafeRawPointer) -> Bool { writer == nil && view.isMapped(bytes) }

@@ -5,7 +5,7 @@
 import HornbeamPages
 
 /// Where a tree hangs. Page 0: an empty tree.
-struct TreeRoot: Equatable {
+struct TreeRoot: Equatable, Sendable {
     var page: UInt64 = 0
     var birth: UInt64 = 0
     /// Entries in the tree.
@@ -14,6 +14,14 @@ struct TreeRoot: Equatable {
     var level = 0
 
     @inline(__always) var isEmpty: Bool { page == 0 }
+}
+
+/// What one content of a tree is told from others by: a page is never written again under the same number and birth, so
+/// states with the same root have the same entries.
+package struct TreeIdentity: Equatable, Sendable {
+    private let root: TreeRoot
+
+    init(_ root: TreeRoot) { self.root = root }
 }
 
 extension PageView {
