@@ -19,6 +19,9 @@ struct TextCommand {
         return engines
     }()
 
+    /// Those that have fields with weights.
+    private static let fieldEngines: Set<String> = ["hornbeam", "sqlite"]
+
     private let arguments: Arguments
     private let corpora: [String]
     private let engines: [String]
@@ -142,7 +145,14 @@ struct TextCommand {
             words += ["--judged", path(corpus, "judged")]
         }
         if !isAlone { scenarios.append("text-change") }
-        return try scenarios.flatMap { try child($0, words, engine: engine) }.map { figure in
+        var found = try scenarios.flatMap { try child($0, words, engine: engine) }
+        if !isAlone, Self.fieldEngines.contains(engine) {
+            // A store of its own.
+            try FileManager.default.removeItem(atPath: folder)
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            found += try child("text-fields", words, engine: engine)
+        }
+        return found.map { figure in
             var figure = figure
             figure.corpus = corpus
             return figure
@@ -157,9 +167,15 @@ struct TextCommand {
             defer { try? FileManager.default.removeItem(atPath: folder) }
             let words = words(corpus, HornbeamEngine.name, folder: folder)
             _ = try child("text-build", words)
-            let counts = try Callgrind.counts(in: parent) { program, under, environment in
+            var counts = try Callgrind.counts(in: parent) { program, under, environment in
                 try child("text-search", words, program: program, under: under, environment: environment)
             }
+            try FileManager.default.removeItem(atPath: folder)
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            let fields = try Callgrind.counts(in: parent) { program, under, environment in
+                try child("text-fields", words, program: program, under: under, environment: environment)
+            }
+            counts.merge(fields) { $1 }
             let rows = TextTable.rows.map(\.workload).compactMap { name in
                 counts[name].map { [name, "\(Int($0.instructions))", String(format: "%.3f", $0.allocations)] }
             }

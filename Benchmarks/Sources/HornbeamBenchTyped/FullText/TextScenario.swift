@@ -29,6 +29,11 @@ enum TextScenario {
 
     private static func run(_ name: String, _ arguments: Arguments) throws {
         let run = try Run(arguments)
+        if name == "text-fields", let corpus = arguments.text("corpus"), let questions = arguments.text("questions") {
+            let scenario = FieldScenario(
+                run: run, corpus: try Corpus(path: corpus), questions: try QuestionFile.read(questions))
+            return try scenario.perform()
+        }
         switch run.engine {
         case HornbeamPages.name: try TextRun<HornbeamPages>(run, arguments).run(name)
         #if PEER_SQLITE
