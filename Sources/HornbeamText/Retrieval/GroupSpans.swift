@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The terms that a prefix, a pattern or a misspelt word stands for, taken for one, and where any of them stands. They
-// may be all terms that there are: so neither they nor their postings are kept, but gone through once for the documents,
-// and again for the places in some thousands of occurrences, in bounded memory.
+// may be all terms that there are: so neither they nor their postings are kept, but gone through once for the
+// documents, and again for the places in some thousands of occurrences, in bounded memory.
 
 import HornbeamPages
 

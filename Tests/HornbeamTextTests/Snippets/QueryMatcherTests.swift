@@ -178,7 +178,7 @@ struct QueryMatcherTests {
 
     @Test("A long text that is one character is looked at as fast as another")
     func oneCharacter() throws {
-        // A consonant and a sign that joins it to the next one: a token and what ends it, without an end of a character.
+        // A consonant and a sign that joins it to the next one: a token and what ends it, but no character.
         let count = 100_000
         let text = String(repeating: "\u{915}\u{94D}", count: count)
         let start = ContinuousClock.now

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches that tell a title from a text: its words weigh more, or they alone count. The title of a document is its first
-// line, or its first words if that is all there is.
+// Searches that tell a title from a text: its words weigh more, or they alone count. The title of a document is its
+// first line, or its first words if that is all there is.
 
 import BenchHarness
 import Foundation
