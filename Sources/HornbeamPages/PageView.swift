@@ -10,8 +10,9 @@ public import Synchronization
 package final class PageView {
     /// Bytes of a node page.
     @usableFromInline package let pageSize: Int
-    /// The newest transaction it sees.
-    @exclusivity(unchecked) package private(set) var transaction: UInt64
+    /// The newest transaction it sees. Not by a variable of other modules, where each look would be checked.
+    package var transaction: UInt64 { newest }
+    @exclusivity(unchecked) private var newest: UInt64
     /// The snapshot's root.
     @exclusivity(unchecked) package private(set) var root: RootRecord
 
@@ -56,7 +57,7 @@ package final class PageView {
     init(store: PageStore, pinned state: PublishedState) {
         self.store = store
         pageSize = store.pageSize
-        transaction = state.transaction
+        newest = state.transaction
         root = state.root
         let pages = Self.mapped(store)
         cached = store.cache.lookup
@@ -80,7 +81,7 @@ package final class PageView {
     ) {
         self.store = store
         pageSize = store.pageSize
-        transaction = state.transaction
+        newest = state.transaction
         root = state.root
         let pages = Self.mapped(store)
         cached = store.cache.lookup
@@ -105,7 +106,7 @@ package final class PageView {
 
     /// The view of another state, whose reader count already includes it, once its own is unpinned.
     func renew(_ state: PublishedState) {
-        transaction = state.transaction
+        newest = state.transaction
         root = state.root
         self.state?.release()
         self.state = .passRetained(state)

@@ -25,12 +25,13 @@ public struct RowReader {
 
     /// A row of `type`, which must outlive the reader.
     @inline(__always)
-    init(_ bytes: Bytes, of type: EntityType) throws(HornbeamError) {
+    init(_ bytes: Bytes, of type: __shared EntityType) throws(HornbeamError) {
         try self.init(bytes, layout: type.layout)
     }
 
     /// A row by itself, for tests: `layout` must outlive the reader.
-    package init(_ bytes: Bytes, layout: RowLayout) throws(HornbeamError) {
+    @inline(__always)
+    package init(_ bytes: Bytes, layout: __shared RowLayout) throws(HornbeamError) {
         guard bytes.count >= 2, let start = bytes.baseAddress else {
             throw Self.corrupt("a row of \(bytes.count) bytes")
         }

@@ -193,62 +193,6 @@ final class WaitingEntries {
     }
 }
 
-/// A number for each of some row ids, found in a tenth of what a dictionary takes.
-private final class PositionTable {
-    /// A row id, and its number plus one; 0 where there is none.
-    private typealias Slot = (source: UInt64, number: UInt64)
-
-    @exclusivity(unchecked) private var slots: UnsafeMutablePointer<Slot>?
-    @exclusivity(unchecked) private var capacity = 0
-    @exclusivity(unchecked) private(set) var count = 0
-
-    deinit { slots?.deallocate() }
-
-    func removeAll() {
-        slots?.deallocate()
-        slots = nil
-        capacity = 0
-        count = 0
-    }
-
-    /// The place of a row id, or where it belongs. There is a free one.
-    @inline(__always)
-    private func place(_ source: UInt64, _ slots: UnsafeMutablePointer<Slot>) -> Int {
-        let mask = capacity &- 1
-        var place = Int(truncatingIfNeeded: (source &* 0x9E37_79B9_7F4A_7C15) &>> 32) & mask
-        while slots[place].number != 0, slots[place].source != source { place = (place &+ 1) & mask }
-        return place
-    }
-
-    @inline(__always)
-    subscript(source: RowID) -> UInt64? {
-        guard let slots else { return nil }
-        let number = slots[place(source.rawValue, slots)].number
-        return number == 0 ? nil : number &- 1
-    }
-
-    func set(_ source: RowID, _ number: UInt64) {
-        if 2 * count >= capacity { grow() }
-        guard let slots else { return }
-        let place = place(source.rawValue, slots)
-        if slots[place].number == 0 { count &+= 1 }
-        slots[place] = (source.rawValue, number &+ 1)
-    }
-
-    private func grow() {
-        let (old, size) = (slots, capacity)
-        capacity = max(16, 2 * size)
-        let new = UnsafeMutablePointer<Slot>.allocate(capacity: capacity)
-        new.initialize(repeating: (0, 0), count: capacity)
-        slots = new
-        guard let old else { return }
-        for index in 0..<size where old[index].number != 0 {
-            new[place(old[index].source, new)] = old[index]
-        }
-        old.deallocate()
-    }
-}
-
 /// What one transaction knows of the links in one list.
 final class KnownLinks {
     let list: LinkList

@@ -94,29 +94,64 @@ extension NodeView {
     /// As the search for the bytes.
     @inline(__always)
     private func search(_ number: UInt64, first: Int) -> (index: Int, found: Bool) {
-        let count = count
-        let prefixSize = prefixSize
-        var rest = number
-        if prefixSize > 0 {
-            guard prefixSize < 8 else {
-                return withUnsafeBytes(of: number.bigEndian) { search($0, first: first) }
-            }
-            // It ends where the page does, and stands in its last eight bytes.
-            let bits = UInt64(truncatingIfNeeded: prefixSize &* 8)
-            let last = UInt64(bigEndian: (base + (size &- 8)).loadUnaligned(as: UInt64.self))
-            let prefix = last & (1 &<< bits &- 1)
-            let start = number &>> (64 &- bits)
-            if start != prefix { return start < prefix ? (first, false) : (count, false) }
-            rest = number &<< bits
+        switch rest(of: number, first: first) {
+        case .outside(let index): return (index, false)
+        case .whole: return withUnsafeBytes(of: number.bigEndian) { search($0, first: first) }
+        case .rest(let rest, let size):
+            return search(rest, size, from: firstHead(UInt32(truncatingIfNeeded: rest &>> 32), from: first, to: count))
         }
+    }
+
+    /// Where the entry of that number would lie, from the key heads alone: none of the cells, which may be far away, is
+    /// looked at. `find(number:from:)` goes on from there.
+    @inline(__always)
+    func place(number: UInt64) -> Int {
+        guard case .rest(let rest, _) = rest(of: number, first: 0) else { return 0 }
+        return firstHead(UInt32(truncatingIfNeeded: rest &>> 32), from: 0, to: count)
+    }
+
+    /// `find(number:)`, with what `place(number:)` has said.
+    @inline(__always)
+    func find(number: UInt64, from place: Int) -> (index: Int, found: Bool) {
+        guard case .rest(let rest, let size) = rest(of: number, first: 0) else { return search(number, first: 0) }
+        return search(rest, size, from: place)
+    }
+
+    /// What there is to look for in a node.
+    private enum Rest {
+        /// The number is less or greater than all in the node.
+        case outside(Int)
+        /// The prefix has eight bytes or more.
+        case whole
+        /// What comes behind the prefix, with zeros behind it, and its size in bytes.
+        case rest(UInt64, Int)
+    }
+
+    @inline(__always)
+    private func rest(of number: UInt64, first: Int) -> Rest {
+        let prefixSize = prefixSize
+        if prefixSize == 0 { return .rest(number, 8) }
+        guard prefixSize < 8 else { return .whole }
+        // It ends where the page does, and stands in its last eight bytes.
+        let bits = UInt64(truncatingIfNeeded: prefixSize &* 8)
+        let last = UInt64(bigEndian: (base + (size &- 8)).loadUnaligned(as: UInt64.self))
+        let prefix = last & (1 &<< bits &- 1)
+        let start = number &>> (64 &- bits)
+        if start != prefix { return .outside(start < prefix ? first : count) }
+        return .rest(number &<< bits, 8 &- prefixSize)
+    }
+
+    /// From the first entry on whose head is not less.
+    @inline(__always)
+    private func search(_ rest: UInt64, _ size: Int, from low: Int) -> (index: Int, found: Bool) {
+        let count = count
         let wanted = UInt32(truncatingIfNeeded: rest &>> 32)
-        let low = firstHead(wanted, from: first, to: count)
         if low == count || head(low) != wanted { return (low, false) }
         if low &+ 1 == count || head(low &+ 1) != wanted {
-            let order = compare(low, rest, 8 &- prefixSize)
+            let order = compare(low, rest, size)
             return order < 0 ? (low &+ 1, false) : (low, order == 0)
         }
-        return searchEqualHeads(rest, 8 &- prefixSize, head: wanted, from: low)
+        return searchEqualHeads(rest, size, head: wanted, from: low)
     }
 
     /// Several entries share the head: compares whole suffixes.

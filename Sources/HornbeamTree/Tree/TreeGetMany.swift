@@ -75,15 +75,40 @@ extension TreeRoot {
             }
             level &-= 1
         }
+        try find(numbers, at: &places, of: tree, in: view, into: found)
+    }
+
+    /// In the leaves: first where each entry lies, so that all of them are on their way from memory when the first is
+    /// looked at.
+    @inline(__always)
+    private func find(
+        _ numbers: UnsafeBufferPointer<UInt64>, at leaves: inout InlineArray<16, NodePlace>, of tree: UInt32,
+        in view: PageView, into found: UnsafeMutableBufferPointer<Bytes?>
+    ) throws(StorageError) {
+        var entries = InlineArray<16, EntryPlace>(repeating: EntryPlace())
+        // A compressed leaf is held from when it is read on, and one at a time.
+        for index in numbers.indices where PagePointer.sectors(leaves[index].page) == 0 {
+            let leaf = try view.leaf(leaves[index].page, birth: leaves[index].birth, of: tree)
+            let place = leaf.place(number: numbers[index])
+            if place < leaf.count { leaf.prefetchCell(place) }
+            entries[index] = EntryPlace(leaf: leaf.base, index: place)
+        }
         for index in numbers.indices {
-            let leaf = try view.leaf(places[index].page, birth: places[index].birth, of: tree)
-            let (place, isFound) = leaf.find(number: numbers[index])
-            guard isFound else {
+            let leaf: NodeView
+            let result: (index: Int, found: Bool)
+            if let base = entries[index].leaf {
+                leaf = NodeView(leaf: base)
+                result = leaf.find(number: numbers[index], from: entries[index].index)
+            } else {
+                leaf = try view.leaf(leaves[index].page, birth: leaves[index].birth, of: tree)
+                result = leaf.find(number: numbers[index])
+            }
+            guard result.found else {
                 if view.holdsPages { view.keepWay() }
                 found[index] = nil
                 continue
             }
-            let cell = leaf.cell(place)
+            let cell = leaf.cell(result.index)
             let value = cell.isLong ? try LongValue.read(LongReference(cell.value), in: view) : cell.valueBytes
             found[index] = view.holdsPages ? view.keep(value) : value
         }
@@ -94,4 +119,10 @@ extension TreeRoot {
 private struct NodePlace {
     var page: UInt64
     var birth: UInt64
+}
+
+/// Where an entry lies, or would lie.
+private struct EntryPlace {
+    var leaf: UnsafeRawPointer?
+    var index = 0
 }
