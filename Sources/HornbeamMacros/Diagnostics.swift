@@ -7,6 +7,7 @@ enum ModelDiagnostic: DiagnosticMessage {
     case notAStruct
     case noId(String)
     case computedId
+    case constantId
     case pattern
     case conditional
     case relationWithoutType(String)
@@ -33,6 +34,8 @@ enum ModelDiagnostic: DiagnosticMessage {
             "'\(name)' has no 'id': add a stored property such as 'let id: String'"
         case .computedId:
             "'id' must be a stored property: it is the row's key"
+        case .constantId:
+            "'let id' with a value can't be read back, nothing could set it: write 'var id = …', or give it no value here"
         case .pattern:
             "@EntityModel needs one name a stored property: declare each on its own"
         case .conditional:

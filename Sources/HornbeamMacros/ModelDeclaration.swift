@@ -68,6 +68,8 @@ struct ModelParser {
     private let enclosing: [Syntax]
     private var model = ModelDeclaration(name: "", access: "", isGeneric: false)
     private var computed: Set<String> = []
+    /// Those that have a value in their declaration.
+    private var constants: Set<String> = []
     /// Index key paths wait until all properties are known.
     private var pending: [(index: ModelDeclaration.Index, arguments: [LabeledExprSyntax])] = []
 
@@ -141,7 +143,10 @@ struct ModelParser {
             }
             annotation = binding.typeAnnotation?.type ?? (binding.initializer == nil ? annotation : nil)
             // A constant with a value is the same in every entity: there is nothing to store.
-            guard isVariable || binding.initializer == nil else { continue }
+            guard isVariable || binding.initializer == nil else {
+                constants.insert(name)
+                continue
+            }
             guard !binding.isComputed else {
                 computed.insert(name)
                 continue
@@ -243,7 +248,10 @@ struct ModelParser {
 
     private mutating func moveIdFirst(of structure: StructDeclSyntax) {
         guard let place = model.properties.firstIndex(where: { $0.name == "id" }) else {
-            report(computed.contains("id") ? .computedId : .noId(model.name), at: structure.name)
+            let isConstant = constants.contains("id")
+            report(
+                isConstant ? .constantId : computed.contains("id") ? .computedId : .noId(model.name),
+                at: structure.name)
             return
         }
         let id = model.properties.remove(at: place)

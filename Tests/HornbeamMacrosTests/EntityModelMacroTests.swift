@@ -264,6 +264,11 @@ struct EntityModelDiagnosticTests {
         #expect(
             diagnostics("var name: String")
                 == ["1:21 'Thing' has no 'id': add a stored property such as 'let id: String'"])
+        #expect(
+            diagnostics("let id = UUID()") == [
+                "1:21 'let id' with a value can't be read back, nothing could set it: write 'var id = …', or give it no "
+                    + "value here"
+            ])
         #expect(diagnostics("var id: Int { 3 }") == ["1:21 'id' must be a stored property: it is the row's key"])
     }
 

@@ -44,6 +44,27 @@ struct SearchQueryTests {
         return context
     }
 
+    @Test("Words that say little are left out where others remain, with an index and without one")
+    func stopWords() throws {
+        let context = try context()
+        func both(_ text: String) throws -> [Int] {
+            let found = try Note.filter(
+                .string(\.title, \.text, matches: Search(lenient: text, matching: .all).leavingOut(.english))
+            ).ids(in: context).sorted()
+            let plain = SearchQuery<Plain>(lenient: text, matching: .all).leavingOut(.english)
+            #expect(try Plain.filter(.string(\.title, \.text, matches: plain)).ids(in: context).sorted() == found)
+            return found
+        }
+        #expect(try both("the database keeps a copy") == [] && both("the databases of copies") == [3])
+        #expect(try both("it is before") == [0], "all of them are in the list, so all are asked for")
+        #expect(try both("\"copy on write\" and the snapshots") == [0], "phrases have all their words")
+        let query = Search.all("the", "page").leavingOut(.english)
+        #expect(query == Search.all("page") && query.leavingOut(StopWords(["page"])) == query)
+        let note = try #require(try Note.query(0).resolve(in: context))
+        let marked = try Search("a page is").leavingOut(.english).highlights(\.text, of: note)
+        #expect(marked.map { note.text[$0] } == ["page"])
+    }
+
     @Test("Each form finds what it says")
     func forms() throws {
         let context = try context()
