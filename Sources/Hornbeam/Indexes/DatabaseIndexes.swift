@@ -61,7 +61,7 @@ extension Database {
 
     /// Throws unless the database can have the index.
     func admit(_ registration: IndexRegistration) throws {
-        guard models.contains(registration.model) else {
+        guard let model = registration.model, models.contains(model) else {
             throw HornbeamError(
                 .unregisteredEntity,
                 "index “\(registration.name)” is over \(registration.entity), which the database was opened without")

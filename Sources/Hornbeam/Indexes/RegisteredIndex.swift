@@ -25,7 +25,8 @@ public final class IndexRegistration: Sendable {
     public let settings: [String: String]
     /// The name of the entity type that it is over.
     public let entity: String
-    let model: any EntityModelProtocol.Type
+    /// Nil where the file alone has told the index.
+    let model: (any EntityModelProtocol.Type)?
     let reduction: Reduction?
     /// Trees beside the first one: see `IndexTrees`.
     let others: Int
@@ -60,13 +61,14 @@ public final class IndexRegistration: Sendable {
         plannable: Plannable? = nil, entries: @escaping @Sendable (Entity, _ id: [UInt8]?) throws -> [IndexEntry]
     ) {
         self.init(
-            name: name, version: version, kind: kind, settings: settings, model: Entity.self, reduction: reduction,
-            others: others, flaw: flaw, plannable: plannable,
+            name: name, version: version, kind: kind, settings: settings, entity: Entity.entityName, model: Entity.self,
+            reduction: reduction, others: others, flaw: flaw, plannable: plannable,
             emitter: EntityEmitter(isTable: others > 0, entries: entries))
     }
 
     init(
-        name: String, version: String, kind: String, settings: [String: String], model: any EntityModelProtocol.Type,
+        name: String, version: String, kind: String, settings: [String: String], entity: String,
+        model: (any EntityModelProtocol.Type)?,
         reduction: (size: Int, folder: @Sendable () -> any ReductionFolder)? = nil, others: Int = 0, flaw: String?,
         plannable: Plannable?, emitter: any IndexEmitter
     ) {
@@ -81,7 +83,7 @@ public final class IndexRegistration: Sendable {
         self.model = model
         self.plannable = plannable
         self.emitter = emitter
-        entity = model.entityName
+        self.entity = entity
         let parts = [kind, entity, name, version] + settings.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
         // Each behind its size, so that no two lists of parts are one text.
         identity = IndexKeyBytes.hashed(parts.flatMap { Array("\($0.utf8.count):\($0)".utf8) })

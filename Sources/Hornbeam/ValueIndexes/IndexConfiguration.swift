@@ -131,7 +131,8 @@ extension StoredIndex {
         case ValueIndexDefinition.kind:
             found = ValueIndexDefinition(settings: record.settings).map { definition in
                 definition.registration(
-                    name, version: record.version, model, flaw: definition.flaw(for: model.description))
+                    name, version: record.version, record.entity, model: model,
+                    flaw: definition.flaw(for: model.description))
             }
         case ArrayIndexLayout.kind:
             found = ArrayIndexLayout.configuration(record.settings)?.registration(name, record.version, model)

@@ -61,7 +61,8 @@ public struct ValueIndex<Entity: EntityModelProtocol>: RegisteredIndex {
                     + "not keep it")
         }
         registration = definition.registration(
-            name, version: version, Entity.self, flaw: flaws.first ?? definition.flaw(for: type))
+            name, version: version, Entity.entityName, model: Entity.self,
+            flaw: flaws.first ?? definition.flaw(for: type))
     }
 
     /// Nil for what can't be a component.

@@ -111,10 +111,10 @@ struct ValueIndexDefinition: Sendable {
 
     /// What a database registers.
     func registration(
-        _ name: String, version: String, _ model: any EntityModelProtocol.Type, flaw: String? = nil
+        _ name: String, version: String, _ entity: String, model: (any EntityModelProtocol.Type)?, flaw: String? = nil
     ) -> IndexRegistration {
         IndexRegistration(
-            name: name, version: version, kind: Self.kind, settings: settings, model: model, flaw: flaw,
+            name: name, version: version, kind: Self.kind, settings: settings, entity: entity, model: model, flaw: flaw,
             plannable: .rows { (type, tree) throws(HornbeamError) in try index(name, type, tree) },
             emitter: RowEmitter())
     }

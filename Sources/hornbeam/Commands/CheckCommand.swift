@@ -9,7 +9,9 @@ enum CheckCommand {
         path: ["check"],
         summary: "verify a store",
         discussion: "Reads everything: checksums, the structure of all trees and their counts, free space; then rows, "
-            + "ids, index entries, unique keys, both sides of relations, full text. Each problem is a line; the "
+            + "ids, index entries, unique keys, both sides of relations, full text. Of indexes made at run time those "
+            + "over stored properties are verified; the entries of others only their program knows. Each problem is a "
+            + "line; the "
             + "last line says what was verified. Exit code 1 if there is a problem.",
         operands: [.store],
         options: [.flag("structure", "s", "only pages and trees, not the entities")],
@@ -20,19 +22,25 @@ enum CheckCommand {
         let progress = Progress("checking", unit: "problems", console: console)
         let problems = ProblemList(console, progress)
         let withEntities = !arguments.has("structure")
+        var unverified: [String] = []
         let verified = try OpenStore.reading(arguments.file) { store -> String? in
             // Entities can't be judged while the trees below them are damaged.
             guard try store.check(report: problems.add) else { return nil }
             return try store.reading { transaction in
-                if withEntities {
-                    let session = EntitySession(transaction, schema: try SchemaCatalogue.load(transaction))
-                    _ = try EntityCheck(session).run(report: problems.add)
-                }
-                return try summary(transaction, withEntities: withEntities)
+                guard withEntities else { return try summary(transaction, withEntities: false) }
+                let session = try EntitySession(reading: transaction)
+                _ = try EntityCheck(session).run(report: problems.add)
+                unverified = session.indexesOfCode
+                return try summary(transaction, withEntities: true)
             }
         }
         progress.clear()
         if let failure = problems.failure { throw failure }
+        if !unverified.isEmpty {
+            try console.print(
+                "only the program that has made them can tell the entries of \(Spelling.counted(unverified.count, "index", "indexes")): "
+                    + unverified.joined(separator: ", "))
+        }
         let found = Spelling.counted(problems.count, "problem")
         guard let verified else {
             try console.print("\(found) in pages and trees; the entities were not checked")

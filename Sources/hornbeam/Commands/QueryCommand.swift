@@ -49,13 +49,14 @@ enum QueryCommand {
         let offset = try arguments.number("offset", 0...Int.max) ?? 0
         try arguments.forbid("count", with: "json")
         try OpenStore.snapshot(arguments.file) { transaction in
-            let schema = try SchemaCatalogue.load(transaction)
+            let session = try EntitySession(reading: transaction)
+            let schema = session.schema
             let description = try Selection.type(arguments.type, in: schema.descriptions)
             let sort = try Selection.sort(try arguments.list("sort"), of: description)
             let query = EntityQuery(
                 type: description.name, filter: try filter(arguments, try schema.type(description.name)),
                 sort: sort.map { .column($0.column, descending: $0.descending) }, limit: limit, offset: offset)
-            try answer(query, EntitySession(transaction, schema: schema), description, arguments, console)
+            try answer(query, session, description, arguments, console)
         }
         return .ok
     }

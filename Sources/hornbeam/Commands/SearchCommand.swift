@@ -32,7 +32,8 @@ enum SearchCommand {
         let limit = try arguments.number("limit", 0...Int.max) ?? 10
         let offset = try arguments.number("offset", 0...Int.max) ?? 0
         try OpenStore.snapshot(arguments.file) { transaction in
-            let schema = try SchemaCatalogue.load(transaction)
+            let session = try EntitySession(reading: transaction)
+            let schema = session.schema
             let type = try Selection.type(arguments.type, in: schema.descriptions)
             let index = try index(arguments.operand("INDEX"), of: type)
             let columns = index.components.compactMap { type.column($0.column) }
@@ -42,7 +43,7 @@ enum SearchCommand {
                 type: type.name, filter: .and([words, try QueryCommand.filter(arguments, try schema.type(type.name))]),
                 sort: [.bestScore],
                 limit: limit, offset: offset)
-            try answer(query, EntitySession(transaction, schema: schema), type, arguments, console)
+            try answer(query, session, type, arguments, console)
         }
         return .ok
     }

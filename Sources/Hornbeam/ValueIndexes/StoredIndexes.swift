@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The registered indexes of a file that no program's types are given for, as the command reads it: those over stored
+// properties tell by themselves what they are.
+
+import HornbeamPages
+package import HornbeamTree
+
+extension EntitySession {
+    /// A read of a store without the types of its program. Queries use the value indexes of stored properties that are
+    /// whole, and a check verifies these; what only code can tell is passed over.
+    package convenience init(reading transaction: Transaction) throws {
+        let schema = try SchemaCatalogue.load(transaction)
+        self.init(
+            transaction, schema: schema, capture: nil,
+            registered: try RegisteredIndexes(toldBy: transaction, schema))
+    }
+
+    /// The indexes whose entries no one can tell without the program: arrays, maps, views, and the like. Hand-kept ones,
+    /// which no code makes, are not among them.
+    package var indexesOfCode: [String] {
+        guard let registered else { return [] }
+        return registered.stored.filter {
+            $0.handKept == nil && $0.record.build == nil && registered.attended[$0.name] == nil
+        }.map(\.publicName)
+    }
+}
+
+extension RegisteredIndexes {
+    fileprivate convenience init(toldBy transaction: Transaction, _ schema: Schema) throws {
+        let stored = try RegisteredCatalogue.read(transaction)
+        var attended: [String: AttendedIndex] = [:]
+        for index in stored {
+            // One that can't be had so is for the check to tell of, and no reason not to read the rest.
+            guard let type = schema.types[index.record.entity],
+                index.record.columns == RegisteredCatalogue.fingerprint(type.description),
+                let registration = index.registration(type.description),
+                let trees = try IndexTrees(of: index, in: transaction),
+                let found = try? AttendedIndex(registration, trees, type)
+            else { continue }
+            attended[index.name] = found
+        }
+        self.init(stored: stored, attended: attended)
+    }
+}
+
+extension StoredIndex {
+    /// A value index of stored properties; nil for others.
+    fileprivate func registration(_ type: EntityDescription) -> IndexRegistration? {
+        guard record.kind == ValueIndexDefinition.kind, record.build == nil,
+            let definition = ValueIndexDefinition(settings: record.settings), definition.flaw(for: type) == nil
+        else { return nil }
+        return definition.registration(publicName, version: record.version, record.entity, model: nil)
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Indexes that a program has made at run time, seen by the command, which hasn't got the program's code.
+
+import Hornbeam
+import HornbeamTestSupport
+import HornbeamTree
+import Testing
+
+@EntityModel
+private struct Shelf {
+    let id: Int
+    var name: String
+    var place: Int?
+    var tags: [String]
+}
+
+@Suite("The command and indexes made at run time")
+struct RuntimeIndexTests {
+    /// A store with a value index, a partial one, and one of an array.
+    private func store(_ folder: TemporaryFolder) throws -> String {
+        let path = folder.path("shelves.hornbeam")
+        let database = try Database(at: path, models: Shelf.self)
+        try database.write { (context) throws in
+            for id in 1...300 {
+                try Shelf(id: id, name: "n\(id % 50)", place: id % 3 == 0 ? nil : id, tags: ["t\(id % 7)"])
+                    .save(to: &context)
+            }
+        }
+        try database.createIndex(ValueIndex("byName", \Shelf.name))
+        try database.createIndex(ValueIndex("placed", \Shelf.place, where: \Shelf.place > 200))
+        try database.createIndex(Shelf.self, withName: "tags", config: ArrayIndexConfiguration(path: "tags"))
+        try database.close()
+        return path
+    }
+
+    private func expect(_ run: CommandRun, _ texts: String...) {
+        #expect(run.code == 0, "\(run.errors)")
+        for text in texts { #expect(run.output.contains(text), "\(run.output)") }
+    }
+
+    @Test("sql and query use value indexes, whole ones and those of some entities")
+    func queries() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        let path = try store(folder)
+        expect(
+            try CommandRun("sql", path, "EXPLAIN SELECT id FROM Shelf WHERE name = 'n7'"),
+            "index byName, one range of 6")
+        expect(
+            try CommandRun("sql", path, "EXPLAIN SELECT id FROM Shelf WHERE place > 250"),
+            "index placed, one range of 33")
+        expect(try CommandRun("sql", path, "SELECT COUNT(*) AS n FROM Shelf WHERE place > 250", "--json"), #"{"n":33}"#)
+        expect(try CommandRun("sql", path, "EXPLAIN SELECT id FROM Shelf WHERE place > 150"), "scan of 300 rows")
+        expect(try CommandRun("query", path, "Shelf", "--where", "name == \"n7\"", "--count"), "6")
+    }
+
+    @Test("an index that has missed changes isn't used")
+    func missed() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        let path = try store(folder)
+        expect(try CommandRun("import", path, "Shelf", "-", input: #"{"id":999,"name":"n7","tags":[]}"# + "\n"))
+        let plan = try CommandRun("sql", path, "EXPLAIN SELECT id FROM Shelf WHERE name = 'n7'")
+        #expect(plan.code == 0 && !plan.output.contains("byName"), "\(plan.output)")
+        expect(try CommandRun("sql", path, "SELECT COUNT(*) AS n FROM Shelf WHERE name = 'n7'", "--json"), #"{"n":7}"#)
+        expect(try CommandRun("check", path), "no problems")
+    }
+
+    @Test("check verifies value indexes against the entities, and says which ones it can't")
+    func checked() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        let path = try store(folder)
+        expect(try CommandRun("check", path), "no problems", "1 index: tags")
+        let store = try TreeStore.open(at: path)
+        let transaction = try store.beginWrite()
+        let tree = try #require(try transaction.tree("m:Shelf:byName"))
+        var cursor = try transaction.cursor(tree)
+        #expect(try cursor.first())
+        _ = try transaction.delete(tree, Array(cursor.key))
+        try transaction.commit()
+        try store.close()
+        let run = try CommandRun("check", path)
+        #expect(run.code == 1)
+        #expect(run.output.contains("index “byName” of Shelf: a row of"), "\(run.output)")
+        #expect(run.output.contains("index “byName” of Shelf has 299 rows, the entities give 300"), "\(run.output)")
+    }
+}
