@@ -140,6 +140,15 @@ package final class AnyElementTest: Sendable {
             return try RelationReads.refusing(label, Entity.self) { elements(entity).contains(where: test) }
         }
     }
+
+    /// Of what an index tells, and is tested elsewhere.
+    init(_ index: ElementIndex, _ terms: [ElementTerm], label: String) {
+        self.label = label
+        steps = index.steps
+        self.terms = terms
+        isComplete = false
+        accepts = { _ in true }
+    }
 }
 
 // MARK: - Operators

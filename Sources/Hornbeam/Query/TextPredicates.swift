@@ -115,6 +115,10 @@ extension Predicate {
     // MARK: - Regular expressions
 
     /// The expression matches somewhere in the text: `.string(\.title, matches: /v[0-9]+/)`. Never by an index.
+    ///
+    /// One that is made of somebody else's text is a danger: `Regex` reads classes within classes by calling itself, and
+    /// some expressions, such as `/(a+)+b/`, take time exponential in the length of the text. Bound its length, or look
+    /// for words instead.
     @_disfavoredOverload
     public static func string<each Text: TextValue>(
         _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, matches expression: some RegexComponent

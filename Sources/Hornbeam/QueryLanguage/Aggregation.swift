@@ -31,6 +31,7 @@ struct BoundAggregate: Sendable, Equatable {
     var isDistinct: Bool
     /// Between the texts that are joined.
     var separator = ","
+    var mark: Mark
 
     func begin() -> RunningAggregate { RunningAggregate(self) }
 }

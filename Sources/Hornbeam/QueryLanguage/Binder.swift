@@ -77,6 +77,8 @@ struct Binder {
     /// By depth, so that equal expressions have equal slots.
     private var variableSlots: [Int] = []
     private var used: Set<Parameter.Name> = []
+    /// The size of what was computed already.
+    var folded = 0
     /// Set while what follows a grouping is bound.
     var grouping: GroupScope?
     /// What columns of the result are called, for the clauses behind them.

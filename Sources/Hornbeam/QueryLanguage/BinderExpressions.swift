@@ -74,8 +74,8 @@ extension Binder {
         switch expression {
         case .path(let path):
             throw failure("“\(path.text)” is neither grouped by nor in an aggregate", at: path.place)
-        case .match, .rank, .metaID, .star:
-            throw failure("this is neither grouped by nor in an aggregate", at: expression.place ?? 0)
+        case .match, .rank, .meta, .star:
+            throw failure("this is neither grouped by nor in an aggregate", at: expression.place)
         default: return fold(try structure(expression))
         }
     }
@@ -97,7 +97,8 @@ extension Binder {
         let names = aliases
         aliases = [:]
         defer { aliases = names }
-        var aggregate = BoundAggregate(function: function, argument: nil, isDistinct: call.isDistinct)
+        var aggregate = BoundAggregate(
+            function: function, argument: nil, isDistinct: call.isDistinct, mark: Mark(call.place))
         if case .star(nil, let place)? = call.arguments.first {
             guard function == .count, !call.isDistinct else {
                 throw failure("only COUNT takes *", at: place)
@@ -109,11 +110,16 @@ extension Binder {
         }
         if call.arguments.count == 2 {
             guard case .constant(let item) = try bind(call.arguments[1]), let text = item.text else {
-                throw failure("what \(call.name.uppercased()) puts between is a text", at: call.place)
+                throw failure(
+                    "what \(call.name.uppercased()) puts between is a text", at: call.arguments[1].place)
             }
             aggregate.separator = text
         }
-        return .slot(scope.slot(aggregate))
+        let slot = scope.slot(aggregate)
+        guard scope.aggregates.count <= SelectPlan.maxColumns else {
+            throw failure("more than \(SelectPlan.maxColumns) different aggregates", at: call.place)
+        }
+        return .slot(slot)
     }
 
     /// A sum of texts is a mistake, not null.
@@ -146,25 +152,27 @@ extension Binder {
     /// The expression with its parts bound.
     private mutating func structure(_ expression: Expression) throws -> BoundExpression {
         switch expression {
-        case .literal(let value): return .constant(Item(value))
+        case .literal(let value, _): return .constant(Item(value))
         case .missing: return .constant(.missing)
         case .parameter(let parameter): return .constant(Item(try value(of: parameter)))
         case .path(let path): return try bind(path)
-        case .array(let parts): return .array(try bindAll(parts))
-        case .object(let fields):
+        case .array(let parts, let place): return .array(try bindAll(parts), Mark(place))
+        case .object(let fields, let place):
             var bound: [BoundField] = []
             for field in fields { bound.append(BoundField(name: field.name, value: try bind(field.value))) }
-            return .object(bound)
-        case .unary(let sign, let inner):
+            return .object(bound, Mark(place))
+        case .unary(let sign, let inner, let place):
             let inner = try bind(inner)
             switch sign {
             case .not: return .not(inner)
-            case .minus: return .minus(inner)
+            case .minus: return .minus(inner, Mark(place))
             case .plus: return .plus(inner)
             }
-        case .binary(let sign, let left, let right): return .binary(sign, try bind(left), try bind(right))
+        case .binary(let sign, let left, let right, let place):
+            return .binary(sign, try bind(left), try bind(right), Mark(place))
         case .like(let text, let pattern, let escape):
-            return .like(try bind(text), try bind(pattern), escape: try bindIfAny(escape))
+            let mark = Mark((escape ?? pattern).place)
+            return .like(try bind(text), try bind(pattern), escape: try bindIfAny(escape), mark)
         case .between(let value, let low, let high): return .between(try bind(value), try bind(low), try bind(high))
         case .within(let value, let list): return .within(try bind(value), try bindAll(list))
         case .withinArray(let value, let list): return .withinArray(try bind(value), try bindArray(list))
@@ -180,16 +188,16 @@ extension Binder {
             let array = try bindArray(array)
             let (slot, bound) = try binding(variable) { try $0.bind(condition) }
             return .quantified(quantifier, slot: slot, array, bound)
-        case .comprehension(let value, let variable, let array, let condition):
+        case .comprehension(let value, let variable, let array, let condition, let place):
             let array = try bindArray(array)
             let (slot, (bound, test)) = try binding(variable) { binder in
                 (try binder.bind(value), try binder.bindIfAny(condition))
             }
-            return .comprehension(slot: slot, value: bound, array, condition: test)
+            return .comprehension(slot: slot, value: bound, array, condition: test, Mark(place))
         case .call(let call): return try bind(call)
         case .match(let matching): return try bind(matching)
         case .rank(let place): return try bindRank(at: place)
-        case .metaID(let alias, let place): return try bindID(alias, at: place)
+        case .meta(let field, let alias, let place): return try bindMeta(field, alias, at: place)
         case .star(_, let place): throw failure("* is a result, or what COUNT counts, and no value", at: place)
         }
     }
@@ -230,27 +238,39 @@ extension Binder {
         }
         try check(call, function.arity)
         if call.isDistinct { throw failure("DISTINCT is for aggregates", at: call.place) }
-        return .call(function, try bindAll(call.arguments))
+        return .call(function, try bindAll(call.arguments), Mark(call.place))
     }
 
-    private mutating func bindID(_ alias: String?, at place: TextPlace) throws -> BoundExpression {
+    private mutating func bindMeta(
+        _ field: MetaField, _ alias: String?, at place: TextPlace
+    ) throws -> BoundExpression {
         let entities = sources.filter { !$0.isImplicit && $0.type != nil }
-        guard let alias else { return slot(.column(0), of: entities[0]) }
-        guard let source = entities.first(where: { $0.alias == alias }) else {
-            throw failure("no entity is called “\(alias)”", at: place)
+        guard let source = alias == nil ? entities.first : entities.first(where: { $0.alias == alias }),
+            let type = source.type
+        else { throw failure("no entity is called “\(alias ?? "")”", at: place) }
+        if field == .id { return slot(.column(0), of: source) }
+        guard let column = type.description.column(ColumnDescription.updatedAt.name) else {
+            throw failure("the store doesn't keep when \(type.name) was last saved", at: place)
         }
-        return slot(.column(0), of: source)
+        return slot(.column(column), of: source)
     }
 
-    /// Computes what needs no row. What fails is left, for it may never be asked for.
-    private func fold(_ expression: BoundExpression) -> BoundExpression {
+    /// Computes what needs no row. What fails is left, for it may never be asked for, and so is what makes all that was
+    /// computed so larger than what may be computed of a row.
+    private mutating func fold(_ expression: BoundExpression) -> BoundExpression {
+        var slots = 0
         switch expression {
         case .constant, .slot: return expression
+        case .quantified(_, let slot, _, _), .comprehension(let slot, _, _, _, _): slots = slot + 1
         default: break
         }
-        guard expression.children.allSatisfy({ if case .constant = $0 { true } else { false } }),
-            let item = try? expression.evaluate(Frame(slots: 0))
-        else { return expression }
+        guard expression.children.allSatisfy({ if case .constant = $0 { true } else { false } }) else {
+            return expression
+        }
+        let frame = Frame(slots: slots)
+        frame.held = folded
+        guard let item = try? expression.evaluate(frame) else { return expression }
+        folded = frame.held
         return .constant(item)
     }
 }
@@ -259,18 +279,18 @@ extension Expression {
     /// What it is made of.
     var children: [Expression] {
         switch self {
-        case .literal, .missing, .parameter, .path, .rank, .metaID, .star: []
-        case .array(let parts): parts
-        case .object(let fields): fields.map(\.value)
-        case .unary(_, let inner), .test(let inner, _): [inner]
-        case .binary(_, let left, let right), .withinArray(let left, let right): [left, right]
+        case .literal, .missing, .parameter, .path, .rank, .meta, .star: []
+        case .array(let parts, _): parts
+        case .object(let fields, _): fields.map(\.value)
+        case .unary(_, let inner, _), .test(let inner, _): [inner]
+        case .binary(_, let left, let right, _), .withinArray(let left, let right): [left, right]
         case .like(let text, let pattern, let escape): [text, pattern] + (escape.map { [$0] } ?? [])
         case .between(let value, let low, let high): [value, low, high]
         case .within(let value, let list): [value] + list
         case .choice(let subject, let cases, let otherwise):
             (subject.map { [$0] } ?? []) + cases.flatMap { [$0.condition, $0.value] } + (otherwise.map { [$0] } ?? [])
         case .quantified(_, _, let array, let condition): [array, condition]
-        case .comprehension(let value, _, let array, let condition): [value, array] + (condition.map { [$0] } ?? [])
+        case .comprehension(let value, _, let array, let condition, _): [value, array] + (condition.map { [$0] } ?? [])
         case .call(let call): call.arguments
         case .match(let matching): [matching.query]
         }
@@ -282,17 +302,22 @@ extension Expression {
 
     var hasAggregate: Bool { isAggregate || children.contains(where: \.hasAggregate) }
 
-    /// The first place that is known in it.
-    var place: TextPlace? {
+    /// Where it begins; of CASE and the quantifiers where the first expression in them does.
+    var place: TextPlace {
         switch self {
-        case .parameter(let parameter): return parameter.place
-        case .path(let path): return path.place
-        case .call(let call): return call.place
-        case .match(let matching): return matching.place
-        case .rank(let place), .metaID(_, let place), .star(_, let place): return place
-        default: break
+        case .literal(_, let place), .missing(let place), .array(_, let place), .object(_, let place),
+            .unary(_, _, let place), .comprehension(_, _, _, _, let place), .rank(let place), .meta(_, _, let place),
+            .star(_, let place):
+            place
+        case .parameter(let parameter): parameter.place
+        case .path(let path): path.place
+        case .call(let call): call.place
+        case .match(let matching): matching.place
+        case .binary(_, let left, _, _), .like(let left, _, _), .between(let left, _, _), .within(let left, _),
+            .withinArray(let left, _), .test(let left, _):
+            left.place
+        case .choice(let subject, let cases, _): (subject ?? cases.first?.condition)?.place ?? 0
+        case .quantified(_, _, let array, _): array.place
         }
-        for child in children { if let place = child.place { return place } }
-        return nil
     }
 }

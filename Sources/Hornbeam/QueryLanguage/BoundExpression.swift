@@ -2,19 +2,28 @@
 // Expressions whose names are resolved: to places in a frame, which hold what the row at hand has. Two that are equal
 // compute the same, wherever in the text they stand; so it is known what is grouped by.
 
+/// Where what may fail stands in the text. All are equal: what is computed is the same wherever it stands.
+struct Mark: Sendable, Equatable {
+    let place: TextPlace
+
+    init(_ place: TextPlace) { self.place = place }
+
+    static func == (left: Mark, right: Mark) -> Bool { true }
+}
+
 /// An expression ready to be computed.
 indirect enum BoundExpression: Sendable, Equatable {
     case constant(Item)
     case slot(Int)
     case field(BoundExpression, String)
     case element(BoundExpression, Int)
-    case array([BoundExpression])
-    case object([BoundField])
+    case array([BoundExpression], Mark)
+    case object([BoundField], Mark)
     case not(BoundExpression)
-    case minus(BoundExpression)
+    case minus(BoundExpression, Mark)
     case plus(BoundExpression)
-    case binary(BinaryOperator, BoundExpression, BoundExpression)
-    case like(BoundExpression, BoundExpression, escape: BoundExpression?)
+    case binary(BinaryOperator, BoundExpression, BoundExpression, Mark)
+    case like(BoundExpression, BoundExpression, escape: BoundExpression?, Mark)
     case between(BoundExpression, BoundExpression, BoundExpression)
     case within(BoundExpression, [BoundExpression])
     case withinArray(BoundExpression, BoundExpression)
@@ -22,8 +31,8 @@ indirect enum BoundExpression: Sendable, Equatable {
     case choice(subject: BoundExpression?, [BoundChoice], otherwise: BoundExpression?)
     /// The slot is the variable's.
     case quantified(Quantifier, slot: Int, BoundExpression, BoundExpression)
-    case comprehension(slot: Int, value: BoundExpression, BoundExpression, condition: BoundExpression?)
-    case call(ScalarFunction, [BoundExpression])
+    case comprehension(slot: Int, value: BoundExpression, BoundExpression, condition: BoundExpression?, Mark)
+    case call(ScalarFunction, [BoundExpression], Mark)
 }
 
 struct BoundField: Sendable, Equatable {
@@ -41,20 +50,20 @@ extension BoundExpression {
     var children: [BoundExpression] {
         switch self {
         case .constant, .slot: []
-        case .field(let inner, _), .element(let inner, _), .not(let inner), .minus(let inner), .plus(let inner),
+        case .field(let inner, _), .element(let inner, _), .not(let inner), .minus(let inner, _), .plus(let inner),
             .test(let inner, _):
             [inner]
-        case .array(let parts): parts
-        case .object(let fields): fields.map(\.value)
-        case .binary(_, let left, let right), .withinArray(let left, let right): [left, right]
-        case .like(let text, let pattern, let escape): [text, pattern] + (escape.map { [$0] } ?? [])
+        case .array(let parts, _): parts
+        case .object(let fields, _): fields.map(\.value)
+        case .binary(_, let left, let right, _), .withinArray(let left, let right): [left, right]
+        case .like(let text, let pattern, let escape, _): [text, pattern] + (escape.map { [$0] } ?? [])
         case .between(let value, let low, let high): [value, low, high]
         case .within(let value, let list): [value] + list
         case .choice(let subject, let cases, let otherwise):
             (subject.map { [$0] } ?? []) + cases.flatMap { [$0.condition, $0.value] } + (otherwise.map { [$0] } ?? [])
         case .quantified(_, _, let array, let condition): [array, condition]
-        case .comprehension(_, let value, let array, let condition): [value, array] + (condition.map { [$0] } ?? [])
-        case .call(_, let arguments): arguments
+        case .comprehension(_, let value, let array, let condition, _): [value, array] + (condition.map { [$0] } ?? [])
+        case .call(_, let arguments, _): arguments
         }
     }
 
@@ -72,7 +81,7 @@ extension BoundExpression {
 
     /// The parts of which all must be true.
     var conjuncts: [BoundExpression] {
-        guard case .binary(.and, let left, let right) = self else { return [self] }
+        guard case .binary(.and, let left, let right, _) = self else { return [self] }
         return left.conjuncts + right.conjuncts
     }
 }
@@ -84,9 +93,34 @@ final class Frame {
     /// The rows of the sources, nil where an outer join found none.
     var rows: [RowID?]
     let patterns = PatternCache()
+    /// The statement, which shows where something fails; nil where nobody looks.
+    private let text: String?
+    /// The size of what was computed of the row at hand and is still there. See `Item.maxSize`.
+    var held = 0
 
-    init(slots: Int, sources: Int = 0) {
+    init(slots: Int, sources: Int = 0, text: String? = nil) {
         self.slots = Array(repeating: .missing, count: slots)
         rows = Array(repeating: nil, count: sources)
+        self.text = text
+    }
+
+    /// Takes note of what was computed.
+    func hold(_ item: Item, _ mark: @autoclosure () -> Mark?) throws(HornbeamError) {
+        held += item.size(upTo: Item.maxSize - held)
+        if held > Item.maxSize { throw failure(Item.tooLarge, mark()) }
+    }
+
+    /// The result of `body`, whose errors show the place.
+    func marked<Result>(_ mark: Mark, _ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch let error as HornbeamError {
+            throw failure(error, mark)
+        }
+    }
+
+    func failure(_ error: HornbeamError, _ mark: Mark?) -> HornbeamError {
+        guard let text, let mark else { return error }
+        return StatementFailure.error(error.message, error.code, in: text, at: mark.place)
     }
 }

@@ -5,21 +5,50 @@
 import FoundationEssentials
 
 extension BoundExpression {
-    /// The value for the row in the frame. Throws where a number doesn't fit, or a pattern can't be read.
+    /// The value for the row in the frame. Throws where a number doesn't fit, a pattern can't be read, or what is
+    /// computed of a row takes more memory than it may.
     func evaluate(_ frame: Frame) throws -> Item {
         switch self {
+        // These make nothing.
         case .constant(let item): return item
         case .slot(let slot): return frame.slots[slot]
         case .field(let inner, let name): return try inner.evaluate(frame).field(name)
         case .element(let inner, let index): return try inner.evaluate(frame).element(index)
-        case .array(let parts): return .array(try parts.map { try $0.evaluate(frame) })
-        case .object(let fields):
+        default:
+            let held = frame.held
+            let item = try compute(frame)
+            // What it was computed from is gone.
+            frame.held = held
+            try frame.hold(item, mark)
+            return item
+        }
+    }
+
+    /// Where it stands, if it makes what may be large.
+    private var mark: Mark? {
+        switch self {
+        case .array(_, let mark), .object(_, let mark), .minus(_, let mark), .binary(_, _, _, let mark),
+            .like(_, _, _, let mark), .comprehension(_, _, _, _, let mark), .call(_, _, let mark):
+            mark
+        case .choice(_, let cases, let otherwise): cases.first?.value.mark ?? otherwise?.mark
+        default: nil
+        }
+    }
+
+    private func compute(_ frame: Frame) throws -> Item {
+        switch self {
+        case .constant, .slot, .field, .element: return try evaluate(frame)
+        case .array(let parts, _): return .array(try parts.map { try $0.evaluate(frame) })
+        case .object(let fields, _):
             return .object(try fields.map { ItemField(name: $0.name, item: try $0.value.evaluate(frame)) })
         case .not(let inner): return Self.negation(try inner.evaluate(frame))
-        case .minus(let inner): return try Arithmetic.negation(try inner.evaluate(frame))
+        case .minus(let inner, let mark):
+            let item = try inner.evaluate(frame)
+            return try frame.marked(mark) { try Arithmetic.negation(item) }
         case .plus(let inner): return try Arithmetic.compute(.add, .int(0), try inner.evaluate(frame))
-        case .binary(let sign, let left, let right): return try Self.binary(sign, left, right, frame)
-        case .like(let text, let pattern, let escape): return try Self.like(text, pattern, escape, frame)
+        case .binary(let sign, let left, let right, let mark): return try Self.binary(sign, left, right, mark, frame)
+        case .like(let text, let pattern, let escape, let mark):
+            return try Self.like(text, pattern, escape, mark, frame)
         case .between(let value, let low, let high):
             let value = try value.evaluate(frame)
             return Self.and(
@@ -34,7 +63,7 @@ extension BoundExpression {
             return try Self.choose(subject, cases, frame) ?? otherwise?.evaluate(frame) ?? .null
         case .quantified(let quantifier, let slot, let array, let condition):
             return try Self.quantified(quantifier, slot, try array.evaluate(frame), condition, frame)
-        case .comprehension(let slot, let value, let array, let condition):
+        case .comprehension(let slot, let value, let array, let condition, _):
             guard case .array(let items) = try array.evaluate(frame) else { return .null }
             var found: [Item] = []
             for item in items {
@@ -44,8 +73,9 @@ extension BoundExpression {
                 }
             }
             return .array(found)
-        case .call(let function, let arguments):
-            return try function.call(try arguments.map { try $0.evaluate(frame) }, frame.patterns)
+        case .call(let function, let arguments, let mark):
+            let values = try arguments.map { try $0.evaluate(frame) }
+            return try frame.marked(mark) { try function.call(values, frame.patterns) }
         }
     }
 
@@ -69,7 +99,7 @@ extension BoundExpression {
     }
 
     private static func binary(
-        _ sign: BinaryOperator, _ left: BoundExpression, _ right: BoundExpression, _ frame: Frame
+        _ sign: BinaryOperator, _ left: BoundExpression, _ right: BoundExpression, _ mark: Mark, _ frame: Frame
     ) throws -> Item {
         let first = try left.evaluate(frame)
         switch sign {
@@ -85,9 +115,13 @@ extension BoundExpression {
             let second = try right.evaluate(frame)
             if first == .missing || second == .missing { return .missing }
             guard let head = first.text, let tail = second.text else { return .null }
-            return .string(head + tail)
+            return try frame.marked(mark) {
+                try Item.requireSize(head.utf8.count + tail.utf8.count)
+                return .string(head + tail)
+            }
         case .add, .subtract, .multiply, .divide, .remainder:
-            return try Arithmetic.compute(sign, first, try right.evaluate(frame))
+            let second = try right.evaluate(frame)
+            return try frame.marked(mark) { try Arithmetic.compute(sign, first, second) }
         }
     }
 
@@ -157,109 +191,21 @@ extension BoundExpression {
     // MARK: LIKE
 
     private static func like(
-        _ text: BoundExpression, _ pattern: BoundExpression, _ escape: BoundExpression?, _ frame: Frame
+        _ text: BoundExpression, _ pattern: BoundExpression, _ escape: BoundExpression?, _ mark: Mark, _ frame: Frame
     ) throws -> Item {
         let (text, pattern) = (try text.evaluate(frame), try pattern.evaluate(frame))
         let escape = try escape?.evaluate(frame)
         if text == .missing || pattern == .missing || escape == .missing { return .missing }
         guard let text = text.text, let pattern = pattern.text else { return .null }
-        var sign: Character?
-        if let escape {
-            guard let one = escape.text, one.count == 1 else {
-                throw HornbeamError(.invalid, "ESCAPE takes one character, not \(escape.node.text)")
+        return try frame.marked(mark) {
+            var sign: Character?
+            if let escape {
+                guard let one = escape.text, one.count == 1 else {
+                    throw HornbeamError(.invalid, "ESCAPE takes one character, not \(escape.node.text.prefix(100))")
+                }
+                sign = one.first
             }
-            sign = one.first
-        }
-        return .bool(try frame.patterns.like(pattern, escape: sign).matches(text))
-    }
-}
-
-/// A pattern of LIKE: `%` is any text, `_` any character. Letters are told apart as they are, capital or not.
-struct LikePattern {
-    enum Part: Equatable {
-        case anyText, anyCharacter
-        case character(Character)
-    }
-
-    let parts: [Part]
-
-    init(_ pattern: String, escape: Character?) throws(HornbeamError) {
-        var parts: [Part] = []
-        var isEscaped = false
-        for character in pattern {
-            if isEscaped {
-                parts.append(.character(character))
-                isEscaped = false
-            } else if character == escape {
-                isEscaped = true
-            } else {
-                parts.append(character == "%" ? .anyText : character == "_" ? .anyCharacter : .character(character))
-            }
-        }
-        if isEscaped {
-            throw HornbeamError(.invalid, "a pattern of LIKE ends with the sign that escapes: “\(pattern)”")
-        }
-        self.parts = parts
-    }
-
-    /// The text that all it matches begin with.
-    var prefix: String {
-        var prefix = ""
-        for part in parts {
-            guard case .character(let character) = part else { break }
-            prefix.append(character)
-        }
-        return prefix
-    }
-
-    /// Greedy, going back to the last `%` alone: time by the product of both lengths at most.
-    func matches(_ text: String) -> Bool {
-        let characters = Array(text)
-        var (at, part) = (0, 0)
-        var retry: (at: Int, part: Int)?
-        while at < characters.count {
-            if part < parts.count, parts[part] == .anyText {
-                part += 1
-                retry = (at, part)
-            } else if part < parts.count, parts[part] == .anyCharacter || parts[part] == .character(characters[at]) {
-                at += 1
-                part += 1
-            } else if let last = retry {
-                at = last.at + 1
-                part = last.part
-                retry = (at, part)
-            } else {
-                return false
-            }
-        }
-        return parts[part...].allSatisfy { $0 == .anyText }
-    }
-}
-
-/// Patterns that were read, for the rows to come.
-final class PatternCache {
-    private var likes: [String: LikePattern] = [:]
-    private var expressions: [String: Regex<AnyRegexOutput>] = [:]
-    private static let maximum = 64
-
-    func like(_ pattern: String, escape: Character?) throws(HornbeamError) -> LikePattern {
-        let key = pattern + "\u{0}" + (escape.map { String($0) } ?? "")
-        if let known = likes[key] { return known }
-        let made = try LikePattern(pattern, escape: escape)
-        if likes.count >= Self.maximum { likes.removeAll() }
-        likes[key] = made
-        return made
-    }
-
-    func expression(_ pattern: String) throws(HornbeamError) -> Regex<AnyRegexOutput> {
-        if let known = expressions[pattern] { return known }
-        do {
-            let made = try Regex(pattern)
-            if expressions.count >= Self.maximum { expressions.removeAll() }
-            expressions[pattern] = made
-            return made
-        } catch {
-            throw HornbeamError(.invalid, "the regular expression “\(pattern)” can't be read: \(error)")
+            return .bool(try frame.patterns.like(pattern, escape: sign).matches(text))
         }
     }
 }

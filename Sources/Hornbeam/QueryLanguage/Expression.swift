@@ -5,18 +5,19 @@
 /// A place in a statement: a count of characters before it.
 typealias TextPlace = Int
 
-/// A value to be computed for a row. Follows SQL++: `missing` is what a path leads to where there is nothing.
+/// A value to be computed for a row. Follows SQL++: `missing` is what a path leads to where there is nothing. Places are
+/// those of first words, of operators their own.
 indirect enum Expression: Sendable, Equatable {
-    case literal(Value)
-    case missing
+    case literal(Value, TextPlace)
+    case missing(TextPlace)
     case parameter(Parameter)
     case path(Path)
     /// `[a, b]`
-    case array([Expression])
+    case array([Expression], TextPlace)
     /// `{"name": a, …}`
-    case object([ObjectField])
-    case unary(UnaryOperator, Expression)
-    case binary(BinaryOperator, Expression, Expression)
+    case object([ObjectField], TextPlace)
+    case unary(UnaryOperator, Expression, TextPlace)
+    case binary(BinaryOperator, Expression, Expression, TextPlace)
     /// `x LIKE y [ESCAPE z]`
     case like(Expression, Expression, escape: Expression?)
     case between(Expression, low: Expression, high: Expression)
@@ -29,15 +30,15 @@ indirect enum Expression: Sendable, Equatable {
     /// `ANY|EVERY|ANY AND EVERY name IN array SATISFIES condition END`
     case quantified(Quantifier, variable: String, array: Expression, condition: Expression)
     /// `ARRAY value FOR name IN array [WHEN condition] END`
-    case comprehension(value: Expression, variable: String, array: Expression, condition: Expression?)
+    case comprehension(value: Expression, variable: String, array: Expression, condition: Expression?, TextPlace)
     /// Any function, aggregates too; the name in lower case.
     case call(FunctionCall)
     /// `MATCH(index or columns, text)`: whether full text finds the row.
     case match(TextMatching)
     /// `RANK()` or `RANK(index)`: the score of that.
     case rank(TextPlace)
-    /// `META(alias).id`: the entity's id.
-    case metaID(alias: String?, TextPlace)
+    /// `META(alias).id`, `META(alias).updatedAt`: what the store knows of an entity.
+    case meta(MetaField, alias: String?, TextPlace)
     /// `*` or `alias.*`, as a result or in `COUNT(*)`.
     case star(alias: String?, TextPlace)
 }
@@ -118,6 +119,12 @@ enum StateTest: String, Sendable {
     case null = "NULL"
     case missing = "MISSING"
     case valued = "VALUED"
+}
+
+/// What META has: the entity's id, whatever its property is called, and the time of its last save.
+enum MetaField: String, Sendable {
+    case id
+    case updatedAt
 }
 
 enum Quantifier: String, Sendable {

@@ -9,7 +9,7 @@
 //     sign       = (- | +) sign | operand
 //     operand    = literal | parameter | path | function([DISTINCT] list) | function(*) | ( expression ) | [ list ]
 //                | { "name" : expression, … } | CASE … END | ANY … END | EVERY … END | ARRAY … END
-//                | MATCH(path {, path}, expression) | RANK([name]) | META([name]).id
+//                | MATCH(path {, path}, expression) | RANK([name]) | META([name]).(id | updatedAt)
 //     path       = name {. name | [ number ]}
 
 import FoundationEssentials
@@ -21,8 +21,9 @@ extension StatementParser {
     mutating func expression() throws(HornbeamError) -> Expression {
         try deeper { (parser) throws(HornbeamError) in
             var parts = [try parser.conjunction()]
+            let place = parser.place
             while parser.take("OR") { parts.append(try parser.conjunction()) }
-            return Self.balanced(.or, parts[...])
+            return Self.balanced(.or, parts[...], place)
         }
     }
 
@@ -38,21 +39,26 @@ extension StatementParser {
 
     /// A tree of an operator that may be computed in any grouping: its height is the logarithm of the number of parts,
     /// so that a condition of thousands of parts takes no more stack than a short one.
-    private static func balanced(_ sign: BinaryOperator, _ parts: ArraySlice<Expression>) -> Expression {
+    /// - Parameter place: of the first operator.
+    private static func balanced(
+        _ sign: BinaryOperator, _ parts: ArraySlice<Expression>, _ place: TextPlace
+    ) -> Expression {
         guard parts.count > 1 else { return parts[parts.startIndex] }
         let middle = parts.startIndex + parts.count / 2
-        return .binary(sign, balanced(sign, parts[..<middle]), balanced(sign, parts[middle...]))
+        return .binary(sign, balanced(sign, parts[..<middle], place), balanced(sign, parts[middle...], place), place)
     }
 
     private mutating func conjunction() throws(HornbeamError) -> Expression {
         var parts = [try negation()]
+        let place = place
         while take("AND") { parts.append(try negation()) }
-        return Self.balanced(.and, parts[...])
+        return Self.balanced(.and, parts[...], place)
     }
 
     private mutating func negation() throws(HornbeamError) -> Expression {
+        let start = place
         guard take("NOT") else { return try comparison() }
-        return try deeper { (parser) throws(HornbeamError) in .unary(.not, try parser.negation()) }
+        return try deeper { (parser) throws(HornbeamError) in .unary(.not, try parser.negation(), start) }
     }
 
     // MARK: Comparisons
@@ -61,8 +67,9 @@ extension StatementParser {
         let start = rowed
         var left = try concatenation()
         if let sign = comparisonSign() {
+            let place = place
             next()
-            left = .binary(sign, left, try concatenation())
+            left = .binary(sign, left, try concatenation(), place)
             if comparisonSign() != nil {
                 throw failure("comparisons don't stand in a row: combine two with AND, or use parentheses")
             }
@@ -71,6 +78,7 @@ extension StatementParser {
         }
         while take("IS") {
             try lengthen(since: start)
+            let place = place
             let isNegated = take("NOT")
             let test: StateTest
             if take("NULL") {
@@ -81,7 +89,7 @@ extension StatementParser {
                 try expect("VALUED", "or NULL or MISSING behind IS")
                 test = .valued
             }
-            left = isNegated ? .unary(.not, .test(left, test)) : .test(left, test)
+            left = isNegated ? .unary(.not, .test(left, test), place) : .test(left, test)
         }
         return left
     }
@@ -102,6 +110,7 @@ extension StatementParser {
     /// `[NOT] LIKE`, `BETWEEN`, `IN`.
     private mutating func wordComparison(of left: Expression) throws(HornbeamError) -> Expression? {
         let words = ["LIKE", "BETWEEN", "IN"]
+        let place = place
         let isNegated = isAt("NOT") && words.contains { Self.isKeyword(token(after: 1), $0) }
         if isNegated { next() }
         var test: Expression
@@ -117,7 +126,7 @@ extension StatementParser {
         } else {
             return nil
         }
-        if isNegated { test = .unary(.not, test) }
+        if isNegated { test = .unary(.not, test, place) }
         return test
     }
 
@@ -140,16 +149,17 @@ extension StatementParser {
 
     private mutating func concatenation() throws(HornbeamError) -> Expression {
         var parts = [try sum()]
+        let place = place
         while take(sign: "||") { parts.append(try sum()) }
-        return Self.balanced(.concatenate, parts[...])
+        return Self.balanced(.concatenate, parts[...], place)
     }
 
     private mutating func sum() throws(HornbeamError) -> Expression {
         let start = rowed
         var left = try product()
-        while let sign = arithmeticSign(["+", "-"]) {
+        while let (sign, place) = arithmeticSign(["+", "-"]) {
             try lengthen(since: start)
-            left = .binary(sign, left, try product())
+            left = .binary(sign, left, try product(), place)
         }
         return left
     }
@@ -157,9 +167,9 @@ extension StatementParser {
     private mutating func product() throws(HornbeamError) -> Expression {
         let start = rowed
         var left = try signed()
-        while let sign = arithmeticSign(["*", "/", "%"]) {
+        while let (sign, place) = arithmeticSign(["*", "/", "%"]) {
             try lengthen(since: start)
-            left = .binary(sign, left, try signed())
+            left = .binary(sign, left, try signed(), place)
         }
         return left
     }
@@ -172,12 +182,13 @@ extension StatementParser {
         }
     }
 
-    private mutating func arithmeticSign(_ signs: [String]) -> BinaryOperator? {
+    private mutating func arithmeticSign(_ signs: [String]) -> (sign: BinaryOperator, place: TextPlace)? {
         guard case .sign(let sign) = peek, signs.contains(sign), let found = BinaryOperator(rawValue: sign) else {
             return nil
         }
+        let place = place
         next()
-        return found
+        return (found, place)
     }
 
     private mutating func signed() throws(HornbeamError) -> Expression {
@@ -185,14 +196,14 @@ extension StatementParser {
         if take(sign: "-") {
             // The least integer has no positive counterpart.
             if case .number(let digits) = peek {
-                let start = place
+                let digitsPlace = place
                 next()
-                return try .literal(number("-" + digits, start))
+                return try .literal(number("-" + digits, digitsPlace), start)
             }
-            return try deeper { (parser) throws(HornbeamError) in .unary(.minus, try parser.signed()) }
+            return try deeper { (parser) throws(HornbeamError) in .unary(.minus, try parser.signed(), start) }
         }
         if take(sign: "+") {
-            return try deeper { (parser) throws(HornbeamError) in .unary(.plus, try parser.signed()) }
+            return try deeper { (parser) throws(HornbeamError) in .unary(.plus, try parser.signed(), start) }
         }
         return try operand(start)
     }
@@ -212,10 +223,10 @@ extension StatementParser {
         switch peek {
         case .string(let text):
             next()
-            return .literal(.string(text))
+            return .literal(.string(text), start)
         case .number(let digits):
             next()
-            return .literal(try number(digits, start))
+            return .literal(try number(digits, start), start)
         case .parameter(let name):
             next()
             return .parameter(Parameter(name: name ?? .position(nextParameter()), place: start))
@@ -226,10 +237,10 @@ extension StatementParser {
             return inner
         case .sign("["):
             next()
-            return .array(try list(until: "]"))
+            return .array(try list(until: "]"), start)
         case .sign("{"):
             next()
-            return try object()
+            return try object(start)
         case .quotedName: return .path(try path("a name"))
         case .name(let word): return try named(word, start)
         case .sign, .end: throw failure("expected a value, a name or a function")
@@ -241,13 +252,13 @@ extension StatementParser {
         switch word.uppercased() {
         case "NULL":
             next()
-            return .literal(.null)
+            return .literal(.null, start)
         case "MISSING":
             next()
-            return .missing
+            return .missing(start)
         case "TRUE", "FALSE":
             next()
-            return .literal(.bool(word.uppercased() == "TRUE"))
+            return .literal(.bool(word.uppercased() == "TRUE"), start)
         case "CASE":
             next()
             return try choice()
@@ -256,7 +267,7 @@ extension StatementParser {
             return try quantified(word.uppercased() == "EVERY" ? .every : .any)
         case "ARRAY" where beginsOperand(token(after: 1)):
             next()
-            return try comprehension()
+            return try comprehension(start)
         default:
             if token(after: 1) == .sign("(") {
                 next()
@@ -313,9 +324,9 @@ extension StatementParser {
         }
     }
 
-    private mutating func object() throws(HornbeamError) -> Expression {
+    private mutating func object(_ start: TextPlace) throws(HornbeamError) -> Expression {
         var fields: [ObjectField] = []
-        if take(sign: "}") { return .object(fields) }
+        if take(sign: "}") { return .object(fields, start) }
         repeat {
             guard case .string(let name) = peek else { throw failure("expected the name of a field, in quotes") }
             next()
@@ -323,7 +334,7 @@ extension StatementParser {
             fields.append(ObjectField(name: name, value: try expression()))
         } while take(sign: ",")
         try expect(sign: "}", "or a comma")
-        return .object(fields)
+        return .object(fields, start)
     }
 
     private mutating func choice() throws(HornbeamError) -> Expression {
@@ -356,7 +367,7 @@ extension StatementParser {
         return .quantified(quantifier, variable: variable, array: array, condition: condition)
     }
 
-    private mutating func comprehension() throws(HornbeamError) -> Expression {
+    private mutating func comprehension(_ start: TextPlace) throws(HornbeamError) -> Expression {
         let value = try expression()
         try expect("FOR", "and a name for the elements")
         let variable = try expectName("a name for the elements")
@@ -364,7 +375,7 @@ extension StatementParser {
         let array = try expression()
         let condition = take("WHEN") ? try expression() : nil
         try expect("END", "to end ARRAY")
-        return .comprehension(value: value, variable: variable, array: array, condition: condition)
+        return .comprehension(value: value, variable: variable, array: array, condition: condition, start)
     }
 
     // MARK: Functions
@@ -382,8 +393,10 @@ extension StatementParser {
             if alias != nil { next() }
             try expect(sign: ")", "behind META(")
             try expect(sign: ".", "and id: META().id")
-            guard try memberName() == "id" else { throw failure("META() has an id and nothing else", at: start) }
-            return .metaID(alias: alias, start)
+            guard let field = MetaField(rawValue: try memberName()) else {
+                throw failure("META() has an id and updatedAt, and nothing else", at: start)
+            }
+            return .meta(field, alias: alias, start)
         default: break
         }
         var call = FunctionCall(name: word.lowercased(), arguments: [], place: start)

@@ -4,7 +4,7 @@
 extension Expression {
     var text: String {
         switch self {
-        case .literal(let value): value == .null ? "NULL" : value.text
+        case .literal(let value, _): value == .null ? "NULL" : value.text
         case .missing: "MISSING"
         case .parameter(let parameter):
             switch parameter.name {
@@ -12,12 +12,12 @@ extension Expression {
             case .name(let name): "$\(name)"
             }
         case .path(let path): path.text
-        case .array(let parts): "[\(Self.list(parts))]"
-        case .object(let fields):
+        case .array(let parts, _): "[\(Self.list(parts))]"
+        case .object(let fields, _):
             "{" + fields.map { "\(Value.string($0.name).text): \($0.value.text)" }.joined(separator: ", ") + "}"
-        case .unary(.not, let inner): "NOT (\(inner.text))"
-        case .unary(let sign, let inner): "\(sign.rawValue)\(inner.operand)"
-        case .binary(let sign, let left, let right): "\(left.operand) \(sign.rawValue) \(right.operand)"
+        case .unary(.not, let inner, _): "NOT (\(inner.text))"
+        case .unary(let sign, let inner, _): "\(sign.rawValue)\(inner.operand)"
+        case .binary(let sign, let left, let right, _): "\(left.operand) \(sign.rawValue) \(right.operand)"
         case .like(let text, let pattern, let escape):
             "\(text.operand) LIKE \(pattern.operand)" + (escape.map { " ESCAPE \($0.operand)" } ?? "")
         case .between(let value, let low, let high): "\(value.operand) BETWEEN \(low.operand) AND \(high.operand)"
@@ -30,7 +30,7 @@ extension Expression {
                 + (otherwise.map { " ELSE \($0.text)" } ?? "") + " END"
         case .quantified(let quantifier, let name, let array, let condition):
             "\(quantifier.rawValue) \(name) IN \(array.operand) SATISFIES \(condition.text) END"
-        case .comprehension(let value, let name, let array, let condition):
+        case .comprehension(let value, let name, let array, let condition, _):
             "ARRAY \(value.operand) FOR \(name) IN \(array.operand)" + (condition.map { " WHEN \($0.text)" } ?? "")
                 + " END"
         case .call(let call):
@@ -38,7 +38,7 @@ extension Expression {
         case .match(let matching):
             "MATCH(\(matching.targets.map(\.text).joined(separator: ", ")), \(matching.query.text))"
         case .rank: "RANK()"
-        case .metaID(let alias, _): "META(\(alias ?? "")).id"
+        case .meta(let field, let alias, _): "META(\(alias ?? "")).\(field.rawValue)"
         case .star(let alias, _): alias.map { "\($0).*" } ?? "*"
         }
     }

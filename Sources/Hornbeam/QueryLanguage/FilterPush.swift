@@ -23,23 +23,32 @@ struct FilterPush {
         switch expression {
         case .constant(let item): return exact(item.truth == wanted ? .all : .none)
         case .not(let inner): return filter(inner, !wanted)
-        case .binary(.and, let left, let right), .binary(.or, let left, let right):
+        case .binary(.and, let left, let right, _), .binary(.or, let left, let right, _):
             return combined(expression, left, right, wanted)
-        case .binary(let sign, let left, let right): return compared(sign, left, right, wanted)
+        case .binary(let sign, let left, let right, _): return compared(sign, left, right, wanted)
         case .between(let value, let low, let high):
             let (first, second) = (
                 compared(.greaterOrEqual, value, low, wanted), compared(.lessOrEqual, value, high, wanted)
             )
             return wanted ? both(first, second) : either(first, second)
-        case .within(let value, let list): return within(value, list, wanted)
-        case .withinArray(let item, .slot(let slot)) where wanted: return element(slot, item)
-        case .quantified(.any, let variable, .slot(let slot), .binary(.equal, .slot(let left), let item))
+        case .within(let value, let list):
+            let items = list.compactMap { item($0) }
+            return items.count == list.count ? within(value, items, wanted) : nil
+        case .withinArray(let value, let array):
+            if let array = item(array) {
+                guard case .array(let items) = array else { return exact(.none) }
+                return within(value, items, wanted)
+            }
+            guard wanted, case .slot(let slot) = array else { return nil }
+            return element(slot, value)
+        case .quantified(.any, let variable, .slot(let slot), .binary(.equal, .slot(let left), let item, _))
         where wanted && left == variable:
             return element(slot, item)
-        case .call(let function, let arguments) where wanted && function.name == "array_contains":
-            guard case .slot(let slot) = arguments[0] else { return nil }
-            return element(slot, arguments[1])
-        case .like(let text, let pattern, let escape) where wanted: return like(text, pattern, escape)
+        case .quantified(let quantifier, let variable, .slot(let slot), let condition)
+        where wanted && quantifier != .every:
+            return related(slot, variable, condition)
+        case .call(let function, let arguments, _): return called(function.name, arguments, wanted)
+        case .like(let text, let pattern, let escape, _) where wanted: return like(text, pattern, escape)
         case .test(.slot(let slot), let test): return tested(slot, test, wanted)
         case .slot(let slot): return flag(slot, wanted)
         default: return nil
@@ -54,7 +63,7 @@ struct FilterPush {
         _ expression: BoundExpression, _ left: BoundExpression, _ right: BoundExpression, _ wanted: Bool
     ) -> PushedFilter? {
         let (first, second) = (filter(left, wanted), filter(right, wanted))
-        if case .binary(.and, _, _) = expression { return wanted ? both(first, second) : either(first, second) }
+        if case .binary(.and, _, _, _) = expression { return wanted ? both(first, second) : either(first, second) }
         return wanted ? either(first, second) : both(first, second)
     }
 
@@ -74,7 +83,7 @@ struct FilterPush {
     // MARK: Operands
 
     /// The value of what doesn't depend on this source, nor on later ones.
-    private func item(_ expression: BoundExpression) -> Item? {
+    func item(_ expression: BoundExpression) -> Item? {
         if case .constant(let item) = expression { return item }
         for slot in expression.slots {
             guard let owner = binder.owners[slot], owner < source.number else { return nil }
@@ -163,12 +172,11 @@ struct FilterPush {
         return exact(.related(RelationSource(type: side.target, relation: inverse, source: id)))
     }
 
-    private func within(_ value: BoundExpression, _ list: [BoundExpression], _ wanted: Bool) -> PushedFilter? {
+    private func within(_ value: BoundExpression, _ list: [Item], _ wanted: Bool) -> PushedFilter? {
         guard case .slot(let slot) = value, let column = column(slot), column.columnType.isOrdered else { return nil }
         if list.isEmpty { return exact(wanted ? .none : .all) }
         var values: [Value] = []
-        for part in list {
-            guard let item = item(part) else { return nil }
+        for item in list {
             if item.isUnknown {
                 if wanted { continue }
                 return exact(.none)
@@ -189,13 +197,41 @@ struct FilterPush {
         return lifted(.elements(ElementTest(column: column.number, values: [value], wantsAll: false)), column)
     }
 
+    /// `CONTAINS(title, 'x')`, also of `LOWER(title)`, and others that are told by their names.
+    private func called(_ name: String, _ arguments: [BoundExpression], _ wanted: Bool) -> PushedFilter? {
+        if name == "array_contains" {
+            guard wanted, case .slot(let slot) = arguments[0] else { return nil }
+            return element(slot, arguments[1])
+        }
+        let kinds = ["contains": StringTest.Kind.contains, "starts_with": .hasPrefix, "ends_with": .hasSuffix]
+        guard let kind = kinds[name], let part = item(arguments[1])?.text, !part.isEmpty else { return nil }
+        let subject: BoundExpression
+        var isLowered = false
+        if case .call(let function, let inner, _) = arguments[0], function.name == "lower" {
+            (subject, isLowered) = (inner[0], true)
+        } else {
+            subject = arguments[0]
+        }
+        guard case .slot(let slot) = subject, let column = column(slot), case .string = column.columnType.unwrapped,
+            !isLowered || part == part.lowercased()
+        else { return nil }
+        let test = Filter.string(
+            StringTest(kind, columns: [column.number], part, caseSensitive: !isLowered, negated: !wanted))
+        return lifted(wanted ? test : test.and(.not(.isNull(column: column.number))), column)
+    }
+
     private func like(
         _ text: BoundExpression, _ pattern: BoundExpression, _ escape: BoundExpression?
     ) -> PushedFilter? {
         guard case .slot(let slot) = text, let column = column(slot), case .string = column.columnType.unwrapped,
-            let pattern = item(pattern)?.text, escape == nil, let like = try? LikePattern(pattern, escape: nil),
-            !like.prefix.isEmpty
+            let pattern = item(pattern)?.text, escape == nil, let like = try? LikePattern(pattern, escape: nil)
         else { return nil }
+        if like.prefix.isEmpty {
+            // What stands between two `%` is in the text.
+            guard let part = like.longestPart else { return nil }
+            let test = Filter.string(StringTest(.contains, columns: [column.number], part, caseSensitive: true))
+            return PushedFilter(filter: lifted(test, column).filter, isExact: false)
+        }
         var filter = Filter.string(
             StringTest(.hasPrefix, columns: [column.number], like.prefix, caseSensitive: true))
         if let (from, to) = Self.range(of: like.prefix) {
@@ -207,7 +243,7 @@ struct FilterPush {
 
     /// Texts that begin with another one are a range of the order, which an index has: told by the ASCII that it begins
     /// with, whose bytes are those of the key.
-    private static func range(of prefix: String) -> (from: String, to: String)? {
+    static func range(of prefix: String) -> (from: String, to: String)? {
         let ascii = prefix.prefix { $0.unicodeScalars.count == 1 && $0.isASCII }
         guard let last = ascii.utf8.last, last < 0x7F else { return nil }
         return (String(ascii), ascii.dropLast() + String(UnicodeScalar(last + 1)))

@@ -74,6 +74,41 @@ extension Item {
         }
     }
 
+    // MARK: Size
+
+    /// What is computed of one row may take so many bytes at a time, 16 MiB: so a short statement doesn't make of a few
+    /// letters, doubled again and again, more than there is memory.
+    static let maxSize = 16 << 20
+
+    static var tooLarge: HornbeamError {
+        HornbeamError(.tooLarge, "what is computed of a row takes more than \(maxSize) bytes")
+    }
+
+    static func requireSize(_ size: Int) throws(HornbeamError) {
+        if size > maxSize { throw tooLarge }
+    }
+
+    /// Bytes that it takes beside its own place, those of parts that it shares with others too. Once these are more than
+    /// `limit` no more are counted: parts shared many times would take as long as if each had its own.
+    func size(upTo limit: Int) -> Int {
+        switch self {
+        case .missing: return 0
+        case .value(.string(let text)), .value(.json(let text)): return text.utf8.count
+        case .value(.data(let data)): return data.count
+        case .value: return 0
+        case .array(let items):
+            var size = items.count * MemoryLayout<Item>.stride
+            for item in items where size <= limit { size += item.size(upTo: limit - size) }
+            return size
+        case .object(let fields):
+            var size = fields.count * MemoryLayout<ItemField>.stride
+            for field in fields where size <= limit {
+                size += field.name.utf8.count + field.item.size(upTo: limit - size)
+            }
+            return size
+        }
+    }
+
     // MARK: Parts
 
     /// `item.name`: of what is no object, missing, but of null, null.
@@ -125,7 +160,7 @@ extension Item {
         case .value(.int(let number)): Int128(number)
         case .value(.uint(let number)): Int128(number)
         case .value(.double(let number)): abs(number) < 0x1p100 ? Int128(exactly: number) : nil
-        case .value(.decimal(let number)): Int64(number.description).map { Int128($0) }
+        case .value(.decimal(let number)): Int128(number.description).flatMap { $0.magnitude < 1 << 100 ? $0 : nil }
         default: nil
         }
     }

@@ -4,8 +4,10 @@
 //
 //     missing < null < false < true < numbers < dates < strings < UUIDs < data < arrays < objects
 //
-// Numbers compare by what they are, whatever their types; −0 is 0, and NaN equals itself, after all others. Strings
-// compare as in keys: by the scalars of their canonical composition.
+// Numbers compare by what they are, whatever their types; −0 is 0, and NaN equals itself, after all others. A double with
+// a fraction, or of 2^100 and more, is the shortest decimal that it is read back from, so that 0.1 is 0.1; others are
+// exactly what they are. Each double so is a number that no other one is nearer to, and the order is one of all numbers.
+// Strings compare as in keys: by the scalars of their canonical composition.
 
 import FoundationEssentials
 import HornbeamKeys
@@ -117,14 +119,39 @@ extension Item {
         if let first = integer(left), let second = integer(right) {
             return first < second ? -1 : first > second ? 1 : 0
         }
-        switch (left, right) {
-        case (.double(let left), .double(let right)): return order(left, right)
-        case (.double(let left), _): return -order(right, left)
-        case (_, .double(let right)): return order(left, right)
-        default:
-            guard let left = decimal(left), let right = decimal(right) else { return 0 }
-            if left.isNaN || right.isNaN { return (left.isNaN ? 1 : 0) - (right.isNaN ? 1 : 0) }
-            return left < right ? -1 : left > right ? 1 : 0
+        if case .double(let left) = left, case .double(let right) = right { return order(left, right) }
+        let (first, second) = (Number(left), Number(right))
+        if first.range != second.range { return first.range - second.range }
+        var (one, other) = (KeyWriter(), KeyWriter())
+        one.append(first.decimal)
+        other.append(second.decimal)
+        return one.bytes.withUnsafeBytes { one in other.bytes.withUnsafeBytes { one.order($0) } }
+    }
+
+    /// A number as the order has it.
+    fileprivate struct Number {
+        /// −1 and 1 are infinite, 2 is none.
+        var range = 0
+        var decimal = KeyDecimal.zero
+
+        init(_ value: Value) {
+            if let integer = Item.value(value).integer {
+                decimal = KeyDecimal(isNegative: integer < 0, mantissa: integer.magnitude, exponent: 0) ?? .zero
+                return
+            }
+            switch value {
+            case .double(let number) where number.isNaN: range = 2
+            case .double(let number) where number.isInfinite: range = number < 0 ? -1 : 1
+            case .double(let number): decimal = KeyDecimal(written: number.description) ?? .zero
+            case .decimal(let number) where number.isNaN: range = 2
+            case .decimal(let number):
+                let magnitude = number.magnitude
+                decimal =
+                    UInt128(magnitude.significand.description).flatMap {
+                        KeyDecimal(isNegative: number.sign == .minus, mantissa: $0, exponent: magnitude.exponent)
+                    } ?? .zero
+            default: break
+            }
         }
     }
 
@@ -146,22 +173,18 @@ extension Item {
         default: nil
         }
     }
+}
 
-    /// An integer or a decimal against a double: exactly, but that a decimal compares with what the double is written
-    /// as, so that 0.1 is 0.1.
-    private static func order(_ left: Value, _ right: Double) -> Int {
-        if case .decimal(let number) = left, number.isNaN { return right.isNaN ? 0 : 1 }
-        if right.isNaN { return -1 }
-        if let integer = integer(left) {
-            guard abs(right) < 0x1p100 else { return right < 0 ? 1 : -1 }
-            let whole = right.rounded(.down)
-            let floor = Int128(whole)
-            return integer < floor ? -1 : integer > floor ? 1 : right > whole ? -1 : 0
+extension KeyDecimal {
+    /// A finite double's shortest text: `-1.5e-07`.
+    fileprivate init?(written text: String) {
+        let parts = text.split(separator: "e")
+        let digits = parts[0].drop { $0 == "-" }.split(separator: ".", omittingEmptySubsequences: false)
+        let fraction = digits.count > 1 ? digits[1] : ""
+        guard let mantissa = UInt128(digits[0] + fraction), let exponent = parts.count > 1 ? Int(parts[1]) : 0 else {
+            return nil
         }
-        guard let first = decimal(left), let second = decimal(.double(right)) else {
-            return order(Item.value(left).number ?? 0, right)
-        }
-        return first < second ? -1 : first > second ? 1 : 0
+        self.init(isNegative: text.hasPrefix("-"), mantissa: mantissa, exponent: exponent - fraction.count)
     }
 }
 
@@ -217,22 +240,17 @@ extension Item {
         }
     }
 
-    /// Equal numbers of different types have the same bytes: an integer's if it is one, else a double's if that is
-    /// written as the number is.
+    /// Equal numbers of different types have the same bytes.
     private static func append(number: Value, to key: inout [UInt8]) {
         if let integer = Item.value(number).integer {
             key.append(0)
             withUnsafeBytes(of: integer.littleEndian) { key.append(contentsOf: $0) }
             return
         }
-        var double = Item.value(number).number ?? .nan
-        if case .decimal(let decimal) = number, !decimal.isNaN, Self.decimal(.double(double)) != decimal {
-            key.append(2)
-            append(text: decimal.description, to: &key)
-            return
-        }
-        key.append(1)
-        if double.isNaN { double = .nan }
-        ValueBytes.appendLittle(double.bitPattern, 8, to: &key)
+        let number = Number(number)
+        key.append(UInt8(number.range + 2))
+        var writer = KeyWriter()
+        writer.append(number.decimal)
+        key += writer.bytes
     }
 }

@@ -13,6 +13,10 @@ extension SelectPlan {
         if let grouping {
             if try knownCount(session) != nil {
                 lines.append("  count rows by the query")
+            } else if let index = try counting(countedColumns ?? distinctCount.map { [$0] }, session) {
+                lines.append("  count groups by index \(index)")
+            } else if try ends(session) != nil {
+                lines.append("  read the first and the last row of an order")
             } else if grouping.keys.isEmpty {
                 lines.append("  all rows are one group")
             } else {
@@ -20,7 +24,10 @@ extension SelectPlan {
             }
         }
         if let having = statement.clauses.having { lines.append("  groups having \(having.text)") }
-        if isDistinct { lines.append("  distinct rows") }
+        if isDistinct {
+            let index = try counting(distinctColumns, session)
+            lines.append("  distinct rows" + (index.map { " by index \($0)" } ?? ""))
+        }
         if !order.isEmpty { lines.append("  sort by " + order.map(\.text).joined(separator: ", ") + " in memory") }
         if !isCut, limit != nil || offset > 0 {
             lines.append("  " + (limit.map { "limit \($0)" } ?? "no limit") + (offset > 0 ? " from \(offset)" : ""))
@@ -50,7 +57,7 @@ extension SelectPlan {
 extension Expression {
     /// The parts of which all must be true.
     var conjuncts: [Expression] {
-        guard case .binary(.and, let left, let right) = self else { return [self] }
+        guard case .binary(.and, let left, let right, _) = self else { return [self] }
         return left.conjuncts + right.conjuncts
     }
 }

@@ -18,6 +18,9 @@ struct SelectPlan {
         var text: String
     }
 
+    /// Of a result; so many groups, orders and aggregates there may be too.
+    static let maxColumns = 2_000
+
     let binder: Binder
     let isValue: Bool
     let isDistinct: Bool
@@ -29,8 +32,12 @@ struct SelectPlan {
     /// Nil without GROUP BY and aggregates.
     private(set) var grouping: GroupScope?
     private(set) var having: BoundExpression?
-    /// Empty where the first source's rows come in this order.
+    /// What ORDER BY says.
+    let terms: [Order]
+    /// The same, empty where the first source's rows come in this order.
     private(set) var order: [Order] = []
+    /// Whether no other source has rows that are seen.
+    let isAlone: Bool
     private(set) var limit: Int?
     private(set) var offset = 0
     /// Whether the query itself has the limit and the offset.
@@ -52,12 +59,15 @@ struct SelectPlan {
         offset = try Self.count(clauses.offset, "OFFSET", &binder) ?? 0
         try binder.requireUse()
         (columns, grouping, having) = (rows.columns, rows.grouping, rows.having)
+        terms = rows.order
+        isAlone = binder.sources.allSatisfy { $0.number == 0 || $0.isImplicit }
         self.binder = binder
         query = EntityQuery(type: binder.sources[0].type?.name ?? "")
         conditions = Array(repeating: [], count: binder.sources.count)
-        place((condition?.conjuncts ?? []) + binder.sources.flatMap { Self.late(in: $0, binder) })
+        try place((condition?.conjuncts ?? []) + binder.sources.flatMap { Self.late(in: $0, binder) })
         if !pushes(rows.order) { order = rows.order }
-        let isAlone = binder.sources.allSatisfy { $0.number == 0 || $0.isImplicit }
+        dropUnused()
+        query.needs = needs
         let isWhole = isAlone && order.isEmpty && grouping == nil && !isDistinct
         if isWhole, conditions.allSatisfy(\.isEmpty) {
             query.limit = limit
@@ -71,7 +81,7 @@ struct SelectPlan {
     ) throws -> Int? {
         guard let expression else { return nil }
         guard case .constant(let item) = try binder.bind(expression), let count = item.integer, count >= 0 else {
-            throw binder.failure("\(clause) takes a number from 0", at: expression.place ?? binder.text.count)
+            throw binder.failure("\(clause) takes a number from 0", at: expression.place)
         }
         return Int(exactly: count) ?? .max
     }
@@ -82,16 +92,50 @@ struct SelectPlan {
         return conditions.filter { binder.lastSource(of: $0) > source.number }
     }
 
+    /// Leaves out what nobody reads: what is asked of the query alone.
+    private func dropUnused() {
+        var used: Set<Int> = []
+        func use(_ expressions: [BoundExpression]) {
+            for expression in expressions { used.formUnion(expression.slots) }
+        }
+        for conditions in conditions { use(conditions) }
+        for source in binder.sources {
+            switch source.rows {
+            case .join(let conditions): use(conditions)
+            case .elements(let array): use([array])
+            case .scan, .link: break
+            }
+        }
+        if let grouping {
+            use(grouping.keys + grouping.aggregates.compactMap(\.aggregate.argument))
+        } else {
+            use(columns.map(\.value) + order.map(\.value))
+        }
+        for source in binder.sources { source.contents.removeAll { !used.contains($0.slot) } }
+    }
+
+    /// What groups need of rows, where these are read for nothing else.
+    private var needs: RowNeeds? {
+        guard let grouping, isAlone, binder.sources.count == 1 else { return nil }
+        var columns: Set<Int> = []
+        for (_, content) in binder.sources[0].contents {
+            guard case .column(let column) = content else { return nil }
+            columns.insert(column)
+        }
+        let isOrderFree = grouping.aggregates.allSatisfy(\.aggregate.isOrderFree)
+        return RowNeeds(columns: columns, isOrderFree: isOrderFree, wantsExactText: true)
+    }
+
     /// Gives each condition to the first source that can answer it.
-    private mutating func place(_ conjuncts: [BoundExpression]) {
-        let push = FilterPush(binder: binder, source: binder.sources[0], frame: Frame(slots: 0))
+    private mutating func place(_ conjuncts: [BoundExpression]) throws {
+        let push = FilterPush(binder: binder, source: binder.sources[0], frame: Frame(slots: binder.slotCount))
         var filters: [Filter] = []
-        defer { query.filter = Filter.conjunction(filters) }
         for conjunct in conjuncts {
             let pushed = push.filter(conjunct)
             if let pushed { filters.append(pushed.filter) }
             if pushed?.isExact != true { conditions[max(0, binder.lastSource(of: conjunct))].append(conjunct) }
         }
+        query.filter = Filter.conjunction(filters + (try push.elementFilters(conjuncts)))
     }
 
     /// Whether the planner can give the rows in this order, as it now will.
@@ -126,8 +170,7 @@ struct SelectPlan {
 
     /// The number of rows, if all that is asked for is to count those of the query.
     func knownCount(_ session: EntitySession) throws -> Int? {
-        guard let grouping, grouping.keys.isEmpty, conditions.allSatisfy(\.isEmpty),
-            binder.sources.allSatisfy({ $0.number == 0 || $0.isImplicit }),
+        guard let grouping, grouping.keys.isEmpty, isOfQuery,
             grouping.aggregates.allSatisfy({ $0.aggregate.function == .count && $0.aggregate.argument == nil })
         else { return nil }
         return try session.count(query)
@@ -151,6 +194,11 @@ private struct SelectBinding {
         var hidden = named
         for name in named.keys where try binder.isName(name) { hidden[name] = nil }
         binder.aliases = hidden
+        for (clause, parts) in [("GROUP BY", clauses.groups), ("ORDER BY", clauses.order.map(\.value))]
+        where parts.count > SelectPlan.maxColumns {
+            throw binder.failure(
+                "\(clause) has more than \(SelectPlan.maxColumns) parts", at: parts[SelectPlan.maxColumns].place)
+        }
         var keys: [BoundExpression] = []
         for group in clauses.groups { keys.append(try binder.bind(group)) }
         let asked =
@@ -191,19 +239,25 @@ extension Binder {
 
     fileprivate mutating func columns(of statement: SelectStatement) throws -> [SelectPlan.Column] {
         var columns: [SelectPlan.Column] = []
+        var names: Set<String> = []
         for projection in statement.projections {
+            let added: [SelectPlan.Column]
             if case .star(let alias, let place) = projection.value {
-                columns += try star(alias, at: place)
-                continue
+                added = try star(alias, at: place)
+            } else {
+                let value = try bind(projection.value)
+                let name = projection.alias ?? projection.value.lastName ?? projection.text
+                added = [SelectPlan.Column(name: name, value: value)]
             }
-            let value = try bind(projection.value)
-            let name = projection.alias ?? projection.value.lastName ?? projection.text
-            if let other = columns.first(where: { $0.name == name }) {
+            if let other = added.first(where: { !names.insert($0.name).inserted }) {
                 throw failure(
                     "two columns of the result are called “\(other.name)”: give one another name with AS",
                     at: projection.place)
             }
-            columns.append(SelectPlan.Column(name: name, value: value))
+            columns += added
+            guard columns.count <= SelectPlan.maxColumns else {
+                throw failure("more than \(SelectPlan.maxColumns) columns of the result", at: projection.place)
+            }
         }
         return columns
     }
@@ -247,7 +301,7 @@ extension Expression {
         case .path(let path):
             for case .name(let name) in path.steps.reversed() { return name }
             return nil
-        case .metaID: return "id"
+        case .meta(let field, _, _): return field.rawValue
         default: return nil
         }
     }

@@ -18,7 +18,7 @@ final class SelectRun {
     init(_ plan: SelectPlan, _ session: EntitySession) {
         self.plan = plan
         self.session = session
-        frame = Frame(slots: plan.binder.slotCount, sources: plan.sources.count)
+        frame = Frame(slots: plan.binder.slotCount, sources: plan.sources.count, text: plan.binder.text)
     }
 
     /// Calls `body` with the values of each row of the result until it returns false.
@@ -28,6 +28,17 @@ final class SelectRun {
         if plan.limit == 0 { return }
         var cut = Cut(plan)
         if plan.grouping != nil { return try runGroups(&cut, body) }
+        if let columns = plan.distinctColumns {
+            var sorter = RowSorter(plan, plan.terms)
+            for (keys, _) in try CountedGroups(plan.query, by: columns, session).groups {
+                for (column, key) in zip(plan.columns, keys) {
+                    if case .slot(let slot) = column.value { frame.slots[slot] = key }
+                }
+                _ = try sorter.add(frame)
+            }
+            for values in sorter.finish() where try !cut.take(values, body) { return }
+            return
+        }
         if !plan.order.isEmpty { return try runSorted(&cut, body) }
         try withoutActuallyEscaping(body) { body in
             var seen: Set<[UInt8]> = []
@@ -40,20 +51,15 @@ final class SelectRun {
     }
 
     private func runSorted(_ cut: inout Cut, _ body: ([Item]) throws -> Bool) throws {
-        var sorter = RowSorter(plan)
+        var sorter = RowSorter(plan, plan.order)
         try forEachRow { try sorter.add(self.frame) }
         for values in sorter.finish() where try !cut.take(values, body) { return }
     }
 
     private func runGroups(_ cut: inout Cut, _ body: ([Item]) throws -> Bool) throws {
         guard let scope = plan.grouping else { return }
+        if let known = try knownGroups(scope) { return try finish(known, &cut, body) }
         var groups: [(keys: [Item], aggregates: [RunningAggregate])] = []
-        if let count = try plan.knownCount(session) {
-            groups = [([], [])]
-            let frame = Frame(slots: scope.slotCount)
-            for (_, slot) in scope.aggregates { frame.slots[slot] = .int(count) }
-            return try finish([frame], &cut, body)
-        }
         var places: [[UInt8]: Int] = [:]
         // Without GROUP BY all rows are one group, also where there are none.
         if scope.keys.isEmpty { groups.append(([], scope.aggregates.map { $0.aggregate.begin() })) }
@@ -73,20 +79,60 @@ final class SelectRun {
             for index in scope.aggregates.indices { try groups[place].aggregates[index].add(self.frame) }
             return true
         }
+        groups.sort { Item.order($0.keys, $1.keys) < 0 }
         let frames = try groups.map { group in
-            let frame = Frame(slots: scope.slotCount)
+            let frame = groupFrame(scope)
             for (slot, key) in group.keys.enumerated() { frame.slots[slot] = key }
-            for (index, aggregate) in scope.aggregates.enumerated() {
-                frame.slots[aggregate.slot] = try group.aggregates[index].result()
+            for (index, (aggregate, slot)) in scope.aggregates.enumerated() {
+                frame.slots[slot] = try frame.marked(aggregate.mark) { try group.aggregates[index].result() }
             }
             return frame
         }
         try finish(frames, &cut, body)
     }
 
-    /// Groups as rows: without ORDER BY in the order in which each came up first.
+    /// The groups, where they are known without a look at all rows.
+    private func knownGroups(_ scope: GroupScope) throws -> [Frame]? {
+        let frame = groupFrame(scope)
+        if let count = try plan.knownCount(session) {
+            for (_, slot) in scope.aggregates { frame.slots[slot] = .int(count) }
+            return [frame]
+        }
+        if let columns = plan.countedColumns {
+            return try CountedGroups(plan.query, by: columns, session).groups.map { keys, count in
+                let frame = groupFrame(scope)
+                for (slot, key) in keys.enumerated() { frame.slots[slot] = key }
+                for (_, slot) in scope.aggregates { frame.slots[slot] = .int(count) }
+                return frame
+            }
+        }
+        if let column = plan.distinctCount {
+            let values = try CountedGroups(plan.query, by: [column], session).groups
+            frame.slots[scope.aggregates[0].slot] = .int(values.count { $0.keys != [.null] })
+            return [frame]
+        }
+        guard let ends = try plan.ends(session) else { return nil }
+        for ((aggregate, slot), query) in zip(scope.aggregates, ends) {
+            guard let query, let column = aggregate.argument.flatMap({ plan.column($0) }) else {
+                frame.slots[slot] = .int(try session.count(plan.query))
+                continue
+            }
+            frame.slots[slot] = .null
+            try session.forEach(query) { _, row, _ in
+                frame.slots[slot] = Item(try row.value(column))
+                return false
+            }
+        }
+        return [frame]
+    }
+
+    private func groupFrame(_ scope: GroupScope) -> Frame {
+        Frame(slots: scope.slotCount, text: plan.binder.text)
+    }
+
+    /// Groups as rows: without ORDER BY in the order of their keys.
     private func finish(_ frames: [Frame], _ cut: inout Cut, _ body: ([Item]) throws -> Bool) throws {
-        var sorter = RowSorter(plan)
+        var sorter = RowSorter(plan, plan.order)
         for frame in frames {
             if let having = plan.having, try having.evaluate(frame).truth != true { continue }
             _ = try sorter.add(frame)
@@ -108,12 +154,18 @@ final class SelectRun {
 
     /// Tests what can be told now, and goes on to the next source.
     private func passed(_ number: Int) throws -> Bool {
+        let held = frame.held
+        defer { frame.held = held }
         for condition in plan.conditions[number] where try condition.evaluate(frame).truth != true { return true }
         return try enter(number + 1)
     }
 
     private func enter(_ number: Int) throws -> Bool {
-        guard number < plan.sources.count else { return try take() }
+        guard number < plan.sources.count else {
+            let held = frame.held
+            defer { frame.held = held }
+            return try take()
+        }
         let source = plan.sources[number]
         switch source.rows {
         case .scan: return try passed(number)
@@ -163,6 +215,8 @@ final class SelectRun {
 
     private func unnest(_ array: BoundExpression, _ source: BoundSource) throws -> Bool {
         guard let slot = source.elementSlot else { return true }
+        let held = frame.held
+        defer { frame.held = held }
         var items: [Item] = []
         switch try array.evaluate(frame) {
         case .array(let elements): items = elements
@@ -278,12 +332,14 @@ private struct Cut {
 /// are kept.
 private struct RowSorter {
     private let plan: SelectPlan
+    private let order: [SelectPlan.Order]
     private let kept: Int
     private var rows: [(values: [Item], keys: [Item])] = []
     private var seen: Set<[UInt8]> = []
 
-    init(_ plan: SelectPlan) {
+    init(_ plan: SelectPlan, _ order: [SelectPlan.Order]) {
         self.plan = plan
+        self.order = order
         let (sum, overflow) = (plan.limit ?? .max).addingReportingOverflow(plan.offset)
         kept = overflow ? .max : sum
     }
@@ -292,7 +348,7 @@ private struct RowSorter {
     mutating func add(_ frame: Frame) throws -> Bool {
         let values = try plan.columns.map { try $0.value.evaluate(frame) }
         if plan.isDistinct, !seen.insert(Item.key(values)).inserted { return true }
-        rows.append((values, try plan.order.map { try $0.value.evaluate(frame) }))
+        rows.append((values, try order.map { try $0.value.evaluate(frame) }))
         if kept < .max / 4, rows.count > 2 * kept + 1000 {
             sort()
             rows.removeLast(rows.count - kept)
@@ -307,8 +363,8 @@ private struct RowSorter {
 
     /// Stable, as Swift's sort is: equal rows stay in the order in which they came.
     private mutating func sort() {
-        if plan.order.isEmpty { return }
-        let order = plan.order
+        if order.isEmpty { return }
+        let order = order
         rows.sort { left, right in
             for (place, term) in order.enumerated() {
                 let (first, second) = (left.keys[place], right.keys[place])

@@ -30,6 +30,7 @@ struct StatementParser {
     private static let noAlias: Set<String> = ["ASC", "CROSS", "DESC", "ESCAPE", "FOR", "LIKE", "NULLS", "OUTER"]
 
     let text: String
+    private let characters: [Character]
     private let tokens: [(token: StatementToken, place: TextPlace, end: TextPlace)]
     private var position = 0
     var depth = 0
@@ -47,6 +48,7 @@ struct StatementParser {
         self.text = text
         var lexer = StatementLexer(text)
         tokens = try lexer.tokens()
+        characters = lexer.characters
     }
 
     /// A statement and nothing behind it but a semicolon.
@@ -217,7 +219,7 @@ struct StatementParser {
     /// The text from a place to the end of the word before this one.
     private func words(from start: TextPlace) -> String {
         let end = position > 0 ? tokens[position - 1].end : start
-        return String(text.dropFirst(start).prefix(max(0, end - start)))
+        return String(characters[start..<max(start, end)])
     }
 
     private mutating func source() throws(HornbeamError) -> Source {

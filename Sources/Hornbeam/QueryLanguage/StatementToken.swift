@@ -27,7 +27,9 @@ enum StatementToken: Sendable, Equatable {
 
 /// A failure at a place of a text, with the line and a caret below it.
 struct StatementFailure {
-    static func error(_ what: String, in text: String, at place: TextPlace) -> HornbeamError {
+    static func error(
+        _ what: String, _ code: HornbeamError.Code = .invalid, in text: String, at place: TextPlace
+    ) -> HornbeamError {
         var line = 1
         var lineStart = 0
         let characters = Array(text)
@@ -44,14 +46,14 @@ struct StatementFailure {
         let shown = characters[from..<to].map { $0 == "\t" ? " " : String($0) }.joined()
         let caret = String(repeating: " ", count: place - from) + "^"
         return HornbeamError(
-            .invalid, "\(what), at line \(line), character \(column + 1):\n  \(shown)\n  \(caret)")
+            code, "\(what), at line \(line), character \(column + 1):\n  \(shown)\n  \(caret)")
     }
 }
 
 /// Cuts a text into its words.
 struct StatementLexer {
     private let text: String
-    private let characters: [Character]
+    let characters: [Character]
     private var at = 0
 
     init(_ text: String) {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of texts. Lengths and places are those of characters as people see them, from 0 as in SQL++.
 
+import HornbeamKeys
+
 enum StringFunctions {
     static let all: [ScalarFunction] = [
         text("lower") { .string($0.lowercased()) },
         text("upper") { .string($0.uppercased()) },
+        text("unaccent") { .string(Accents.removed(from: $0)) },
         text("length") { .int($0.count) },
         text("reverse") { .string(String($0.reversed())) },
         trim("trim", atStart: true, atEnd: true),
@@ -20,20 +23,25 @@ enum StringFunctions {
             guard let text = arguments[0].text, let old = arguments[1].text, let new = arguments[2].text else {
                 return .null
             }
-            return .string(old.isEmpty ? text : text.replacing(old, with: new))
+            if old.isEmpty { return .string(text) }
+            return .string(text.replacing(old, with: new, maxReplacements: room(in: text, new)))
         },
         ScalarFunction("concat", 1...100) { arguments, _ in
             let texts = arguments.compactMap(\.text)
+            try Item.requireSize(texts.reduce(0) { $0 + $1.utf8.count })
             return texts.count == arguments.count ? .string(texts.joined()) : .null
         },
         ScalarFunction("split", 1...2) { arguments, _ in
             guard let text = arguments[0].text else { return .null }
+            let most = Item.maxSize / MemoryLayout<Item>.stride
             if arguments.count == 1 {
-                return .array(text.split(whereSeparator: \.isWhitespace).map { .string(String($0)) })
+                return .array(
+                    text.split(maxSplits: most, whereSeparator: \.isWhitespace).map { .string(String($0)) })
             }
             guard let separator = arguments[1].text, !separator.isEmpty else { return .null }
             return .array(
-                text.split(separator: separator, omittingEmptySubsequences: false).map { .string(String($0)) })
+                text.split(separator: separator, maxSplits: most, omittingEmptySubsequences: false)
+                    .map { .string(String($0)) })
         },
         pattern("regexp_contains") { .bool(try $1.firstMatch(in: $0) != nil) },
         pattern("regexp_like") { .bool(try $1.wholeMatch(in: $0) != nil) },
@@ -45,9 +53,16 @@ enum StringFunctions {
             guard let text = arguments[0].text, let pattern = arguments[1].text, let new = arguments[2].text else {
                 return .null
             }
-            return .string(text.replacing(try patterns.expression(pattern), with: { _ in new }))
+            let expression = try patterns.expression(pattern)
+            return .string(text.replacing(expression, maxReplacements: room(in: text, new), with: { _ in new }))
         },
     ]
+
+    /// So many replacements make a text too large to be held, if it has so many. A text that is put in isn't longer than
+    /// that itself, as it is held too.
+    private static func room(in text: String, _ new: String) -> Int {
+        (Item.maxSize + text.utf8.count) / max(1, new.utf8.count) + 1
+    }
 
     private static func text(_ name: String, _ body: @escaping @Sendable (String) -> Item) -> ScalarFunction {
         ScalarFunction(name, 1...1) { arguments, _ in arguments[0].text.map(body) ?? .null }

@@ -69,39 +69,7 @@ struct QueryBinding {
     // MARK: Errors
 
     func failure(_ what: String, at expression: Expression) -> HornbeamError {
-        guard let place = Self.place(of: expression) else {
-            return HornbeamError(.invalid, "\(what): \(text.prefix(200))")
-        }
-        return StatementFailure.error(what, in: text, at: place)
-    }
-
-    /// Where an expression begins, or near that: literals have no place. A loop, since rows of operators are as long as
-    /// texts may be.
-    private static func place(of expression: Expression) -> TextPlace? {
-        var first = expression
-        while true {
-            switch first {
-            case .parameter(let parameter): return parameter.place
-            case .path(let path): return path.place
-            case .call(let call): return call.place
-            case .match(let matching): return matching.place
-            case .rank(let place), .metaID(_, let place), .star(_, let place): return place
-            case .binary(_, .literal, let next), .like(.literal, let next, _), .between(.literal, let next, _),
-                .withinArray(.literal, let next):
-                first = next
-            case .unary(_, let next), .binary(_, let next, _), .like(let next, _, _), .between(let next, _, _),
-                .within(let next, _), .withinArray(let next, _), .test(let next, _), .quantified(_, _, let next, _),
-                .comprehension(_, _, let next, _):
-                first = next
-            case .choice(let subject, let cases, _):
-                guard let next = subject ?? cases.first?.condition else { return nil }
-                first = next
-            case .array(let parts):
-                guard let next = parts.first else { return nil }
-                first = next
-            case .literal, .missing, .object: return nil
-            }
-        }
+        StatementFailure.error(what, in: text, at: expression.place)
     }
 
     /// Errors of the table, with the place.
@@ -142,7 +110,7 @@ struct QueryBinding {
 
     private func value(_ expression: Expression) throws(HornbeamError) -> Value {
         switch expression {
-        case .literal(let value): return value
+        case .literal(let value, _): return value
         case .parameter(let parameter):
             guard case .position(let position) = parameter.name, arguments.indices.contains(position - 1) else {
                 throw failure("the parameter has no value", at: expression)
@@ -167,16 +135,16 @@ struct QueryBinding {
 
     func filters(_ condition: Expression) throws(HornbeamError) -> Filters {
         switch condition {
-        case .literal(.bool(let isTrue)): return isTrue ? (.all, .none) : (.none, .all)
-        case .literal(.null): return (.none, .none)
-        case .unary(.not, let part):
+        case .literal(.bool(let isTrue), _): return isTrue ? (.all, .none) : (.none, .all)
+        case .literal(.null, _): return (.none, .none)
+        case .unary(.not, let part, _):
             let (isTrue, isFalse) = try filters(part)
             return (isFalse, isTrue)
-        case .binary(.and, let left, let right): return Self.both(try filters(left), try filters(right))
-        case .binary(.or, let left, let right):
+        case .binary(.and, let left, let right, _): return Self.both(try filters(left), try filters(right))
+        case .binary(.or, let left, let right, _):
             let (one, other) = (try filters(left), try filters(right))
             return (one.isTrue.or(other.isTrue), one.isFalse.and(other.isFalse))
-        case .binary(let sign, let left, let right):
+        case .binary(let sign, let left, let right, _):
             guard let comparison = Comparison(sign) else { break }
             if case .path = right {
                 if case .path = left { throw failure("a secondary index compares no columns with others", at: right) }

@@ -65,7 +65,7 @@ extension IndexAggregate {
         case ("max", false, 1): self = .max(column)
         case ("group_concat", false, 1): self = .joined(column)
         case ("group_concat", false, 2):
-            guard case .literal(.string(let separator)) = call.arguments[1] else {
+            guard case .literal(.string(let separator), _) = call.arguments[1] else {
                 throw failure("expected a string in quotes, to stand between the texts", call.place)
             }
             self = .joined(column, separator: separator)

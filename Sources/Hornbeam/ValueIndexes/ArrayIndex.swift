@@ -153,7 +153,9 @@ struct ArrayIndexLayout: Sendable {
         let column = steps.first?.keyPath.flatMap { Entity.entityShape.column(of: $0) }
         return IndexRegistration(
             name: name, version: version, kind: Self.kind, settings: settings, reduction: nil, flaw: flaw,
-            plannable: .elements { tree in ElementIndex(name, tree, self, column: column) }
+            plannable: .elements { tree in
+                ElementIndex(name, tree, self, column: column) { try elements(try Entity(row: $0)) }
+            }
         ) { (entity: Entity, _) in
             try elements(entity).map { values in IndexEntry(key: try key(values, name), value: []) }
         }

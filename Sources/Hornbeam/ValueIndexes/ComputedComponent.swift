@@ -36,6 +36,14 @@ struct ComputedSubject: Equatable, @unchecked Sendable {
 
     var keyPath: AnyKeyPath? { if case .keyPath(let keyPath) = property { keyPath } else { nil } }
 
+    /// As a path says it; nil if it isn't stored.
+    var name: String? {
+        switch property {
+        case .keyPath(let keyPath): keyPath.isNamed ? keyPath.path : nil
+        case .named(let names, _): names
+        }
+    }
+
     /// Whether it is stored, so that its names say it.
     var isNamed: Bool { keyPath?.isNamed ?? true }
 

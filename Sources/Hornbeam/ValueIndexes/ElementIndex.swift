@@ -4,6 +4,7 @@
 
 import HornbeamPages
 import HornbeamTree
+import Synchronization
 
 final class ElementIndex: Sendable {
     /// What its keys are made of.
@@ -18,13 +19,24 @@ final class ElementIndex: Sendable {
     let steps: [ComputedSubject]
     let components: [Component]
     /// The column that holds the array, if one does.
-    private let column: Int?
+    let column: Int?
+    /// As names say it: `contacts[].phones`.
+    let label: String
+    /// What a row's elements have of the components.
+    let values: @Sendable (RowReader) throws -> [[Value]]
+    /// What is known of whether text sees the same.
+    let asWritten = Mutex<Bool?>(nil)
     /// Its keys as those of an index over columns that there aren't: what narrows one narrows the other.
     private let keys: EntityIndex
 
-    init(_ name: String, _ tree: TreeID, _ layout: ArrayIndexLayout, column: Int?) {
+    init(
+        _ name: String, _ tree: TreeID, _ layout: ArrayIndexLayout, column: Int?,
+        values: @escaping @Sendable (RowReader) throws -> [[Value]]
+    ) {
         self.tree = tree
         self.column = column
+        self.values = values
+        label = layout.path
         steps = layout.steps
         components = layout.components
         keys = EntityIndex(
@@ -34,6 +46,12 @@ final class ElementIndex: Sendable {
             components: components.enumerated().map { place, component in
                 EntityIndex.Component(column: -1 - place, type: component.type, descending: false)
             })
+    }
+
+    /// The names of the arrays in elements; nil if they have none.
+    var stepNames: [String]? {
+        let names = steps.dropFirst().compactMap(\.name)
+        return names.count == steps.count - 1 ? names : nil
     }
 
     /// The row that an entry is of; nil if the entry is damaged.

@@ -13,12 +13,12 @@ struct StatementParserTests {
     /// An expression in brackets and signs, without places.
     private func show(_ expression: Expression) -> String {
         switch expression {
-        case .literal(.string(let text)): "'\(text)'"
-        case .literal(.int(let int)): "\(int)"
-        case .literal(.uint(let uint)): "\(uint)u"
-        case .literal(.double(let double)): "\(double)"
-        case .literal(.bool(let flag)): "\(flag)"
-        case .literal(let value): "\(value)"
+        case .literal(.string(let text), _): "'\(text)'"
+        case .literal(.int(let int), _): "\(int)"
+        case .literal(.uint(let uint), _): "\(uint)u"
+        case .literal(.double(let double), _): "\(double)"
+        case .literal(.bool(let flag), _): "\(flag)"
+        case .literal(let value, _): "\(value)"
         case .missing: "missing"
         case .parameter(let parameter):
             switch parameter.name {
@@ -26,10 +26,10 @@ struct StatementParserTests {
             case .name(let name): "$\(name)"
             }
         case .path(let path): path.text
-        case .array(let parts): "[" + parts.map(show).joined(separator: ", ") + "]"
-        case .object(let fields): "{" + fields.map { "\($0.name): \(show($0.value))" }.joined(separator: ", ") + "}"
-        case .unary(let sign, let part): "(\(sign.rawValue) \(show(part)))"
-        case .binary(let sign, let left, let right): "(\(show(left)) \(sign.rawValue) \(show(right)))"
+        case .array(let parts, _): "[" + parts.map(show).joined(separator: ", ") + "]"
+        case .object(let fields, _): "{" + fields.map { "\($0.name): \(show($0.value))" }.joined(separator: ", ") + "}"
+        case .unary(let sign, let part, _): "(\(sign.rawValue) \(show(part)))"
+        case .binary(let sign, let left, let right, _): "(\(show(left)) \(sign.rawValue) \(show(right)))"
         case .like(let left, let pattern, let escape):
             "(\(show(left)) LIKE \(show(pattern))\(escape.map { " ESCAPE " + show($0) } ?? ""))"
         case .between(let left, let low, let high): "(\(show(left)) BETWEEN \(show(low)) AND \(show(high)))"
@@ -42,13 +42,13 @@ struct StatementParserTests {
                 + (otherwise.map { " ELSE \(show($0))" } ?? "") + ")"
         case .quantified(let quantifier, let variable, let array, let condition):
             "(\(quantifier.rawValue) \(variable) IN \(show(array)) SATISFIES \(show(condition)))"
-        case .comprehension(let value, let variable, let array, let condition):
+        case .comprehension(let value, let variable, let array, let condition, _):
             "(ARRAY \(show(value)) FOR \(variable) IN \(show(array))\(condition.map { " WHEN " + show($0) } ?? ""))"
         case .call(let call):
             "\(call.name)(\(call.isDistinct ? "DISTINCT " : "")\(call.arguments.map(show).joined(separator: ", ")))"
         case .match(let match): "match(\(match.targets.map(\.text).joined(separator: ", ")); \(show(match.query)))"
         case .rank: "rank()"
-        case .metaID(let alias, _): "id(\(alias ?? ""))"
+        case .meta(let field, let alias, _): "\(field.rawValue)(\(alias ?? ""))"
         case .star(let alias, _): alias.map { "\($0).*" } ?? "*"
         }
     }
@@ -96,7 +96,7 @@ struct StatementParserTests {
             ("ARRAY x.n FOR x IN list WHEN x.n > 1 END", "(ARRAY x.n FOR x IN list WHEN (x.n > 1))"),
             ("array[0] + array", "(array[0] + array)"),
             ("MATCH(title, body, 'a b') AND RANK(search) > 1", "(match(title, body; 'a b') AND (rank() > 1))"),
-            ("META(p).id = META().id", "(id(p) = id())"),
+            ("META(p).id = META().updatedAt", "(id(p) = updatedAt())"),
             ("like = 'travel' AND value LIKE 'x' AND desc", "((like = 'travel') AND ((value LIKE 'x') AND desc))"),
             ("a -- the rest\n + /* b */ 1", "(a + 1)"),
             ("NULL", "null"), ("missing", "missing"), ("True", "true"),

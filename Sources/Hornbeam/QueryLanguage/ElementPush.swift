@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conditions on elements of arrays, for array indexes: `UNNEST contacts AS c UNNEST c.phones AS p WHERE p.type = 'home'`,
+// and `ANY c IN contacts SATISFIES …`. An index tells which rows have such elements; what is asked is tested again.
+
+import HornbeamTree
+import Synchronization
+
+/// Elements of arrays within each other, in a column.
+private struct ElementOrigin: Equatable {
+    var column: Int
+    /// The arrays in the elements before, with dots between names.
+    var steps: [String] = []
+}
+
+/// What is asked of an element: of itself, or of a part of it.
+private struct ElementQuestion {
+    enum Test {
+        case compare(Comparison, Item)
+        case within([Item])
+    }
+
+    var slot: Int
+    /// Nil for the element itself.
+    var part: String?
+    var test: Test
+}
+
+extension FilterPush {
+    /// What must hold of a row of the source so that conditions, which must all be true, are true of elements of it: for
+    /// those elements that an index is of.
+    func elementFilters(_ conjuncts: [BoundExpression]) throws -> [Filter] {
+        guard let type = source.type else { return [] }
+        var questions = ElementQuestions(push: self)
+        for conjunct in conjuncts { questions.add(conjunct) }
+        guard !questions.isEmpty else { return [] }
+        let store = try binder.session.store(type.name)
+        return questions.filters(try store.elementIndexes.filter { try $0.isAsWritten(in: store) })
+    }
+
+    fileprivate func ownColumn(_ slot: Int) -> Int? {
+        guard let (owner, content) = binder.content(of: slot), owner === source, case .column(let number) = content
+        else {
+            return nil
+        }
+        return number
+    }
+
+    /// The array whose elements a source of the statement has in this slot.
+    fileprivate func elements(_ slot: Int) -> BoundExpression? {
+        guard let owner = binder.owners[slot], binder.sources[owner].elementSlot == slot,
+            case .elements(let array) = binder.sources[owner].rows
+        else { return nil }
+        return array
+    }
+}
+
+/// Gathers by element what is asked of it, for an index may be of several parts.
+private struct ElementQuestions {
+    let push: FilterPush
+    /// The arrays of the quantifiers around.
+    private var variables: [Int: BoundExpression] = [:]
+    private var found: [(origin: ElementOrigin, questions: [ElementQuestion])] = []
+    /// Where in them those of an element are, while it is the same one that a slot stands for.
+    private var places: [Int: Int] = [:]
+
+    init(push: FilterPush) { self.push = push }
+
+    var isEmpty: Bool { found.isEmpty }
+
+    mutating func add(_ condition: BoundExpression) {
+        if case .quantified(let quantifier, let slot, let array, let inner) = condition, quantifier != .every {
+            let (known, place) = (variables[slot], places[slot])
+            variables[slot] = array
+            places[slot] = nil
+            for conjunct in inner.conjuncts { add(conjunct) }
+            (variables[slot], places[slot]) = (known, place)
+            return
+        }
+        for question in questions(condition) {
+            if let place = places[question.slot] {
+                found[place].questions.append(question)
+            } else if let origin = origin(question.slot) {
+                places[question.slot] = found.count
+                found.append((origin, [question]))
+            }
+        }
+    }
+
+    private func origin(_ slot: Int) -> ElementOrigin? {
+        guard let array = variables[slot] ?? push.elements(slot) else { return nil }
+        if case .slot(let inner) = array, let column = push.ownColumn(inner) { return ElementOrigin(column: column) }
+        guard let (inner, name) = Self.part(array), let name, var origin = origin(inner) else { return nil }
+        origin.steps.append(name)
+        return origin
+    }
+
+    /// A slot, or what names lead to from it.
+    private static func part(_ expression: BoundExpression) -> (slot: Int, name: String?)? {
+        switch expression {
+        case .slot(let slot): return (slot, nil)
+        case .field(let inner, let name):
+            guard let (slot, before) = part(inner), !name.contains(".") else { return nil }
+            return (slot, before.map { "\($0).\(name)" } ?? name)
+        default: return nil
+        }
+    }
+
+    private func questions(_ condition: BoundExpression) -> [ElementQuestion] {
+        func compared(
+            _ comparison: Comparison, _ subject: BoundExpression, _ other: BoundExpression
+        ) -> ElementQuestion? {
+            guard let (slot, part) = Self.part(subject), variables[slot] != nil || push.elements(slot) != nil,
+                let item = push.item(other), !item.isUnknown
+            else { return nil }
+            return ElementQuestion(slot: slot, part: part, test: .compare(comparison, item))
+        }
+        switch condition {
+        case .binary(let sign, let left, let right, _):
+            guard let comparison = Comparison(sign), comparison != .notEqual else { return [] }
+            let question = compared(comparison, left, right) ?? compared(comparison.mirrored, right, left)
+            return question.map { [$0] } ?? []
+        case .between(let value, let low, let high):
+            return [compared(.greaterOrEqual, value, low), compared(.lessOrEqual, value, high)].compactMap { $0 }
+        case .within(let value, let list):
+            let items = list.compactMap { push.item($0) }
+            guard items.count == list.count, let (slot, part) = Self.part(value) else { return [] }
+            return [ElementQuestion(slot: slot, part: part, test: .within(items))]
+        case .withinArray(let value, let list):
+            guard case .array(let items)? = push.item(list), let (slot, part) = Self.part(value) else { return [] }
+            return [ElementQuestion(slot: slot, part: part, test: .within(items))]
+        case .like(let text, let pattern, nil, _):
+            guard let (slot, part) = Self.part(text), let pattern = push.item(pattern)?.text,
+                let like = try? LikePattern(pattern, escape: nil), let (from, to) = FilterPush.range(of: like.prefix)
+            else { return [] }
+            return [(Comparison.greaterOrEqual, from), (.less, to)].map { comparison, text in
+                ElementQuestion(slot: slot, part: part, test: .compare(comparison, .string(text)))
+            }
+        default: return []
+        }
+    }
+
+    func filters(_ indexes: [ElementIndex]) -> [Filter] {
+        found.compactMap { origin, questions in
+            let indexes = indexes.filter { $0.column == origin.column && $0.stepNames == origin.steps }
+            var labels: [String] = []
+            let terms = questions.compactMap { question -> ElementTerm? in
+                let components = indexes.lazy.flatMap(\.components)
+                guard let component = components.first(where: { $0.name == question.part }),
+                    let term = question.term(component)
+                else { return nil }
+                labels.append(term.filter(column: 0).text(component.named))
+                return term
+            }
+            guard let index = indexes.first, !terms.isEmpty else { return nil }
+            return .anyElement(
+                AnyElementTest(index, terms, label: "any of \(index.label): \(labels.joined(separator: " && "))"))
+        }
+    }
+}
+
+extension ElementQuestion {
+    /// The same as an index has it; nil if its values have no such order.
+    fileprivate func term(_ component: ElementIndex.Component) -> ElementTerm? {
+        switch test {
+        case .compare(let comparison, let item):
+            return item.literal(component.type).map {
+                ElementTerm(subject: component.subject, .compare(comparison, $0))
+            }
+        case .within(let items):
+            // What no value is equal to needs no look.
+            return ElementTerm(subject: component.subject, .within(items.compactMap { $0.literal(component.type) }))
+        }
+    }
+}
+
+// MARK: - Indexes
+
+extension ElementIndex.Component {
+    /// As a path says it; nil for the element itself.
+    fileprivate var name: String? { subject == nil ? nil : label }
+
+    /// For a condition as text.
+    fileprivate var named: EntityDescription {
+        EntityDescription(
+            name: "", columns: [ColumnDescription(name: label.isEmpty ? "element" : label, type: type)])
+    }
+}
+
+extension ElementIndex {
+    /// Rows that are looked at, at each end, before text is answered by an index.
+    private static let sample = 64
+
+    /// Whether paths in text lead to just what the index is of. Its keys are of Swift's properties; text sees the JSON
+    /// that these are coded as, which may have other names, and other values. Nobody knows that of a type, so rows are
+    /// asked: where the two differ in one of them, text does without the index.
+    func isAsWritten(in store: EntityStore) throws -> Bool {
+        guard let column, stepNames != nil, components.allSatisfy(\.isPlain) else { return false }
+        if let known = asWritten.withLock({ $0 }) { return known }
+        var cursor = try store.transaction.cursor(tree)
+        var rowIDs: Set<RowID> = []
+        for isAtEnd in [false, true] {
+            var isValid = isAtEnd ? try cursor.last() : try cursor.first()
+            var count = 0
+            while isValid, count < Self.sample, let entry = try cursor.entry() {
+                if let rowID = Self.rowID(entry.key) { rowIDs.insert(rowID) }
+                count += 1
+                isValid = isAtEnd ? try cursor.previous() : try cursor.next()
+            }
+        }
+        // Where there are none, nothing is known yet.
+        guard !rowIDs.isEmpty else { return false }
+        for rowID in rowIDs {
+            guard let row = try store.row(rowID) else { return false }
+            guard let held = try? values(row), isAsWritten(Item(try row.value(column)), held) else {
+                asWritten.withLock { $0 = false }
+                return false
+            }
+        }
+        asWritten.withLock { $0 = true }
+        return true
+    }
+
+    private func isAsWritten(_ column: Item, _ held: [[Value]]) -> Bool {
+        func elements(_ item: Item) -> [Item] { if case .array(let items) = item { items } else { [] } }
+        func follow(_ item: Item, _ names: String) -> Item {
+            names.split(separator: ".").reduce(item) { $0.field(String($1)) }
+        }
+        var items = elements(column)
+        for step in stepNames ?? [] { items = items.flatMap { elements(follow($0, step)) } }
+        guard items.count == held.count else { return false }
+        return zip(items, held).allSatisfy { item, values in
+            zip(components, values).allSatisfy { component, value in
+                let seen = component.name.map { follow(item, $0) } ?? item
+                if value == .null { return seen.isUnknown }
+                guard case .value(let coded) = seen, let coded = Item.value(coded).literal(component.type) else {
+                    return false
+                }
+                return coded == value.converted(to: component.type)
+            }
+        }
+    }
+}
+
+extension ElementIndex.Component {
+    /// Whether JSON has such values as they are. Floats have other digits there, dates and the like are texts or numbers.
+    fileprivate var isPlain: Bool {
+        switch type.unwrapped {
+        case .bool, .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32, .uint64, .double, .string: true
+        default: false
+        }
+    }
+}

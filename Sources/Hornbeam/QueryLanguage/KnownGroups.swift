@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups that need no look at each row: their numbers are counted in an index, the least and the greatest value stand at
+// its ends. What comes out is what the rows would give, in the same order: that of the groups' keys.
+
+import HornbeamTree
+
+extension SelectPlan {
+    /// Whether the rows are those of the query, and no others.
+    var isOfQuery: Bool { isAlone && conditions.allSatisfy(\.isEmpty) }
+
+    /// The number of an ordered column of the first source, if that is all that an expression is.
+    func column(_ expression: BoundExpression) -> Int? {
+        guard case .slot(let slot) = expression, let (source, content) = binder.content(of: slot), source.number == 0,
+            case .column(let column) = content, source.type?.description.columns[column].type.isOrdered == true
+        else { return nil }
+        return column
+    }
+
+    private func columns(_ expressions: [BoundExpression]) -> [Int]? {
+        let columns = expressions.compactMap { column($0) }
+        return columns.count == expressions.count ? columns : nil
+    }
+
+    /// The columns whose combinations, and how many rows each has, tell all that is asked for.
+    var countedColumns: [Int]? {
+        guard isOfQuery, let grouping, !grouping.keys.isEmpty,
+            grouping.aggregates.allSatisfy({ $0.aggregate.isOfRows })
+        else { return nil }
+        return columns(grouping.keys)
+    }
+
+    /// The columns of which each combination once is the result.
+    var distinctColumns: [Int]? {
+        guard isDistinct, grouping == nil, isOfQuery, !columns.isEmpty, let found = columns(columns.map(\.value)) else {
+            return nil
+        }
+        // Then there is one order of them alone.
+        let sorted = terms.compactMap { column($0.value) }
+        return terms.isEmpty || sorted.count == terms.count && Set(sorted).isSuperset(of: found) ? found : nil
+    }
+
+    /// The column whose different values are all that is counted.
+    var distinctCount: Int? {
+        guard isOfQuery, let grouping, grouping.keys.isEmpty, grouping.aggregates.count == 1,
+            let aggregate = grouping.aggregates.first?.aggregate, aggregate.function == .count, aggregate.isDistinct
+        else { return nil }
+        return aggregate.argument.flatMap { column($0) }
+    }
+
+    /// A query for the row with each least and greatest value, nil for the number of rows, if these are all that is asked
+    /// for, and an order has the rows at its ends.
+    func ends(_ session: EntitySession) throws -> [EntityQuery?]? {
+        guard isOfQuery, let grouping, grouping.keys.isEmpty else { return nil }
+        var queries: [EntityQuery?] = []
+        for (aggregate, _) in grouping.aggregates {
+            if aggregate.isOfRows {
+                queries.append(nil)
+                continue
+            }
+            guard aggregate.function == .min || aggregate.function == .max,
+                let column = aggregate.argument.flatMap({ column($0) })
+            else { return nil }
+            var end = query
+            end.needs = nil
+            end.sort = [.column(column, descending: aggregate.function == .max)]
+            end.filter = end.filter.and(.not(.isNull(column: column)))
+            end.limit = 1
+            end.ignoresTies = true
+            guard try session.explain(end).order == .byAccess else { return nil }
+            queries.append(end)
+        }
+        return queries.contains { $0 != nil } ? queries : nil
+    }
+
+    /// The index that counts groups by these columns.
+    func counting(_ columns: [Int]?, _ session: EntitySession) throws -> String? {
+        guard let columns else { return nil }
+        return try Planner(query, try session.store(query.type)).groupScan(by: columns)?.index.description.name
+    }
+}
+
+extension BoundAggregate {
+    /// Whether it is the number of rows.
+    fileprivate var isOfRows: Bool { function == .count && argument == nil }
+
+    /// Whether it is the same in whatever order the rows come.
+    var isOrderFree: Bool {
+        switch function {
+        case .count, .sum, .avg, .min, .max: true
+        case .arrayAgg, .groupConcat, .stringAgg: false
+        }
+    }
+}
+
+/// Combinations of columns, each with the number of its rows.
+struct CountedGroups {
+    private(set) var groups: [(keys: [Item], count: Int)] = []
+
+    init(_ query: EntityQuery, by columns: [Int], _ session: EntitySession) throws {
+        var query = query
+        query.needs = RowNeeds(columns: Set(columns), wantsExactText: true)
+        query.sort = []
+        var counted: [(keys: [Item], count: Int)] = []
+        var places: [[UInt8]: Int] = [:]
+        func keys(_ row: RowReader) throws -> [Item] { try columns.map { Item(try row.value($0)) } }
+        var found: [(keys: [Item], count: Int)] = []
+        let isCounted = try session.store(query.type).forEach(query, groupedBy: columns) { row, count in
+            counted.append((try keys(row), count))
+        } else: { row in
+            let keys = try keys(row)
+            let bytes = Item.key(keys)
+            if let place = places[bytes] {
+                found[place].count += 1
+            } else {
+                places[bytes] = found.count
+                found.append((keys, 1))
+            }
+        }
+        groups = isCounted ? counted : found
+        groups.sort { Item.order($0.keys, $1.keys) < 0 }
+    }
+}
+
+extension Item {
+    /// The order of groups by their keys.
+    static func order(_ left: [Item], _ right: [Item]) -> Int {
+        for (first, second) in zip(left, right) {
+            let order = first.order(second)
+            if order != 0 { return order }
+        }
+        return 0
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conditions on what a relation leads to, `ANY b IN books SATISFIES b.year > 2000 END`: as a filter of the related type,
+// which an index of that may answer. What isn't told is tested again.
+
+extension FilterPush {
+    /// - Parameter variable: the slot that an entity of the relation in `slot` is in.
+    func related(_ slot: Int, _ variable: Int, _ condition: BoundExpression) -> PushedFilter? {
+        guard let (owner, content) = binder.content(of: slot), owner === source,
+            case .linkedObjects(let name) = content,
+            let side = source.type?.relations.first(where: { $0.name == name }),
+            let target = binder.session.schema.types[side.target]
+        else { return nil }
+        let filters = condition.conjuncts.compactMap { related(target, variable, $0) }
+        guard !filters.isEmpty else { return nil }
+        let test = LinkTest(.any, name, of: target.description, Filter.conjunction(filters))
+        return PushedFilter(filter: .links(test), isExact: false)
+    }
+
+    private func related(_ target: EntityType, _ variable: Int, _ condition: BoundExpression) -> Filter? {
+        func column(_ expression: BoundExpression) -> Int? {
+            guard case .field(.slot(variable), let name) = expression else { return nil }
+            return target.shownColumns.first { $0.name == name }?.number
+        }
+        func compared(_ comparison: Comparison, _ left: BoundExpression, _ right: BoundExpression) -> Filter? {
+            guard let number = column(left), let item = item(right) else { return nil }
+            if item.isUnknown { return Filter.none }
+            guard let value = item.literal(target.description.columns[number].type) else {
+                return comparison == .equal ? Filter.none : nil
+            }
+            return .compare(column: number, comparison, value)
+        }
+        switch condition {
+        case .binary(let sign, let left, let right, _):
+            guard let comparison = Comparison(sign), comparison != .notEqual else { return nil }
+            return compared(comparison, left, right) ?? compared(comparison.mirrored, right, left)
+        case .between(let value, let low, let high):
+            let filters = [compared(.greaterOrEqual, value, low), compared(.lessOrEqual, value, high)].compactMap { $0 }
+            return filters.isEmpty ? nil : Filter.conjunction(filters)
+        case .within(let value, let list):
+            guard let number = column(value), target.description.columns[number].type.isOrdered else { return nil }
+            let items = list.compactMap { item($0) }
+            guard items.count == list.count else { return nil }
+            let type = target.description.columns[number].type
+            return .within(column: number, items.compactMap { $0.literal(type) })
+        default: return nil
+        }
+    }
+}

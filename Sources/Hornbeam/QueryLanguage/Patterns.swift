@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Patterns of texts: those of LIKE, and regular expressions, which may come from anybody.
+
+/// A pattern of LIKE: `%` is any text, `_` any character. Letters are told apart as they are, capital or not.
+struct LikePattern {
+    enum Part: Equatable {
+        case anyText, anyCharacter
+        case character(Character)
+    }
+
+    let parts: [Part]
+
+    init(_ pattern: String, escape: Character?) throws(HornbeamError) {
+        var parts: [Part] = []
+        var isEscaped = false
+        for character in pattern {
+            if isEscaped {
+                parts.append(.character(character))
+                isEscaped = false
+            } else if character == escape {
+                isEscaped = true
+            } else {
+                parts.append(character == "%" ? .anyText : character == "_" ? .anyCharacter : .character(character))
+            }
+        }
+        if isEscaped {
+            throw HornbeamError(.invalid, "a pattern of LIKE ends with the sign that escapes: “\(pattern.prefix(200))”")
+        }
+        self.parts = parts
+    }
+
+    /// The text that all it matches begin with.
+    var prefix: String {
+        var prefix = ""
+        for part in parts {
+            guard case .character(let character) = part else { break }
+            prefix.append(character)
+        }
+        return prefix
+    }
+
+    /// The longest text without `%` and `_`; nil if there is none.
+    var longestPart: String? {
+        let texts = parts.split { if case .character = $0 { false } else { true } }
+        guard let longest = texts.max(by: { $0.count < $1.count }) else { return nil }
+        return String(longest.compactMap { if case .character(let character) = $0 { character } else { nil } })
+    }
+
+    /// Greedy, going back to the last `%` alone: time by the product of both lengths at most.
+    func matches(_ text: String) -> Bool {
+        let characters = Array(text)
+        var (at, part) = (0, 0)
+        var retry: (at: Int, part: Int)?
+        while at < characters.count {
+            if part < parts.count, parts[part] == .anyText {
+                part += 1
+                retry = (at, part)
+            } else if part < parts.count, parts[part] == .anyCharacter || parts[part] == .character(characters[at]) {
+                at += 1
+                part += 1
+            } else if let last = retry {
+                at = last.at + 1
+                part = last.part
+                retry = (at, part)
+            } else {
+                return false
+            }
+        }
+        return parts[part...].allSatisfy { $0 == .anyText }
+    }
+}
+
+/// Patterns that were read, for the rows to come.
+final class PatternCache {
+    private var likes: [String: LikePattern] = [:]
+    private var expressions: [String: Regex<AnyRegexOutput>] = [:]
+    private static let maximum = 64
+
+    func like(_ pattern: String, escape: Character?) throws(HornbeamError) -> LikePattern {
+        let key = pattern + "\u{0}" + (escape.map { String($0) } ?? "")
+        if let known = likes[key] { return known }
+        let made = try LikePattern(pattern, escape: escape)
+        if likes.count >= Self.maximum { likes.removeAll() }
+        likes[key] = made
+        return made
+    }
+
+    /// - Complexity: matching goes back where a part of the pattern could take another part of the text, so that some
+    ///   patterns, such as `(a+)+b`, take time exponential in the length of the text.
+    func expression(_ pattern: String) throws(HornbeamError) -> Regex<AnyRegexOutput> {
+        if let known = expressions[pattern] { return known }
+        do {
+            try PatternBounds.check(pattern)
+            let made = try Regex(pattern)
+            if expressions.count >= Self.maximum { expressions.removeAll() }
+            expressions[pattern] = made
+            return made
+        } catch let error as HornbeamError {
+            throw error
+        } catch {
+            throw HornbeamError(
+                .invalid, "the regular expression “\(pattern.prefix(200))” can't be read: \("\(error)".prefix(200))")
+        }
+    }
+}
+
+/// What may be given to `Regex`, which reads classes of characters by calling itself and has no bound for them: each
+/// level takes some kilobytes of the stack. (Groups it bounds itself.)
+enum PatternBounds {
+    static let maxLength = 10_000
+    /// Of classes in classes, and of the operators `&&`, `--` and `~~` in them.
+    static let maxClasses = 20
+
+    static func check(_ pattern: String) throws(HornbeamError) {
+        guard pattern.utf8.count <= maxLength else {
+            throw HornbeamError(
+                .tooLarge, "a regular expression has \(pattern.utf8.count) bytes, more than \(maxLength)")
+        }
+        guard height(Array(pattern.utf8)) <= maxClasses else {
+            throw HornbeamError(
+                .tooLarge,
+                "a regular expression has more than \(maxClasses) classes of characters within each other")
+        }
+    }
+
+    /// At least as many levels as there are: a bracket that only perhaps ends a class is not taken as its end.
+    private static func height(_ bytes: [UInt8]) -> Int {
+        /// Whether each open class has no escapes but those of one sign, and has something in it.
+        var open: [(isPlain: Bool, isEmpty: Bool)] = []
+        var (deepest, operators, at) = (0, 0, 0)
+        while at < bytes.count {
+            let byte = bytes[at]
+            let next = at + 1 < bytes.count ? bytes[at + 1] : 0
+            at += 1
+            switch byte {
+            case UInt8(ascii: "\\"):
+                at += 1
+                let isPlain = "dDsSwWnrt.-[]^$*+?(){}|/\\".utf8.contains(next)
+                // `\Q`, `\c`, `\N{` and others may hide a bracket, wherever they stand.
+                if let last = open.indices.last { open[last] = (open[last].isPlain && isPlain, false) }
+            case UInt8(ascii: "["):
+                if let last = open.indices.last { open[last].isEmpty = false }
+                open.append((true, true))
+                deepest = max(deepest, open.count)
+            case UInt8(ascii: "]"):
+                guard let last = open.last, last.isPlain, !last.isEmpty else { continue }
+                open.removeLast()
+            case UInt8(ascii: "^"), UInt8(ascii: " "), 9...13: continue
+            // Which may begin a comment.
+            case UInt8(ascii: "#"): if let last = open.indices.last { open[last] = (false, false) }
+            default:
+                guard let last = open.indices.last else { continue }
+                open[last].isEmpty = false
+                if byte == next, "&-~".utf8.contains(byte) { operators += 1 }
+            }
+        }
+        return max(deepest, operators)
+    }
+}

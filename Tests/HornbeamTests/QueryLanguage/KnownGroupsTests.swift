@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Aggregates, groups and different rows that an index knows: the same results as without one, in the same order.
+
+import Foundation
+import HornbeamTestSupport
+import Testing
+
+@testable import Hornbeam
+
+@EntityModel
+private struct Sale {
+    let id: Int
+    var section: String?
+    var year: Int
+    var price: Double?
+    var cost: Decimal?
+    var isOpen: Bool
+}
+
+@Suite("Groups that an index knows")
+struct KnownGroupsTests {
+    private func sales(_ generator: inout SeededGenerator, _ count: Int) -> [Sale] {
+        let sections = ["net", "net", "libs", "é", "e\u{301}", "doc", ""]
+        return (0..<count).map { id in
+            Sale(
+                id: id, section: generator.oneIn(6) ? nil : sections[generator.below(7)],
+                year: 2000 + generator.below(6),
+                price: generator.oneIn(5) ? nil : Double(generator.below(40)) / 8,
+                cost: generator.oneIn(4) ? nil : Decimal(generator.below(30)) / 4, isOpen: generator.oneIn(2))
+        }
+    }
+
+    private func database(_ sales: [Sale], indexed: Bool) throws -> Database {
+        let database = try Database.inMemory(models: Sale.self)
+        try database.write { (context) throws in for sale in sales { try sale.save(to: &context) } }
+        if indexed {
+            try database.createIndex(ValueIndex("bySection", \Sale.section, \.year))
+            try database.createIndex(ValueIndex("byYear", \Sale.year, \.price, \.cost))
+            try database.createIndex(ValueIndex("byPrice", \Sale.price))
+            try database.createIndex(ValueIndex("byCost", \Sale.cost.desc))
+        }
+        return database
+    }
+
+    private func plan(_ database: Database, _ text: String) throws -> String {
+        try database.read { try Statement(text).explain(in: $0) }
+    }
+
+    @Test(
+        "what an index knows is read there alone",
+        arguments: [
+            ("SELECT MIN(price) AS v FROM Sale", "read the first and the last row of an order"),
+            ("SELECT MAX(price) AS v, MIN(cost) AS c, COUNT(*) AS n FROM Sale", "read the first and the last row"),
+            ("SELECT MAX(price) AS v FROM Sale WHERE year = 2003", "read the first and the last row"),
+            ("SELECT SUM(price) AS s, AVG(cost) AS a FROM Sale WHERE year > 2003", "covering"),
+            ("SELECT AVG(price) AS a, COUNT(price) AS n FROM Sale", "covering"),
+            ("SELECT section, COUNT(*) AS n FROM Sale GROUP BY section", "count groups by index bySection"),
+            (
+                "SELECT section, year, COUNT(*) AS n FROM Sale GROUP BY section, year ORDER BY n DESC LIMIT 3",
+                "count groups by index bySection"
+            ),
+            (
+                "SELECT year, COUNT(*) AS n FROM Sale WHERE section = 'net' GROUP BY year HAVING COUNT(*) > 1",
+                "count groups by index bySection"
+            ),
+            ("SELECT DISTINCT section FROM Sale", "distinct rows by index bySection"),
+            (
+                "SELECT DISTINCT section, year FROM Sale ORDER BY year DESC, section LIMIT 4 OFFSET 1",
+                "distinct rows by index bySection"
+            ),
+            ("SELECT COUNT(DISTINCT section) AS n FROM Sale", "count groups by index bySection"),
+        ])
+    func plans(text: String, expected: String) throws {
+        var generator = SeededGenerator(seed: 3)
+        let sales = sales(&generator, 400)
+        let (plain, indexed) = (try database(sales, indexed: false), try database(sales, indexed: true))
+        #expect(try !plan(plain, text).contains("index"))
+        #expect(try plan(indexed, text).contains(expected), "\(try plan(indexed, text))")
+        #expect(try indexed.query(text).map(\.json) == plain.query(text).map(\.json))
+    }
+
+    @Test("random aggregates are the same with and without indexes", arguments: SeededGenerator.seeds(3))
+    func differential(seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        let sales = sales(&generator, 120)
+        let (plain, indexed) = (try database(sales, indexed: false), try database(sales, indexed: true))
+        func pick(_ texts: [String]) -> String { texts[generator.below(texts.count)] }
+        let columns = ["section", "year", "price", "cost", "isOpen"]
+        for _ in 0..<150 {
+            let condition = pick([
+                "", " WHERE year = 2002", " WHERE year > 2003 AND price IS NOT NULL", " WHERE section = 'net'",
+                " WHERE price < 2 OR price > 4", " WHERE isOpen", " WHERE section LIKE 'n%'", " WHERE id > 500",
+                " WHERE year + 0 > 2002",
+            ])
+            let aggregates = (0...generator.below(3)).map { place in
+                let column = pick(columns)
+                let text = pick([
+                    "COUNT(*)", "COUNT(\(column))", "COUNT(DISTINCT \(column))", "MIN(\(column))", "MAX(\(column))",
+                    "SUM(price)", "AVG(cost)", "SUM(year)", "MAX(year + 1)",
+                ])
+                return "\(text) AS v\(place)"
+            }.joined(separator: ", ")
+            let keys = Array(Set((0...generator.below(2)).map { _ in pick(columns) })).sorted().joined(separator: ", ")
+            let order = pick(["", " ORDER BY v0", " ORDER BY v0 DESC LIMIT 3", " LIMIT 2 OFFSET 1"])
+            let text =
+                switch generator.below(4) {
+                case 0: "SELECT \(aggregates) FROM Sale\(condition)"
+                case 1: "SELECT \(keys), \(aggregates) FROM Sale\(condition) GROUP BY \(keys)\(order)"
+                case 2: "SELECT \(keys), COUNT(*) AS v0 FROM Sale\(condition) GROUP BY \(keys)\(order)"
+                default:
+                    "SELECT DISTINCT \(keys) FROM Sale\(condition)"
+                        + pick(["", " ORDER BY \(keys)", " LIMIT 3", " ORDER BY \(keys) DESC LIMIT 3 OFFSET 1"])
+                }
+            // Of texts that are equal any may stand for the others.
+            func rows(_ database: Database) throws -> [String] {
+                try database.query(text).map { $0.json.precomposedStringWithCanonicalMapping }
+            }
+            #expect(try rows(plain) == rows(indexed), "\(text)")
+        }
+    }
+
+    @Test("groups come in the order of their keys, null first")
+    func order() throws {
+        let database = try database([], indexed: false)
+        try database.write { (context) throws in
+            for (id, section) in ["b", nil, "a", "b", "c", "a"].enumerated() {
+                try Sale(id: id, section: section, year: 1, price: nil, cost: nil, isOpen: true).save(to: &context)
+            }
+        }
+        #expect(
+            try database.query("SELECT section, MAX(id) AS m FROM Sale GROUP BY section").map(\.json) == [
+                #"{"section":null,"m":1}"#, #"{"section":"a","m":5}"#, #"{"section":"b","m":3}"#,
+                #"{"section":"c","m":4}"#,
+            ])
+    }
+}
