@@ -92,18 +92,18 @@ extension Database {
         }
     }
 
-    /// Drops a registered index, whether this program has registered it or not, and what is built of it in the
-    /// background; whether there was one.
+    /// Drops a registered index, whether this program has registered it or not, what is built of it in the background,
+    /// and what a damaged file has kept of its trees; whether there was any of it.
     @discardableResult
     public func unregister(_ name: String) throws -> Bool {
         try indexing {
             let transaction = try store.beginWrite()
             do {
-                let isUnreadable = try RegisteredCatalogue.dropUnreadable(name, in: transaction)
+                let isLost = try RegisteredCatalogue.dropLost(name, in: transaction)
                 let stored = try RegisteredCatalogue.read(name, in: transaction)
                 if let stored { try RegisteredCatalogue.drop(stored, in: transaction) }
                 let hasBuild = try RegisteredCatalogue.dropBuild(of: name, in: transaction)
-                guard stored != nil || hasBuild || isUnreadable else {
+                guard stored != nil || hasBuild || isLost else {
                     transaction.abort()
                     return false
                 }

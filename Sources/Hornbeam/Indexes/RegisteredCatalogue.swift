@@ -159,10 +159,10 @@ enum RegisteredCatalogue {
         return StoredIndex(name: name, identity: Array(value[..<identitySize]), record: record)
     }
 
-    /// Forgets an index whose record can't be read, or whose build's can't, and drops the trees of its name that are no
-    /// other index's; whether there was one.
+    /// Forgets what can't be read of an index's record or its build's, and drops the trees of its name that no record
+    /// has; whether there was any of it.
     @discardableResult
-    static func dropUnreadable(_ name: String, in transaction: Transaction) throws -> Bool {
+    static func dropLost(_ name: String, in transaction: Transaction) throws -> Bool {
         guard let catalogue = try transaction.tree(SchemaCatalogue.treeName) else { return false }
         var isFound = false
         for name in [name, StoredIndex.buildName(of: name)] {
@@ -170,17 +170,39 @@ enum RegisteredCatalogue {
             else { continue }
             isFound = true
             _ = try transaction.delete(catalogue, prefix + Array(name.utf8))
-            let kept = Set(try read(transaction).flatMap { $0.allNames })
-            for tree in try transaction.treeNames() where !kept.contains(tree) {
-                // The trees beside the first one have a number behind the letter.
-                let kind = tree.prefix { $0 != ":" }
-                let isEntries = kind.first == "m" && kind.dropFirst().allSatisfy { ("0"..."9").contains($0) }
-                let isOwn = (isEntries || kind == "c" || kind == "p") && tree.hasSuffix(":" + name)
-                let isRun = kind == "r" && tree.contains(":\(name):")
-                if isOwn || isRun { _ = try transaction.dropTree(tree) }
-            }
+        }
+        for lost in try lostTrees(transaction) where lost.index == name {
+            isFound = true
+            _ = try transaction.dropTree(lost.tree)
         }
         return isFound
+    }
+
+    /// The trees of registered indexes that no record has, and the index that each is of by its name: a damaged file
+    /// has kept them, and lost or spoilt the record.
+    static func lostTrees(_ transaction: Transaction) throws -> [(tree: String, index: String)] {
+        let kept = Set(try read(transaction).flatMap(\.allNames))
+        return try transaction.treeNames().compactMap { tree in
+            guard !kept.contains(tree), let index = index(ofTree: tree) else { return nil }
+            return (tree, index)
+        }
+    }
+
+    /// The index that a tree is of, or is built for; nil if it is none's. No name of an entity type has a colon.
+    private static func index(ofTree tree: String) -> String? {
+        let parts = tree.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, !parts[1].isEmpty else { return nil }
+        var name = parts[2]
+        switch (parts[0].first, parts[0].dropFirst()) {
+        // The trees beside the first one have a number behind the letter.
+        case ("m", let number) where number.allSatisfy { ("0"..."9").contains($0) }: break
+        case ("c", ""), ("p", ""): break
+        case ("r", ""):
+            guard let end = name.lastIndex(of: ":") else { return nil }
+            name = name[..<end]
+        default: return nil
+        }
+        return name.isEmpty ? nil : name.filter { $0 != "\u{1}" }
     }
 
     static func store(_ index: StoredIndex, in transaction: Transaction) throws {
@@ -206,6 +228,9 @@ enum RegisteredCatalogue {
     /// what it had of that, and its trees be there still.
     static func begin(_ index: StoredIndex, in transaction: Transaction) throws {
         try drop(index, in: transaction)
+        for lost in try lostTrees(transaction) where lost.index == index.publicName {
+            _ = try transaction.dropTree(lost.tree)
+        }
         try store(index, in: transaction)
     }
 

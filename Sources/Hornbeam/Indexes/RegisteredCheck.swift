@@ -11,8 +11,13 @@ struct RegisteredCheck {
 
     func run(_ problem: (String) -> Void) throws {
         let transaction = session.transaction
-        for name in try RegisteredCatalogue.unreadable(transaction) {
+        let unreadable = try RegisteredCatalogue.unreadable(transaction)
+        for name in unreadable {
             problem("index “\(name)”: what the catalogue has of it is not readable: drop it with unregister")
+        }
+        for (tree, index) in try RegisteredCatalogue.lostTrees(transaction) where !unreadable.contains(index) {
+            let tree = tree.filter { $0 != "\u{1}" }
+            problem("index “\(index)”: the file has its tree \(tree), and no record of it: drop it with unregister")
         }
         for stored in try RegisteredCatalogue.read(transaction) {
             let kind = stored.record.build == nil ? "index" : "build of index"

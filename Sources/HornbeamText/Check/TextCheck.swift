@@ -36,6 +36,8 @@ package struct TextCheck {
             }
             return problems.texts
         }
+        let entries = try transaction.count(opened.trees.statistics)
+        if entries != 1 { problems.add("the tree of the statistics has \(entries) entries, which has one") }
         var parts: (pending: PendingWalk, snapshot: TextSnapshot)?
         try problems.collect { () throws(StorageError) in
             let state = try PendingState(index, opened.trees, opened.statistics, in: transaction)

@@ -48,31 +48,54 @@ extension Context {
     fileprivate var lists: HandKeptIndexes<RecordingLists> { indexes(of: RecordingLists.self) }
 }
 
-enum AllKinds {
+/// A registered index of each kind.
+struct RecordingIndexes: Sendable {
     static let rating = IndexColumn<Double>("rating")
     static let genre = IndexColumn<String>("genre")
 
-    static let byTag = MapIndex("byTag", version: "1", reducer: .sum()) {
-        (track: Recording, emit: inout MapEmitter<Int>) in
-        for tag in track.tags { emit(key: .string(tag), value: track.seconds) }
-    }
-    static let lengths = ValueIndex("lengths", \Recording.seconds, where: \Recording.rating != nil)
-    static let tags = ArrayIndex("tags", \Recording.tags)
-    static let charts = SecondaryIndex("charts", version: "1", columns: [genre, rating], orders: [[genre, rating]]) {
-        (track: Recording, row: inout IndexRowWriter) in
-        guard track.seconds > 0 else { return }
-        row[genre] = track.genre
-        row[rating] = track.rating
-    }
-    static let shelves = View<Recording, String>(
-        "shelves", version: "1", groupedBy: \.genre, sortedBy: .descending(\.seconds), where: { $0.rating != nil })
+    let byTag: MapIndex<Recording, Int, IntegerSumReducer<Int>>
+    let lengths: ValueIndex<Recording>
+    let tags: ArrayIndex<Recording>
+    let charts: SecondaryIndex<Recording>
+    let shelves: View<Recording, String>
 
-    static let registered: [any RegisteredIndex] = [byTag, lengths, tags, charts, shelves]
+    init(version: String) {
+        let (genre, rating) = (Self.genre, Self.rating)
+        byTag = MapIndex("byTag", version: version, reducer: .sum()) {
+            (track: Recording, emit: inout MapEmitter<Int>) in
+            for tag in track.tags { emit(key: .string(tag), value: track.seconds) }
+        }
+        lengths = ValueIndex("lengths", \Recording.seconds, where: \Recording.rating != nil, version: version)
+        tags = ArrayIndex("tags", \Recording.tags, version: version)
+        charts = SecondaryIndex("charts", version: version, columns: [genre, rating], orders: [[genre, rating]]) {
+            (track: Recording, row: inout IndexRowWriter) in
+            guard track.seconds > 0 else { return }
+            row[genre] = track.genre
+            row[rating] = track.rating
+        }
+        shelves = View(
+            "shelves", version: version, groupedBy: \.genre, sortedBy: .descending(\.seconds),
+            where: { $0.rating != nil })
+    }
 
-    /// What each kind is called by `check`, by tree.
+    var all: [any RegisteredIndex] { [byTag, lengths, tags, charts, shelves] }
+
+    static let names: Set = ["byTag", "lengths", "tags", "charts", "shelves"]
+
+    func named(_ name: String) -> any RegisteredIndex { all.first { $0.registration.name == name } ?? byTag }
+}
+
+enum AllKinds {
+    static let first = RecordingIndexes(version: "1")
+
+    /// The entities alone.
+    static func openBare(_ disk: SimulatedDisk) throws -> Database {
+        try MigratedFile.open(disk, [Release.self, Recording.self], [])
+    }
+
     static func open(_ disk: SimulatedDisk) throws -> Database {
-        let database = try MigratedFile.open(disk, [Release.self, Recording.self], [])
-        for index in registered { try database.register(index) }
+        let database = try openBare(disk)
+        for index in first.all { try database.register(index) }
         try database.register(RecordingLists())
         keep(database)
         return database
@@ -80,12 +103,13 @@ enum AllKinds {
 
     static func inMemory() throws -> Database {
         let database = try Database.inMemory(models: Release.self, Recording.self, handKept: RecordingLists())
-        for index in registered { try database.register(index) }
+        for index in first.all { try database.register(index) }
         keep(database)
         return database
     }
 
-    private static func keep(_ database: Database) {
+    /// Keeps the lists by rules.
+    static func keep(_ database: Database) {
         let lists = RecordingLists()
         // Not just what is inserted: one that is deleted and saved again in a write counts as changed.
         database.keep(lists.added, where: { _ in true })
@@ -95,7 +119,14 @@ enum AllKinds {
     }
 
     /// What each kind says.
-    static func answers(_ context: Context) throws -> [String: [Int]] {
+    /// - Parameters:
+    ///   - ready: the registered indexes that can be asked; those that queries use of themselves need not be.
+    ///   - lists: whether there are hand-kept ones.
+    static func answers(
+        _ context: Context, of indexes: RecordingIndexes = first, ready: Set<String> = RecordingIndexes.names,
+        lists: Bool = true
+    ) throws -> [String: [Int]] {
+        let (rating, genre) = (RecordingIndexes.rating, RecordingIndexes.genre)
         var answers: [String: [Int]] = [:]
         answers["index"] = try Recording.filter(\.rating > 2.5).sorted(by: \.rating.desc).ids(in: context)
         answers["compound"] = try Recording.filter(\.genre == "rock").sorted(by: \.seconds.desc).ids(in: context)
@@ -108,15 +139,21 @@ enum AllKinds {
         answers["elements"] = [
             try Recording.query().unnest(\.tags).filter { $0 == "live" }.count(in: context)
         ]
-        answers["map"] = [try byTag.query().key("live").reduced().resolve(in: context)]
-        answers["map rows"] = try byTag.query().key("live").resolve(in: context).map(\.source)
-        answers["secondary"] = try charts.query(genre == "rock" && rating > 1.0).sorted(by: rating.descending)
-            .ids(in: context)
-        answers["view"] = try shelves["rock"].ids(in: context)
-        answers["list"] = try context.lists.added.entities().map(\.id).sorted()
-        answers["groups"] = try context.lists.grouped.entities(in: "folk").map(\.id).sorted()
-        answers["hashed"] = try (0..<24).compactMap { try context.lists.coded["c\($0)"] }
-        answers["set"] = try context.lists.starred.entities().map(\.id).sorted()
+        if ready.contains("byTag") {
+            answers["map"] = [try indexes.byTag.query().key("live").reduced().resolve(in: context)]
+            answers["map rows"] = try indexes.byTag.query().key("live").resolve(in: context).map(\.source)
+        }
+        if ready.contains("charts") {
+            answers["secondary"] = try indexes.charts.query(genre == "rock" && rating > 1.0)
+                .sorted(by: rating.descending).ids(in: context)
+        }
+        if ready.contains("shelves") { answers["view"] = try indexes.shelves["rock"].ids(in: context) }
+        if lists {
+            answers["list"] = try context.lists.added.entities().map(\.id).sorted()
+            answers["groups"] = try context.lists.grouped.entities(in: "folk").map(\.id).sorted()
+            answers["hashed"] = try (0..<24).compactMap { try context.lists.coded["c\($0)"] }
+            answers["set"] = try context.lists.starred.entities().map(\.id).sorted()
+        }
         if try Release.query(1).resolve(in: context) != nil {
             answers["links"] = try Release.query(1).related(\.$tracks).ids(in: context).sorted()
         }
@@ -157,9 +194,20 @@ enum AllKinds {
         return model
     }
 
-    /// One random edit.
-    static func edit(_ context: inout Context, _ random: inout SeededGenerator) throws {
-        let id = Int.random(in: 0..<24, using: &random)
+    /// The answers that aren't what the entities say.
+    static func differences(_ answers: [String: [Int]], _ context: Context) throws -> [String] {
+        let tracks: [Recording] = try context.all()
+        // Asked from the other side of the relation.
+        let ofRelease = try Release.query(1).resolve(in: context).map { _ in
+            try Recording.query().id(\.$release).resolve(in: context).filter { $0.$release.id == 1 }.map(\.id)
+        }
+        let model = model(tracks, ofRelease: ofRelease)
+        return answers.keys.filter { answers[$0] != model[$0] }.sorted()
+    }
+
+    /// One random edit, of one of the first `count`.
+    static func edit(_ context: inout Context, _ random: inout SeededGenerator, of count: Int = 24) throws {
+        let id = Int.random(in: 0..<count, using: &random)
         switch Int.random(in: 0..<10, using: &random) {
         case 0: _ = try Recording.query(id).delete(from: &context)
         case 1 where id < 3: _ = try Release.query(id).delete(from: &context)

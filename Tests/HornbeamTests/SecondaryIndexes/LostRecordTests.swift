@@ -10,8 +10,16 @@ import Testing
 @Suite("Indexes without their records")
 struct LostRecordTests {
     @Test(
-        "what is left of their trees is nothing to the next index of the name", arguments: [false, true], [false, true])
+        "what is left of their trees is nothing to the next index of the name, which is told",
+        arguments: [false, true], [false, true])
     func trees(isLost: Bool, inBackground: Bool) throws {
+        // A record that can't be read is nobody's to replace: the index is dropped first. What is lost can be, too.
+        for isDropped in isLost ? [false, true] : [true] {
+            try trees(isLost: isLost, inBackground: inBackground, isDropped: isDropped)
+        }
+    }
+
+    private func trees(isLost: Bool, inBackground: Bool, isDropped: Bool) throws {
         let idx = payroll()
         let disk = try SimulatedDisk()
         var database = try MigratedFile.open(disk, [Employee.self], [])
@@ -34,12 +42,18 @@ struct LostRecordTests {
         try write.commit()
         try store.close()
         database = try MigratedFile.open(disk, [Employee.self], [])
-        if !isLost {
+        // A check tells each tree, or that the record can't be read, and nothing of the other index.
+        var problems: [String] = []
+        #expect(try !database.check { problems.append($0) })
+        #expect(problems.count == (isLost ? 3 + idx.registration.others : 1), "\(problems)")
+        #expect(problems.allSatisfy { $0.hasPrefix("index “idx”: ") }, "\(problems)")
+        if isDropped {
             #expect(try database.unregister("idx"))
             let read = try database.store.beginRead()
             let left = try read.treeNames().filter { $0.hasSuffix("Employee:idx") }
             read.abort()
             #expect(left.isEmpty)
+            #expect(try database.isWhole())
         }
         try database.write { (context) throws in
             try Employee.delete(id: 1, from: &context)
