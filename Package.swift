@@ -109,7 +109,8 @@ let package = Package(
             path: "Tests/HornbeamTestSupport", swiftSettings: engineSettings),
         // Another process for tests to talk to, to look at and to kill.
         .executableTarget(
-            name: "store-worker", dependencies: ["HornbeamTree", "HornbeamPages"], path: "Tests/StoreWorker",
+            name: "store-worker", dependencies: ["Hornbeam", "HornbeamTree", "HornbeamPages"],
+            path: "Tests/StoreWorker",
             swiftSettings: engineSettings),
         // Crash states, faults, hostile files, models and soaks: shared by short tests and the command for long runs.
         .target(
@@ -136,7 +137,7 @@ let package = Package(
             name: "HornbeamTextTests", dependencies: ["CICU", "HornbeamText", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         .testTarget(
-            name: "HornbeamTests", dependencies: ["Hornbeam", "HornbeamTestSupport"],
+            name: "HornbeamTests", dependencies: ["Hornbeam", "HornbeamTestSupport", "store-worker"],
             swiftSettings: engineSettings),
         // Static index properties compile in Swift 5 mode alone; this target shows that they work there.
         .testTarget(

@@ -163,11 +163,14 @@ package final class PageStore: @unchecked Sendable {
     /// Begins the one write transaction: waits its turn, or throws `.busy` if it need not wait. `.invalid` if it
     /// would wait for a transaction begun by this thread, `.failed` after an earlier failure, `.readOnly` in a store
     /// opened so.
-    package func beginWrite(waiting: Bool = true) throws(StorageError) -> PageWriter {
+    /// - Parameter behindOthers: whether all who wait by now have the turn before.
+    package func beginWrite(
+        waiting: Bool = true, behindOthers: Bool = false
+    ) throws(StorageError) -> PageWriter {
         try checkProcess()
         guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
         if waiting {
-            try takeTurn()
+            try takeTurn(behindOthers: behindOthers)
         } else if !turn.tryTake() {
             throw .busy("another write transaction is open")
         }
@@ -185,12 +188,12 @@ package final class PageStore: @unchecked Sendable {
     }
 
     /// Waits for the turn, but not for this thread itself. In a forked child its holder may be gone.
-    func takeTurn(briefly: Bool = false) throws(StorageError) {
+    func takeTurn(briefly: Bool = false, behindOthers: Bool = false) throws(StorageError) {
         try checkProcess()
         guard !turn.isMine else {
             throw .invalid("a write transaction is open in this thread: use its context, or end it first")
         }
-        turn.take(briefly: briefly)
+        if behindOthers { turn.takeBehindOthers() } else { turn.take(briefly: briefly) }
     }
 
     /// Whether this thread has a write transaction open.

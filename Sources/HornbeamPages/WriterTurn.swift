@@ -11,6 +11,11 @@ final class WriterTurn: @unchecked Sendable {
     private var holder: pthread_t?
     /// Whether the holder is no transaction, but gives the turn back after a short work of the store's own.
     private var isBrief = false
+    /// Those who wait in `take`, by numbers, in the order in which they came.
+    private var waiting: [UInt64] = []
+    private var lastNumber: UInt64 = 0
+    /// Those who wait in `takeBehindOthers`.
+    private var yielding = 0
     /// Whether the store's thread is to end: it gets no turn any more.
     private var isThreadEnding = false
 
@@ -25,9 +30,31 @@ final class WriterTurn: @unchecked Sendable {
 
     func take(briefly: Bool = false) {
         monitor.locked {
-            while holder != nil { monitor.wait() }
+            if holder != nil {
+                lastNumber &+= 1
+                let number = lastNumber
+                waiting.append(number)
+                while holder != nil { monitor.wait() }
+                waiting.removeAll { $0 == number }
+            }
             holder = pthread_self()
             isBrief = briefly
+        }
+    }
+
+    /// Threads that wait in `take`, and in `takeBehindOthers`.
+    var waitingCount: Int { monitor.locked { waiting.count } }
+    var yieldingCount: Int { monitor.locked { yielding } }
+
+    /// For whoever takes the turn again and again: all who wait in `take` by now have theirs before.
+    func takeBehindOthers() {
+        monitor.locked {
+            let last = lastNumber
+            yielding += 1
+            while holder != nil || waiting.first.map({ $0 <= last }) == true { monitor.wait() }
+            yielding -= 1
+            holder = pthread_self()
+            isBrief = false
         }
     }
 
@@ -37,7 +64,7 @@ final class WriterTurn: @unchecked Sendable {
             while holder != nil, !isThreadEnding { monitor.wait() }
             if isThreadEnding {
                 // If it was this thread that was woken for the turn, it is the next one's.
-                monitor.signal()
+                monitor.broadcast()
                 return false
             }
             holder = pthread_self()
@@ -70,7 +97,8 @@ final class WriterTurn: @unchecked Sendable {
     func give() {
         monitor.locked {
             holder = nil
-            monitor.signal()
+            // The one that is woken may be one that lets another go first.
+            if yielding > 0 { monitor.broadcast() } else { monitor.signal() }
         }
     }
 }

@@ -15,6 +15,7 @@ struct Worker {
 
     private var store: TreeStore?
     private var snapshots: [Transaction] = []
+    private var building: IndexBuilding?
     private var generator = SystemRandomNumberGenerator()
 
     enum Problem: Error { case said(String) }
@@ -32,6 +33,13 @@ struct Worker {
         case "transfer": try transfer(count: Int(words[1]) ?? 0, durability: words[2])
         case "hammer": try hammer(seconds: Double(words[1]) ?? 1)
         case "grow": try grow(Int(words[1]) ?? 0)
+        case "index":
+            let building = try IndexBuilding(path: words[1])
+            self.building = building
+            return try building.state()
+        case "build": return try indexed().build(until: words[1], Int(words[2]) ?? 0)
+        case "built": try indexed().finish()
+        case "verify": return try indexed().problem()
         case "load": return try load(words)
         case "exhaust": exhaust(leaving: words.count > 1 ? Int(words[1]) ?? 0 : 0)
         case "signal": return String(try endBySignal())
@@ -62,6 +70,11 @@ struct Worker {
     private func opened() throws -> TreeStore {
         guard let store else { throw Problem.said("no store is open") }
         return store
+    }
+
+    private func indexed() throws -> IndexBuilding {
+        guard let building else { throw Problem.said("no database is open") }
+        return building
     }
 
     private func last() throws -> Transaction {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds a registered index beside readers and writers, by short write transactions.
+// Builds a registered index beside readers and writers, by short write transactions, each behind the writers that
+// wait.
 //
 // The first one makes a record of the build. From then on each row that changes is noted once, as it was before, as for
 // any index that a program hasn't registered; so the rows as they were at that moment can be read at any later time. Of
@@ -8,8 +9,6 @@
 //
 // After a crash the record says how far the build was, and it goes on from there when it is asked for again.
 
-import Dispatch
-import Foundation
 import HornbeamPages
 import HornbeamTree
 
@@ -17,7 +16,7 @@ struct BackgroundBuilder {
     /// Others than these are for tests.
     struct Limits: Sendable {
         /// That call the map function at the same time.
-        var threads = min(8, ProcessInfo.processInfo.activeProcessorCount)
+        var threads = RowBatch.standardThreads
         /// Of entries in memory, in bytes, from which on they are put aside.
         var runSize = EntrySorter.standardBound
         /// Of entries that one transaction stores, in bytes: some milliseconds that writers wait.
@@ -26,8 +25,6 @@ struct BackgroundBuilder {
         var rowsAtOnce = 1024
         /// Rows that one transaction catches up with, the map function called twice for each.
         var catchUpRows = 512
-        /// Between two transactions, in seconds.
-        var pause = 0.000_2
         /// Called where the build has no transaction open.
         var whenFree: (@Sendable (IndexBuild.Progress.Phase) throws -> Void)?
     }
@@ -70,7 +67,7 @@ struct BackgroundBuilder {
 
     /// Forgets the build, and what there is of it.
     func drop() throws {
-        let transaction = try store.beginWrite()
+        let transaction = try store.beginWrite(behindOthers: true)
         do {
             // One of another version is somebody else's, who may go on with it.
             guard let build = try RegisteredCatalogue.readBuild(of: registration.name, in: transaction),
@@ -88,7 +85,7 @@ struct BackgroundBuilder {
 
     /// What there is to build or to catch up with; nil if the index is ready.
     private func begin(anew: Bool) throws -> StoredIndex? {
-        let transaction = try store.beginWrite()
+        let transaction = try store.beginWrite(behindOthers: true)
         do {
             let registering = IndexRegistering(
                 registration: registration, transaction: transaction, schema: database.schema)
@@ -238,7 +235,6 @@ struct BackgroundBuilder {
         while true {
             let left = try catchUp(index, upTo: size)
             if left == 0 { return }
-            letOthersWrite()
             try release(.catchingUp, adding: size, of: left + size)
             // Whoever writes more than is caught up with shall not keep the index from being ready.
             if left >= former { size *= 2 }
@@ -248,7 +244,7 @@ struct BackgroundBuilder {
 
     /// Catches up with some rows; how many are left, none once the index is ready.
     private func catchUp(_ index: StoredIndex, upTo size: Int) throws -> Int {
-        let transaction = try store.beginWrite()
+        let transaction = try store.beginWrite(behindOthers: true)
         do {
             try verify(index, transaction)
             let registering = IndexRegistering(
@@ -300,7 +296,7 @@ struct BackgroundBuilder {
     private func change(
         _ index: inout StoredIndex, _ body: (Transaction, inout StoredIndex.Build) throws -> Void
     ) throws {
-        let transaction = try store.beginWrite()
+        let transaction = try store.beginWrite(behindOthers: true)
         var changed = index
         do {
             try verify(index, transaction)
@@ -315,7 +311,6 @@ struct BackgroundBuilder {
             throw error
         }
         index = changed
-        letOthersWrite()
     }
 
     /// Throws if the file's index isn't the one that is being built.
@@ -327,10 +322,6 @@ struct BackgroundBuilder {
     private func relax(_ transaction: Transaction) {
         if transaction.durability == .full { transaction.durability = .process }
     }
-
-    /// The turn to write goes to whoever asks first once it is free, which would be this thread again: those who wait
-    /// have to wake up first.
-    private func letOthersWrite() { Thread.sleep(forTimeInterval: limits.pause) }
 
     /// Tells how far it is; throws if it is to end. No transaction is open.
     private func release(_ phase: IndexBuild.Progress.Phase, adding done: Int = 0, of total: Int? = nil) throws {

@@ -59,6 +59,19 @@ struct EntryBuffer: Sendable {
         }
     }
 
+    /// Adds the entries of another one behind its own.
+    mutating func append(_ other: EntryBuffer) {
+        let start = bytes.count
+        bytes.append(contentsOf: other.bytes)
+        places.reserveCapacity(places.count + other.places.count)
+        for place in other.places {
+            places.append(
+                Place(
+                    head: place.head, start: start + place.start, size: place.size, valueSize: place.valueSize,
+                    flag: place.flag))
+        }
+    }
+
     func key(_ index: Int) -> ArraySlice<UInt8> {
         let place = places[index]
         return bytes[place.start..<place.start + Int(place.size)]

@@ -27,6 +27,11 @@ struct EntrySorter {
         if run.size >= bound { try putAside() }
     }
 
+    mutating func add(_ entries: EntryBuffer) throws {
+        run.append(entries)
+        if run.size >= bound { try putAside() }
+    }
+
     /// Calls `body` with each key in order; nothing is left in the sorter, and no tree of its own in the transaction.
     mutating func finish(_ body: (_ key: [UInt8], _ flag: UInt8, _ value: [UInt8]) throws -> Void) throws {
         if trees.isEmpty {

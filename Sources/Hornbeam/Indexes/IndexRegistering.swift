@@ -22,6 +22,7 @@ struct IndexRegistering {
     let transaction: Transaction
     let schema: Schema
     var progress: MigrationProgress.Handler?
+    var threads = RowBatch.standardThreads
 
     func type() throws -> EntityType { try schema.type(registration.entity) }
 
@@ -102,7 +103,7 @@ struct IndexRegistering {
     }
 
     private func build(_ index: AttendedIndex, _ type: EntityType) throws {
-        let follower = registration.emitter.follower(of: [index])
+        var batch = RowBatch(index, type, threads: threads)
         var sorter = EntrySorter(transaction)
         var reports = StepProgress(
             .buildingIndex, type.name, registration.name, total: Int(clamping: try transaction.count(type.rows)),
@@ -112,10 +113,11 @@ struct IndexRegistering {
             guard cursor.key.count == 8, let rowID = RowID(key: cursor.key) else {
                 throw StorageError.corrupt(Corruption(tree: "e:\(type.name)", reason: "a key is no row id"))
             }
-            let entries = try follower.entriesToBuild(rowID, try RowReader(cursor.value, of: type), registration)
-            for entry in entries { try sorter.add(entry.key, flag: 0, value: entry.value) }
+            batch.add(rowID, cursor.value)
+            if batch.isFull { try batch.finish(into: &sorter) }
             try reports.advance()
         }
+        try batch.finish(into: &sorter)
         try sorter.finish { key, _, value in try index.trees.append(key, value, in: transaction) }
         try reports.finish()
     }

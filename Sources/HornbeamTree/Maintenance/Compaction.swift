@@ -145,7 +145,7 @@ private struct CompactionPass {
 
     /// One transaction.
     private mutating func step() throws(StorageError) {
-        let transaction = try store.beginWrite()
+        let transaction = try store.beginWrite(behindOthers: true)
         defer { transaction.abort() }
         // A crash takes back what was moved, and nothing else.
         transaction.durability = .none

@@ -101,8 +101,9 @@ package final class TreeStore: Sendable {
 
     /// The one write transaction: waits its turn, or throws `.busy` if it need not wait. `.invalid` if it would wait
     /// for a transaction begun by this thread.
-    package func beginWrite(waiting: Bool = true) throws(StorageError) -> Transaction {
-        let writer = try pages.beginWrite(waiting: waiting)
+    /// - Parameter behindOthers: whether all who wait by now have the turn before, as it is right for one of many.
+    package func beginWrite(waiting: Bool = true, behindOthers: Bool = false) throws(StorageError) -> Transaction {
+        let writer = try pages.beginWrite(waiting: waiting, behindOthers: behindOthers)
         let memory = memory.withLock { (held) in
             let memory = held ?? WriterMemory(pageSize: writer.view.pageSize)
             held = memory

@@ -398,6 +398,35 @@ struct IndexBuildTests {
         #expect(invalid?.code == .invalid)
     }
 
+    @Test("Y7: a write that waits beside a build comes before the build's next transaction")
+    func latency() throws {
+        let database = try filled(3_000)
+        let slices = Atomic(0)
+        let isDone = Atomic(false)
+        let limits = BackgroundBuilder.Limits.small { _ in slices.add(1, ordering: .sequentiallyConsistent) }
+        let group = DispatchGroup()
+        let build = IndexBuild(postsByTag().registration)
+        DispatchQueue.global().async(group: group) {
+            _ = database.run(build, postsByTag().registration, limits)
+            isDone.store(true, ordering: .sequentiallyConsistent)
+        }
+        // Transactions that each write saw between its asking and its turn.
+        var (writes, passed) = (0, 0)
+        while !isDone.load(ordering: .sequentiallyConsistent) {
+            let before = slices.load(ordering: .sequentiallyConsistent)
+            try database.write { (context) throws in
+                passed += slices.load(ordering: .sequentiallyConsistent) - before
+                try post(writes % 3_000, ["during"]).save(to: &context)
+            }
+            writes += 1
+        }
+        group.wait()
+        #expect(slices.load(ordering: .sequentiallyConsistent) > 100)
+        // One at most, but for what a thread sleeps before it asks.
+        #expect(writes > 50 && passed <= 3 * writes, "\(writes) writes, \(passed) passed")
+        #expect(try database.isWhole())
+    }
+
     @Test("the first row id and the last one are read", .seeded)
     func bounds() throws {
         let notes = try Database.inMemory(models: TaggedNote.self)

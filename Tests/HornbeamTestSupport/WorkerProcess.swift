@@ -3,20 +3,19 @@
 
 import Foundation
 import Glibc
-import Testing
 
 /// A running worker; killed when the test lets go of it.
-final class WorkerProcess {
+package final class WorkerProcess {
     private let process = Process()
     private let input = Pipe()
     private let output = Pipe()
 
-    struct Refused: Error, CustomStringConvertible {
-        let description: String
+    package struct Refused: Error, CustomStringConvertible {
+        package let description: String
     }
 
     /// `limits`: words of the shell that come first. `hidesProc`: it sees no /proc.
-    init(under limits: String? = nil, hidesProc: Bool = false) throws {
+    package init(under limits: String? = nil, hidesProc: Bool = false) throws {
         // The binary lies beside the test bundle.
         let worker = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
             .deletingLastPathComponent().appendingPathComponent("store-worker")
@@ -38,7 +37,7 @@ final class WorkerProcess {
     private static let hiding = "mount -t tmpfs none /proc"
 
     /// Whether this process may: it takes the right to mount.
-    static let canHideProc: Bool = {
+    package static let canHideProc: Bool = {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: unshare)
         process.arguments = ["-m", "sh", "-c", hiding]
@@ -49,10 +48,12 @@ final class WorkerProcess {
     }()
 
     /// Sends a command without waiting for its answer.
-    func send(_ command: String) { try? input.fileHandleForWriting.write(contentsOf: Data("\(command)\n".utf8)) }
+    package func send(_ command: String) {
+        try? input.fileHandleForWriting.write(contentsOf: Data("\(command)\n".utf8))
+    }
 
     /// The next answer's rest; throws what it refused, or that it has died.
-    func answer() throws -> String {
+    package func answer() throws -> String {
         var line: [UInt8] = []
         var byte: UInt8 = 0
         while read(output.fileHandleForReading.fileDescriptor, &byte, 1) == 1, byte != UInt8(ascii: "\n") {
@@ -64,13 +65,13 @@ final class WorkerProcess {
     }
 
     @discardableResult
-    func ask(_ command: String) throws -> String {
+    package func ask(_ command: String) throws -> String {
         send(command)
         return try answer()
     }
 
     /// The end by SIGKILL: nothing of it runs any more when this returns.
-    func kill() {
+    package func kill() {
         guard process.isRunning else { return }
         Glibc.kill(process.processIdentifier, SIGKILL)
         // Not `waitUntilExit`: that waits for what the process has forked, too.

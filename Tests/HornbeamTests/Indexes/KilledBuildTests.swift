@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process that builds an index in the background and is killed: another one goes on where it was.
+
+import HornbeamTestSupport
+import Testing
+
+@Suite("Index builds of processes that are killed")
+struct KilledBuildTests {
+    @Test("Y7: a build goes on after kill -9 wherever it was, and is complete when it appears")
+    func killed() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        let path = folder.path("sheets.hornbeam")
+        // Half of the sheets, and somewhat more, are sorted and stored when three quarters are read.
+        for (number, phase) in ["reading 750", "loading 300", "loading 700"].enumerated() {
+            let worker = try WorkerProcess()
+            try expectState(worker, path, isBegun: number > 0)
+            #expect(try Int(worker.ask("build \(phase)")) ?? 0 > 0, "\(phase)")
+            worker.kill()
+        }
+        let worker = try WorkerProcess()
+        try expectState(worker, path, isBegun: true)
+        try worker.ask("build catchingUp 0")
+        try worker.ask("built")
+        #expect(try worker.ask("verify") == "")
+        #expect(try WorkerProcess().ask("index \(path)") == "unattended(missed: 0)")
+    }
+
+    private func expectState(_ worker: WorkerProcess, _ path: String, isBegun: Bool) throws {
+        let state = try worker.ask("index \(path)")
+        if isBegun { #expect(Int(state) ?? 0 > 3_000, "\(state)") } else { #expect(state == "absent") }
+    }
+}

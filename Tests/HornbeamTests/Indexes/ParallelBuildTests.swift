@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registered indexes that are built in one transaction, their function called in several threads.
+
+import Foundation
+import HornbeamTestSupport
+import HornbeamTree
+import Synchronization
+import Testing
+
+@testable import Hornbeam
+
+@Suite("Indexes built in one transaction")
+struct ParallelBuildTests {
+    private func filled(_ count: Int) throws -> Database {
+        let database = try Database.inMemory(models: TaggedPost.self)
+        try database.write { (context) throws in
+            for id in 0..<count {
+                try TaggedPost(id: id, title: "t\(id)", tags: ["a\(id % 7)", "b\(id % 3)"], size: id).save(to: &context)
+            }
+        }
+        return database
+    }
+
+    @Test("G9: building in one transaction calls the function in several threads, and gives the same")
+    func parallel() throws {
+        let database = try filled(3_000)
+        let threads = Mutex<Set<UInt>>([])
+        let index = MapIndex("parallel", version: "1", reducer: .sum()) {
+            (post: TaggedPost, emit: inout MapEmitter<Int>) in
+            if post.id % 50 == 0 { Thread.sleep(forTimeInterval: 0.001) }
+            _ = threads.withLock { $0.insert(UInt(pthread_self())) }
+            for tag in post.tags { emit(key: .string(tag), value: post.size) }
+        }
+        try database.register(index)
+        if ProcessInfo.processInfo.activeProcessorCount > 1 { #expect(threads.withLock { $0.count } > 1) }
+        #expect(try database.isWhole())
+        // Of any number of them.
+        var trees: [[[UInt8]]] = []
+        try database.store.register(try #require(postsByTag().registration.reduction))
+        for threads in [1, 2, 5] {
+            let transaction = try database.store.beginWrite()
+            defer { transaction.abort() }
+            let registering = IndexRegistering(
+                registration: postsByTag().registration, transaction: transaction, schema: database.schema,
+                threads: threads)
+            let tree = try registering.run(.building).1.tree
+            var cursor = try transaction.cursor(tree)
+            var entries: [[UInt8]] = []
+            while try cursor.next() { entries.append(Array(cursor.key) + Array(cursor.value)) }
+            trees.append(entries)
+        }
+        #expect(trees[0].count == 6_000)
+        #expect(trees[1] == trees[0] && trees[2] == trees[0])
+    }
+
+    @Test("what is told of entities that can't be indexed is told of the first, whatever the threads")
+    func firstFailure() throws {
+        let database = try filled(2_000)
+        let refusing = MapIndex("refusing", version: "1") { (post: TaggedPost, emit: inout MapEmitter<Int>) in
+            if post.id == 1_100 { Thread.sleep(forTimeInterval: 0.01) }
+            guard post.id < 1_100 else { throw HornbeamError(.invalid, "\(post.id)") }
+            emit(key: .int(post.id), value: 1)
+        }
+        for _ in 0..<5 {
+            let error = #expect(throws: HornbeamError.self) { try database.register(refusing) }
+            #expect(error?.message.hasSuffix(": 1100") == true, "\(error?.message ?? "")")
+        }
+        #expect(try database.registeredIndexes().isEmpty)
+    }
+}
