@@ -98,6 +98,20 @@ struct TransactionsTests {
         #expect(count == 3)
     }
 
+    @Test("A copy is a database, and a compaction makes the file no longer")
+    func upkeep() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        let copyPath = folder.path("copy.hornbeam")
+        let database = try Database(at: folder.path("accounts.hornbeam"), models: Account.self)
+        try database.write { context in try Account(id: 3, balance: 7).save(to: &context) }
+        try database.backup(to: copyPath)
+        let done = try database.compact()
+        #expect(done.bytesAfter <= done.bytesBefore)
+        let copy = try Database(at: copyPath, models: Account.self)
+        #expect(try copy.read { try Account.query().ids(in: $0) } == [3])
+    }
+
     @Test("A write may choose its durability; what is kept is kept by a checkpoint")
     func durability() throws {
         let folder = try TemporaryFolder()

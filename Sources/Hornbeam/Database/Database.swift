@@ -252,6 +252,23 @@ public final class Database: Sendable {
         try await enqueue(durability, body)
     }
 
+    /// Runs what takes its time, beside reads and writes. Its second argument tells whether the task was cancelled.
+    func inBackground<Result: Sendable>(
+        _ body: @escaping @Sendable (Database, _ isCancelled: @escaping () -> Bool) throws -> Result
+    ) async throws -> Result {
+        let isCancelled = Atomic(false)
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                readers.async {
+                    continuation.resume(
+                        with: Swift.Result { try body(self) { isCancelled.load(ordering: .relaxed) } })
+                }
+            }
+        } onCancel: {
+            isCancelled.store(true, ordering: .relaxed)
+        }
+    }
+
     /// Runs what takes write transactions of its own, in the order of asynchronous writes.
     func inWriterQueue(_ body: @escaping @Sendable (Database) throws -> Void) async throws {
         try await withCheckedThrowingContinuation { continuation in
@@ -324,11 +341,6 @@ public final class Database: Sendable {
     }
 
     // MARK: - Upkeep
-
-    /// Writes everything back and empties the journal.
-    public func checkpoint() throws {
-        try engine { () throws(StorageError) in try store.checkpoint() }
-    }
 
     /// Checkpoints and releases the file, and ends all live queries and the building of indexes. `.busy` while
     /// transactions are open, or long-lived reads.

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// A database's file kept well while it is used: checkpoints, copies, and the file made short again.
+
+import HornbeamPages
+import HornbeamTree
+
+extension Database {
+    /// How far a backup or a compaction is. Sizes in bytes.
+    public struct UpkeepProgress: Sendable, Equatable {
+        /// Copied, or moved, up to now.
+        public var doneBytes: UInt64
+        /// What there is to do, as far as that is known.
+        public var totalBytes: UInt64
+    }
+
+    /// Called now and then with how far it is; throws to end it.
+    public typealias UpkeepHandler = (UpkeepProgress) throws -> Void
+
+    /// What a compaction has done. Sizes in bytes.
+    public struct Compaction: Sendable, Equatable {
+        /// Of the file, before it and now.
+        public var bytesBefore: UInt64
+        public var bytesAfter: UInt64
+        /// Moved within the file.
+        public var movedBytes: UInt64
+    }
+
+    /// Writes everything back and empties the journal.
+    public func checkpoint() throws {
+        try indexing { try store.checkpoint() }
+    }
+
+    /// Copies the newest state to a new file, beside readers and writers, which it never makes wait. The copy is a
+    /// database like any other, without gaps. It has its name only once it is whole and durable: an error, a crash, or
+    /// a handler that throws leaves no file. Every page is verified on its way; one that is damaged ends it with
+    /// `.corrupt`. `.invalid` if there is something at `path`.
+    ///
+    /// O(size of what is stored). The file keeps what is changed meanwhile until the copy is done.
+    public func backup(to path: String, progress: UpkeepHandler? = nil) throws {
+        try indexing {
+            var failure: (any Error)?
+            try store.backup(to: path) { figures in
+                Self.isOn(progress, figures.copiedBytes, figures.totalBytes, &failure)
+            }
+            if let failure { throw failure }
+        }
+    }
+
+    /// The same without blocking the caller's thread. Cancelling the task ends it.
+    public func backup(
+        to path: String, progress: (@Sendable (UpkeepProgress) throws -> Void)? = nil
+    ) async throws {
+        try await inBackground { database, isCancelled in
+            try database.backup(to: path) { figures in
+                if isCancelled() { throw CancellationError() }
+                try progress?(figures)
+            }
+        }
+    }
+
+    /// Gives the file's free space back to the file system, in place: the last pages move to free places before them,
+    /// in short transactions between those of others, which wait for one of these at most. Readers go on; what they
+    /// still see stays where it is, for a later compaction. It may end at any point, by an error, a crash or a handler
+    /// that throws: nothing is lost, and the next one goes on from there.
+    ///
+    /// `.busy` while another one runs, `.invalid` inside a write, `.readOnly` for a file that is open for reading alone.
+    @discardableResult
+    public func compact(progress: UpkeepHandler? = nil) throws -> Compaction {
+        try indexing {
+            var failure: (any Error)?
+            let result = try store.compact { figures in
+                Self.isOn(progress, figures.movedBytes, figures.totalBytes, &failure)
+            }
+            if let failure { throw failure }
+            return Compaction(
+                bytesBefore: result.bytesBefore, bytesAfter: result.bytesAfter, movedBytes: result.movedBytes)
+        }
+    }
+
+    /// The same without blocking the caller's thread. Cancelling the task ends it.
+    @discardableResult
+    public func compact(
+        progress: (@Sendable (UpkeepProgress) throws -> Void)? = nil
+    ) async throws -> Compaction {
+        try await inBackground { database, isCancelled in
+            try database.compact { figures in
+                if isCancelled() { throw CancellationError() }
+                try progress?(figures)
+            }
+        }
+    }
+
+    /// Whether the work is to go on.
+    private static func isOn(
+        _ handler: UpkeepHandler?, _ done: UInt64, _ total: UInt64, _ failure: inout (any Error)?
+    ) -> Bool {
+        do {
+            try handler?(UpkeepProgress(doneBytes: done, totalBytes: max(done, total)))
+            return true
+        } catch {
+            failure = error
+            return false
+        }
+    }
+}
