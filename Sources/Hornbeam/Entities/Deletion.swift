@@ -4,13 +4,29 @@
 
 /// The deletion of one entity, whatever its type.
 class DeletionStep {
-    /// What the entity's cascading relations led to, those to be deleted next behind. Some may be gone meanwhile.
-    fileprivate var targets: [(type: any EntityModelProtocol.Type, rows: [RowID])] = []
+    /// What one of the entity's relations led to.
+    fileprivate struct Reached {
+        let relation: RelationDescription
+        let type: any EntityModelProtocol.Type
+        var rows: [RowID]
+    }
+
+    /// By the relations that reach on, what comes next behind. Some may be gone meanwhile.
+    fileprivate var reached: [Reached] = []
 
     /// Up to where the entity is gone.
     fileprivate func begin(in context: inout Context) throws {}
     /// When what it led to is gone too.
     fileprivate func end(in context: inout Context) throws {}
+    /// Whether a relation still leads to an entity, from any other one.
+    fileprivate func isLinked(_ row: RowID, by relation: RelationDescription, in context: Context) throws -> Bool {
+        false
+    }
+    /// Tells an entity, if it is stored, that the relation to it is gone.
+    fileprivate func tell(
+        _ row: RowID, _ type: any EntityModelProtocol.Type, _ relation: RelationDescription,
+        in context: inout Context
+    ) throws {}
 
     /// Deletes the entity and all that is deleted with it.
     final func run(in context: inout Context) throws {
@@ -20,7 +36,7 @@ class DeletionStep {
         try begin(in: &context)
         var open = [self]
         while let step = open.last {
-            if let next = try step.next(in: context) {
+            if let next = try step.next(in: &context) {
                 open.append(next)
                 try next.begin(in: &context)
             } else {
@@ -30,14 +46,23 @@ class DeletionStep {
         }
     }
 
-    private func next(in context: Context) throws -> DeletionStep? {
-        while let place = targets.indices.last {
+    private func next(in context: inout Context) throws -> DeletionStep? {
+        while let place = reached.indices.last {
             // In place: a second hold on the rows would have each removal copy them.
-            guard let row = targets[place].rows.popLast() else {
-                targets.removeLast()
+            guard let row = reached[place].rows.popLast() else {
+                reached.removeLast()
                 continue
             }
-            if let step = try targets[place].type.deletion(of: row, in: context) { return step }
+            let (relation, type) = (reached[place].relation, reached[place].type)
+            switch relation.deleteRule {
+            case .nullify, .deny: continue
+            case .notify:
+                try tell(row, type, relation, in: &context)
+                continue
+            case .whenOrphaned: if try isLinked(row, by: relation, in: context) { continue }
+            case .cascade: break
+            }
+            if let step = try type.deletion(of: row, in: context) { return step }
         }
         return nil
     }
@@ -100,10 +125,29 @@ final class Deletion<Entity: EntityModelProtocol>: DeletionStep {
     }
 
     private func findTargets(of row: RowID, _ session: Session) throws {
-        guard try session.store(Entity.self).type.cascades else { return }
-        for relation in Entity.entityShape.relations.reversed() where relation.description.deleteRule == .cascade {
-            targets.append((relation.target, try session.linkedRows(of: row, relation).reversed()))
+        guard try session.store(Entity.self).type.reaches else { return }
+        for relation in Entity.entityShape.relations.reversed() where relation.description.deleteRule.reaches {
+            reached.append(
+                Reached(
+                    relation: relation.description, type: relation.target,
+                    rows: try session.linkedRows(of: row, relation).reversed()))
         }
+    }
+
+    override fileprivate func isLinked(
+        _ row: RowID, by relation: RelationDescription, in context: Context
+    ) throws -> Bool {
+        try context.session.run { session in
+            let store = try session.store(Entity.self)
+            return try store.session.edges.hasSource(try store.type.relation(relation.name), of: row)
+        }
+    }
+
+    override fileprivate func tell(
+        _ row: RowID, _ type: any EntityModelProtocol.Type, _ relation: RelationDescription,
+        in context: inout Context
+    ) throws {
+        try type.tell(row, of: entity, relation.name, in: &context)
     }
 
     override fileprivate func end(in context: inout Context) throws {
@@ -118,5 +162,30 @@ final class Deletion<Entity: EntityModelProtocol>: DeletionStep {
         }
         try entity.didDelete(from: &context)
         context.session.deleting = former
+    }
+}
+
+extension RelationDescription.DeleteRule {
+    /// Whether it does something to the entities that the relation leads to.
+    var reaches: Bool {
+        switch self {
+        case .nullify, .deny: false
+        case .cascade, .whenOrphaned, .notify: true
+        }
+    }
+}
+
+extension EntityModelProtocol {
+    /// Tells the entity of a row, if one is stored, that an entity which led to it is deleted.
+    fileprivate static func tell(
+        _ row: RowID, of source: some EntityModelProtocol, _ relation: String, in context: inout Context
+    ) throws {
+        let stored = try context.session.run { session in
+            try session.store(Self.self).row(row).map { try Self(row: $0) }
+        }
+        guard var entity = stored, try entity.didLoseLink(from: source, relation: relation, in: &context) else {
+            return
+        }
+        try entity.save(to: &context, options: .replace)
     }
 }

@@ -64,6 +64,13 @@ public protocol EntityModelProtocol: Sendable, CustomReflectable {
     func willDelete(from context: inout Context) throws
     func didDelete(from context: inout Context) throws
 
+    /// Called when an entity is deleted one of whose relations has the rule `notify` and led here, once it is gone with
+    /// its links. May change the value; true has it saved, in the same write.
+    /// - Parameter relation: the name of the relation in `source`.
+    mutating func didLoseLink<Source: EntityModelProtocol>(
+        from source: Source, relation: String, in context: inout Context
+    ) throws -> Bool
+
     /// What deleting the entity leaves behind; nil for nothing. By default `.asStored(self)`: the entity as it is
     /// stored, with the ids of its relations. A type that keeps none of its deleted entities gives nil.
     func asDeleted(in context: Context) throws -> Deleted<Self>?
@@ -79,6 +86,10 @@ extension EntityModelProtocol {
     public func didSave(to context: inout Context) throws {}
     public func willDelete(from context: inout Context) throws {}
     public func didDelete(from context: inout Context) throws {}
+
+    public mutating func didLoseLink<Source: EntityModelProtocol>(
+        from source: Source, relation: String, in context: inout Context
+    ) throws -> Bool { false }
 
     public func asDeleted(in context: Context) throws -> Deleted<Self>? {
         .asStored(self)

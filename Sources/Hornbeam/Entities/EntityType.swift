@@ -44,8 +44,8 @@ package final class EntityType: Sendable {
     package let relations: [EdgeSide]
     /// Whether one of the relations is required.
     let hasRequired: Bool
-    /// Whether deleting an entity deletes those that one of the relations leads to.
-    let cascades: Bool
+    /// Whether deleting an entity does something to those that one of the relations leads to.
+    let reaches: Bool
 
     package var name: String { description.name }
     package var idType: ColumnType { description.columns[0].type }
@@ -71,7 +71,7 @@ package final class EntityType: Sendable {
         hasIntegerIDs = description.columns.first?.type == .int64
         self.relations = relations
         hasRequired = relations.contains(where: \.description.required)
-        cascades = relations.contains { $0.description.deleteRule == .cascade }
+        reaches = relations.contains { $0.description.deleteRule.reaches }
     }
 
     /// The name of the type that the deleted entities of a type lie in.

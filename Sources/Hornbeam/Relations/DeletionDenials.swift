@@ -14,6 +14,8 @@ struct DeletionDenials {
     /// All that goes, in the order in which it was found.
     private(set) var taken: [EntityRow] = []
     private var known: Set<EntityRow>
+    /// What goes too if nothing else leads to it by these relations.
+    private var orphans: [(row: EntityRow, side: EdgeSide)] = []
 
     /// - Parameter taken: what a deletion that is under way takes already.
     init(_ session: EntitySession, taken: Set<EntityRow>) {
@@ -29,10 +31,33 @@ struct DeletionDenials {
             let store = try session.store(next.type)
             guard try store.isSaved(next.rowID) else { continue }
             taken.append(next)
-            for side in store.type.relations where side.description.deleteRule == .cascade {
+            for side in store.type.relations where side.description.deleteRule.reaches {
+                if side.description.deleteRule == .notify { continue }
                 for target in try session.edges.targets(side, of: next.rowID) {
-                    waiting.append(EntityRow(type: side.target, rowID: target))
+                    let row = EntityRow(type: side.target, rowID: target)
+                    if side.description.deleteRule == .cascade {
+                        waiting.append(row)
+                    } else {
+                        orphans.append((row, side))
+                    }
                 }
+            }
+        }
+    }
+
+    /// Adds what nothing leads to any more once all of that is gone. To be called when all else is added.
+    mutating func takeOrphans() throws {
+        var count = -1
+        while count != taken.count {
+            count = taken.count
+            let candidates = orphans
+            orphans = []
+            for (row, side) in candidates where !known.contains(row) {
+                var stays = false
+                try session.edges.forEachSource(side, of: row.rowID) { source in
+                    stays = stays || !known.contains(EntityRow(type: side.type, rowID: source))
+                }
+                if stays { orphans.append((row, side)) } else { try take(row) }
             }
         }
     }
@@ -89,6 +114,7 @@ extension Session {
         if core.schema.denying.isEmpty { return }
         var denials = DeletionDenials(core, taken: deleting)
         for rowID in rows { try denials.take(EntityRow(type: store.type.name, rowID: rowID)) }
+        try denials.takeOrphans()
         try denials.refuse()
         deleting.formUnion(denials.taken)
     }

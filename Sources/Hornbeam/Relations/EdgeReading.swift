@@ -137,6 +137,18 @@ extension EdgeTrees {
         }
     }
 
+    /// Whether any source links to `target` by this side.
+    func hasSource(_ side: EdgeSide, of target: RowID) throws -> Bool {
+        try settle()
+        guard let other = side.other else { return false }
+        var isFound = false
+        try forEachLink(other.list, of: target) { _ in
+            isFound = true
+            return false
+        }
+        return isFound
+    }
+
     /// Whether any link leads from or to an entity.
     func isLinked(_ type: EntityType, _ rowID: RowID) throws -> Bool {
         try settle()

@@ -128,7 +128,7 @@ extension IndexDescription {
 
 /// One side of a relation.
 public struct RelationDescription: Codable, Hashable, Sendable {
-    public enum DeleteRule: String, Codable, Sendable {
+    public enum DeleteRule: String, Codable, CaseIterable, Sendable {
         /// The links go, the related entities stay.
         case nullify
         /// The related entities are deleted too.
@@ -136,6 +136,11 @@ public struct RelationDescription: Codable, Hashable, Sendable {
         /// The entity can't be deleted while the relation leads to stored entities, unless the same deletion takes
         /// them too.
         case deny
+        /// Each related entity is deleted too if no link of this relation leads to it any more. Links that go
+        /// otherwise, by a save or `detach`, delete nothing.
+        case whenOrphaned
+        /// The links go; each related entity is told by `didLoseLink`, and may change itself.
+        case notify
     }
 
     public var name: String

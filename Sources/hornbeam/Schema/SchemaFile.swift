@@ -172,8 +172,9 @@ private struct Relation: Decodable {
         let fields = try decoder.fields(Key.self)
         let ruleName = try fields.decodeIfPresent(String.self, forKey: .deleteRule) ?? "nullify"
         guard let rule = RelationDescription.DeleteRule(rawValue: ruleName) else {
+            let rules = RelationDescription.DeleteRule.allCases.map(\.rawValue).joined(separator: ", ")
             throw DecodingError.dataCorruptedError(
-                forKey: .deleteRule, in: fields, debugDescription: "“\(ruleName)” is none of nullify, cascade, deny")
+                forKey: .deleteRule, in: fields, debugDescription: "“\(ruleName)” is none of \(rules)")
         }
         description = RelationDescription(
             name: try fields.decode(String.self, forKey: .name),

@@ -38,6 +38,8 @@ enum SchemaText {
         case .nullify: break
         case .cascade: rules.append("deletes cascade")
         case .deny: rules.append("denies deletion")
+        case .whenOrphaned: rules.append("deletes orphans")
+        case .notify: rules.append("notifies")
         }
         return rules.joined(separator: ", ")
     }
