@@ -47,6 +47,50 @@ private struct Contract {
 }
 
 @EntityModel
+private struct Memo {
+    let id: Int
+    var title: String
+    var lead: String?
+}
+
+@EntityModel
+private struct Voucher {
+    @Index<Self>(\.until) private var byUntil
+
+    let id: Int
+    var until: Date?
+}
+
+@EntityModel
+private struct Photo {
+    let id: Int
+
+    @Relationship(deleteRule: .whenOrphaned, inverse: \.photos) var keywords: [Keyword]?
+    @Relationship(deleteRule: .notify) var album: Album?
+}
+
+@EntityModel
+private struct Keyword {
+    let id: String
+
+    @Relationship(inverse: \.keywords) var photos: [Photo]?
+}
+
+@EntityModel
+private struct Album {
+    let id: Int
+    var cover: Int?
+
+    mutating func didLoseLink<Source: EntityModelProtocol>(
+        from source: Source, relation: String, in context: inout Context
+    ) throws -> Bool {
+        guard cover == (source as? Photo)?.id else { return false }
+        cover = nil
+        return true
+    }
+}
+
+@EntityModel
 private struct Seat {
     @Unique<Self>(\.place, collisions: .moveAside) private var byPlace
 
@@ -79,6 +123,49 @@ private struct Volume: Codable {
 
 @Suite("The rules of a save, as their page shows them")
 struct EntityRulesTests {
+    @Test("A save says which state it has read")
+    func states() throws {
+        let database = try Database.inMemory(models: Memo.self)
+        try database.write { context in try Memo(id: 1, title: "a", lead: "b").save(to: &context) }
+        let (read, token) = try database.read { context in
+            (try context.find(1) as Memo?, try Memo.stateToken(id: 1, in: context))
+        }
+        var changed = try #require(read)
+        changed.title = "c"
+        changed.lead = nil
+        try database.write { (context) throws in
+            try changed.save(to: &context, expecting: token)
+            let error = #expect(throws: HornbeamError.self) { try changed.save(to: &context, expecting: token) }
+            #expect(error?.code == .conflict)
+            try changed.save(to: &context, expecting: token, onConflict: .fragment)
+        }
+    }
+
+    @Test("Vouchers are good until a time")
+    func expiration() throws {
+        var context = Context()
+        try Voucher(id: 1, until: .distantPast).save(to: &context)
+        try Voucher(id: 2).save(to: &context)
+        let good = try Voucher.filter(.unexpired(\.until)).resolve(in: context)
+        let count = try Voucher.purgeExpired(\.until, limit: 1_000, from: &context)
+        #expect(good.map(\.id) == [2] && count == 1)
+        #expect(try Voucher.query().ids(in: context) == [2])
+    }
+
+    @Test("Keywords go with their last photo, and an album is told of its cover's end")
+    func deleteRules() throws {
+        var context = Context()
+        for id in 1...2 {
+            try Photo(id: id, keywords: .relation([Keyword(id: "sea")]), album: .relation(Album(id: 1, cover: 1)))
+                .save(to: &context)
+        }
+        try Photo.delete(id: 1, from: &context)
+        #expect(try Keyword.query().ids(in: context) == ["sea"])
+        #expect(try Album.query(1).resolve(in: context)?.cover == nil)
+        try Photo.delete(id: 2, from: &context)
+        #expect(try Keyword.query().count(in: context) == 0)
+    }
+
     @Test("The later version wins, and takes in what it lacks")
     func merging() throws {
         var context = Context()

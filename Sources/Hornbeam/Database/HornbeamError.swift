@@ -43,6 +43,8 @@ public struct HornbeamError: Error, Sendable {
         public static let deleteDenied = Code("deleteDenied")
         /// A write would leave an entity without a required relation, which the database was opened to refuse.
         public static let missingRelation = Code("missingRelation")
+        /// An entity was changed, stored or deleted since the state that is expected of it.
+        public static let conflict = Code("conflict")
         /// An entity that must be stored already is not.
         public static let notStored = Code("notStored")
         /// An entity is stored already that must not be.

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Saves that expect a state, and entities that are good up to a time.
+
+import Foundation
+import HornbeamTestSupport
+import HornbeamTree
+import Testing
+
+@testable import Hornbeam
+
+@EntityModel
+private struct Ticket: Equatable {
+    @Index<Self>(\.until) private var byUntil
+    @FullTextIndex<Self>(\.note) private var search
+
+    let id: Int
+    var note: String
+    var until: Date?
+    @Relationship(deleteRule: .cascade) var seats: [Seat]?
+
+    static func == (left: Self, right: Self) -> Bool {
+        left.id == right.id && left.note == right.note && left.until == right.until
+    }
+}
+
+@EntityModel
+private struct Seat {
+    let id: String
+    var free = Date(timeIntervalSince1970: 1_000)
+}
+
+@Suite("Expected states")
+struct ExpectedStateTests {
+    private func database() throws -> Database {
+        let database = try Database.inMemory(models: Ticket.self, Seat.self)
+        try database.write { context in try Ticket(id: 1, note: "first").save(to: &context) }
+        return database
+    }
+
+    private func token(_ database: Database, _ id: Int = 1) throws -> StateToken? {
+        try database.read { context in try Ticket.stateToken(id: id, in: context) }
+    }
+
+    private func expectConflict(
+        _ words: String, _ database: Database, _ body: (inout Context) throws -> Void
+    ) throws {
+        let before = try database.read { context in try context.all() as [Ticket] }
+        try database.write { (context) throws in
+            let error = #expect(throws: HornbeamError.self) { try body(&context) }
+            #expect(error?.code == .conflict && error?.message.contains(words) == true, "\(error?.message ?? "")")
+        }
+        #expect(try database.read { context in try context.all() as [Ticket] } == before)
+    }
+
+    @Test("C22: a stale state is a conflict that names both, and the current one is saved")
+    func stale() throws {
+        let database = try database()
+        let first = try #require(try token(database))
+        #expect(try token(database) == first)
+        try database.write { context in
+            try Ticket(id: 1, note: "second").save(to: &context, expecting: first)
+        }
+        let second = try #require(try token(database))
+        #expect(second != first)
+        try expectConflict("expected in the state \(first), and is stored in the state \(second)", database) {
+            context in
+            try Ticket(id: 1, note: "third").save(to: &context, expecting: first)
+        }
+        try expectConflict("can't be deleted", database) { context in
+            try Ticket(id: 1, note: "").delete(from: &context, expecting: first)
+        }
+        // The same content saved again is another state, and so is what went and came back.
+        try database.write { context in try Ticket(id: 1, note: "first").save(to: &context) }
+        #expect(try token(database) != first)
+        try database.write { (context) throws in
+            let current = try #require(try Ticket.stateToken(id: 1, in: context))
+            try Ticket(id: 1, note: "").delete(from: &context, expecting: current)
+        }
+        try expectConflict("isn't stored any more", database) { context in
+            try Ticket(id: 1, note: "third").save(to: &context, expecting: second)
+        }
+    }
+
+    @Test("what is expected not to be stored is inserted once")
+    func inserting() throws {
+        let database = try database()
+        #expect(try token(database, 2) == nil)
+        try database.write { context in try Ticket(id: 2, note: "new").save(to: &context, expecting: nil) }
+        try expectConflict("expected not to be stored, and is stored", database) { context in
+            try Ticket(id: 2, note: "newer").save(to: &context, expecting: nil)
+        }
+        try expectConflict("expected not to be stored", database) { context in
+            try Ticket(id: 2, note: "newer").save(to: &context, expecting: nil, onConflict: .replace)
+        }
+    }
+
+    @Test("a conflict may be resolved by a merge strategy, but not where the entity is gone")
+    func resolving() throws {
+        let database = try database()
+        let first = try token(database)
+        try database.write { context in try Ticket(id: 1, note: "theirs").save(to: &context) }
+        try database.write { (context) throws in
+            let joining = MergeStrategy<Ticket> { old, new in
+                var merged = new
+                merged.note = "\(old.note) and \(new.note)"
+                return merged
+            }
+            try Ticket(id: 1, note: "mine").save(to: &context, expecting: first, onConflict: joining)
+            #expect(try Ticket.query(1).resolve(in: context)?.note == "theirs and mine")
+            // Without a conflict there is nothing to merge.
+            let current = try Ticket.stateToken(id: 1, in: context)
+            try Ticket(id: 1, note: "alone").save(to: &context, expecting: current, onConflict: joining)
+            #expect(try Ticket.query(1).resolve(in: context)?.note == "alone")
+            try Ticket.delete(id: 1, from: &context)
+            let error = #expect(throws: HornbeamError.self) {
+                try Ticket(id: 1, note: "mine").save(to: &context, expecting: current, onConflict: joining)
+            }
+            #expect(error?.code == .conflict)
+        }
+    }
+
+    @Test("a token is good in a later process, and is encoded")
+    func lasting() throws {
+        let disk = try SimulatedDisk()
+        let first = try MigratedFile.open(disk, [Ticket.self, Seat.self], [])
+        try first.write { context in try Ticket(id: 1, note: "first").save(to: &context) }
+        let text = try JSONEncoder().encode(try token(first))
+        try first.close()
+        let again = try MigratedFile.open(disk, [Ticket.self, Seat.self], [])
+        let decoded = try JSONDecoder().decode(StateToken.self, from: text)
+        try again.write { context in try Ticket(id: 1, note: "second").save(to: &context, expecting: decoded) }
+        #expect(try token(again) != decoded)
+    }
+}
+
+@Suite("Entities that expire")
+struct ExpirationTests {
+    private static func time(_ seconds: Double) -> Date { Date(timeIntervalSince1970: seconds) }
+
+    @Test("C22: what has expired is left out from its moment on, and purged with its entries")
+    func purging() throws {
+        let database = try Database.inMemory(
+            models: Ticket.self, Seat.self, indexes: [ValueIndex("byNote", \Ticket.note)])
+        try database.write { (context) throws in
+            for id in 0..<40 {
+                try Ticket(
+                    id: id, note: "number \(id % 4)", until: id % 4 == 0 ? nil : Self.time(Double(id)),
+                    seats: .relation([Seat(id: "\(id)")])
+                ).save(to: &context)
+            }
+        }
+        try database.read { (context) throws in
+            for now in [0.0, 5, 5.5, 39, 50] {
+                let good = try Ticket.filter(.unexpired(\.until, at: Self.time(now))).sorted(by: \.id).ids(in: context)
+                #expect(good == (0..<40).filter { $0 % 4 == 0 || Double($0) > now }, "\(now)")
+            }
+            #expect(try Seat.filter(.unexpired(\.free, at: Self.time(1_000))).count(in: context) == 0)
+        }
+        try database.write { (context) throws in
+            #expect(try Ticket.purgeExpired(\.until, at: Self.time(5), limit: 3, from: &context) == 3)
+            #expect(try Ticket.purgeExpired(\.until, at: Self.time(5), limit: 3, from: &context) == 1)
+            #expect(try Ticket.purgeExpired(\.until, at: Self.time(5), from: &context) == 0)
+            // Nothing is left of them, but what went by a rule.
+            #expect(try Deleted<Ticket>.query().count(in: context) == 0)
+            #expect(try Deleted<Seat>.query().count(in: context) == 4)
+            #expect(try Ticket.query().count(in: context) == 36)
+            #expect(try Ticket.purgeExpired(\.until, from: &context) == 26)
+            #expect(try Ticket.filter(.string(\.note, matches: "number")).count(in: context) == 10)
+            #expect(try Ticket.filter(\.note == "number 0").count(in: context) == 10)
+            #expect(try Seat.purgeExpired(\.free, from: &context) == 10)
+        }
+        #expect(try database.isWhole())
+        let read = try database.store.beginRead()
+        defer { read.abort() }
+        for name in try read.treeNames() where name.hasPrefix("x:Ticket") || name.hasPrefix("m:Ticket") {
+            #expect(try read.count(try #require(try read.tree(name))) == 10, "\(name)")
+        }
+    }
+}
