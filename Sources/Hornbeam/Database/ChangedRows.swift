@@ -6,6 +6,18 @@ import HornbeamPages
 import HornbeamTree
 
 extension Session {
+    /// Whether a row of a type differs from what it was in another read. Reads what differs of the tree, up to the first
+    /// row that does.
+    func hasChangedRows<Entity: EntityModelProtocol>(of _: Entity.Type, since old: Session) throws -> Bool {
+        var hasChanged = false
+        let rows = try store(Entity.self).type.rows
+        try entities().transaction.forEachDifference(in: rows, since: try old.entities().transaction) { _ in
+            hasChanged = true
+            return false
+        }
+        return hasChanged
+    }
+
     /// Calls `body` with each row of a type that differs from what it was in another read, in the order of row ids.
     func forEachChangedRow<Entity: EntityModelProtocol>(
         of _: Entity.Type, since old: Session,

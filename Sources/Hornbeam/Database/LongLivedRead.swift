@@ -29,16 +29,20 @@ public final class LongLivedRead: Sendable {
     private let database: Database
     /// From the beginning of a state to its end by itself.
     public let maximumAge: Duration?
+    /// Of an observer's read: whether what is shown of two states is the same.
+    typealias Comparison = @Sendable (_ old: Session, _ new: Session) throws -> Bool
+    private let isSame: Comparison?
     /// Whether it is an observer's, whom the database tells when it closes.
-    let isObservers: Bool
+    var isObservers: Bool { isSame != nil }
     private let turn = DispatchSemaphore(value: 1)
     /// The thread that has the turn.
     private let owner = Atomic<UInt>(0)
     private let held = Mutex(Held())
 
-    init(_ database: Database, maximumAge: Duration?, isObservers: Bool = false) throws {
+    /// - Parameter isSame: makes it an observer's, which at its age moves on to the newest state if it shows the same.
+    init(_ database: Database, maximumAge: Duration?, isSame: Comparison? = nil) throws {
         self.database = database
-        self.isObservers = isObservers
+        self.isSame = isSame
         self.maximumAge = maximumAge
         database.longReads.add(self)
         try begin(try database.beginLongRead())
@@ -131,8 +135,8 @@ public final class LongLivedRead: Sendable {
     private func inTurn<Result>(_ body: (Session) throws -> Result) throws -> Result {
         try takeTurn()
         defer { giveTurn() }
-        // The timer that ends it may be late on a busy machine; what it promises isn't.
-        if let maximumAge, held.withLock({ $0.began.duration(to: .now) >= maximumAge }) { letGo(nil) }
+        // The timer that ends it may be late on a busy machine; what it promises isn't. An observer only comes to move on.
+        if !isObservers, let maximumAge, held.withLock({ $0.began.duration(to: .now) >= maximumAge }) { letGo(nil) }
         guard let session = held.withLock({ $0.session }) else { throw hasExpired ? expired : closed }
         let result = try body(session)
         try session.run { try $0.checkIsWhole() }
@@ -162,8 +166,42 @@ public final class LongLivedRead: Sendable {
         guard let maximumAge else { return }
         let (seconds, attoseconds) = maximumAge.components
         let delay = Double(seconds) + Double(attoseconds) / 1e18
-        DispatchQueue.global().asyncAfter(deadline: .now() + max(0, delay)) { [weak self] in
-            self?.expire(generation)
+        let queue = isObservers ? database.live.queue : .global()
+        queue.asyncAfter(deadline: .now() + max(0, delay)) { [weak self] in
+            guard let self else { return }
+            if isObservers { renew(generation) } else { expire(generation) }
+        }
+    }
+
+    /// An observer's read that has come to its age, on the hub's queue: what it holds is let go of, but not that a
+    /// consumer who waits is told what changes next.
+    private func renew(_ generation: Int) {
+        if moveOn(generation) { return }
+        // What was committed just now, a consumer who waits is told here, and the read has another state then.
+        database.live.pass()
+        expire(generation)
+    }
+
+    /// Takes the newest state if it shows the same.
+    private func moveOn(_ generation: Int) -> Bool {
+        turn.wait()
+        defer { turn.signal() }
+        guard let isSame, let old = held.withLock({ $0.generation == generation ? $0.session : nil }),
+            let new = try? database.beginLongRead()
+        else { return false }
+        do {
+            guard try isSame(old, new) else {
+                new.end()
+                return false
+            }
+            try old.checkIsWhole()
+            try new.checkIsWhole()
+            try begin(new)
+            return true
+        } catch {
+            // Whoever moves it on next meets what is wrong.
+            new.end()
+            return false
         }
     }
 

@@ -50,7 +50,8 @@ final class LiveHub: Sendable {
         queue.async { self.pass() }
     }
 
-    private func pass() {
+    /// Tells all observers that wait what has been committed. On the queue.
+    func pass() {
         // Before looking at anything: a commit from here on makes another pass due.
         isDue.store(false, ordering: .sequentiallyConsistent)
         let observers = state.withLock { Array($0.observers.values) }

@@ -30,8 +30,9 @@ public struct LiveSections<Entity: EntityModelProtocol, Group: IndexKey & Hashab
 
 extension Database {
     /// A view's list with sections, now and after each commit that changes what it shows. An element costs as much as
-    /// has changed. While the consumer is busy with one, the state that it is of stays in the file, for a minute: the
-    /// element after that has no changes, and all rows.
+    /// has changed. While the consumer is busy with one, the state that it is of stays in the file, for a minute: if
+    /// entities of the view's type have been saved or deleted by then, the next element has no changes, and all rows. A
+    /// consumer that waits always gets changes.
     public func observe<Entity, Group>(
         _ mappings: ViewMappings<Entity, Group>
     ) -> LiveQuery<LiveSections<Entity, Group>> {
@@ -42,23 +43,27 @@ extension Database {
 struct SectionsResult<Entity: EntityModelProtocol, Group: IndexKey & Hashable>: LiveResult {
     typealias Element = LiveSections<Entity, Group>
 
-    /// How long a state is kept for a consumer that doesn't ask.
-    static var maximumAge: Duration { .seconds(60) }
-
     private let database: Database
+    /// How long a state is kept for a consumer that doesn't ask.
+    private let maximumAge: Duration
     private(set) var mappings: ViewMappings<Entity, Group>
     private(set) var read: LongLivedRead?
     private(set) var trees: Set<TreeID> = []
 
-    init(_ mappings: ViewMappings<Entity, Group>, _ database: Database) {
+    init(
+        _ mappings: ViewMappings<Entity, Group>, _ database: Database, maximumAge: Duration = .seconds(60)
+    ) {
         self.mappings = mappings
         self.database = database
+        self.maximumAge = maximumAge
     }
 
     mutating func begin(_ view: LiveView) throws -> Element {
         view.figures.noteQuery()
         trees = [try view.session.store(Entity.self).type.rows]
-        let read = try LongLivedRead(database, maximumAge: Self.maximumAge, isObservers: true)
+        let read = try LongLivedRead(database, maximumAge: maximumAge) { old, new in
+            try !new.hasChangedRows(of: Entity.self, since: old)
+        }
         var mappings = mappings
         let element = try read.read { context in
             try mappings.load(in: context)
@@ -74,6 +79,8 @@ struct SectionsResult<Entity: EntityModelProtocol, Group: IndexKey & Hashable>: 
     mutating func advance(_ view: LiveView, _ commits: [CommitChanges]?) throws -> Element? {
         guard let read else { return try begin(view) }
         var mappings = mappings
+        // It may have moved on since, to a state that shows the same.
+        mappings.renumber(read.version)
         do {
             let element = try read.moveForward { step -> Element? in
                 let changes = try mappings.move(step)

@@ -160,6 +160,9 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         return transition(changes, to: groups)
     }
 
+    /// Takes the number of another state in which the view is the same.
+    mutating func renumber(_ version: UInt64) { self.version = version }
+
     /// The same in a long-lived read's step.
     public mutating func move(_ step: LongLivedRead.Step) throws -> SectionChanges {
         try move(from: step.before, to: step.after)

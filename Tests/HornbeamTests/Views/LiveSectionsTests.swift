@@ -63,4 +63,39 @@ struct LiveSectionsTests {
         let last = try await iterator.next()
         #expect(last.map(\.mappings.rowCount) == nil)
     }
+
+    /// Waits for what a timer does soon.
+    private func wait(until condition: () -> Bool) async throws {
+        for _ in 0..<2000 where !condition() { try await Task.sleep(for: .milliseconds(5)) }
+        try #require(condition())
+    }
+
+    @Test("a consumer that waits gets changes, however long nothing has changed", .timeLimit(.minutes(2)))
+    func quiet() async throws {
+        let view = mailView()
+        let database = try Database.inMemory(models: Mail.self, LiveFolder.self, indexes: [view])
+        try await database.write { context in try Mail(id: 1, folder: "a", rank: 1).save(to: &context) }
+        let observation = Observation(
+            SectionsResult(ViewMappings(view), database, maximumAge: .milliseconds(40)), of: database)
+        observation.start()
+        _ = try await observation.next()
+        for round in 2..<6 {
+            let task = Task { try await observation.next() }
+            // Commits of other types, and none at all.
+            if round.isMultiple(of: 2) {
+                try await database.write { try LiveFolder(id: round, title: "").save(to: &$0) }
+            }
+            try await Task.sleep(for: .milliseconds(120))
+            try await database.write { context in try Mail(id: round, folder: "a", rank: round).save(to: &context) }
+            let element = try #require(try await task.value)
+            #expect(element.changes?.insertions == [ListPath(0, 0)])
+        }
+        // While it is busy, its state is kept until the age and no longer.
+        try await database.write { context in try Mail(id: 9, folder: "a", rank: 9).save(to: &context) }
+        try await wait { database.longLivedReads.isEmpty }
+        let late = try #require(try await observation.next())
+        #expect(late.changes == nil)
+        #expect(late.mappings.rowCount == 6)
+        observation.finish()
+    }
 }
