@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list that follows changed rows: each was in it or not, and is or is not, and the ranks of its old and its new place
-// are the positions. Costs O(log n) for each changed row.
+// A list that follows rows, with its entities and what is nested in them: read are those of the rows that changed.
 
 import HornbeamPages
 import HornbeamTree
@@ -30,120 +29,68 @@ struct ListDelta<Entity: EntityModelProtocol>: Sendable {
 
 struct IncrementalList<Entity: EntityModelProtocol>: Sendable {
     private let parts: ListParts
-    private let own: OwnColumns
-    private(set) var trees: Set<TreeID> = []
-    private var tree = RankTree()
+    private var followed: FollowedRows
 
-    /// Nil if the list needs more than its rows to be followed.
+    /// Nil if the list can't be followed row by row.
     init?(_ parts: ListParts) {
-        guard !parts.isCut, parts.nested == nil, let own = OwnColumns(parts) else { return nil }
+        guard let followed = FollowedRows(parts) else { return nil }
         self.parts = parts
-        self.own = own
+        self.followed = followed
     }
 
-    var count: Int { tree.count }
+    var trees: Set<TreeID> { followed.trees }
+    var count: Int { followed.count }
 
     mutating func begin(_ view: LiveView, wantsEntities: Bool) throws -> [Entity] {
         let store = try view.session.store(Entity.self)
-        trees = [store.type.rows]
-        let (rows, entities) = try load(view, store, wantsEntities: wantsEntities)
-        tree = RankTree(rows)
-        return entities
-    }
-
-    private func load(
-        _ view: LiveView, _ store: EntityStore, wantsEntities: Bool
-    ) throws -> ([RankedRow], [Entity]) {
-        view.figures.noteQuery()
-        let executor = try Executor(parts.query(Entity.entityName), store)
-        let probe = try own.probe(store)
-        var rows: [RankedRow] = []
-        rows.reserveCapacity(executor.expectedCount)
-        let entities = try Entity._entities(wantsEntities ? executor.expectedCount : 0) { read in
-            try executor.run(needsRows: true) { row, reader, _ in
-                guard let reader else { return true }
-                rows.append(try probe.ranked(row, reader))
-                if wantsEntities { try read(reader) }
-                return true
-            }
+        if let prints = prints(view) {
+            try followed.begin(view, store, prints: prints)
+            return wantsEntities ? try Self.entities(followed.rows.map(\.row), parts, view) : []
         }
-        return (rows, entities)
+        return try Entity._entities(0) { read in
+            try followed.begin(view, store, each: { reader in if wantsEntities { try read(reader) } })
+        }
     }
 
     mutating func advance(_ view: LiveView, _ commits: [CommitChanges]?) throws -> ListDelta<Entity>? {
         let store = try view.session.store(Entity.self)
-        let probe = try own.probe(store)
-        var gone: [RankedRow] = []
-        var new: [RankedRow] = []
-        var same: [RankedRow] = []
-        var moved: [(old: RankedRow, new: RankedRow)] = []
-        var changed: [RankedRow] = []
-        let isKnown = try view.forEachChange(commits, store, ignoring: probe.ignored) { row, old, now in
-            switch (try probe.member(row, old), try probe.member(row, now)) {
-            case (nil, nil): break
-            case (let before?, nil): gone.append(before)
-            case (nil, let after?): new.append(after)
-            case (let before?, let after?):
-                let isChanged = before.print != after.print
-                if before.order(after) != 0 {
-                    moved.append((before, after))
-                    if isChanged { changed.append(after) }
-                } else if isChanged {
-                    same.append(after)
-                    changed.append(after)
-                }
-            }
-        }
-        // What was in the result has a position; without one the rows say something else than was kept.
-        let deletions = gone.compactMap(tree.position).sorted()
-        let origins = moved.map(\.old).compactMap(tree.position)
-        guard isKnown, deletions.count == gone.count, origins.count == moved.count else {
-            return try askAnew(view, store)
-        }
-        for row in gone { tree.remove(row) }
-        for (old, _) in moved { tree.remove(old) }
-        for row in new + moved.map(\.new) { tree.insert(row) }
-        for row in same { tree.update(row) }
-        let inserted = positions(of: new)
-        let updated = positions(of: changed)
-        var changes = ListChanges()
-        changes.deletions = deletions
-        changes.insertions = inserted.map(\.position)
-        changes.updates = updated.map(\.position)
-        let pairs = zip(origins, moved).compactMap { from, move in
-            tree.position(of: move.new).map { ListChanges.Move(from: from, to: $0) }
-        }
-        changes.moves = ListDifference.moves(pairs, deletions, changes.insertions)
-        guard !changes.isEmpty else { return nil }
+        let prints = prints(view)
+        let delta =
+            try followed.advance(view, store, commits, prints: prints)
+            ?? followed.askAnew(view, store, prints: prints)
+        guard !delta.changes.isEmpty else { return nil }
         return ListDelta(
-            changes: changes, inserted: try entities(inserted.map(\.row), view),
-            updated: try entities(updated.map(\.row), view), count: count)
+            changes: delta.changes, inserted: try Self.entities(delta.inserted, parts, view),
+            updated: try Self.entities(delta.updated, parts, view), count: count)
     }
 
-    private func positions(of rows: [RankedRow]) -> [(position: Int, row: RowID)] {
-        rows.compactMap { row in tree.position(of: row).map { ($0, row.row) } }.sorted { $0.position < $1.position }
+    /// So many entities are in memory at once while their fingerprints are taken.
+    private static var stride: Int { 1024 }
+
+    /// Fingerprints with what is nested; nil where nothing is.
+    private func prints(_ view: LiveView) -> FollowedRows.Prints? {
+        let parts = parts
+        guard parts.nested != nil else { return nil }
+        return { rows in
+            var prints: [Int] = []
+            prints.reserveCapacity(rows.count)
+            for start in Swift.stride(from: 0, to: rows.count, by: Self.stride) {
+                let part = Array(rows[start..<min(start + Self.stride, rows.count)])
+                let entities = try Self.entities(part, parts, view)
+                for entity in entities { prints.append(try Fingerprint.of(entity, view.session)) }
+            }
+            return prints
+        }
     }
 
-    private func entities(_ rows: [RowID], _ view: LiveView) throws -> [Entity] {
+    /// The entities of stored rows, with all that is nested in them.
+    private static func entities(_ rows: [RowID], _ parts: ListParts, _ view: LiveView) throws -> [Entity] {
         if rows.isEmpty { return [] }
         var stored: [RowID]?
         let found: [Entity] = try view.session.entities(at: rows, stored: &stored)
         guard found.count == rows.count else {
             throw try view.session.store(Entity.self).corrupt("e:\(Entity.entityName)", "a row that was read is gone")
         }
-        return found
-    }
-
-    /// The difference that a new answer makes: too much has changed to be followed.
-    private mutating func askAnew(_ view: LiveView, _ store: EntityStore) throws -> ListDelta<Entity>? {
-        let (rows, _) = try load(view, store, wantsEntities: false)
-        let changes = ListDifference.changes(
-            from: tree.rows.map { ListItem(id: $0.row, print: $0.print) },
-            to: rows.map { ListItem(id: $0.row, print: $0.print) })
-        tree = RankTree(rows)
-        guard !changes.isEmpty else { return nil }
-        return ListDelta(
-            changes: changes, inserted: try entities(changes.insertions.map { rows[$0].row }, view),
-            updated: try entities(changes.updates.map { rows[$0].row }, view), count: count)
+        return try parts.nested == nil ? found : QueryList(parts).completed(found, rows, view.session)
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of each kind of live query: lists, changes alone, one entity, counts, lists of lists.
+// What is kept of each kind of live query: lists, changes alone, one entity, counts.
 
 import HornbeamPages
 import HornbeamTree
@@ -108,20 +108,37 @@ struct EntityResult<Entity: EntityModelProtocol>: LiveResult {
 
 struct CountResult<Entity: EntityModelProtocol>: LiveResult {
     private let query: QueryList<Entity>
-    private let own: OwnColumns?
+    /// Nil if rows can't be asked by themselves.
+    private let rule: RowRule?
+    /// Where what rows were doesn't tell whether they were counted.
+    private var followed: FollowedRows?
     private(set) var trees: Set<TreeID> = []
     private var count = 0
-    /// Without limit and offset; of a query that looks at its own rows alone.
+    /// Without limit and offset; of a query whose rows can be asked.
     private var total = 0
 
     init(_ query: QueryList<Entity>) {
-        self.query = QueryList(query.observed)
-        own = OwnColumns(query.observed, ignoresOrder: true)
+        let observed = query.observed
+        self.query = QueryList(observed)
+        var whole = observed
+        whole.limit = nil
+        whole.offset = 0
+        // How many links an entity has is known without them.
+        rule = RowRule(observed, ignoresOrder: true).flatMap { $0.isLinksAlone ? nil : $0 }
+        if let rule, !rule.isAlone { followed = FollowedRows(whole, ignoresOrder: true) }
     }
 
     mutating func begin(_ view: LiveView) throws -> Int {
+        let store = try view.session.store(Entity.self)
+        if followed != nil {
+            try followed?.begin(view, store)
+            total = followed?.count ?? 0
+            trees = followed?.trees ?? []
+            count = cut
+            return count
+        }
         view.figures.noteQuery()
-        guard own != nil else {
+        guard rule != nil else {
             count = try query.count(view.session)
             trees = view.trees
             return count
@@ -130,7 +147,7 @@ struct CountResult<Entity: EntityModelProtocol>: LiveResult {
         whole.limit = nil
         whole.offset = 0
         total = try view.session.count(whole, of: Entity.self)
-        trees = [try view.session.store(Entity.self).type.rows]
+        trees = [store.type.rows]
         count = cut
         return count
     }
@@ -143,9 +160,15 @@ struct CountResult<Entity: EntityModelProtocol>: LiveResult {
 
     /// False if the query must be asked anew.
     private mutating func follow(_ view: LiveView, _ commits: [CommitChanges]?) throws -> Bool {
-        guard let own else { return false }
+        guard let rule else { return false }
         let store = try view.session.store(Entity.self)
-        let probe = try own.probe(store)
+        if followed != nil {
+            guard try followed?.advance(view, store, commits) != nil else { return false }
+            total = followed?.count ?? 0
+            count = cut
+            return true
+        }
+        let probe = try rule.probe(store)
         var change = 0
         let isKnown = try view.forEachChange(commits, store, ignoring: probe.ignored) { row, old, new in
             if let old, try probe.accepts(row, old) { change -= 1 }
@@ -159,57 +182,4 @@ struct CountResult<Entity: EntityModelProtocol>: LiveResult {
 
     /// What limit and offset leave of the total.
     private var cut: Int { min(max(0, total - query.offset), max(0, query.limit ?? .max)) }
-}
-
-struct GroupResult<Entity: EntityModelProtocol>: LiveResult {
-    private struct Section: Sendable {
-        /// The row of the entity whose section it is, or its place where that isn't known.
-        let owner: UInt64
-        let items: [ListItem<Entity.ID>]
-    }
-
-    private let query: QueryGroup<Entity>
-    private(set) var trees: Set<TreeID> = []
-    private var sections: [Section] = []
-
-    init(_ query: QueryGroup<Entity>) { self.query = query }
-
-    mutating func begin(_ view: LiveView) throws -> LiveGroup<Entity> {
-        LiveGroup(sections: try load(view), changes: nil)
-    }
-
-    private mutating func load(_ view: LiveView) throws -> [[Entity]] {
-        view.figures.noteQuery()
-        let found = try query.members.load(eachOf: try query.groups(view.session), view.session)
-        let owners = try query.owners?(view.session) ?? []
-        sections = try found.enumerated().map { place, entities in
-            let items = try entities.map { ListItem(id: $0.id, print: try Fingerprint.of($0, view.session)) }
-            let isOwned = owners.count == found.count
-            return Section(owner: isOwned ? owners[place].rawValue : UInt64(place), items: items)
-        }
-        trees = view.trees
-        return found
-    }
-
-    mutating func advance(_ view: LiveView, _ commits: [CommitChanges]?) throws -> LiveGroup<Entity>? {
-        let old = sections
-        let found = try load(view)
-        let changes = difference(from: old)
-        return changes.isEmpty ? nil : LiveGroup(sections: found, changes: changes)
-    }
-
-    private func difference(from old: [Section]) -> GroupChanges {
-        let places = ListDifference.changes(
-            from: old.map { ListItem(id: $0.owner, print: 0) }, to: sections.map { ListItem(id: $0.owner, print: 0) })
-        // Where each section was.
-        let origins = places.applied(to: old.indices.map { $0 as Int? }) { _ in nil }
-        var changed: [GroupChanges.Section] = []
-        for (position, origin) in origins.enumerated() {
-            guard let origin else { continue }
-            let changes = ListDifference.changes(from: old[origin].items, to: sections[position].items)
-            if !changes.isEmpty { changed.append(GroupChanges.Section(position: position, changes: changes)) }
-        }
-        return GroupChanges(
-            deletions: places.deletions, insertions: places.insertions, moves: places.moves, sections: changed)
-    }
 }

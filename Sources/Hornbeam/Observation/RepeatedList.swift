@@ -1,42 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list that is asked anew, and compared with what it was: for queries whose result hangs from more than its own rows,
-// and for those with a limit, where a row that goes lets another in. Asked only if something it read has changed; of
-// one that reads its own rows alone, only if a changed row lies, or lay, where the limit reaches.
+// A list that is asked anew, and compared with what it was: for queries that don't answer row by row, and for those
+// with a limit, where a row that goes lets another in. Asked only if something it read has changed; where rows can be
+// asked, only if one that may have changed lies, or lay, where the limit reaches.
 
 import HornbeamPages
 import HornbeamTree
 
 struct RepeatedList<Entity: EntityModelProtocol>: Sendable {
     private let parts: ListParts
-    /// Nil if the result depends on more than its rows.
-    private let own: OwnColumns?
+    /// Nil if rows can't be asked by themselves.
+    private let rule: RowRule?
     private(set) var trees: Set<TreeID> = []
     private(set) var items: [ListItem<Entity.ID>] = []
     /// The last row that the limit leaves; nil if there is room for more.
     private var end: RankedRow?
     private var isFull = false
+    /// Those of the result, where what they were doesn't tell whether they were in it.
+    private var rows: Set<RowID> = []
 
     init(_ parts: ListParts) {
         self.parts = parts
-        own = parts.nested == nil ? OwnColumns(parts) : nil
+        rule = RowRule(parts)
     }
 
     mutating func begin(_ view: LiveView) throws -> [Entity] {
         view.figures.noteQuery()
         let entities = try parts.load(Entity.self, view.session)
         items = try entities.map { ListItem(id: $0.id, print: try Fingerprint.of($0, view.session)) }
-        guard let own else {
+        guard let rule else {
             trees = view.trees
             return entities
         }
         let store = try view.session.store(Entity.self)
-        trees = [store.type.rows]
+        trees = try rule.dependency.trees(store)
+        if !rule.isAlone { rows = Set(try entities.compactMap { try store.rowID(of: $0.id.columnValue) }) }
         isFull = parts.limit.map { entities.count >= $0 } ?? false
         end = nil
         if isFull, let last = entities.last, let row = try store.rowID(of: last.id.columnValue),
             let reader = try store.row(row)
         {
-            end = try own.probe(store).ranked(row, reader)
+            end = try rule.probe(store).ranked(row, reader)
         }
         return entities
     }
@@ -54,9 +57,19 @@ struct RepeatedList<Entity: EntityModelProtocol>: Sendable {
 
     /// Whether a changed row was or is where the query reaches; true if that isn't known.
     private func isTouched(_ view: LiveView, _ commits: [CommitChanges]?) throws -> Bool {
-        guard let own else { return true }
+        guard let rule else { return true }
         let store = try view.session.store(Entity.self)
-        let probe = try own.probe(store)
+        let probe = try rule.probe(store)
+        guard rule.isAlone else {
+            guard let affected = try view.affected(rule.dependency, store, commits) else { return true }
+            // One that was before the window isn't known any more.
+            if parts.offset > 0, !affected.isEmpty { return true }
+            return try affected.contains { row in
+                if rows.contains(row) { return true }
+                guard let now = try probe.member(row, try store.row(row)) else { return false }
+                return !isFull || end.map { now.order($0) <= 0 } ?? false
+            }
+        }
         var isTouched = false
         let isKnown = try view.forEachChange(commits, store, ignoring: probe.ignored) { row, old, new in
             for reader in [old, new] where !isTouched {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a write transaction changes, gathered while somebody observes: which rows, and what each was before. Rows are
+// What a write transaction changes, gathered while somebody observes: which rows, and what each was before, and of which
+// rows links changed. Rows are
 // kept as they were when the transaction began, so that a row changed twice, or back again, is told by a comparison
 // with what it has become. For the same reason going back to a savepoint needs nothing undone here: a row that was
 // changed since and is as before is no change. Too many rows are not kept: then only the trees are known.
@@ -18,6 +19,9 @@ struct CommitChanges: Sendable {
     let trees: Set<TreeID>
     /// By the tree that the rows lie in; nil if they were too many.
     let rows: [TreeID: FormerRows]?
+    /// By the number of a list of links: the rows of which some came or went there, or got another place; nil if it was
+    /// too much.
+    let links: [UInt16: Set<RowID>]?
     /// What it takes to keep this.
     let size: RowCapture.Size
 }
@@ -35,6 +39,7 @@ package final class RowCapture {
     }
 
     private(set) var rows: [TreeID: FormerRows] = [:]
+    private var links: [UInt16: Set<RowID>] = [:]
     private var size = Size()
     private var isOverfull = false
     /// Whether none is let go of, however many they are: for who asks within the transaction.
@@ -50,9 +55,24 @@ package final class RowCapture {
         rows[tree, default: [:]].updateValue(former, forKey: row)
         size.rows += 1
         size.bytes += former?.count ?? 0
+        letGoIfTooMuch()
+    }
+
+    /// To be called when a link of the row comes or goes in a list, or gets another place.
+    func note(_ list: LinkList, _ row: RowID) {
+        guard !isOverfull, links[list.number, default: []].insert(row).inserted else { return }
+        size.bytes += Self.bytesOfLink
+        letGoIfTooMuch()
+    }
+
+    /// About what it takes to remember a row with changed links.
+    private static var bytesOfLink: Int { 32 }
+
+    private func letGoIfTooMuch() {
         guard size.isTooMuch, !keepsAll else { return }
         isOverfull = true
         rows = [:]
+        links = [:]
         size = Size()
     }
 
@@ -62,6 +82,6 @@ package final class RowCapture {
         let isWhole = !isOverfull && !size.isTooMuch
         return CommitChanges(
             number: number, base: transaction.version, trees: transaction.treesChanged, rows: isWhole ? rows : nil,
-            size: isWhole ? size : Size())
+            links: isWhole ? links : nil, size: isWhole ? size : Size())
     }
 }

@@ -94,6 +94,8 @@ final class NestedSteps<Entity: EntityModelProtocol>: Sendable {
 struct NestedStep<Entity: EntityModelProtocol>: Sendable {
     /// Entities with their row ids, in the same order.
     let load: @Sendable (_ entities: inout [[Entity]], _ rows: [RowID], _ session: Session) throws -> Void
+    /// What that reads; nil if it can't be told before.
+    let dependency: @Sendable () -> LinkDependency?
 
     /// Ids alone, of entities that aren't stored too.
     init<Target, D, C, K>(ids path: RelationPath<Entity, Target, D, C, K>, isSlice: Bool) {
@@ -102,6 +104,9 @@ struct NestedStep<Entity: EntityModelProtocol>: Sendable {
             let links = try session.links(ofEach: rows, Entity.entityShape.relations[number])
             let found = try session.ids(of: links, isToMany: C.isToMany, Target.self)
             Entity.setRelation(LoadedRelation(number, ids: found, isSlice: isSlice), of: &entities)
+        }
+        dependency = {
+            path.name.map { .along(relation: $0, RowDependency(rows: .none, links: [])) }
         }
     }
 
@@ -120,6 +125,10 @@ struct NestedStep<Entity: EntityModelProtocol>: Sendable {
             let found = try query.lists(ofEach: links, isUnshared: isUnshared, isToMany: C.isToMany, session)
             Entity.setRelation(
                 LoadedRelation(number, entities: found, isSlice: isSlice, isFragment: isFragment), of: &entities)
+        }
+        dependency = {
+            guard let name = path.name, let target = query.parts.dependencyOfLinked else { return nil }
+            return .along(relation: name, target)
         }
     }
 }

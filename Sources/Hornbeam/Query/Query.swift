@@ -68,6 +68,8 @@ public struct QueryGroup<Entity: EntityModelProtocol>: Sendable {
     var members = QueryList<Entity>()
     /// The entities whose lists these are, in their order.
     var owners: (@Sendable (Session) throws -> [RowID])?
+    /// The same as data; nil if the relation isn't declared.
+    var path: GroupPath?
 
     public func resolve(in context: Context) throws -> [[Entity]] {
         try context.session.run { try members.load(eachOf: try groups($0), $0) }
@@ -101,6 +103,15 @@ public struct QueryGroup<Entity: EntityModelProtocol>: Sendable {
         }
         return try resolve(in: context)
     }
+}
+
+/// Whose lists a group has, and of which relation.
+struct GroupPath: Sendable {
+    let model: any EntityModelProtocol.Type
+    let owners: ListParts
+    let relation: String
+
+    var type: String { model.entityName }
 }
 
 /// A hit of a full-text search.

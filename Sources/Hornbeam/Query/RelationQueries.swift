@@ -85,7 +85,12 @@ extension QueryList {
         -> QueryGroup<Target>
     {
         let path = RelationPath(keyPath)
-        return QueryGroup(context: context, groups: { try linked(path, $0) }, owners: { try rows($0) })
+        var owners = parts
+        owners.context = nil
+        owners.nested = nil
+        return QueryGroup(
+            context: context, groups: { try linked(path, $0) }, owners: { try rows($0) },
+            path: path.name.map { GroupPath(model: Entity.self, owners: owners, relation: $0) })
     }
 
     fileprivate func linked<Target, D, C, K>(_ path: RelationPath<Entity, Target, D, C, K>, _ session: Session) throws

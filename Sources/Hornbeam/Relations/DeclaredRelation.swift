@@ -83,4 +83,7 @@ where
     init(_ keyPath: WritableKeyPath<Entity, Relation<Target, D, C, K>>) {
         self.keyPath = keyPath
     }
+
+    /// The relation's; nil if the entity doesn't declare it.
+    var name: String? { try? Entity.entityShape.relation(keyPath).description.name }
 }

@@ -62,6 +62,8 @@ extension EdgeTrees {
             case .reverse(let side):
                 if !isRange { try removeLater(LinkList(type.links, number: link.list), link.end) }
                 touch(side, link.other.row)
+                note(LinkList(type.links, number: link.list), rowID)
+                note(side.list, link.other.row)
                 try removeLater(side.list, link.other)
             case .pairs:
                 // Their links are in the lists.
@@ -80,8 +82,11 @@ extension EdgeTrees {
     func removeLater(_ side: EdgeSide, _ from: LinkEnd, _ to: LinkEnd, isRange: Bool = false) throws {
         touch(side, from.row)
         touch(targetOf: side, to.row)
+        let other = try other(of: side)
+        note(side.list, from.row)
+        note(other.list, to.row)
         if !isRange { try removeLater(side.list, from) }
-        try removeLater(try other(of: side).list, to)
+        try removeLater(other.list, to)
         guard let pairs = side.pairs else { return }
         if isRange, side.beginsPairs, !side.isOwnInverse { return }
         try removeLater(pairs, side.pair(from, to).key)

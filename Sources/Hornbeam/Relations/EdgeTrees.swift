@@ -28,6 +28,8 @@ package final class EdgeTrees {
     // The session owns this and outlives every use of it.
     unowned let session: EntitySession
     let transaction: Transaction
+    /// The session's: gathers whose links change, if somebody observes.
+    private let capture: RowCapture?
     let limits: Limits
     /// Of the trees read last, few: each has a cursor, and with it memory and maybe a page that stays in the cache.
     private var ends: [LastLinks] = []
@@ -57,6 +59,13 @@ package final class EdgeTrees {
         self.limits = limits
         bound = min(limits.leastWaiting, limits.mostWaiting)
         transaction = session.transaction
+        capture = session.capture
+    }
+
+    /// To be called when a row gets or loses a link in a list, or it gets another place.
+    @inline(__always)
+    func note(_ list: LinkList, _ row: RowID) {
+        if let capture { capture.note(list, row) }
     }
 
     func inverse(of side: EdgeSide) throws(HornbeamError) -> EdgeSide? {
@@ -155,6 +164,8 @@ package final class EdgeTrees {
         _ to: LinkEnd
     ) throws {
         try gather(removing: false)
+        note(own.list, from.row)
+        note(far.list, to.row)
         own.entries.add(own.list, from, to)
         far.entries.add(far.list, to, from)
         waiting &+= 2
@@ -286,6 +297,8 @@ package final class EdgeTrees {
 
     /// Puts a link at once, with nothing waiting, or puts one anew whose ends stand elsewhere now.
     private func put(_ side: EdgeSide, _ other: EdgeSide.Other, _ from: LinkEnd, _ to: LinkEnd) throws {
+        note(side.list, from.row)
+        note(other.list, to.row)
         try transaction.put(side.list, from, to)
         // Where the two sides are one, and the entity is linked to itself, that is there already.
         if from != to || !side.isOwnInverse { try transaction.put(other.list, to, from) }

@@ -159,6 +159,20 @@ private func followers(_ database: Database) -> [(name: String, follower: any Fo
         ("related", LiveFolder.query(1).related(\.$notes)),
         ("related sorted", LiveFolder.query(1).related(\.$notes).sorted(by: \.rank)),
         ("or", LiveFolder.query(2).related(\.$notes).or(.filter(\.rank == 1))),
+        ("related filter", LiveFolder.query(1).related(\.$notes).filter(\.rank > 4)),
+        ("related nested", LiveFolder.query(2).related(\.$notes).with(\.$tags) { $0.filter(\.weight > 0) }),
+        ("related last", LiveFolder.query(1).related(\.$notes).sorted(by: \.rank.desc).limit(3)),
+        ("related first", LiveFolder.query(1).related(\.$notes).limit(2)),
+        ("any tag", .filter(.any(\.$tags, where: \.weight > 1))),
+        ("all tags", LiveNote.filter(.all(\.$tags, where: \.weight < 2)).sorted(by: \.rank)),
+        ("no tag, or few", .filter(.none(\.$tags) || \.rank < 3)),
+        ("in a full folder", .filter(.has(\.$folder, \.$notes.count > 3))),
+        ("in a folder with red", .filter(.has(\.$folder, .any(\.$notes, where: \.text == "red")))),
+        ("many tags", LiveNote.filter(\.$tags.count > 1).limit(3)),
+        ("tag ids", LiveNote.filter(\.rank > 3).id(\.$tags).sorted(by: \.rank)),
+        ("twice nested", LiveNote.filter(\.rank > 5).with(\.$folder) { $0.with(\.$notes) { $0.filter(\.rank < 3) } }),
+        ("all nested", LiveNote.filter(\.name == nil).with(.entities, .ids)),
+        ("nested limit", LiveNote.query().sorted(by: \.rank).limit(4).with(\.$tags)),
         ("behind a limit", LiveNote.query().sorted(by: \.rank).limit(10).filter(\.name != nil)),
     ]
     var all: [(String, any Follower)] = []
@@ -176,6 +190,7 @@ private func followers(_ database: Database) -> [(name: String, follower: any Fo
     all.append(("first", one(LiveNote.filter(\.rank > 4).sorted(by: \.name).first(), database)))
     all.append(("one related", one(LiveNote.query(5).related(\.$folder), database)))
     all.append(("groups", group(LiveFolder.query().sorted(by: \.title).related(\.$notes), database)))
+    all.append(("sorted groups", group(LiveFolder.filter(\.title > "f0").related(\.$notes), database)))
     all.append(("tag groups", group(LiveNote.filter(\.rank > 6).related(\.$tags), database)))
     return all
 }

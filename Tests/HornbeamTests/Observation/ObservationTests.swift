@@ -447,6 +447,110 @@ struct CaptureTests {
     }
 }
 
+@Suite("Live queries along relations cost what has changed", .timeLimit(.minutes(30)))
+struct LinkedCostTests {
+    private static let count = 100_000
+
+    private func database() throws -> Database {
+        let database = try liveDatabase()
+        try database.write { context in
+            for id in 0..<2 { try LiveFolder(id: id, title: "f\(id)").save(to: &context) }
+            for id in 0..<Self.count {
+                try LiveNote(id: id, rank: id % 1000, text: "", folder: .id(id % 50 == 0 ? 1 : 0)).save(to: &context)
+            }
+        }
+        return database
+    }
+
+    @Test("with 100,000 members, each kind looks at a few rows and asks no query again")
+    func members() throws {
+        let database = try database()
+        let members = LiveFolder.query(0).related(\.$notes)
+        let list = Observation(ChangesResult(members.filter(\.rank < 900)), of: database)
+        let nested = Observation(ChangesResult(LiveNote.filter(\.rank < 50).with(\.$tags)), of: database)
+        let tested = Observation(CountResult(LiveNote.filter(.any(\.$tags, where: \.weight > 1))), of: database)
+        let counted = Observation(CountResult(LiveNote.filter(\.$tags.count > 1)), of: database)
+        list.start()
+        nested.start()
+        tested.start()
+        counted.start()
+        defer {
+            list.finish()
+            nested.finish()
+            tested.finish()
+            counted.finish()
+        }
+        let found = try #require(try list.poll())
+        #expect(found.count == (0..<Self.count).count { $0 % 50 != 0 && $0 % 1000 < 900 })
+        _ = try (nested.poll(), tested.poll(), counted.poll())
+        let before = database.live.figures.counts
+        for step in 0..<20 {
+            try database.write { context in
+                // One that is in, one that comes from another folder, one that goes, a tag that is weighed anew.
+                try LiveNote(id: 1001 + step * 2, rank: 2, text: "new").save(to: &context)
+                try LiveNote(id: step * 1000, rank: 1, text: "", folder: .id(0)).save(to: &context)
+                try LiveNote.delete(id: 50_001 + step * 2, from: &context)
+                try LiveTag(id: "t", weight: Double(step)).save(to: &context)
+                guard var tagged: LiveNote = try context.find(7 + step) else { return }
+                tagged.$tags = .ids(["t", "u"])
+                try tagged.save(to: &context)
+            }
+            let element = try #require(try list.poll())
+            #expect(element.changes?.insertions.count == 1)
+            #expect(element.changes?.deletions.count == 1)
+            #expect(element.changes?.updates.count == 1)
+            #expect(try nested.poll()?.changes?.deletions.count == 1)
+            // The tag weighs more than 1 from the third commit on, which so lets in those before.
+            #expect(try tested.poll() == (step < 2 ? nil : step + 1))
+            // Tag “u” isn't stored, so no note has two.
+            #expect(try counted.poll() == nil)
+        }
+        let after = database.live.figures.counts
+        #expect(after.queries == before.queries)
+        #expect(after.rows - before.rows < 20 * 4 * 40)
+        #expect(try database.check { Issue.record("\($0)") })
+    }
+
+    @Test("of groups only the sections are read that have changed, and other relations wake nobody")
+    func groups() throws {
+        let database = try liveDatabase()
+        try database.write { context in
+            for id in 0..<300 {
+                try LiveFolder(
+                    id: id, title: "f",
+                    notes: .relation((0..<3).map { LiveNote(id: id * 10 + $0, rank: 0, text: "") })
+                ).save(to: &context)
+            }
+        }
+        let groups = Observation(GroupResult(LiveFolder.query().related(\.$notes)), of: database)
+        let folders = Observation(ListResult(LiveFolder.query().with(\.$notes)), of: database)
+        groups.start()
+        folders.start()
+        defer {
+            groups.finish()
+            folders.finish()
+        }
+        _ = try (groups.poll(), folders.poll())
+        let before = database.live.figures.counts
+        try database.write { try LiveNote(id: 1501, rank: 1, text: "").save(to: &$0) }
+        let element = try #require(try groups.poll())
+        #expect(element.changes?.sections.map(\.position) == [150])
+        #expect(element.changes?.sections.first?.changes.updates == [1])
+        #expect(try folders.poll()?.changes?.updates == [150])
+        // A tag of a note is read by none of them.
+        try database.write { context in
+            guard var note: LiveNote = try context.find(1501) else { return }
+            note.$tags = .ids(["t"])
+            try note.save(to: &context)
+        }
+        #expect(try groups.poll().map(\.sections.count) == nil)
+        #expect(try folders.poll().map(\.entities.count) == nil)
+        let after = database.live.figures.counts
+        #expect(after.queries == before.queries)
+        #expect(after.rows - before.rows < 10)
+    }
+}
+
 @Suite("Live queries beside several writers", .timeLimit(.minutes(30)))
 struct LiveConcurrencyTests {
     /// Reads elements until one is what the query gives at last; each must follow from the one before.

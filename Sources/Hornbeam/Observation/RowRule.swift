@@ -1,50 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries whose answer for a row needs nothing but that row: then a commit's changed rows, as they were and as they
-// are, say what has become of the result.
+// Queries that answer for each row by itself. Where nothing is needed but that row, a commit's changed rows, as they
+// were and as they are, say what has become of the result; where links are, what was known of the row before must be
+// kept.
 
 import HornbeamPages
 import HornbeamTree
 
-/// A filter over an entity's own properties, and an order by stored ones or by row ids.
-struct OwnColumns: Sendable {
+/// A filter, and an order by stored properties, by row ids, or that of one entity's links.
+struct RowRule: Sendable {
     private let filter: Filter
     private let sort: [SortTerm]
+    /// Whose links the order is; nil if it is another.
+    private let linking: RelationSource?
+    /// What it reads beyond a row, with what is loaded into the entities.
+    var links: [LinkDependency]
+    /// Whether it reads the row alone.
+    var isAlone: Bool { links.isEmpty }
 
-    /// Nil if the list depends on more than its rows.
+    /// Nil if whether and where a row is in the list can't be said by itself.
     /// - Parameter ignoresOrder: whether only membership is of interest.
     init?(_ parts: ListParts, ignoresOrder: Bool = false) {
         guard case .all = parts.source else { return nil }
         // What the planner gets, with all that is added to it on the way.
         let query = parts.query("")
-        guard query.after == nil else { return nil }
+        guard query.after == nil, var links = ignoresOrder ? [] : parts.nestedDependencies else { return nil }
         let order = ignoresOrder ? [] : query.sort
         let isColumns = order.allSatisfy { if case .column = $0.key { true } else { false } }
-        guard isColumns, let filter = Self.alone(query.filter, isOrdered: ignoresOrder || !order.isEmpty) else {
-            return nil
-        }
+        linking = ignoresOrder || !order.isEmpty ? nil : query.filter.linkingOrder
+        let isOrdered = ignoresOrder || !order.isEmpty || linking != nil
+        guard isColumns, let filter = Self.condition(query.filter, isOrdered: isOrdered) else { return nil }
+        filter.addLinks(to: &links)
         self.filter = filter
+        self.links = links
         sort = order
     }
 
-    /// The filter as a function of the row; nil if it is none, or if it gives an order of its own that counts.
-    private static func alone(_ filter: Filter, isOrdered: Bool) -> Filter? {
+    /// The filter as a condition on a row; nil if it gives an order of its own that counts.
+    private static func condition(_ filter: Filter, isOrdered: Bool) -> Filter? {
         switch filter {
-        case .all, .none, .compare, .isNull, .within, .string, .text, .elements, .matches, .opaque, .computed,
-            .anyElement:
-            return filter
         // The id of a row never changes, so naming ids is a condition on the row. One id has no order.
         case .ids(let ids): return isOrdered || ids.count == 1 ? .within(column: 0, ids) : nil
         case .and(let parts): return all(parts, isOrdered).map { .and($0) }
         case .or(let parts): return all(parts, isOrdered).map { .or($0) }
-        case .not(let part): return alone(part, isOrdered: isOrdered).map { .not($0) }
-        default: return nil
+        case .not(let part): return condition(part, isOrdered: isOrdered).map { .not($0) }
+        default: return filter
         }
     }
 
     private static func all(_ parts: [Filter], _ isOrdered: Bool) -> [Filter]? {
-        let found = parts.compactMap { alone($0, isOrdered: isOrdered) }
+        let found = parts.compactMap { condition($0, isOrdered: isOrdered) }
         return found.count == parts.count ? found : nil
     }
+
+    /// What a list by this rule depends on.
+    var dependency: RowDependency { RowDependency(rows: .content, links: links) }
+
+    /// Whether it only asks for the links of one entity, which are counted without reading them.
+    var isLinksAlone: Bool { if case .related = filter { true } else { false } }
 
     func probe(_ store: EntityStore) throws -> RowProbe {
         let updatedAt = store.type.updatedAt
@@ -53,7 +65,40 @@ struct OwnColumns: Sendable {
         }
         return RowProbe(
             filter: try RowFilter(filter, type: store.type, session: store.session), sort: sort,
-            updatedAt: updatedAt, ignored: isUsed ?? false ? nil : updatedAt)
+            places: try linking.map { try LinkPlaces(of: $0, store) }, updatedAt: updatedAt,
+            ignored: isUsed ?? false ? nil : updatedAt)
+    }
+}
+
+/// Where entities stand among the links of one.
+private struct LinkPlaces {
+    let side: EdgeSide
+    /// Nil if it was never heard of.
+    let source: RowID?
+    let edges: EdgeTrees
+    /// Those of all, once they were read.
+    var known: [RowID: UInt64] = [:]
+
+    init(of relation: RelationSource, _ store: EntityStore) throws {
+        (side, source) = try RowFilter.bind(relation, store.type, store.session)
+        edges = store.session.edges
+    }
+
+    mutating func readAll() throws {
+        guard let source else { return }
+        var found: [RowID: UInt64] = [:]
+        try edges.forEachLink(side.list, of: source) { link in
+            found[link.other.row] = link.end.place
+            return true
+        }
+        known = found
+    }
+
+    /// Bytes in the order of linking; nil for what isn't linked.
+    func key(_ row: RowID) throws -> [UInt8]? {
+        guard let source else { return nil }
+        let place = try known[row] ?? edges.ends(side, source, row)?.from.place
+        return place.map { RowID(rawValue: $0).key }
     }
 }
 
@@ -61,6 +106,7 @@ struct OwnColumns: Sendable {
 struct RowProbe {
     fileprivate let filter: RowFilter
     fileprivate let sort: [SortTerm]
+    fileprivate var places: LinkPlaces?
     /// Holds when the row was saved. To save it again as it was is no change of what a query gives.
     fileprivate let updatedAt: Int?
     /// That column, unless the filter or the order goes by it.
@@ -68,11 +114,21 @@ struct RowProbe {
 
     func accepts(_ row: RowID, _ reader: RowReader) throws -> Bool { try filter.accepts(row, reader) }
 
+    /// To be called before all rows of a list are asked for.
+    mutating func prepareForAll() throws { try places?.readAll() }
+
     /// The row's place in the order, and its fingerprint.
     func ranked(_ row: RowID, _ reader: RowReader) throws -> RankedRow {
         var hasher = Hasher()
         reader.hash(into: &hasher, without: updatedAt)
-        return RankedRow(key: try RowOrder.key(of: reader, sort), row: row, print: hasher.finalize())
+        let key: [UInt8]
+        if let places {
+            // What isn't linked is in no list in the order of links.
+            key = try places.key(row) ?? []
+        } else {
+            key = try RowOrder.key(of: reader, sort)
+        }
+        return RankedRow(key: key, row: row, print: hasher.finalize())
     }
 
     /// The same of a row that is in the result; nil if it isn't.
@@ -125,6 +181,15 @@ extension EntityStore {
 }
 
 extension Filter {
+    /// Whose links give the order, where nothing else does.
+    fileprivate var linkingOrder: RelationSource? {
+        for conjunct in conjuncts {
+            if case .related(let source) = conjunct { return source }
+            if case .ids = conjunct { return nil }
+        }
+        return nil
+    }
+
     /// Whether it tests this column, as far as that can be seen: what only the typed layer evaluates sees no column of
     /// the store's own.
     fileprivate func uses(_ column: Int) -> Bool {

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of a list, followed from commit to commit: each that may have changed was in it or not, and is or is not,
+// and the ranks of its old and its new place are the positions. Costs O(log n) for each such row.
+
+import HornbeamPages
+import HornbeamTree
+
+/// What has become of a list of rows.
+struct RowDelta {
+    var changes = ListChanges()
+    /// At `changes.insertions` and `changes.updates`.
+    var inserted: [RowID] = []
+    var updated: [RowID] = []
+    /// Those that were looked at and are in the list, in no order.
+    var looked: [RowID] = []
+}
+
+struct FollowedRows: Sendable {
+    /// A fingerprint of each of some rows with what is loaded into their entities.
+    typealias Prints = ([RowID]) throws -> [Int]
+
+    private typealias Entry = (before: RankedRow?, after: RankedRow?)
+
+    private var parts: ListParts
+    private let rule: RowRule
+    private(set) var trees: Set<TreeID> = []
+    private var tree = RankTree()
+    /// What is known of each row, where that can't be told from what the row was; else nil.
+    private var members: [RowID: RankedRow]?
+
+    /// Nil if the list can't be followed row by row, or has a limit.
+    /// - Parameter ignoresOrder: whether only membership is of interest.
+    /// - Parameter relation: what is read of the entities beside.
+    init?(_ parts: ListParts, ignoresOrder: Bool = false, reading relation: LinkDependency? = nil) {
+        guard !parts.isCut, var rule = RowRule(parts, ignoresOrder: ignoresOrder) else { return nil }
+        self.parts = parts
+        if let relation { rule.links.append(relation) }
+        self.rule = rule
+        if ignoresOrder {
+            self.parts.order = []
+            self.parts.isRanked = false
+        }
+    }
+
+    var count: Int { tree.count }
+    var rows: [RankedRow] { tree.rows }
+
+    /// Where a row is, of a list whose rows are known.
+    func position(of row: RowID) -> Int? { members?[row].flatMap(tree.position) }
+
+    /// Asks the whole query, and follows its rows from here.
+    /// - Parameters:
+    ///   - prints: nil where the rows alone count.
+    ///   - each: gets the rows in order.
+    mutating func begin(
+        _ view: LiveView, _ store: EntityStore, prints: Prints? = nil, each: (RowReader) throws -> Void = { _ in }
+    ) throws {
+        view.figures.noteQuery()
+        trees = try rule.dependency.trees(store)
+        let executor = try Executor(parts.query(store.type.name), store)
+        var probe = try rule.probe(store)
+        try probe.prepareForAll()
+        var rows: [RankedRow] = []
+        rows.reserveCapacity(executor.expectedCount)
+        try executor.run(needsRows: true) { row, reader, _ in
+            guard let reader else { return true }
+            rows.append(try probe.ranked(row, reader))
+            try each(reader)
+            return true
+        }
+        if let prints {
+            let found = try prints(rows.map(\.row))
+            for place in rows.indices { rows[place].print = found[place] }
+        }
+        tree = RankTree(rows)
+        members = rule.isAlone ? nil : Dictionary(rows.map { ($0.row, $0) }) { first, _ in first }
+    }
+
+    /// Takes account of commits; nil, with nothing done, if the query must be asked anew.
+    mutating func advance(
+        _ view: LiveView, _ store: EntityStore, _ commits: [CommitChanges]?, prints: Prints? = nil
+    ) throws -> RowDelta? {
+        guard var entries = try entries(view, store, commits) else { return nil }
+        if let prints {
+            let places = entries.indices.filter { entries[$0].after != nil }
+            let found = try prints(places.compactMap { entries[$0].after?.row })
+            for (place, print) in zip(places, found) { entries[place].after?.print = print }
+        }
+        return apply(entries)
+    }
+
+    /// What rows that may have changed were to the list, and are.
+    private func entries(_ view: LiveView, _ store: EntityStore, _ commits: [CommitChanges]?) throws -> [Entry]? {
+        let probe = try rule.probe(store)
+        var entries: [Entry] = []
+        guard let members else {
+            let isKnown = try view.forEachChange(commits, store, ignoring: probe.ignored) { row, old, now in
+                entries.append((try probe.member(row, old), try probe.member(row, now)))
+            }
+            return isKnown ? entries : nil
+        }
+        guard let affected = try view.affected(rule.dependency, store, commits) else { return nil }
+        for row in affected { entries.append((members[row], try probe.member(row, try store.row(row)))) }
+        return entries
+    }
+
+    private mutating func apply(_ entries: [Entry]) -> RowDelta? {
+        var gone: [RankedRow] = []
+        var new: [RankedRow] = []
+        var same: [RankedRow] = []
+        var moved: [(old: RankedRow, new: RankedRow)] = []
+        var changed: [RankedRow] = []
+        for entry in entries {
+            switch entry {
+            case (nil, nil): break
+            case (let before?, nil): gone.append(before)
+            case (nil, let after?): new.append(after)
+            case (let before?, let after?):
+                let isChanged = before.print != after.print
+                if isChanged { changed.append(after) }
+                if before.order(after) != 0 {
+                    moved.append((before, after))
+                } else if isChanged {
+                    same.append(after)
+                }
+            }
+        }
+        // What was in the result has a position; without one the rows say something else than was kept.
+        let deletions = gone.compactMap(tree.position).sorted()
+        let origins = moved.map(\.old).compactMap(tree.position)
+        guard deletions.count == gone.count, origins.count == moved.count else { return nil }
+        for row in gone {
+            tree.remove(row)
+            members?[row.row] = nil
+        }
+        for (old, _) in moved { tree.remove(old) }
+        for row in new + moved.map(\.new) { tree.insert(row) }
+        for row in same { tree.update(row) }
+        if members != nil { for row in new + moved.map(\.new) + same { members?[row.row] = row } }
+        let inserted = positions(of: new)
+        let updated = positions(of: changed)
+        var delta = RowDelta(
+            inserted: inserted.map(\.row), updated: updated.map(\.row), looked: entries.compactMap(\.after?.row))
+        delta.changes.deletions = deletions
+        delta.changes.insertions = inserted.map(\.position)
+        delta.changes.updates = updated.map(\.position)
+        let pairs = zip(origins, moved).compactMap { from, move in
+            tree.position(of: move.new).map { ListChanges.Move(from: from, to: $0) }
+        }
+        delta.changes.moves = ListDifference.moves(pairs, deletions, delta.changes.insertions)
+        return delta
+    }
+
+    private func positions(of rows: [RankedRow]) -> [(position: Int, row: RowID)] {
+        rows.compactMap { row in tree.position(of: row).map { ($0, row.row) } }.sorted { $0.position < $1.position }
+    }
+
+    /// The difference that a new answer makes: too much has changed to be followed.
+    mutating func askAnew(_ view: LiveView, _ store: EntityStore, prints: Prints? = nil) throws -> RowDelta {
+        let old = tree.rows
+        try begin(view, store, prints: prints)
+        let rows = tree.rows
+        let changes = ListDifference.changes(
+            from: old.map { ListItem(id: $0.row, print: $0.print) },
+            to: rows.map { ListItem(id: $0.row, print: $0.print) })
+        return RowDelta(
+            changes: changes, inserted: changes.insertions.map { rows[$0].row },
+            updated: changes.updates.map { rows[$0].row }, looked: rows.map(\.row))
+    }
+}

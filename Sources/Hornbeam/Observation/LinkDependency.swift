@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a query reads along relations. From it and what commits changed follows which of the query's own rows may be
+// others: the sources of links that changed, and those that lead to entities that changed, found by the other ends of
+// their links. So a live query looks at these rows alone, however many it has.
+
+import HornbeamPages
+import HornbeamTree
+
+/// What is read of entities of one type.
+struct RowDependency: Sendable {
+    enum Rows: Sendable {
+        /// Nothing but that they are linked.
+        case none
+        /// Whether they are stored and pass a filter on their own properties.
+        case verdict(Filter)
+        case content
+    }
+
+    var rows: Rows
+    var links: [LinkDependency]
+}
+
+/// What is read of relations of one type's entities.
+enum LinkDependency: Sendable {
+    /// The links of the entities, and what these lead to.
+    case along(relation: String, RowDependency)
+    /// Whether the entities are linked from others, by a relation of those.
+    case from(type: String, relation: String)
+}
+
+/// What loads relations into entities, without their type.
+protocol LinkReading {
+    /// What it reads; nil if that can't be told before it reads.
+    var dependencies: [LinkDependency]? { get }
+}
+
+extension NestedSteps: LinkReading {
+    var dependencies: [LinkDependency]? {
+        let known = steps.compactMap { $0.dependency() }
+        return known.count == steps.count ? known : nil
+    }
+}
+
+extension ListParts {
+    /// What is loaded with the entities.
+    var nestedDependencies: [LinkDependency]? {
+        guard let nested else { return [] }
+        return (nested as? any LinkReading)?.dependencies
+    }
+
+    /// What a list reads that selects among linked entities; nil if it hangs from more than these.
+    var dependencyOfLinked: RowDependency? {
+        guard case .all = source, after == nil, !isRanked, !ignoresLinks, var links = nestedDependencies else {
+            return nil
+        }
+        filter.addLinks(to: &links)
+        for term in order {
+            if case .score = term.key { return nil }
+            if case .linkCount(let relation) = term.key { links.append(.count(of: relation)) }
+        }
+        return RowDependency(rows: .content, links: links)
+    }
+}
+
+extension LinkDependency {
+    fileprivate static func count(of relation: String) -> Self {
+        .along(relation: relation, RowDependency(rows: .verdict(.all), links: []))
+    }
+}
+
+extension Filter {
+    /// Adds what the filter reads beyond the row that it is asked of.
+    func addLinks(to links: inout [LinkDependency]) {
+        switch self {
+        case .links(let test):
+            var inner: [LinkDependency] = []
+            test.filter.addLinks(to: &inner)
+            links.append(
+                .along(
+                    relation: test.relation,
+                    RowDependency(rows: inner.isEmpty ? .verdict(test.filter) : .content, links: inner)))
+        case .linkCount(let relation, _, _): links.append(.count(of: relation))
+        case .related(let source): links.append(.from(type: source.type, relation: source.relation))
+        case .and(let parts), .or(let parts): for part in parts { part.addLinks(to: &links) }
+        case .not(let part): part.addLinks(to: &links)
+        default: break
+        }
+    }
+}
+
+extension RowDependency {
+    /// The trees that this is read from.
+    func trees(_ store: EntityStore) throws -> Set<TreeID> {
+        var trees: Set<TreeID> = []
+        try addTrees(store, to: &trees)
+        return trees
+    }
+
+    private func addTrees(_ store: EntityStore, to trees: inout Set<TreeID>) throws {
+        if case .none = rows {} else { trees.insert(store.type.rows) }
+        let session = store.session
+        for link in links {
+            switch link {
+            case .along(let relation, let target):
+                let side = try store.type.relation(relation)
+                trees.insert(side.list.tree)
+                try target.addTrees(try session.store(side.target), to: &trees)
+            case .from(let type, let relation):
+                let side = try session.store(type).type.relation(relation)
+                trees.insert(try session.edges.other(of: side).list.tree)
+            }
+        }
+    }
+}
+
+extension LiveView {
+    /// Rows of `store` for which `dependency` may be another than before these commits; nil if that isn't known.
+    func affected(
+        _ dependency: RowDependency, _ store: EntityStore, _ commits: [CommitChanges]?
+    ) throws -> Set<RowID>? {
+        guard let commits, let changes = MergedChanges(commits, to: try dependency.trees(store)) else { return nil }
+        let affected = try changes.affected(dependency, store)
+        for _ in affected { figures.noteRow() }
+        return affected
+    }
+}
+
+/// What several commits changed.
+private struct MergedChanges {
+    private var former: [TreeID: FormerRows] = [:]
+    private var links: [UInt16: Set<RowID>] = [:]
+
+    /// Nil if it isn't known what was changed in one of these trees.
+    init?(_ commits: [CommitChanges], to trees: Set<TreeID>) {
+        for commit in commits where !commit.trees.isDisjoint(with: trees) {
+            guard let rows = commit.rows, let links = commit.links, !rows.isEmpty || !links.isEmpty else { return nil }
+            // What the oldest commit found is what was there before all of them.
+            for (tree, rows) in rows { former[tree, default: [:]].merge(rows) { first, _ in first } }
+            for (list, rows) in links { self.links[list, default: []].formUnion(rows) }
+        }
+    }
+
+    func affected(_ dependency: RowDependency, _ store: EntityStore) throws -> Set<RowID> {
+        var rows = try changed(dependency.rows, store)
+        let session = store.session
+        for link in dependency.links {
+            switch link {
+            case .along(let relation, let target):
+                let side = try store.type.relation(relation)
+                rows.formUnion(links[side.list.number] ?? [])
+                for target in try affected(target, try session.store(side.target)) {
+                    try session.edges.forEachSource(side, of: target) { rows.insert($0) }
+                }
+            case .from(let type, let relation):
+                let side = try session.store(type).type.relation(relation)
+                rows.formUnion(links[try session.edges.other(of: side).list.number] ?? [])
+            }
+        }
+        return rows
+    }
+
+    private func changed(_ rows: RowDependency.Rows, _ store: EntityStore) throws -> Set<RowID> {
+        let former = former[store.type.rows] ?? [:]
+        switch rows {
+        case .none: return []
+        case .content: return Set(former.keys)
+        case .verdict(let filter):
+            let filter = try RowFilter(filter, type: store.type, session: store.session)
+            var changed: Set<RowID> = []
+            try store.forEachChange(since: former, ignoring: nil) { row, old, new in
+                let was = try old.map { try filter.accepts(row, $0) } ?? false
+                let isNow = try new.map { try filter.accepts(row, $0) } ?? false
+                if was != isNow { changed.insert(row) }
+            }
+            return changed
+        }
+    }
+}
