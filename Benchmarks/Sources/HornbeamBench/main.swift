@@ -26,7 +26,7 @@ let help = """
         --python FILE        runs Scripts/bench-tantivy.py with a Python that has tantivy
         --n NUMBER           no more documents of each
         --runs, --seed, --json, --markdown (the part <!-- full text -->), --folder
-        --instructions       instead: instructions of Hornbeam's searches; needs valgrind
+        --instructions       instead: instructions of Hornbeam's searches and changes; needs valgrind
         --smoke              with a small text of its own, once
       report FILE            the figures of a run once more [--markdown FILE] [--svg FILE]
       list                   engines and workloads

@@ -22,7 +22,7 @@ struct PendingWalk {
     ) {
         (self.state, self.stored, self.batch, self.later) = (state, stored, batch, later)
         self.transaction = transaction
-        superseded = Set(batch.superseded)
+        superseded = Set(PendingSegment.mergedDocuments(batch.segments).lazy.filter(\.isSuperseded).map(\.docno))
     }
 
     /// (An initializer that throws and does all this makes the optimizer of Swift 6.3 crash.)

@@ -26,6 +26,8 @@ package final class TextIndexWriter {
     @exclusivity(unchecked) var records = PendingRecordMaker()
     /// Weight of the records that this transaction has written.
     var recordedWeight: UInt64 = 0
+    /// What is pending before what is gathered, once somebody asked; nil when that has changed.
+    var knownState: PendingState?
     /// The documents before what is gathered, once somebody asked.
     var former: FormerDocuments?
     /// The number that the next document gets, those not yet written counted.
@@ -54,6 +56,7 @@ package final class TextIndexWriter {
             trees = opened.trees
             statistics = opened.statistics
             let state = try PendingState(index, opened.trees, statistics, in: transaction)
+            knownState = state
             (nextDocno, largest) = (state.statistics.nextDocno, state.largestRow)
             // An index that has nothing yet is mostly about to be filled. One that has nothing left but records of what
             // has left is not folded for that, before it is known how much comes.
@@ -224,6 +227,7 @@ extension TextIndexWriter {
 
     private func write() throws(StorageError) {
         let trees = try openedTrees()
+        knownState = nil
         let documents = buffer.documents.sorted()
         try count(documents)
         try write(documents, trees, nextDocno: nextDocno) { buffer.sections(of: $0) }

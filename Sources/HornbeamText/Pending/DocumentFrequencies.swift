@@ -37,8 +37,10 @@ final class DocumentFrequencies {
             let (place, isThere) = segment.lists.terms.find(term)
             return isThere ? segment.lists.frequency(place, docno) : 0
         }
-        guard !term.isEmpty, let entry = try dictionary.find(term) else { return 0 }
-        guard entry.listNumber != 0 else {
+        guard !term.isEmpty, let place = try dictionary.place(of: term) else { return 0 }
+        switch place {
+        case .list(let number): return try stored(number)
+        case .entry(let entry):
             let isRead = entry.decodeInline(
                 storesPositions: snapshot.index.storesPositions, docnos: docnos, frequencies: frequencies)
             guard isRead else {
@@ -47,7 +49,6 @@ final class DocumentFrequencies {
             }
             return found(Int(entry.documentFrequency))
         }
-        return try stored(entry.listNumber)
     }
 
     private func stored(_ list: UInt32) throws(StorageError) -> UInt32 {

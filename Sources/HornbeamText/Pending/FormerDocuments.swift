@@ -8,40 +8,21 @@ import HornbeamTree
 
 /// One state of an index, for who changes it next. A value; good until the next change of the transaction.
 struct FormerDocuments {
-    /// The last records, the newest at the end: what each says of its document.
-    private struct Unread {
-        let sequence: UInt64
-        let row: UInt64
-        let docno: UInt32
-        /// −1 if it is gone.
-        let length: Int64
-    }
-
-    /// Of the records before those.
+    /// Of the records before the last few.
     private let snapshot: TextSnapshot
-    private let unread: [Unread]
+    /// The last few, the newest at the end.
+    private let unread: [LastRecords.Record]
     private let reader: PendingTreeReader?
 
-    static func reading(
-        _ index: TextIndex, _ trees: TextTrees, _ stored: TextStatistics, in transaction: Transaction
-    ) throws(StorageError) -> FormerDocuments {
-        let state = try PendingState(index, trees, stored, in: transaction)
-        guard let tree = trees.pending, !state.isEmpty else {
+    static func reading(_ state: PendingState, in transaction: Transaction) throws(StorageError) -> FormerDocuments {
+        guard let tree = state.trees.pending, !state.isEmpty else {
             return FormerDocuments(snapshot: TextSnapshot(state, .empty, in: transaction), unread: [], reader: nil)
         }
-        let bounds = state.bounds
-        let view = try PendingIndex.of(tree, in: transaction)
-            .view(bounds, tree, index, lacking: PendingIndex.unreadLimit, in: transaction)
-        let reader = PendingTreeReader(tree: tree, index: index, transaction: transaction)
-        var unread: [Unread] = []
-        var identity = view.bounds.identity
-        try reader.forEach(from: view.bounds.end, to: bounds.end, after: &identity) { sequence, record in
-            let header = record.header
-            unread.append(
-                Unread(sequence: sequence, row: header.row, docno: header.docno, length: header.newLength))
-            return true
-        }
-        guard identity == bounds.identity else { throw reader.damaged(bounds.end - 1) }
+        let pending = PendingIndex.of(tree, in: transaction)
+        let view = try pending.view(
+            state.bounds, tree, state.index, lacking: PendingIndex.unreadLimit, in: transaction)
+        let reader = PendingTreeReader(tree: tree, index: state.index, transaction: transaction)
+        let unread = try pending.records(behind: view, state.bounds, reader)
         return FormerDocuments(snapshot: TextSnapshot(state, view, in: transaction), unread: unread, reader: reader)
     }
 

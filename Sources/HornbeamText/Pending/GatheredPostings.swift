@@ -12,6 +12,7 @@ struct GatheredPostings {
     var sources: [UInt64] = []
     var removedDocnos: [UInt32] = []
     var removedFrequencies: [UInt32] = []
+    var removedLengths: [UInt32] = []
 
     mutating func removeAll() {
         docnos.removeAll(keepingCapacity: true)
@@ -20,6 +21,21 @@ struct GatheredPostings {
         sources.removeAll(keepingCapacity: true)
         removedDocnos.removeAll(keepingCapacity: true)
         removedFrequencies.removeAll(keepingCapacity: true)
+        removedLengths.removeAll(keepingCapacity: true)
+    }
+
+    /// Appends the positions, ascending, of a posting that stands at one of the `sources`.
+    static func appendPositions(_ source: UInt64, _ segments: [PendingSegment], to positions: inout [UInt32]) {
+        let posting = Int(source & 0xFFFF_FFFF)
+        withExtendedLifetime(segments) {
+            var reader = ByteReader(segments[Int(source >> 32)].lists.positions(posting..<posting + 1))
+            var next: UInt32 = 0
+            // They were read once already: as many as there are, none too large.
+            while let delta = reader.varint32() {
+                positions.append(next &+ delta)
+                next = next &+ delta &+ 1
+            }
+        }
     }
 
     /// Adds what the segment at `place`, later than those added before, has under its term number `term`.
@@ -47,6 +63,7 @@ struct GatheredPostings {
         for posting in removed where !search.contains(lists.removedDocnos[posting]) {
             removedDocnos.append(lists.removedDocnos[posting])
             removedFrequencies.append(lists.removedFrequencies[posting])
+            removedLengths.append(lists.removedLengths[posting])
         }
     }
 
@@ -83,6 +100,7 @@ struct GatheredPostings {
         if let order = Self.order(removedDocnos) {
             removedDocnos = order.map { removedDocnos[$0] }
             removedFrequencies = order.map { removedFrequencies[$0] }
+            removedLengths = order.map { removedLengths[$0] }
         }
     }
 

@@ -28,6 +28,7 @@ final class PendingIndex: Sendable {
         var shared = Recent(limit: 4)
         /// Of a write transaction, which may be given up.
         var written = Recent(limit: 2)
+        var last = LastRecords()
     }
 
     private let state = Mutex(State())
@@ -78,6 +79,35 @@ final class PendingIndex: Sendable {
             part.identity = identity
         }
         note(try extended(former, to: part, reader), in: transaction)
+    }
+
+    /// What the records behind a view say of their documents: as they were written, or else read.
+    func records(
+        behind view: PendingView, _ bounds: PendingBounds, _ reader: PendingTreeReader
+    ) throws(StorageError) -> [LastRecords.Record] {
+        let start = view.bounds.end
+        let known = state.withLock { $0.last.records(from: start, to: bounds.end, bounds.identity) }
+        if let known { return known }
+        var records: [LastRecords.Record] = []
+        var identity = view.bounds.identity
+        try reader.forEach(from: start, to: bounds.end, after: &identity) { sequence, record in
+            records.append(LastRecords.Record(sequence: sequence, identity: record.identity, record.header))
+            return true
+        }
+        guard identity == bounds.identity else { throw reader.damaged(bounds.end - 1) }
+        state.withLock { (state) in
+            var previous = view.bounds.identity
+            for record in records {
+                state.last.append(record, after: previous)
+                previous = record.identity
+            }
+        }
+        return records
+    }
+
+    /// A record was written behind one of identity `previous`.
+    func note(_ record: LastRecords.Record, after previous: UInt64) {
+        state.withLock { $0.last.append(record, after: previous) }
     }
 
     /// So many records may be left unread by whoever writes.
@@ -142,6 +172,48 @@ final class PendingIndex: Sendable {
         }
         candidates.sort { $0.bounds.end > $1.bounds.end }
         return (nil, candidates)
+    }
+}
+
+/// What the last records say of their documents, the oldest first. Each follows the one before, whose identity is a part
+/// of its own: so if the last one is of some history, all are.
+struct LastRecords {
+    struct Record {
+        let sequence: UInt64
+        let identity: UInt64
+        let row: UInt64
+        let docno: UInt32
+        /// −1 if the document is gone.
+        let length: Int64
+
+        init(sequence: UInt64, identity: UInt64, _ header: PendingHeader) {
+            (self.sequence, self.identity) = (sequence, identity)
+            (row, docno, length) = (header.row, header.docno, header.newLength)
+        }
+    }
+
+    private var records: [Record] = []
+    /// More than are left unread, so that few are moved when the first ones go.
+    private static let limit = 4 * Int(PendingIndex.unreadLimit)
+
+    /// Adds a record that follows one of identity `previous`. What was there of another history goes.
+    mutating func append(_ record: Record, after previous: UInt64) {
+        while let last = records.last, last.sequence >= record.sequence { records.removeLast() }
+        if let last = records.last, last.sequence + 1 != record.sequence || last.identity != previous {
+            records.removeAll(keepingCapacity: true)
+        }
+        if records.count == Self.limit { records.removeFirst(Self.limit / 2) }
+        records.append(record)
+    }
+
+    /// Those of sequences `start`..<`end` whose last one has this identity; nil if not all of them are here.
+    func records(from start: UInt64, to end: UInt64, _ identity: UInt64) -> [Record]? {
+        guard start < end else { return [] }
+        guard let first = records.first?.sequence, first <= start, end - first <= UInt64(records.count) else {
+            return nil
+        }
+        let found = records[Int(start - first)..<Int(end - first)]
+        return found.last?.identity == identity ? Array(found) : nil
     }
 }
 

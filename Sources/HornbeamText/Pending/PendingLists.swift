@@ -37,13 +37,14 @@ struct PendingLists {
     fileprivate let positionEnds: UnsafeMutablePointer<UInt32>
     fileprivate let formerDocnos: UnsafeMutablePointer<UInt32>
     fileprivate let formerCounts: UnsafeMutablePointer<UInt32>
+    fileprivate let formerTokens: UnsafeMutablePointer<UInt32>
     fileprivate let texts: UnsafeMutableRawPointer
     /// Varints, as many of a posting as its frequency, each − the one before − 1; none of an index without positions.
     fileprivate let positionBytes: UnsafeMutableRawPointer
 
     fileprivate init(_ capacity: Capacity) {
         let (terms, added, removed) = (capacity.terms, capacity.added, capacity.removed)
-        let size = 8 * terms + 4 * (3 * terms + 4 * added + 2 * removed) + capacity.textSize + capacity.positionSize
+        let size = 8 * terms + 4 * (3 * terms + 4 * added + 3 * removed) + capacity.textSize + capacity.positionSize
         memory = .allocate(byteCount: size + 8, alignment: 8)
         var place = memory
         func take<Value>(_ count: Int, _ type: Value.Type) -> UnsafeMutablePointer<Value> {
@@ -60,6 +61,7 @@ struct PendingLists {
         positionEnds = take(added, UInt32.self)
         formerDocnos = take(removed, UInt32.self)
         formerCounts = take(removed, UInt32.self)
+        formerTokens = take(removed, UInt32.self)
         texts = place
         positionBytes = place + capacity.textSize
     }
@@ -81,6 +83,7 @@ struct PendingLists {
     /// Those before.
     var removedDocnos: UnsafePointer<UInt32> { UnsafePointer(formerDocnos) }
     var removedFrequencies: UnsafePointer<UInt32> { UnsafePointer(formerCounts) }
+    var removedLengths: UnsafePointer<UInt32> { UnsafePointer(formerTokens) }
 
     var postingCount: Int { addedCount + removedCount }
 
@@ -144,10 +147,11 @@ struct PendingListsWriter: ~Copyable {
     }
 
     @inline(__always)
-    mutating func addRemoved(_ docno: UInt32, frequency: UInt32) {
+    mutating func addRemoved(_ docno: UInt32, frequency: UInt32, length: UInt32) {
         let place = lists.removedCount
         lists.formerDocnos[place] = docno
         lists.formerCounts[place] = frequency
+        lists.formerTokens[place] = length
         lists.removedCount = place &+ 1
     }
 
@@ -168,6 +172,7 @@ struct PendingListsWriter: ~Copyable {
         (place, count) = (lists.removedCount, removed.count)
         (lists.formerDocnos + place).update(from: other.formerDocnos + removed.lowerBound, count: count)
         (lists.formerCounts + place).update(from: other.formerCounts + removed.lowerBound, count: count)
+        (lists.formerTokens + place).update(from: other.formerTokens + removed.lowerBound, count: count)
         lists.removedCount += count
     }
 

@@ -66,7 +66,9 @@ extension PendingSegment {
                 length: from.addedLengths[posting], positions: from.positions(posting..<posting &+ 1))
         }
         for place in gathered.removedDocnos.indices {
-            writer.addRemoved(gathered.removedDocnos[place], frequency: gathered.removedFrequencies[place])
+            writer.addRemoved(
+                gathered.removedDocnos[place], frequency: gathered.removedFrequencies[place],
+                length: gathered.removedLengths[place])
         }
     }
 

@@ -22,6 +22,7 @@ struct PendingSegmentBuilder: ~Copyable {
     /// What a posting needs of its document.
     private struct State {
         let docno: UInt32
+        let oldLength: Int64
         let length: Int64
     }
 
@@ -125,7 +126,7 @@ struct PendingSegmentBuilder: ~Copyable {
             PendingLists.Capacity(
                 terms: table.count, textSize: table.textSize, added: entries.count, positionSize: positionSize,
                 removed: removedCount))
-        let states = documents.map { State(docno: $0.docno, length: $0.newLength) }
+        let states = documents.map { State(docno: $0.docno, oldLength: $0.oldLength, length: $0.newLength) }
         for number in table.sorted() {
             let range = (number == 0 ? 0 : ends[number - 1])..<ends[number]
             let isSound = entries.withUnsafeBufferPointer { entries in
@@ -160,7 +161,10 @@ struct PendingSegmentBuilder: ~Copyable {
                 place += 1
             }
             let state = states[Int(first.document)]
-            if first.oldFrequency > 0 { writer.addRemoved(state.docno, frequency: first.oldFrequency) }
+            if first.oldFrequency > 0 {
+                writer.addRemoved(
+                    state.docno, frequency: first.oldFrequency, length: UInt32(clamping: state.oldLength))
+            }
             guard last.newFrequency > 0 else { continue }
             // A record that doesn't speak of the term any more can't leave it in its document.
             guard Int64(last.newFrequency) <= state.length else { return false }

@@ -68,16 +68,51 @@ struct PendingTermTable: ~Copyable {
         return try texts.withBytes { (bytes) throws(Failure) in try body(Bytes(rebasing: bytes[start..<end])) }
     }
 
-    /// The numbers in the order of the terms' bytes.
+    /// The numbers in the order of the terms' bytes. Merges runs of twice as many each time: for the hundred terms of a
+    /// text that takes a tenth of what the library's sort does, which is made for more.
     func sorted() -> [Int] {
-        var order: [(head: UInt64, number: Int)] = []
+        var order: [Place] = []
         order.reserveCapacity(count)
-        for number in 0..<count { order.append((heads[number], number)) }
-        order.sort { left, right in
-            if left.head != right.head { return left.head < right.head }
-            return withText(left.number) { text in withText(right.number) { text.order($0) } } < 0
+        for number in 0..<count { order.append(Place(head: heads[number], number: number)) }
+        var other = order
+        var size = 1
+        while size < count {
+            order.withUnsafeBufferPointer { from in
+                other.withUnsafeMutableBufferPointer { to in
+                    for start in stride(from: 0, to: count, by: 2 * size) {
+                        merge(from, start, min(start + size, count), min(start + 2 * size, count), to)
+                    }
+                }
+            }
+            swap(&order, &other)
+            size *= 2
         }
         return order.map(\.number)
+    }
+
+    private struct Place {
+        let head: UInt64
+        let number: Int
+    }
+
+    /// Merges the sorted places from `start` and from `middle` up to `end`.
+    @inline(__always)
+    private func merge(
+        _ from: UnsafeBufferPointer<Place>, _ start: Int, _ middle: Int, _ end: Int,
+        _ to: UnsafeMutableBufferPointer<Place>
+    ) {
+        var (left, right) = (start, middle)
+        for place in start..<end {
+            let takesLeft = right == end || left < middle && !precedes(from[right], from[left])
+            to[place] = from[takesLeft ? left : right]
+            if takesLeft { left &+= 1 } else { right &+= 1 }
+        }
+    }
+
+    @inline(__always)
+    private func precedes(_ left: Place, _ right: Place) -> Bool {
+        if left.head != right.head { return left.head < right.head }
+        return withText(left.number) { text in withText(right.number) { text.order($0) } } < 0
     }
 
     /// Both halves of the whole product: one bit more or less in the word changes bits all over it.

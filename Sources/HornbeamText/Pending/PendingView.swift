@@ -83,53 +83,26 @@ final class PendingView: Sendable {
 /// Segments that follow each other, read as one.
 final class PendingPart: Sendable {
     let segments: [PendingSegment]
-    /// Documents whose stored postings count no more: changed, or gone. Ascending.
-    let superseded: [UInt32]
     private let overlap: PendingOverlap
     /// Terms that were asked for.
     private let known = Mutex<[[UInt8]: PendingPostings]>([:])
     private static let knownLimit = 4096
     static let none = PendingPart([])
 
-    init(_ segments: [PendingSegment]) {
-        var (overlap, superseded) = (PendingOverlap([]), [UInt32]())
-        for (place, segment) in segments.enumerated() {
-            overlap.append(segment, to: segments[..<place])
-            superseded = Self.superseded(superseded, segment, overlap)
-        }
-        (self.segments, self.overlap, self.superseded) = (segments, overlap, superseded)
-    }
+    init(_ segments: [PendingSegment]) { (self.segments, overlap) = (segments, PendingOverlap(segments)) }
 
-    private init(_ segments: [PendingSegment], _ overlap: PendingOverlap, superseded: [UInt32]) {
-        (self.segments, self.overlap, self.superseded) = (segments, overlap, superseded)
+    private init(_ segments: [PendingSegment], _ overlap: PendingOverlap) {
+        (self.segments, self.overlap) = (segments, overlap)
     }
 
     /// With one more segment, and that and the `count` ones before it in the form of `merged`.
     func appending(_ segment: PendingSegment, mergingLast count: Int, to merged: PendingSegment) -> PendingPart {
         var overlap = overlap
         overlap.append(segment, to: segments[...])
-        let superseded = Self.superseded(superseded, segment, overlap)
         let first = segments.count - count
         if count > 0 { overlap.mergeLast(from: first) }
-        return PendingPart(segments[..<first] + [merged], overlap, superseded: superseded)
+        return PendingPart(segments[..<first] + [merged], overlap)
     }
-
-    /// With those of the last segment, whose overlap with the others is known.
-    private static func superseded(
-        _ superseded: [UInt32], _ segment: PendingSegment, _ overlap: PendingOverlap
-    ) -> [UInt32] {
-        // The oldest segment that is about a document knows whether it is stored.
-        let earlier = overlap.earlier[overlap.earlier.count - 1]
-        var (own, skip) = ([UInt32](), 0)
-        for document in segment.documents where document.isSuperseded {
-            while skip < earlier.count, earlier[skip] < document.docno { skip += 1 }
-            if skip < earlier.count, earlier[skip] == document.docno { continue }
-            own.append(document.docno)
-        }
-        return PendingOverlap.union(superseded, own)
-    }
-
-    var isEmpty: Bool { segments.isEmpty }
 
     /// Whether a document now has sections.
     var hasSections: Bool { segments.contains { $0.hasSections } }
@@ -167,17 +140,22 @@ final class PendingPart: Sendable {
         segments.last { $0.document(docno) != nil }
     }
 
-    /// What the records say of a term.
-    func postings(of term: Bytes) -> PendingPostings {
-        if segments.isEmpty { return .none }
-        let key = [UInt8](term)
-        if let found = known.withLock({ $0[key] }) { return found }
+    /// Which segments speak of a term, and as which of theirs; the oldest first.
+    func places(of term: Bytes) -> [(segment: Int, term: Int)] {
         var places: [(segment: Int, term: Int)] = []
         for (place, segment) in segments.enumerated() {
             let found = segment.lists.terms.find(term)
             if found.isThere { places.append((place, found.place)) }
         }
-        let postings = places.isEmpty ? .none : gather(places)
+        return places
+    }
+
+    /// What the records say of a term, which is at these places; kept for who asks again.
+    func postings(of term: Bytes, at places: [(segment: Int, term: Int)]) -> PendingPostings {
+        if places.isEmpty { return .none }
+        let key = [UInt8](term)
+        if let found = known.withLock({ $0[key] }) { return found }
+        let postings = postings(at: places)
         known.withLock { (known) in
             if known.count >= Self.knownLimit { known.removeAll() }
             known[key] = postings
@@ -185,9 +163,13 @@ final class PendingPart: Sendable {
         return postings
     }
 
-    /// The same of a term that a cursor over `segments` stands on.
-    private func gather(_ places: [(segment: Int, term: Int)]) -> PendingPostings {
+    func postings(at places: [(segment: Int, term: Int)]) -> PendingPostings {
         PendingPostings(gathered(places), segments)
+    }
+
+    /// Whether a document holds the term at these places now, as far as that is told without looking at documents.
+    func surelyAdds(_ places: [(segment: Int, term: Int)]) -> Bool {
+        places.contains { overlap.later[$0.segment].isEmpty && !segments[$0.segment].lists.added($0.term).isEmpty }
     }
 
     func gathered(_ places: [(segment: Int, term: Int)]) -> GatheredPostings {
@@ -199,78 +181,4 @@ final class PendingPart: Sendable {
 
     /// The terms that the records speak of, ascending.
     func terms() -> PendingTermCursor { PendingTermCursor(segments) }
-}
-
-/// A term's postings from pending records, and how many stored ones they take away.
-final class PendingPostings: Sendable {
-    /// Ascending.
-    let docnos: [UInt32]
-    let frequencies: [UInt32]
-    /// Tokens of each posting's document.
-    let lengths: [UInt32]
-    /// Of each 128 postings, the largest frequency and the smallest length.
-    let blockBounds: [(frequency: UInt32, length: UInt32)]
-    /// Occurrences in all these documents.
-    let occurrences: UInt64
-    /// Stored documents that held the term and are changed or gone: how many, and how often they held it.
-    let removedDocuments: UInt64
-    let removedOccurrences: UInt64
-    private let sources: [UInt64]
-    private let segments: [PendingSegment]
-
-    static let blockSize = 128
-    static let none = PendingPostings(GatheredPostings(), [])
-
-    init(_ gathered: GatheredPostings, _ segments: [PendingSegment]) {
-        let (bounds, sum) = Self.bounds(gathered)
-        docnos = gathered.docnos
-        frequencies = gathered.frequencies
-        lengths = gathered.lengths
-        sources = gathered.sources
-        self.segments = segments
-        blockBounds = bounds
-        occurrences = sum
-        removedDocuments = UInt64(gathered.removedDocnos.count)
-        removedOccurrences = Self.sum(gathered.removedFrequencies)
-    }
-
-    private static func bounds(_ gathered: GatheredPostings) -> ([(frequency: UInt32, length: UInt32)], UInt64) {
-        let count = gathered.docnos.count
-        var bounds: [(frequency: UInt32, length: UInt32)] = []
-        bounds.reserveCapacity((count + blockSize - 1) / blockSize)
-        var occurrences: UInt64 = 0
-        var start = 0
-        while start < count {
-            var bound: (frequency: UInt32, length: UInt32) = (0, .max)
-            for place in start..<min(start + blockSize, count) {
-                bound.frequency = max(bound.frequency, gathered.frequencies[place])
-                bound.length = min(bound.length, gathered.lengths[place])
-                occurrences &+= UInt64(gathered.frequencies[place])
-            }
-            bounds.append(bound)
-            start += blockSize
-        }
-        return (bounds, occurrences)
-    }
-
-    private static func sum(_ frequencies: [UInt32]) -> UInt64 {
-        var sum: UInt64 = 0
-        for frequency in frequencies { sum &+= UInt64(frequency) }
-        return sum
-    }
-
-    /// Appends the positions of the posting at `place`, ascending.
-    func appendPositions(of place: Int, to positions: inout [UInt32]) {
-        let source = sources[place]
-        let posting = Int(source & 0xFFFF_FFFF)
-        withExtendedLifetime(segments) {
-            var reader = ByteReader(segments[Int(source >> 32)].lists.positions(posting..<posting + 1))
-            var next: UInt32 = 0
-            // They were read once already: as many as there are, none too large.
-            while let delta = reader.varint32() {
-                positions.append(next &+ delta)
-                next = next &+ delta &+ 1
-            }
-        }
-    }
 }

@@ -70,7 +70,7 @@ extension TextIndexWriter {
     private func leaveGatheringIfFull() throws(StorageError) {
         guard gathered.isFull, let trees else { return }
         let pending: UInt64
-        do { pending = try PendingState(index, trees, statistics, in: transaction).weight } catch { throw fail(error) }
+        do { pending = try state(trees).weight } catch { throw fail(error) }
         guard pending / 2 <= recordedWeight + gathered.weight else { return try flush() }
         do { try foldAll() } catch { throw fail(error) }
         gathers = false
@@ -94,8 +94,10 @@ extension TextIndexWriter {
     /// Appends a record for each gathered document.
     func writeRecords() throws(StorageError) {
         guard let trees, let tree = trees.pending else { throw fail(statisticsDisagree()) }
-        var state = try PendingState(index, trees, statistics, in: transaction)
+        var state = try state(trees)
+        knownState = nil
         let before = state.next.weight
+        let pending = PendingIndex.of(tree, in: transaction)
         for document in gathered.documents where document.old != nil || document.new != nil {
             guard document.docno != nil || nextDocno < UInt32.max - 1 else { throw docnosUsedUp() }
             let docno = document.docno ?? nextDocno
@@ -108,12 +110,16 @@ extension TextIndexWriter {
             header.totals = try totals(header, state, terms: terms)
             let record = records.write(header, after: state.next.identity)
             try transaction.append(tree, PendingTreeReader.key(state.next.sequence), record.bytes)
+            pending.note(
+                LastRecords.Record(sequence: state.next.sequence, identity: record.identity, header),
+                after: state.next.identity)
             let next = FoldState.Mark(
                 sequence: state.next.sequence + 1, identity: record.identity, weight: header.totals.weight)
             state.note(header.totals, next)
         }
         former = nil
-        try PendingIndex.of(tree, in: transaction).keepUp(state.bounds, tree, index, in: transaction)
+        knownState = state
+        try pending.keepUp(state.bounds, tree, index, in: transaction)
         let added = state.next.weight - before
         recordedWeight += added
         if state.fold.batch != nil || state.weight > limits.pending { try foldSlice(added: added) }
@@ -152,11 +158,19 @@ extension TextIndexWriter {
         guard isSame else { throw oldTextDisagrees(header.row) }
     }
 
+    /// What is pending, and the statistics with it, before what is gathered.
+    func state(_ trees: TextTrees) throws(StorageError) -> PendingState {
+        if let knownState { return knownState }
+        let made = try PendingState(index, trees, statistics, in: transaction)
+        knownState = made
+        return made
+    }
+
     /// The documents of the index as they were before what is gathered.
     func openedFormer() throws(StorageError) -> FormerDocuments? {
         if let former { return former }
         guard let trees else { return nil }
-        let made = try FormerDocuments.reading(index, trees, statistics, in: transaction)
+        let made = try FormerDocuments.reading(try state(trees), in: transaction)
         former = made
         return made
     }
@@ -166,7 +180,7 @@ extension TextIndexWriter {
 extension TextIndexWriter {
     /// Folds everything that is pending.
     func foldAll() throws(StorageError) {
-        while let trees, try !PendingState(index, trees, statistics, in: transaction).isEmpty {
+        while let trees, try !state(trees).isEmpty {
             try foldSlice(added: nil)
         }
     }
@@ -185,8 +199,9 @@ extension TextIndexWriter {
     /// there is none.
     private func foldSlice(added: UInt64?) throws(StorageError) {
         guard let trees, let tree = trees.pending else { return }
-        var state = try PendingState(index, trees, statistics, in: transaction)
+        var state = try state(trees)
         guard !state.isEmpty else { return }
+        knownState = nil
         var fold = state.fold
         if fold.batch == nil {
             fold.batch = FoldState.Batch(end: state.next, watermark: [])
@@ -278,7 +293,6 @@ extension PendingPart {
         let gathered = gathered(places)
         changes.removeAll()
         var positions: [UInt32] = []
-        let all = PendingPostings(gathered, segments)
         let hasOld = !gathered.removedDocnos.isEmpty
         var removed = 0
         func appendRemoved(before docno: UInt64) {
@@ -298,7 +312,7 @@ extension PendingPart {
             }
             changes.postings.append(docno, frequency: gathered.frequencies[place], length: gathered.lengths[place])
             positions.removeAll(keepingCapacity: true)
-            all.appendPositions(of: place, to: &positions)
+            GatheredPostings.appendPositions(gathered.sources[place], segments, to: &positions)
             for position in positions { changes.postings.append(position: position) }
         }
         appendRemoved(before: .max)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A term's postings as a snapshot has them: the stored ones, but for those of documents that pending records change,
-// and those of the records. Read as `StoredPostings` are, block by block. A stored block that no pending document
-// falls into is passed on as it is, undecoded; pending postings between stored blocks are blocks of their own; only
-// where both meet they are merged.
+// and those of the records. Read as `StoredPostings` are, block by block, and as lazily: a stored block that nothing
+// pending falls into is passed on as it is; pending postings between stored blocks are blocks of their own; where both
+// meet, the block ends where the stored one does and what bounds it is known from both, so that they are put together
+// only when somebody asks for its postings. Bounds of stored postings hold for those of them that are left.
 
 import HornbeamPages
 
@@ -23,7 +24,7 @@ final class TermPostings {
     @exclusivity(unchecked) private(set) var blockLast: UInt32 = 0
     @exclusivity(unchecked) private(set) var blockBound = Bound(frequency: 0, length: 0)
     @exclusivity(unchecked) private(set) var secondBlockBound = Bound(frequency: 0, length: 0)
-    /// Postings of the current block, at least one.
+    /// Postings of the current block, at least one. Until it is decoded there may be fewer.
     @exclusivity(unchecked) private(set) var count = 0
     /// The postings of the current block, once it is decoded.
     @exclusivity(unchecked) private(set) var docnos: UnsafePointer<UInt32>
@@ -33,85 +34,78 @@ final class TermPostings {
     private enum Kind {
         case stored
         case pending
+        /// Both, not put together yet.
+        case both
+        /// Both, in `memory`.
         case merged
     }
 
     private let stored: StoredPostings?
     private let added: PendingPostings
-    /// Documents whose stored postings count no more, ascending.
-    private let superseded: [UInt32]
+    /// Tokens of a document, on the average of all.
+    private let averageLength: Double
     @exclusivity(unchecked) private var kind = Kind.stored
     /// The first pending posting that is not behind, and the first behind the current block.
     @exclusivity(unchecked) private var place = 0
     @exclusivity(unchecked) private var placeEnd = 0
-    /// The first superseded document that is not behind.
-    @exclusivity(unchecked) private var supersededPlace = 0
-    /// The pending postings' documents and frequencies; where they are merged, behind them, those of the block.
-    private let addedDocnos: UnsafeMutablePointer<UInt32>
-    private let addedFrequencies: UnsafeMutablePointer<UInt32>
-    /// A merged block: `capacity` documents, as many frequencies, and as many sources. Of each posting that is its
-    /// place · 2 in the stored block, or among the pending ones and 1.
-    @exclusivity(unchecked) private var memory: UnsafeMutablePointer<UInt32>
-    @exclusivity(unchecked) private var capacity = TermPostings.smallestCapacity
+    /// The same of the stored postings that are taken away.
+    @exclusivity(unchecked) private var gone = 0
+    @exclusivity(unchecked) private var goneEnd = 0
+    /// Where blocks are put together: `capacity` documents and as many frequencies.
+    @exclusivity(unchecked) private var memory: UnsafeMutablePointer<UInt32>?
+    @exclusivity(unchecked) private var capacity = 0
     private static let smallestCapacity = 256
 
     /// Nil if no document holds the term. (An initializer that throws and does all this makes the optimizer of Swift
     /// 6.3 crash.)
     static func merging(
-        _ stored: StoredPostings?, _ added: PendingPostings, superseded: [UInt32], index: TextIndex
+        _ stored: StoredPostings?, _ added: PendingPostings, _ averageLength: Double, _ index: TextIndex
     ) throws(StorageError) -> TermPostings? {
-        let storedCount = UInt64(stored?.documentFrequency ?? 0)
+        let storedCount = Int(stored?.documentFrequency ?? 0)
         let storedOccurrences = stored?.collectionFrequency ?? 0
-        guard storedCount >= added.removedDocuments, storedOccurrences >= added.removedOccurrences else {
+        guard storedCount >= added.removedCount, storedOccurrences >= added.removedOccurrences else {
             throw index.corrupt(index.pendingName, "pending records take more postings away than are stored")
         }
-        let documents = storedCount - added.removedDocuments + UInt64(added.docnos.count)
+        let documents = storedCount - added.removedCount + added.count
         guard documents > 0 else { return nil }
         let postings = TermPostings(
-            stored, added, superseded: stored == nil ? [] : superseded, documents: UInt32(clamping: documents),
-            occurrences: storedOccurrences - added.removedOccurrences + added.occurrences,
-            bounds: bounds(stored, added))
+            stored, added, averageLength, documents: UInt32(clamping: documents),
+            occurrences: storedOccurrences - added.removedOccurrences + added.occurrences)
         try postings.settle()
         return postings
     }
 
     private init(
-        _ stored: StoredPostings?, _ added: PendingPostings, superseded: [UInt32], documents: UInt32,
-        occurrences: UInt64, bounds: [Bound]
+        _ stored: StoredPostings?, _ added: PendingPostings, _ averageLength: Double, documents: UInt32,
+        occurrences: UInt64
     ) {
-        let size = added.docnos.count
-        let pendingDocnos = UnsafeMutablePointer<UInt32>.allocate(capacity: max(size, 1))
-        let pendingFrequencies = UnsafeMutablePointer<UInt32>.allocate(capacity: max(size, 1))
-        pendingDocnos.initialize(from: added.docnos, count: size)
-        pendingFrequencies.initialize(from: added.frequencies, count: size)
-        let merged = UnsafeMutablePointer<UInt32>.allocate(capacity: 3 * Self.smallestCapacity)
         documentFrequency = documents
         collectionFrequency = occurrences
-        self.bounds = bounds
+        bounds = Self.bounds(stored, added)
         self.stored = stored
         self.added = added
-        self.superseded = superseded
-        addedDocnos = pendingDocnos
-        addedFrequencies = pendingFrequencies
-        memory = merged
-        docnos = UnsafePointer(merged)
-        frequencies = UnsafePointer(merged)
+        self.averageLength = averageLength
+        (docnos, frequencies) = (added.docnos, added.frequencies)
     }
 
-    deinit {
-        addedDocnos.deallocate()
-        addedFrequencies.deallocate()
-        memory.deallocate()
-    }
+    deinit { memory?.deallocate() }
 
     private static func bounds(_ stored: StoredPostings?, _ added: PendingPostings) -> [Bound] {
-        guard !added.docnos.isEmpty else { return stored?.bounds ?? [] }
+        guard added.count > 0 else { return stored?.bounds ?? [] }
         var frontier = BoundFrontier()
         for bound in stored?.bounds ?? [] { frontier.add(bound) }
-        for bound in added.blockBounds { frontier.add(Bound(frequency: bound.frequency, length: bound.length)) }
+        for pair in added.blockBounds {
+            frontier.add(pair.first)
+            frontier.add(pair.second)
+        }
         frontier.reduce(to: TermEntry.boundLimit)
         return frontier.descending
     }
+
+    /// Some of the best of all postings, where they are known.
+    var leaders: Leaders { added.leaders(stored?.leaders ?? Leaders(), averageLength: averageLength) }
+
+    // MARK: Blocks
 
     /// Forward to the first block whose last document is `target` or behind it; stays if it stands on it or behind it.
     /// False, and at the end, if there is none.
@@ -124,9 +118,10 @@ final class TermPostings {
 
     private func seekBlockSlowly(_ target: UInt32) throws(StorageError) -> Bool {
         if let stored { _ = try stored.seekBlock(target) }
-        place = lowerBound(target, from: kind == .stored ? place : placeEnd)
+        place = PostingSource.gallop(
+            added.docnos, from: kind == .stored ? place : placeEnd, count: added.count, to: target)
         try settle()
-        // Without its superseded documents a block may end before the target.
+        // Without what it has lost a block may end before the target.
         while !isAtEnd, blockLast < target { _ = try nextBlock() }
         return !isAtEnd
     }
@@ -140,58 +135,22 @@ final class TermPostings {
         return !isAtEnd
     }
 
-    /// Decodes the current block, if it isn't yet.
-    @inline(__always)
-    func decode() throws(StorageError) {
-        guard kind == .stored, let stored else { return }
-        try stored.decode()
-        blockFirst = stored.blockFirst
-    }
-
-    /// Appends the positions of posting `place` of the current block, which must be decoded, to `target`.
-    func appendPositions(of posting: Int, to target: inout [UInt32]) throws(StorageError) {
-        switch kind {
-        case .stored: try stored?.appendPositions(of: posting, to: &target)
-        case .pending: added.appendPositions(of: place + posting, to: &target)
-        case .merged:
-            let source = memory[2 * capacity + posting]
-            let place = Int(source >> 1)
-            if source & 1 == 1 {
-                added.appendPositions(of: place, to: &target)
-            } else {
-                try stored?.appendPositions(of: place, to: &target)
-            }
-        }
-    }
-
-    /// The first pending posting from `start` on that is not before `target`.
-    private func lowerBound(_ target: UInt32, from start: Int) -> Int {
-        var (low, high) = (start, added.docnos.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if addedDocnos[middle] < target { low = middle + 1 } else { high = middle }
-        }
-        return low
-    }
-
     /// Makes a block of where the stored and the pending postings stand.
     private func settle() throws(StorageError) {
         while true {
-            let hasAdded = place < added.docnos.count
+            let hasAdded = place < added.count
             guard let stored, !stored.isAtEnd else {
                 if hasAdded { return standOnPending(before: nil) }
                 (isAtEnd, count) = (true, 0)
                 return
             }
-            if hasAdded, addedDocnos[place] < stored.blockFirst { return standOnPending(before: stored.blockFirst) }
-            let last = stored.blockLast
-            while supersededPlace < superseded.count, superseded[supersededPlace] < stored.blockFirst {
-                supersededPlace += 1
-            }
-            let loses = supersededPlace < superseded.count && superseded[supersededPlace] <= last
-            guard loses || hasAdded && addedDocnos[place] <= last else { return standOnStored(stored) }
-            try stored.decode()
-            if merge(stored) { return }
+            if hasAdded, added.docnos[place] < stored.blockFirst { return standOnPending(before: stored.blockFirst) }
+            gone = PostingSource.gallop(
+                added.removedDocnos, from: gone, count: added.removedCount, to: stored.blockFirst)
+            let loses = gone < added.removedCount && added.removedDocnos[gone] <= stored.blockLast
+            guard loses || hasAdded && added.docnos[place] <= stored.blockLast else { return standOnStored(stored) }
+            if try standOnBoth(stored) { return }
+            place = placeEnd
             _ = try stored.nextBlock()
         }
     }
@@ -207,75 +166,152 @@ final class TermPostings {
     private func standOnPending(before limit: UInt32?) {
         kind = .pending
         let block = place / PendingPostings.blockSize
-        placeEnd = min((block + 1) * PendingPostings.blockSize, added.docnos.count)
-        if let limit { placeEnd = min(placeEnd, lowerBound(limit, from: place)) }
+        placeEnd = min((block + 1) * PendingPostings.blockSize, added.count)
+        if let limit { placeEnd = PostingSource.gallop(added.docnos, from: place, count: placeEnd, to: limit) }
         count = placeEnd - place
-        (blockFirst, blockLast) = (addedDocnos[place], addedDocnos[placeEnd - 1])
-        let bound = added.blockBounds[block]
-        blockBound = Bound(frequency: bound.frequency, length: bound.length)
-        secondBlockBound = blockBound
-        (docnos, frequencies) = (UnsafePointer(addedDocnos + place), UnsafePointer(addedFrequencies + place))
+        (blockFirst, blockLast) = (added.docnos[place], added.docnos[placeEnd - 1])
+        (blockBound, secondBlockBound) = (added.blockBounds[block].first, added.blockBounds[block].second)
+        (docnos, frequencies) = (added.docnos + place, added.frequencies + place)
     }
 
-    /// The decoded stored block without its superseded documents, and the pending postings up to its end. False if
-    /// nothing is left.
-    private func merge(_ stored: StoredPostings) -> Bool {
-        placeEnd = lowerBound(stored.blockLast == .max ? .max : stored.blockLast + 1, from: place)
-        reserve(stored.count + placeEnd - place)
-        let most = superseded.withUnsafeBufferPointer { mergeDecoded(stored, without: $0) }
+    /// The stored block without what is taken away, and the pending postings up to its end. False if nothing is left.
+    private func standOnBoth(_ stored: StoredPostings) throws(StorageError) -> Bool {
+        kind = .both
+        let last = stored.blockLast
+        placeEnd = Self.behind(last, added.docnos, from: place, added.count)
+        goneEnd = Self.behind(last, added.removedDocnos, from: gone, added.removedCount)
+        count = stored.count + placeEnd - place
+        (blockFirst, blockLast) = (stored.blockFirst, last)
+        var bound = BoundPair(stored.blockBound, stored.secondBlockBound)
+        for posting in place..<placeEnd {
+            bound.add(Bound(frequency: added.frequencies[posting], length: added.lengths[posting]))
+        }
+        (blockBound, secondBlockBound) = (bound.first, bound.second)
+        // Where the last document goes, only its postings say where a block ends.
+        let losesLast = goneEnd > gone && added.removedDocnos[goneEnd - 1] == last
+        guard losesLast, placeEnd == place || added.docnos[placeEnd - 1] != last else { return true }
+        try merge(stored)
         guard count > 0 else { return false }
-        kind = .merged
-        var bound = Bound(frequency: most, length: min(stored.blockBound.length, stored.secondBlockBound.length))
-        for posting in place..<placeEnd { bound.length = min(bound.length, added.lengths[posting]) }
-        (blockFirst, blockLast, blockBound, secondBlockBound) = (memory[0], memory[count - 1], bound, bound)
-        (docnos, frequencies) = (UnsafePointer(memory), UnsafePointer(memory + capacity))
+        blockLast = docnos[count - 1]
         return true
     }
 
-    private func reserve(_ size: Int) {
-        guard size > capacity else { return }
-        memory.deallocate()
-        capacity = 2 * size
-        memory = .allocate(capacity: 3 * capacity)
+    /// The first place from `start` on that is behind a document.
+    @inline(__always)
+    private static func behind(
+        _ last: UInt32, _ documents: UnsafePointer<UInt32>, from start: Int, _ count: Int
+    ) -> Int {
+        last < .max ? PostingSource.gallop(documents, from: start, count: count, to: last + 1) : count
     }
 
-    /// Sets `count` and fills `memory`; the largest frequency. Right after many changes this is most of what a search
-    /// does, and of a block's postings nearly all are stored ones that stay.
-    private func mergeDecoded(_ stored: StoredPostings, without superseded: UnsafeBufferPointer<UInt32>) -> UInt32 {
-        let (docnos, frequencies, sources) = (memory, memory + capacity, memory + 2 * capacity)
-        let (storedDocnos, storedFrequencies, size) = (stored.docnos, stored.frequencies, stored.count)
-        let (addedDocnos, addedFrequencies, end) = (self.addedDocnos, self.addedFrequencies, placeEnd)
-        var (next, gone, count) = (place, supersededPlace, 0)
-        var most: UInt32 = 0
-        func add(_ docno: UInt32, _ frequency: UInt32, _ source: Int) {
-            docnos[count] = docno
-            frequencies[count] = frequency
-            sources[count] = UInt32(truncatingIfNeeded: source)
-            most = max(most, frequency)
-            count &+= 1
+    // MARK: What is known beyond the current block
+
+    /// The last document of those blocks whose bounds are known.
+    @inline(__always)
+    var knownLast: UInt32 {
+        if let stored, !stored.isAtEnd { return max(stored.knownLast, blockLast) }
+        return added.count > 0 ? max(added.docnos[added.count - 1], blockLast) : blockLast
+    }
+
+    /// Calls `body` with the pairs that bound each known block from the current one through that which holds `last`.
+    @inline(__always)
+    func forEachKnownBound(through last: UInt32, _ body: (Bound) -> Void) {
+        if let stored, !stored.isAtEnd, stored.blockFirst <= last { stored.forEachKnownBound(through: last, body) }
+        let end = Self.behind(last, added.docnos, from: place, added.count)
+        guard place < end else { return }
+        for block in place / PendingPostings.blockSize...(end - 1) / PendingPostings.blockSize {
+            body(added.blockBounds[block].first)
+            body(added.blockBounds[block].second)
         }
-        // No stored document that is less is superseded, or has a pending one before it.
-        var limit: UInt32 = 0
-        for posting in 0..<size {
-            let docno = storedDocnos[posting]
-            if docno >= limit {
-                while next < end, addedDocnos[next] < docno {
-                    add(addedDocnos[next], addedFrequencies[next], next &<< 1 | 1)
-                    next &+= 1
-                }
-                while gone < superseded.count, superseded[gone] < docno { gone &+= 1 }
-                let isGone = gone < superseded.count && superseded[gone] == docno
-                limit = min(
-                    gone < superseded.count ? superseded[gone] : .max, next < end ? addedDocnos[next] : .max)
-                if isGone { continue }
+    }
+
+    // MARK: Postings
+
+    /// Decodes the current block, if it isn't yet.
+    @inline(__always)
+    func decode() throws(StorageError) {
+        guard kind == .stored || kind == .both, let stored else { return }
+        if kind == .both { return try merge(stored) }
+        try stored.decode()
+        blockFirst = stored.blockFirst
+    }
+
+    /// Decodes the current block elsewhere, where there is room for `count` postings, and sets that to how many it has.
+    func decode(
+        to docnos: UnsafeMutablePointer<UInt32>, _ frequencies: UnsafeMutablePointer<UInt32>
+    ) throws(StorageError) {
+        switch kind {
+        case .stored: try stored?.decode(to: docnos, frequencies)
+        case .both:
+            guard let stored else { return }
+            try stored.decode()
+            count = merge(stored, to: docnos, frequencies)
+        case .pending, .merged:
+            docnos.update(from: self.docnos, count: count)
+            frequencies.update(from: self.frequencies, count: count)
+        }
+    }
+
+    /// Appends the positions of posting `posting` of the current block, which must be decoded here, to `target`.
+    func appendPositions(of posting: Int, to target: inout [UInt32]) throws(StorageError) {
+        precondition(kind != .both && posting >= 0 && posting < count)
+        switch kind {
+        case .stored: try stored?.appendPositions(of: posting, to: &target)
+        case .pending: added.appendPositions(of: place + posting, to: &target)
+        case .both, .merged:
+            let docno = docnos[posting]
+            let pending = PostingSource.gallop(added.docnos, from: place, count: placeEnd, to: docno)
+            if pending < placeEnd, added.docnos[pending] == docno {
+                return added.appendPositions(of: pending, to: &target)
             }
-            add(docno, storedFrequencies[posting], posting &<< 1)
+            guard let stored else { return }
+            let place = PostingSource.gallop(UnsafePointer(stored.docnos), from: 0, count: stored.count, to: docno)
+            try stored.appendPositions(of: place, to: &target)
         }
-        while next < end {
-            add(addedDocnos[next], addedFrequencies[next], next &<< 1 | 1)
-            next &+= 1
+    }
+
+    /// Puts the current block together in `memory`.
+    private func merge(_ stored: StoredPostings) throws(StorageError) {
+        try stored.decode()
+        if count > capacity {
+            memory?.deallocate()
+            capacity = max(2 * count, Self.smallestCapacity)
+            memory = nil
         }
-        self.count = count
-        return most
+        let memory = self.memory ?? .allocate(capacity: 2 * capacity)
+        self.memory = memory
+        count = merge(stored, to: memory, memory + capacity)
+        (docnos, frequencies) = (UnsafePointer(memory), UnsafePointer(memory + capacity))
+        if count > 0 { blockFirst = memory[0] }
+        kind = .merged
+    }
+
+    /// Writes the current block, of which the stored postings are decoded; how many postings it has. Nearly all of them
+    /// are stored ones that stay, and these are copied as they lie. Whatever the file holds, documents ascend.
+    private func merge(
+        _ stored: StoredPostings, to docnos: UnsafeMutablePointer<UInt32>,
+        _ frequencies: UnsafeMutablePointer<UInt32>
+    ) -> Int {
+        let (from, size) = (UnsafePointer(stored.docnos), stored.count)
+        let (added, removed) = (self.added.docnos, self.added.removedDocnos)
+        var (next, left, read, count) = (place, gone, 0, 0)
+        while next < placeEnd || left < goneEnd {
+            let docno = min(next < placeEnd ? added[next] : .max, left < goneEnd ? removed[left] : .max)
+            let end = PostingSource.gallop(from, from: read, count: size, to: docno)
+            (docnos + count).update(from: from + read, count: end &- read)
+            (frequencies + count).update(from: stored.frequencies + read, count: end &- read)
+            count &+= end &- read
+            read = end < size && from[end] == docno ? end &+ 1 : end
+            if left < goneEnd, removed[left] == docno { left &+= 1 }
+            if next < placeEnd, added[next] == docno {
+                docnos[count] = docno
+                frequencies[count] = self.added.frequencies[next]
+                count &+= 1
+                next &+= 1
+            }
+        }
+        (docnos + count).update(from: from + read, count: size &- read)
+        (frequencies + count).update(from: stored.frequencies + read, count: size &- read)
+        return count &+ size &- read
     }
 }

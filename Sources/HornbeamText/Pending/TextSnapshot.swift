@@ -13,7 +13,7 @@ struct TextSnapshot {
     /// Of the whole index, what is pending included.
     let statistics: TextStatistics
     /// What is pending for terms that lack the batch that is being folded, and for those that have it.
-    private let pending: PendingView
+    let pending: PendingView
     private let watermark: [UInt8]
     private let map: DocumentMap
     private let lengths: DocumentLengths
@@ -47,7 +47,7 @@ struct TextSnapshot {
     var documents: PendingPart { pending.later }
 
     /// What is pending for a term.
-    private func part(_ term: Bytes) -> PendingPart {
+    func part(_ term: Bytes) -> PendingPart {
         if pending.later === pending.whole { return pending.whole }
         return lacksBatch(term) ? pending.whole : pending.later
     }
@@ -66,42 +66,54 @@ struct TextSnapshot {
 
     /// How many documents hold the term, and how often they do.
     func frequencies(of term: Bytes) throws(StorageError) -> (documents: UInt64, occurrences: UInt64) {
-        let entry = term.isEmpty ? nil : try dictionary.find(term)
-        let added = part(term).postings(of: term)
-        return try Self.frequencies(entry, added, index)
+        try Self.frequencies(try entry(of: term), added(to: term) ?? .none, index)
     }
 
-    private static func frequencies(
+    static func frequencies(
         _ entry: TermEntry?, _ added: PendingPostings, _ index: TextIndex
     ) throws(StorageError) -> (documents: UInt64, occurrences: UInt64) {
         let (documents, occurrences) = (UInt64(entry?.documentFrequency ?? 0), entry?.collectionFrequency ?? 0)
-        guard documents >= added.removedDocuments, occurrences >= added.removedOccurrences else {
+        guard documents >= UInt64(added.removedCount), occurrences >= added.removedOccurrences else {
             throw index.corrupt(index.pendingName, "pending records take more postings away than are stored")
         }
         return (
-            documents - added.removedDocuments + UInt64(added.docnos.count),
+            documents - UInt64(added.removedCount) + UInt64(added.count),
             occurrences - added.removedOccurrences + added.occurrences
         )
     }
 
+    /// What is stored of the term.
+    func entry(of term: Bytes) throws(StorageError) -> TermEntry? {
+        term.isEmpty ? nil : try dictionary.find(term)
+    }
+
+    /// What is pending for the term; nil if nothing bears on it, so that what is stored is all. A record names every
+    /// term of its document before and now: a term that none names has lost nothing either.
+    func added(to term: Bytes) -> PendingPostings? {
+        let part = part(term)
+        let places = part.places(of: term)
+        return places.isEmpty ? nil : part.postings(of: term, at: places)
+    }
+
     /// The term's postings, nil if no document holds it.
     func postings(of term: Bytes) throws(StorageError) -> TermPostings? {
-        let stored = try storedPostings(of: term)
-        let part = part(term)
-        return try TermPostings.merging(
-            stored, part.postings(of: term), superseded: part.superseded, index: index)
+        try postings(try entry(of: term), added(to: term) ?? .none)
     }
 
-    /// Whether anything is pending for any term.
-    var hasPending: Bool { !pending.whole.isEmpty }
-
-    /// Whether nothing pending bears on the term, so that its stored postings are all.
-    func isPlain(_ term: Bytes) -> Bool { !hasPending || part(term).isEmpty }
-
-    func storedPostings(of term: Bytes) throws(StorageError) -> StoredPostings? {
-        guard !term.isEmpty, let entry = try dictionary.find(term) else { return nil }
-        return try StoredPostings(entry, index: index, trees: trees, in: transaction)
+    /// The same from its entry and what is pending for it.
+    func postings(_ entry: TermEntry?, _ added: PendingPostings) throws(StorageError) -> TermPostings? {
+        let averageLength = Double(statistics.totalLength) / Double(max(statistics.documentCount, 1))
+        guard let entry else { return try TermPostings.merging(nil, added, averageLength, index) }
+        return try TermPostings.merging(try stored(entry), added, averageLength, index)
     }
+
+    /// What is stored.
+    func stored(_ entry: TermEntry) throws(StorageError) -> StoredPostings {
+        try StoredPostings(entry, index: index, trees: trees, in: transaction)
+    }
+
+    /// The terms from `start` on that a document holds.
+    func terms(from start: [UInt8]) throws(StorageError) -> TermWalk { try TermWalk(self, from: start) }
 
     /// Calls `body` with each term from `start` on that a document holds, with how many hold it and how often; until it
     /// returns false.
@@ -109,58 +121,14 @@ struct TextSnapshot {
         from start: [UInt8],
         _ body: (_ term: Bytes, _ documents: UInt64, _ occurrences: UInt64) throws(StorageError) -> Bool
     ) throws(StorageError) {
-        try walkTerms(from: start) { (term, entry, added) throws(StorageError) in
-            let found = try Self.frequencies(entry, added, index)
-            let goesOn = try term.withBytes { (bytes) throws(StorageError) in
-                try body(bytes, found.documents, found.occurrences)
+        var walk = try terms(from: start)
+        while try walk.next() {
+            let found = try walk.frequencies()
+            let goesOn = try walk.withTerm { (term) throws(StorageError) in
+                try body(term, found.documents, found.occurrences)
             }
-            return goesOn ? .next : .stop
+            if !goesOn { return }
         }
-    }
-
-    /// Calls `body` with each term from `start` on that a document holds, with its stored entry and what is pending of
-    /// it. Those that agree in their first 200 bytes come in any order.
-    func walkTerms(
-        from start: [UInt8],
-        _ body: (_ term: [UInt8], _ entry: TermEntry?, _ added: PendingPostings) throws(StorageError) -> IndexView.Step
-    ) throws(StorageError) {
-        var cursor = try transaction.cursor(trees.terms)
-        var isThere = try start.isEmpty ? cursor.first() : cursor.seek(start)
-        var pending = self.pending.whole.terms()
-        start.withBytes { pending.seek($0) }
-        var hasPending = pending.advance()
-        while isThere || hasPending {
-            var (term, entry): ([UInt8], TermEntry?) = ([], nil)
-            if isThere { (term, entry) = try dictionary.read(cursor) }
-            // A long term stands by its first 200 bytes, before which all others that are less have come.
-            let order: Int =
-                !isThere ? 1 : !hasPending ? -1 : term.withBytes { term in pending.withText { term.order($0) } }
-            if order > 0 { (term, entry) = (pending.withText { [UInt8]($0) }, nil) }
-            if order <= 0 { isThere = try cursor.next() }
-            if order >= 0 { hasPending = pending.advance() }
-            let isLong = term.count > TermDictionary.plainLimit
-            // A stored one that stands elsewhere is told when its place comes.
-            if isLong, order > 0, try isStored(term) { continue }
-            let isPending = order >= 0 || isLong
-            let added = isPending ? term.withBytes { part($0).postings(of: $0) } : PendingPostings.none
-            if try Self.frequencies(entry, added, index).documents == 0 { continue }
-            switch try body(term, entry, added) {
-            case .next: continue
-            case .seek(let target):
-                isThere = try cursor.seek(target)
-                // Else a walk of a damaged tree might never end.
-                guard !isThere || target.withBytes({ cursor.key.order($0) }) >= 0 else {
-                    throw index.corrupt(index.termsName, "terms are out of order")
-                }
-                target.withBytes { pending.seek($0) }
-                hasPending = pending.advance()
-            case .stop: return
-            }
-        }
-    }
-
-    private func isStored(_ term: [UInt8]) throws(StorageError) -> Bool {
-        try term.withBytes { (bytes) throws(StorageError) in try dictionary.find(bytes) != nil }
     }
 
     /// How many terms there are.

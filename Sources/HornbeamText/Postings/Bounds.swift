@@ -16,6 +16,34 @@ struct Bound: Equatable, Sendable {
     func covers(_ other: Bound) -> Bool { frequency >= other.frequency && length <= other.length }
 }
 
+/// The pairs of a block, the more frequent first: each posting has one of the two. They may be the same.
+struct BoundPair: Equatable, Sendable {
+    private(set) var first: Bound
+    private(set) var second: Bound
+
+    init(_ first: Bound, _ second: Bound) { (self.first, self.second) = (first, second) }
+
+    /// Makes them stand for one more posting.
+    @inline(__always)
+    mutating func add(_ posting: Bound) {
+        if !first.covers(posting), !second.covers(posting) { widen(posting) }
+    }
+
+    @inline(never)
+    private mutating func widen(_ posting: Bound) {
+        if first == second {
+            // In its order beside the one there was, unless it stands for that too.
+            if posting.frequency >= first.frequency { first = posting } else { second = posting }
+        } else if posting.frequency > first.frequency {
+            first = Bound(frequency: posting.frequency, length: min(first.length, posting.length))
+        } else {
+            second = Bound(
+                frequency: max(second.frequency, posting.frequency), length: min(second.length, posting.length))
+        }
+        if first.covers(second) { second = first } else if second.covers(first) { first = second }
+    }
+}
+
 /// Gathers the pairs that no other covers, in ascending order of both numbers. Keeps a few: where there are more,
 /// neighbours are put together.
 struct BoundFrontier: ~Copyable {

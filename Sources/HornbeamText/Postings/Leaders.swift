@@ -22,6 +22,13 @@ struct Leaders: Equatable, Sendable {
         if let place = pairs.firstIndex(where: { $0.frequency == frequency }) { pairs.remove(at: place) }
     }
 
+    /// The same of a posting whose document's length is known: the pair that was its own is as long or longer, and the
+    /// shortest of these may be another's, which then can have the one that stays.
+    mutating func remove(_ posting: Bound) {
+        let place = pairs.firstIndex { $0.frequency == posting.frequency && $0.length >= posting.length }
+        if let place { pairs.remove(at: place) }
+    }
+
     /// Nil if the bytes aren't pairs in their order.
     init?(_ reader: inout ByteReader) {
         guard let count = reader.varint(), count <= UInt64(Self.limit) else { return nil }

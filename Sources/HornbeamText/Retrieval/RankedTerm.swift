@@ -91,12 +91,11 @@ struct RankedTerm {
 
     /// Puts the source's block behind the queue.
     private mutating func take() throws(StorageError) {
-        let count = source.count
-        if tail + count > capacity { grow(count) }
+        if tail + source.count > capacity { grow(source.count) }
         try source.decodeBlock(to: docnos + tail, frequencies + tail)
         lastBound = blockBound()
         queueBound = head == tail ? lastBound : max(queueBound, lastBound)
-        tail += count
+        tail += source.count
         isTaken = true
     }
 

@@ -13,7 +13,6 @@ final class StoredView: IndexView {
     private let transaction: Transaction
     private let map: DocumentMap
     private let documentLengths: DocumentLengths
-    private let dictionary: TermDictionary
     /// The rows that were last asked for.
     private var chunk: (number: UInt32, rows: RowChunk)?
     /// Whether any document has sections; nil if nobody looked.
@@ -30,7 +29,6 @@ final class StoredView: IndexView {
         (index, trees, self.transaction) = (snapshot.index, snapshot.trees, transaction)
         map = DocumentMap(index, trees, statistics, in: transaction)
         documentLengths = DocumentLengths(transaction: transaction, tree: trees.documents, index: index)
-        dictionary = TermDictionary(transaction: transaction, tree: trees.terms, index: index)
         sectionTable = SectionTable(transaction: transaction, tree: trees.documents, index: index)
         super.init(
             documentCount: statistics.documentCount, totalLength: statistics.totalLength,
@@ -55,8 +53,12 @@ final class StoredView: IndexView {
     }
 
     private func source(_ term: Bytes) throws(StorageError) -> PostingSource? {
-        if snapshot.isPlain(term) { return try snapshot.storedPostings(of: term).map { StoredSource($0) } }
-        return try snapshot.postings(of: term).map { PendingSource($0) }
+        let entry = try snapshot.entry(of: term)
+        guard let added = snapshot.added(to: term) else {
+            guard let entry else { return nil }
+            return StoredSource(try snapshot.stored(entry))
+        }
+        return try snapshot.postings(entry, added).map { PendingSource($0) }
     }
 
     private func decodeInline(_ entry: TermEntry, _ buffer: inout PostingsBuffer) throws(StorageError) {
@@ -78,29 +80,22 @@ final class StoredView: IndexView {
     override func addPostings(
         _ prefix: [UInt8], to union: inout PostingUnion, accepts: (_ term: Bytes) -> Bool
     ) throws(StorageError) -> (terms: Int, first: [UInt8]) {
-        guard !snapshot.hasPending else { return try super.addPostings(prefix, to: &union, accepts: accepts) }
         let orderedPart = Array(prefix.prefix(TermDictionary.plainLimit))
         var buffer = PostingsBuffer()
         var (count, first): (Int, [UInt8]) = (0, [])
-        var cursor = try transaction.cursor(trees.terms)
-        var isThere = try cursor.seek(orderedPart)
-        while isThere {
-            let key = cursor.key
-            guard key.begins(with: orderedPart) else { break }
-            var entry: TermEntry?
-            if TermDictionary.isLong(key) {
-                let long = try dictionary.read(cursor)
-                let isMeant = long.term.withBytes { $0.begins(with: prefix) && accepts($0) }
-                if isMeant { (entry, first) = (long.entry, count == 0 ? long.term : first) }
-            } else if key.begins(with: prefix), accepts(key) {
-                if count == 0 { first = [UInt8](key) }
-                entry = try dictionary.entry(cursor.value)
-            }
-            if let entry {
-                count += 1
+        var walk = try snapshot.terms(from: orderedPart)
+        while try walk.next() {
+            guard walk.withTerm({ $0.begins(with: orderedPart) }) else { break }
+            guard walk.withTerm({ $0.begins(with: prefix) && accepts($0) }) else { continue }
+            if count == 0 { first = walk.withTerm { [UInt8]($0) } }
+            count += 1
+            if !walk.isPlain {
+                guard let postings = try walk.postings() else { continue }
+                try check(documentFrequency: postings.documentFrequency)
+                try union.add(PendingSource(postings), self)
+            } else if let entry = try walk.entry() {
                 try add(entry, to: &union, &buffer)
             }
-            isThere = try cursor.next()
         }
         return (count, first)
     }
@@ -110,8 +105,7 @@ final class StoredView: IndexView {
     ) throws(StorageError) {
         try check(documentFrequency: entry.documentFrequency)
         guard entry.listNumber == 0 else {
-            let stored = try StoredPostings(entry, index: index, trees: trees, in: transaction)
-            return try union.add(StoredSource(stored), self)
+            return try union.add(StoredSource(try snapshot.stored(entry)), self)
         }
         buffer.removeAll()
         try decodeInline(entry, &buffer)
@@ -121,28 +115,12 @@ final class StoredView: IndexView {
     override func forEachTerm(
         from start: [UInt8], _ body: (_ term: Bytes) throws(StorageError) -> Step
     ) throws(StorageError) {
-        guard !snapshot.hasPending else {
-            return try snapshot.walkTerms(from: start) { (term, _, _) throws(StorageError) in
-                try term.withBytes { (bytes) throws(StorageError) in try body(bytes) }
-            }
-        }
-        var cursor = try transaction.cursor(trees.terms)
-        var isThere = try cursor.seek(start)
+        var walk = try snapshot.terms(from: start)
+        var isThere = try walk.next()
         while isThere {
-            let key = cursor.key
-            let step: Step
-            if TermDictionary.isLong(key) {
-                step = try dictionary.read(cursor).term.withBytes { (term) throws(StorageError) in try body(term) }
-            } else {
-                step = try body(key)
-            }
-            switch step {
-            case .next: isThere = try cursor.next()
-            case .seek(let target):
-                isThere = try cursor.seek(target)
-                guard !isThere || target.withBytes({ cursor.key.order($0) }) >= 0 else {
-                    throw index.corrupt(index.termsName, "terms are out of order")
-                }
+            switch try walk.withTerm(body) {
+            case .next: isThere = try walk.next()
+            case .seek(let target): isThere = try walk.seek(target)
             case .stop: return
             }
         }
@@ -361,7 +339,23 @@ final class PendingSource: PostingSource {
 
     override func decodeBlock() throws(StorageError) {
         try postings.decode()
-        blockFirst = postings.blockFirst
+        (blockFirst, count) = (postings.blockFirst, postings.count)
+        (docnos, frequencies) = (postings.docnos, postings.frequencies)
+    }
+
+    override var leaders: Leaders { postings.leaders }
+
+    override var knownLast: UInt32 { postings.knownLast }
+
+    override func forEachKnownBound(through last: UInt32, _ body: (Bound) -> Void) {
+        postings.forEachKnownBound(through: last, body)
+    }
+
+    override func decodeBlock(
+        to docnos: UnsafeMutablePointer<UInt32>, _ frequencies: UnsafeMutablePointer<UInt32>
+    ) throws(StorageError) {
+        try postings.decode(to: docnos, frequencies)
+        count = postings.count
     }
 
     override func readPositions(_ place: Int, _ positions: inout [UInt32]) throws(StorageError) {

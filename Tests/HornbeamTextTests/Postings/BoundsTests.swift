@@ -34,6 +34,26 @@ struct BoundsTests {
         }
     }
 
+    @Test("Two pairs that more postings are added to stand for all of them, the more frequent first", .seeded)
+    func two() {
+        var random = SeededGenerator(seed: SeededGenerator.seed)
+        for _ in 0..<300 {
+            var all = LeadersTests.postings(Int.random(in: 1...60, using: &random), &random)
+            var frontier = BoundFrontier()
+            for bound in all { frontier.add(bound) }
+            frontier.reduce(to: 2)
+            var pair = BoundPair(frontier[frontier.count - 1], frontier[0])
+            for posting in LeadersTests.postings(30, &random) {
+                pair.add(posting)
+                all.append(posting)
+                #expect(all.allSatisfy { pair.first.covers($0) || pair.second.covers($0) })
+                #expect(
+                    pair.first == pair.second
+                        || pair.first.frequency > pair.second.frequency && pair.first.length > pair.second.length)
+            }
+        }
+    }
+
     @Test("A few pairs are exact")
     func exact() {
         var frontier = BoundFrontier()

@@ -99,7 +99,7 @@ struct PendingHistory {
 
     /// Everything that a part says of the records in a range, as the texts before and after them say it.
     struct Answers: Equatable {
-        var superseded: [UInt32]
+        /// Of each word: documents that hold it now, frequencies, lengths; those of the documents before; positions.
         var terms: [String: [[UInt32]]] = [:]
         var rows: [UInt64: UInt32?] = [:]
         var lengths: [UInt32: Int64] = [:]
@@ -109,23 +109,24 @@ struct PendingHistory {
     func answers(_ range: Range<Int>) -> Answers {
         let (before, after) = (states[range.lowerBound], states[range.upperBound])
         let changed = Set(range.compactMap { place in withBytes(records[place]) { PendingRecord($0)?.header.docno } })
-        var answers = Answers(superseded: changed.filter { before[$0] != nil }.sorted())
+        var answers = Answers()
         for word in Self.words + ["unknown"] {
             let term = Array(word.utf8)
-            var lists: [[UInt32]] = [[], [], [], [], []]
+            var lists = [[UInt32]](repeating: [], count: 7)
             for docno in changed.sorted() {
                 let removed = Self.positions(of: term, in: before[docno]?.words ?? []).count
                 if removed > 0 {
-                    lists[3].append(UInt32(removed))
+                    lists[3].append(docno)
+                    lists[4].append(UInt32(removed))
+                    lists[5].append(UInt32(before[docno]?.words.count ?? 0))
                 }
                 let positions = Self.positions(of: term, in: after[docno]?.words ?? [])
                 guard !positions.isEmpty else { continue }
                 lists[0].append(docno)
                 lists[1].append(UInt32(positions.count))
                 lists[2].append(UInt32(after[docno]?.words.count ?? 0))
-                lists[4] += positions
+                lists[6] += positions
             }
-            lists[3] = [UInt32(lists[3].count), lists[3].reduce(0, +)]
             answers.terms[word] = lists
         }
         for docno in changed {
@@ -137,15 +138,16 @@ struct PendingHistory {
 
     /// By the part.
     func answers(_ range: Range<Int>, _ part: PendingPart) -> Answers {
-        var answers = Answers(superseded: part.superseded)
+        var answers = Answers()
         for word in Self.words + ["unknown"] {
-            let postings = withBytes(Array(word.utf8)) { part.postings(of: $0) }
+            let postings = withBytes(Array(word.utf8)) { part.postings(of: $0, at: part.places(of: $0)) }
             var positions: [UInt32] = []
-            for place in postings.docnos.indices { postings.appendPositions(of: place, to: &positions) }
-            answers.terms[word] = [
-                postings.docnos, postings.frequencies, postings.lengths,
-                [UInt32(postings.removedDocuments), UInt32(postings.removedOccurrences)], positions,
-            ]
+            for place in 0..<postings.count { postings.appendPositions(of: place, to: &positions) }
+            let added = [postings.docnos, postings.frequencies, postings.lengths].map { ($0, postings.count) }
+            let removed = [postings.removedDocnos, postings.removedFrequencies, postings.removedLengths]
+                .map { ($0, postings.removedCount) }
+            answers.terms[word] =
+                (added + removed).map { Array(UnsafeBufferPointer(start: $0, count: $1)) } + [positions]
         }
         let model = self.answers(range)
         for row in model.rows.keys {

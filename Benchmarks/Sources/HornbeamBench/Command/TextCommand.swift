@@ -125,10 +125,12 @@ struct TextCommand {
         .appendingPathComponent("../../../../Scripts/bench-tantivy.py").standardized.path
 
     /// What every child is told.
-    private func words(_ corpus: String, _ engine: String, folder: String) -> [String] {
+    private func words(
+        _ corpus: String, _ engine: String, folder: String, workloads: [String] = TextTable.rows.map(\.workload)
+    ) -> [String] {
         [
             "--engine", engine, "--corpus", path(corpus, "docs"), "--questions", questions(corpus), "--seed", "\(seed)",
-            "--folder", folder, "--workload", TextTable.rows.map(\.workload).joined(separator: ","),
+            "--folder", folder, "--workload", workloads.joined(separator: ","),
         ]
     }
 
@@ -159,27 +161,32 @@ struct TextCommand {
         }
     }
 
-    /// Of Hornbeam's searches: they don't depend on what else the machine does.
+    /// Of Hornbeam's searches and changes, what one thread does alone: they don't depend on what else the machine does.
     private func countInstructions() throws {
         for corpus in corpora {
             let folder = parent + "/store"
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
             defer { try? FileManager.default.removeItem(atPath: folder) }
-            let words = words(corpus, HornbeamEngine.name, folder: folder)
+            let workloads = TextTable.rows.map(\.workload).filter { !$0.hasPrefix("beside-") }
+            let words = words(corpus, HornbeamEngine.name, folder: folder, workloads: workloads)
             _ = try child("text-build", words)
-            var counts = try Callgrind.counts(in: parent) { program, under, environment in
-                try child("text-search", words, program: program, under: under, environment: environment)
+            var counts: [String: Count] = [:]
+            for scenario in ["text-search", "text-change", "text-fields"] {
+                // Its store is of another type.
+                if scenario == "text-fields" {
+                    try FileManager.default.removeItem(atPath: folder)
+                    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+                }
+                counts.merge(
+                    try Callgrind.counts(in: parent) { program, under, environment in
+                        try child(scenario, words, program: program, under: under, environment: environment)
+                    }
+                ) { $1 }
             }
-            try FileManager.default.removeItem(atPath: folder)
-            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-            let fields = try Callgrind.counts(in: parent) { program, under, environment in
-                try child("text-fields", words, program: program, under: under, environment: environment)
-            }
-            counts.merge(fields) { $1 }
-            let rows = TextTable.rows.map(\.workload).compactMap { name in
+            let rows = workloads.compactMap { name in
                 counts[name].map { [name, "\(Int($0.instructions))", String(format: "%.3f", $0.allocations)] }
             }
-            print("\n\(corpus)\n\n" + aligned([["searches", "instructions/op", "allocations/op"]] + rows))
+            print("\n\(corpus)\n\n" + aligned([["row", "instructions/op", "allocations/op"]] + rows))
         }
     }
 }

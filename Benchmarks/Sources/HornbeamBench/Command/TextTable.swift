@@ -64,6 +64,7 @@ enum TextTable {
             Row(workload: "count-2-document", title: "number of those with any of 2 words of a document"),
             Row(workload: "texts-2-document", title: "the best ten with their texts"),
             Row(workload: "texts-2-document", title: "memory after the searches", form: .memory),
+            Row(workload: "prefix-behind", title: "prefix of 3 letters, behind two changes of a document"),
             Row(workload: "insert-1", title: "insert a document, durable"),
             Row(workload: "update-1", title: "change a document, durable"),
             Row(workload: "delete-1", title: "delete a document, durable"),

@@ -141,6 +141,12 @@ struct TextRun<Engine: TextEngine> {
         let spare = Array(questions.documents..<min(corpus.count, questions.documents + TextScenario.spare))
         var random = SplitMix(state: run.seed)
         let changed = Array((0..<questions.documents).shuffled(using: &random).prefix(spare.count))
+        if run.wants("prefix-behind"), let number = changed.first, let other = spare.first {
+            try engine.update(number, corpus.text(other))
+            try engine.update(number, corpus.text(number))
+            try engine.refresh()
+            try ask("prefix-3", as: "prefix-behind", of: engine)
+        }
         try run.change("insert-1", spare.count) { latencies in
             for number in spare { try latencies.time { try engine.insert(number, corpus.text(number)) } }
         }
@@ -173,12 +179,17 @@ struct TextRun<Engine: TextEngine> {
 
     /// Common words right after ten thousand transactions of a document each, with nothing done in between.
     private func askAfterMany(of engine: Engine, _ random: inout SplitMix) throws {
-        guard var set = questions.sets.first(where: { $0.name == "any-2-common" }) else { return }
         let changed = Array((0..<questions.documents).shuffled(using: &random).prefix(TextScenario.many))
         for (number, other) in zip(changed, changed.reversed()) { try engine.update(number, corpus.text(other)) }
         for number in changed { try engine.update(number, corpus.text(number)) }
         try engine.refresh()
-        set.name = "after-many"
+        try ask("any-2-common", as: "after-many", of: engine)
+    }
+
+    /// The questions of a row once more, for another one.
+    private func ask(_ name: String, as other: String, of engine: Engine) throws {
+        guard var set = questions.sets.first(where: { $0.name == name }) else { return }
+        set.name = other
         try ask(set, of: engine)
     }
 

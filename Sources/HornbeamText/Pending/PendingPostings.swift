@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// What pending records say of one term, put together for searches: made once for each view of them and each term that
+// is asked for, then read where it lies by any number of searches.
+
+import HornbeamPages
+import Synchronization
+
+/// A term's postings from pending records, and the stored ones that they take away. Unchecked: the memory is written
+/// before anybody else sees it and freed with it; nothing changes it in between.
+final class PendingPostings: @unchecked Sendable {
+    let count: Int
+    /// Ascending.
+    let docnos: UnsafePointer<UInt32>
+    let frequencies: UnsafePointer<UInt32>
+    /// Tokens of each posting's document.
+    let lengths: UnsafePointer<UInt32>
+    /// Of each 128 postings.
+    let blockBounds: [BoundPair]
+    /// Occurrences in all these documents.
+    let occurrences: UInt64
+    /// Stored documents that held the term and are changed or gone: how many, which ones, how often they held it, how
+    /// many tokens they had.
+    let removedCount: Int
+    let removedDocnos: UnsafePointer<UInt32>
+    let removedFrequencies: UnsafePointer<UInt32>
+    let removedLengths: UnsafePointer<UInt32>
+    let removedOccurrences: UInt64
+    private let memory: UnsafeMutablePointer<UInt32>
+    private let sources: [UInt64]
+    private let segments: [PendingSegment]
+    /// The leaders that were made last, and of which stored ones.
+    private let made = Mutex<(stored: Leaders, leaders: Leaders)?>(nil)
+
+    static let blockSize = 128
+    static let none = PendingPostings(GatheredPostings(), [])
+
+    init(_ gathered: GatheredPostings, _ segments: [PendingSegment]) {
+        let parts = [
+            gathered.docnos, gathered.frequencies, gathered.lengths, gathered.removedDocnos,
+            gathered.removedFrequencies, gathered.removedLengths,
+        ]
+        let (added, removed) = (gathered.docnos.count, gathered.removedDocnos.count)
+        memory = .allocate(capacity: max(3 * (added + removed), 1))
+        var place = memory
+        for part in parts {
+            place.initialize(from: part, count: part.count)
+            place += part.count
+        }
+        let former = memory + 3 * added
+        (count, removedCount) = (added, removed)
+        docnos = UnsafePointer(memory)
+        (frequencies, lengths) = (docnos + added, docnos + 2 * added)
+        removedDocnos = UnsafePointer(former)
+        (removedFrequencies, removedLengths) = (removedDocnos + removed, removedDocnos + 2 * removed)
+        blockBounds = Self.bounds(gathered)
+        occurrences = Self.sum(gathered.frequencies)
+        removedOccurrences = Self.sum(gathered.removedFrequencies)
+        sources = gathered.sources
+        self.segments = segments
+    }
+
+    deinit { memory.deallocate() }
+
+    private static func bounds(_ gathered: GatheredPostings) -> [BoundPair] {
+        let count = gathered.docnos.count
+        var bounds: [BoundPair] = []
+        bounds.reserveCapacity((count + blockSize - 1) / blockSize)
+        var frontier = BoundFrontier()
+        for start in stride(from: 0, to: count, by: blockSize) {
+            frontier.removeAll()
+            for place in start..<min(start + blockSize, count) {
+                frontier.add(Bound(frequency: gathered.frequencies[place], length: gathered.lengths[place]))
+            }
+            frontier.reduce(to: 2)
+            bounds.append(BoundPair(frontier[frontier.count - 1], frontier[0]))
+        }
+        return bounds
+    }
+
+    private static func sum(_ frequencies: [UInt32]) -> UInt64 {
+        var sum: UInt64 = 0
+        for frequency in frequencies { sum &+= UInt64(frequency) }
+        return sum
+    }
+
+    /// Leaders of the whole list: of the stored ones those that can't be of postings that are taken away, and the best
+    /// of the pending ones. Any number of searches asks for the same.
+    func leaders(_ stored: Leaders, averageLength: Double) -> Leaders {
+        made.withLock { (made) in
+            if let made, made.stored == stored { return made.leaders }
+            var left = stored
+            for place in 0..<removedCount where !left.pairs.isEmpty {
+                left.remove(Bound(frequency: removedFrequencies[place], length: removedLengths[place]))
+            }
+            var gatherer = LeaderGatherer(averageLength: averageLength)
+            gatherer.add(left)
+            for place in 0..<count { gatherer.add(Bound(frequency: frequencies[place], length: lengths[place])) }
+            made = (stored, gatherer.leaders)
+            return gatherer.leaders
+        }
+    }
+
+    /// Appends the positions of the posting at `place`, ascending.
+    func appendPositions(of place: Int, to positions: inout [UInt32]) {
+        GatheredPostings.appendPositions(sources[place], segments, to: &positions)
+    }
+}
