@@ -53,6 +53,8 @@ public struct HornbeamError: Error, Sendable {
         public static let identityChanged = Code("identityChanged")
         /// A registered index that the state at hand lacks, or that can't answer: register it.
         public static let indexNotReady = Code("indexNotReady")
+        /// A query that requires an index would look at every entity of its type: the message has the plan.
+        public static let needsIndex = Code("needsIndex")
         /// The name of a registered index is one's of another kind, or over another entity type.
         public static let indexMismatch = Code("indexMismatch")
         /// A registered index has other rows than its code gives, although its version is the same.

@@ -318,14 +318,11 @@ final class Session {
         try open().edges.links(try side(relation), ofEach: rows)
     }
 
-    /// The same, a part of each list; nil if some of the links may lead to entities that aren't stored.
-    func links<Entity>(
+    /// The same, a part of each list, of stored entities alone.
+    func storedLinks<Entity>(
         ofEach rows: [RowID], _ relation: DeclaredRelation<Entity>, limit: Int, offset: Int
-    ) throws -> LinkLists? {
-        let edges = try open().edges
-        let side = try side(relation)
-        guard try edges.isWhole(side) else { return nil }
-        return try edges.links(side, ofEach: rows, limit: limit, offset: offset)
+    ) throws -> LinkLists {
+        try open().edges.storedLinks(try side(relation), ofEach: rows, offset: offset, limit: limit)
     }
 
     /// Whether each target has one source at most.
@@ -416,9 +413,14 @@ final class Session {
         return try open().count(query)
     }
 
-    /// How many results there are, if that is known without reading them.
-    func knownCount<Entity: EntityModelProtocol>(_ query: EntityQuery, of _: Entity.Type) throws -> Int? {
-        try Executor(query, try store(Entity.self)).knownCount
+    func lastRow<Entity: EntityModelProtocol>(_ query: EntityQuery, of _: Entity.Type) throws -> RowID? {
+        _ = try store(Entity.self)
+        return try open().lastRow(query)
+    }
+
+    func analysis<Entity: EntityModelProtocol>(_ query: EntityQuery, of _: Entity.Type) throws -> PlanRun {
+        _ = try store(Entity.self)
+        return try open().analysis(query)
     }
 
     /// - Parameter columns: those whose groups are counted, where nothing else is asked for.

@@ -111,6 +111,8 @@ enum AccessPath {
     /// In this order; ids that name no row are left out.
     case list([RowID], name: Plan.Access)
     case linked(LinkedRows)
+    /// Those of another path's rows that are linked, in the order of linking.
+    case among(LinkedRows, AccessPath)
     case join(Join)
     /// Without a walk as the entries lie, for row ids that are put in order.
     case index(IndexMatch, IndexWalk?)
@@ -131,6 +133,8 @@ extension AccessPath {
         case .list(_, let name): name
         case .linked(let links):
             .relation(name: "\(links.side.type).\(links.side.name)", targets: links.count)
+        case .among(let links, let path):
+            .intersection([Self.linked(links).described(rows: rows), path.described(rows: rows)])
         case .join(let join): .join(relation: join.side.name, targets: join.targets)
         case .index(let match, let walk):
             .index(
@@ -165,10 +169,17 @@ extension AccessPath {
     var canSkip: Bool {
         switch self {
         case .rowScan, .rows, .linked: true
-        // In the range the order of the entries must be that of the results.
-        case .index(let match, let walk?):
-            match.range != nil && !walk.isReversed && walk.leading == nil
-                && match.index.components.allSatisfy { $0.type.fixedWidth != nil }
+        case .index(let match, _?): match.range != nil
+        default: false
+        }
+    }
+
+    /// Whether it may name entities that aren't stored.
+    var mayMiss: Bool {
+        switch self {
+        case .list, .join: true
+        case .linked(let links): !links.isWhole
+        case .among(_, let path): path.mayMiss
         default: false
         }
     }
@@ -180,6 +191,7 @@ extension AccessPath {
         case .rows(let ranges): ranges.reduce(0) { $0 + $1.count }
         case .list(let rowIDs, _): rowIDs.count
         case .linked(let links): links.count
+        case .among(let links, let path): min(links.count, path.candidates(rows: rows))
         case .join: rows
         case .index(let match, _): match.count
         case .elements(let found): min(rows, found.match.count)

@@ -53,7 +53,7 @@ extension EntitySession {
         if query.after == nil { query.sort = [] }
         if query.isWhole { query.needs = RowNeeds() }
         let executor = try executor(query)
-        if let known = try executor.knownCount ?? executor.countOfSearch() { return known }
+        if let known = try executor.knownCount ?? executor.countOfPath() { return known }
         var count = 0
         try executor.run(needsRows: false) { _, _, _ in
             count += 1
@@ -84,27 +84,25 @@ final class Executor {
     private var skipped = 0
     /// Makes rows of the path's entries, where these hold all that is asked for.
     private let covered: CoveredRow?
+    /// Counts what the steps have to do with; nearly always nil.
+    private let tally: PlanTally?
 
     convenience init(_ query: consuming EntityQuery, _ store: EntityStore) throws {
         try self.init(try Planner(query, store), store)
     }
 
     /// Takes the planner, not its plan, which would be copied.
-    init(_ planner: consuming Planner, _ store: EntityStore) throws {
+    init(_ planner: consuming Planner, _ store: EntityStore, tally: PlanTally? = nil) throws {
         plan = try planner.plan()
         self.store = store
+        self.tally = tally
         if plan.covering != .no, case .index(let match, _) = plan.path {
             covered = CoveredRow(match.index, store.type, plan.covering)
         } else {
             covered = nil
         }
         filter = try RowFilter(plan.residual, type: store.type, session: store.session)
-        isList =
-            switch plan.path {
-            case .list, .join: true
-            case .linked(let links): !links.isWhole
-            default: false
-            }
+        isList = plan.path.mayMiss
         guard let position = plan.position, !position.isReached, plan.sort.isEmpty else { return }
         let order = try RowOrder(plan.accessOrder, type: store.type, session: store.session)
         start = (order, try position.place(order, store))
@@ -113,12 +111,22 @@ final class Executor {
     /// How many results there are, if it is known without reading.
     var knownCount: Int? { plan.knownCount }
 
-    /// How many results a search gives that is all of the plan; nil if it isn't. No row is looked up for it.
-    func countOfSearch() throws -> Int? {
-        guard case .text(let index, let match, false) = plan.path, filter.acceptsAll, plan.sort.isEmpty,
-            plan.limit == nil, plan.offset == 0, plan.position == nil
-        else { return nil }
-        return try IndexSearch(index, match, store).count()
+    /// How many results a path gives that is all of the plan and counts by itself; nil if it isn't. No row is looked
+    /// up for it.
+    func countOfPath() throws -> Int? {
+        guard filter.acceptsAll, plan.sort.isEmpty, plan.limit == nil, start == nil else { return nil }
+        var count = try countOfLinks()
+        if case .text(let index, let match, false) = plan.path {
+            count = try IndexSearch(index, match, store).count()
+        }
+        return count.map { max(0, $0 - plan.offset) }
+    }
+
+    /// How many stored entities the links of a path lead to that is nothing else.
+    private func countOfLinks() throws -> Int? {
+        guard case .linked(let links) = plan.path, filter.acceptsAll else { return nil }
+        guard let source = links.source else { return 0 }
+        return try store.session.edges.storedCount(links.side, of: source, behind: links.last)
     }
 
     /// As many results as are known to come, within reason: a count may be damaged.
@@ -137,10 +145,9 @@ final class Executor {
             return try ranked(try IndexSearch(index, match, store), among: among, needsRows, body)
         }
         if plan.sort.isEmpty {
-            // Counted trees find the place of an offset without reading what is before it.
-            let isCounted = filter.acceptsAll && !isList && start == nil && plan.path.canSkip
-            skipped = isCounted ? plan.offset : 0
-            var skip = isCounted ? 0 : plan.offset
+            let passed = plan.offset > 0 ? try candidates(before: plan.offset) : 0
+            skipped = passed ?? 0
+            var skip = passed == nil ? plan.offset : 0
             var left = plan.limit ?? .max
             try matching(needsRows: needsRows) { rowID, row in
                 if skip > 0 {
@@ -153,6 +160,34 @@ final class Executor {
         } else {
             try sorted(needsRows, body)
         }
+    }
+
+    /// The last result; none is read but that one if the counted trees tell where it is. The plan must be one without
+    /// an offset, for the first result alone, so that the path that gives the order has been chosen.
+    /// - Returns: nil if there is none; `isKnown` false if only all results tell.
+    func last() throws -> (isKnown: Bool, rowID: RowID?) {
+        if case .nothing = plan.path { return (true, nil) }
+        guard plan.sort.isEmpty, let count = try plan.pathCount ?? countOfLinks() else { return (false, nil) }
+        guard count > 0 else { return (true, nil) }
+        guard let passed = try candidates(before: count - 1) else { return (false, nil) }
+        skipped = passed
+        var found: RowID?
+        try matching(needsRows: false) { rowID, _ in
+            found = rowID
+            return false
+        }
+        return (true, found)
+    }
+
+    /// How many candidates come before the result with this number: counted trees tell it without reading them. Nil
+    /// if they have to be read.
+    private func candidates(before number: Int) throws -> Int? {
+        guard filter.acceptsAll, start == nil else { return nil }
+        if case .linked(let links) = plan.path {
+            guard let source = links.source else { return number }
+            return try store.session.edges.links(before: number, links.side, of: source, behind: links.last)
+        }
+        return !isList && plan.path.canSkip ? number : nil
     }
 
     // MARK: Candidates
@@ -207,12 +242,14 @@ final class Executor {
             if isList { return true }
             throw store.corrupt("e:\(store.type.name)", "an index names \(rowID), which has no row")
         }
+        tally?.rows += 1
+        guard try filter.acceptsAll || filter.accepts(rowID, row) else { return true }
+        tally?.passed += 1
         if let start {
-            guard start.order.precedes(start.place, try start.order.place(rowID, row)) else { return true }
+            guard try start.order.isBehind(start.place, try start.order.place(rowID, row)) else { return true }
             // All others follow it.
             self.start = nil
         }
-        guard try filter.acceptsAll || filter.accepts(rowID, row) else { return true }
         needed -= 1
         return try body(rowID, row)
     }
@@ -252,6 +289,11 @@ final class Executor {
             try store.session.edges.forEachTarget(links.side, of: source, offset: skipped, behind: links.last) {
                 try body($0, nil)
             }
+        case .among(let links, let path):
+            guard let source = links.source else { return }
+            let edges = store.session.edges
+            let found = try edges.targets(links.side, of: source, among: try rowIDs(path), behind: links.last)
+            for rowID in found where try !body(rowID, nil) { return }
         case .index(let match, let walk):
             guard let range = match.range, walk != nil || match.isInRowOrder else {
                 for rowID in try rowIDs(path) where try !body(RowID(rawValue: rowID), nil) { return }
@@ -260,9 +302,9 @@ final class Executor {
             let scan = IndexScan(match.index, range, store)
             guard let walk else { return try scan.entries(body) }
             if let leading = walk.leading {
-                try LeadingScan(scan, leading: leading, isReversed: walk.isReversed).run(body)
+                try LeadingScan(scan, leading: leading, isReversed: walk.isReversed).run(skipping: skipped, body)
             } else if walk.isReversed {
-                try scan.backward(behind: match.last, body)
+                try scan.backward(skipping: skipped, behind: match.last, body)
             } else {
                 try scan.forward(skipping: skipped, body)
             }
@@ -273,6 +315,12 @@ final class Executor {
 
     /// All row ids of a path, ascending, each once.
     private func rowIDs(_ path: AccessPath) throws -> [UInt64] {
+        let found = try gathered(path)
+        tally?.note(path.described(rows: 0), found.count)
+        return found
+    }
+
+    private func gathered(_ path: AccessPath) throws -> [UInt64] {
         switch path {
         case .index(let match, _):
             var found: [UInt64] = []
@@ -300,6 +348,7 @@ final class Executor {
             for part in parts.filter({ !$0.isSearch }) + parts.filter(\.isSearch) {
                 if case .text(let index, let match, _) = part {
                     found = RowSelection(try IndexSearch(index, match, store).matches(among: found))
+                    tally?.note(part.described(rows: 0), found?.rows.count ?? 0)
                 } else {
                     let more = try selection(part)
                     found = found.map { RowSelection(Self.intersection($0.rows, more.rows)) } ?? more
@@ -308,7 +357,7 @@ final class Executor {
             return found?.rows ?? []
         case .join(let join):
             return Array(Set(try sources(join))).sorted()
-        case .rowScan, .rows, .list, .linked, .nothing:
+        case .rowScan, .rows, .list, .linked, .among, .nothing:
             var found: [UInt64] = []
             try candidates(path) { rowID, _ in
                 found.append(rowID.rawValue)
@@ -389,7 +438,11 @@ final class Executor {
             guard failure == nil else { return false }
             do {
                 let rowID = RowID(rawValue: docno)
-                return try filter.accepts(rowID, try hitRow(rowID))
+                let row = try hitRow(rowID)
+                tally?.rows += 1
+                let passes = try filter.accepts(rowID, row)
+                if passes { tally?.passed += 1 }
+                return passes
             } catch {
                 failure = error
                 return false
@@ -405,6 +458,10 @@ final class Executor {
         for hit in hits.dropFirst(plan.offset) {
             let rowID = RowID(rawValue: hit.docno)
             let row = needsRows ? try store.row(rowID) : nil
+            if filter.acceptsAll, row != nil {
+                tally?.rows += 1
+                tally?.passed += 1
+            }
             guard try body(rowID, row, hit.score) else { return }
         }
     }

@@ -3,6 +3,7 @@
 // ascending row ids, also when walking backwards. Keys too long for the tree are cut (see IndexEntries.swift), so
 // entries that share all that is kept are put in order by their rows.
 
+import HornbeamKeys
 import HornbeamPages
 import HornbeamTree
 
@@ -77,23 +78,28 @@ struct IndexScan {
         store.corrupt("index \(index.description.name)", "it has not as many entries as it counts")
     }
 
-    /// - Parameter skipped: entries to pass over, without reading them; only where no key can be cut.
+    /// - Parameter skipped: entries to pass over, without reading them.
     func forward(skipping skipped: Int = 0, _ body: (RowID, Bytes?) throws -> Bool) throws {
+        guard skipped == 0 else {
+            let rest = try rest(skipping: skipped, isReversed: false) { isLong($0) ? IndexKeyBytes.keptSize : nil }
+            if let rest { try rest.scan.forward(passing: rest.skipped, body) }
+            return
+        }
+        try forward(passing: 0, body)
+    }
+
+    /// - Parameter passed: how many of the first group of cut keys are left out.
+    private func forward(passing passed: Int, _ body: (RowID, Bytes?) throws -> Bool) throws {
+        var passed = passed
         var cursor = try transaction.cursor(index.tree)
         var isValid = range.from.isEmpty ? try cursor.first() : try cursor.seek(range.from)
-        if skipped > 0, isValid {
-            let before = try transaction.count(index.tree, from: [], to: range.from)
-            let start = range.from.isEmpty ? 0 : before
-            // Counts may be damaged.
-            let (place, overflow) = start.addingReportingOverflow(UInt64(skipped))
-            isValid = overflow ? false : try cursor.seek(index: place)
-        }
         let isUnique = index.isUnique
         try range.to.withUnsafeBytes { end in
             while isValid, let entry = try cursor.entry(), end.isEmpty || entry.key.order(end) < 0 {
                 if entry.key.count >= IndexKeyBytes.keptSize, isLong(entry.key) {
                     let kept = Array(entry.key.prefix(IndexKeyBytes.keptSize))
-                    guard try longGroup(kept, descending: false, body) else { return }
+                    guard try longGroup(kept, descending: false, passing: passed, body) else { return }
+                    passed = 0
                     // A key of the group's bytes and nothing but 0xFF would be longer than any key can be.
                     let beyond = kept + [UInt8](repeating: 0xFF, count: 32)
                     isValid = try cursor.seek(beyond)
@@ -110,16 +116,43 @@ struct IndexScan {
 
     /// Entries of one key lie by ascending row ids, so they are gathered on the way back and handed on the other way
     /// round; where they are many, they are read forwards from their beginning instead.
-    /// - Parameter last: entries of its key come only if they are behind it.
-    func backward(behind last: IndexPlace? = nil, _ body: (RowID, Bytes?) throws -> Bool) throws {
+    /// - Parameters:
+    ///   - skipped: entries to pass over, without reading them; then there is no `last`.
+    ///   - last: entries of its key come only if they are behind it.
+    func backward(
+        skipping skipped: Int = 0, behind last: IndexPlace? = nil, _ body: (RowID, Bytes?) throws -> Bool
+    ) throws {
+        guard skipped > 0 else { return try backward(passing: 0, behind: last, body) }
+        let rest = try rest(skipping: skipped, isReversed: true) { key in
+            index.keySize(key).map { min($0, IndexKeyBytes.keptSize) }
+        }
+        guard let rest else { return }
+        if rest.group.count >= IndexKeyBytes.keptSize || rest.skipped == 0 {
+            return try rest.scan.backward(passing: rest.skipped, behind: nil, body)
+        }
+        // The entries of one key lie as they come: what is left of them is behind the last one to be left out.
+        var cursor = try transaction.cursor(index.tree)
+        guard try cursor.seek(index: rest.first + UInt64(rest.skipped - 1)),
+            let rowID = index.rowID(key: cursor.key, value: cursor.value)
+        else { throw damaged() }
+        try rest.scan.backward(passing: 0, behind: IndexPlace(key: rest.group, rowID: rowID), body)
+    }
+
+    private func backward(
+        passing passed: Int, behind last: IndexPlace?, _ body: (RowID, Bytes?) throws -> Bool
+    ) throws {
         try withUnsafeTemporaryAllocation(byteCount: IndexKeyBytes.keptSize, alignment: 8) { memory in
-            try range.from.withUnsafeBytes { try backward(from: $0, Run(memory), behind: last, body) }
+            try range.from.withUnsafeBytes {
+                try backward(from: $0, Run(memory), passing: passed, behind: last, body)
+            }
         }
     }
 
     private func backward(
-        from start: Bytes, _ run: consuming Run, behind last: IndexPlace?, _ body: (RowID, Bytes?) throws -> Bool
+        from start: Bytes, _ run: consuming Run, passing passed: Int, behind last: IndexPlace?,
+        _ body: (RowID, Bytes?) throws -> Bool
     ) throws {
+        var passed = passed
         var cursor = try transaction.cursor(index.tree)
         var isValid = try range.to.isEmpty ? cursor.last() : before(range.to, &cursor)
         while isValid, let entry = try cursor.entry(), entry.key.order(start) >= 0 {
@@ -142,7 +175,8 @@ struct IndexScan {
             guard try finish(&run, behind: last, body) else { return }
             if size >= IndexKeyBytes.keptSize {
                 let kept = Array(entry.key.prefix(IndexKeyBytes.keptSize))
-                guard try longGroup(kept, descending: true, body) else { return }
+                guard try longGroup(kept, descending: true, passing: passed, body) else { return }
+                passed = 0
                 isValid = try before(kept, &cursor)
                 continue
             }
@@ -238,6 +272,54 @@ struct IndexScan {
         return true
     }
 
+    // MARK: Passing over entries
+
+    /// What is left of a scan behind some entries: the scan from the group on that the first entry wanted is in, and
+    /// how many of this group's are left out.
+    struct Rest {
+        let scan: IndexScan
+        /// What the group's keys begin with.
+        let group: [UInt8]
+        /// The number of the group's first entry in the index.
+        let first: UInt64
+        let skipped: Int
+    }
+
+    /// Counted trees find it without reading what is before it. Nil if there are no more entries than `skipped`.
+    /// - Parameter size: how much of an entry's key is that of its group, whose entries don't come as they lie, or not
+    ///   all the same way round; nil if it has none.
+    func rest(skipping skipped: Int, isReversed: Bool, group size: (Bytes) -> Int?) throws -> Rest? {
+        let all = try transaction.count(index.tree)
+        let begin = range.from.isEmpty ? 0 : try transaction.count(index.tree, from: [], to: range.from)
+        let end = range.to.isEmpty ? all : try transaction.count(index.tree, from: [], to: range.to)
+        guard begin < end, UInt64(skipped) < end - begin else { return nil }
+        let place = isReversed ? end - 1 - UInt64(skipped) : begin + UInt64(skipped)
+        var cursor = try transaction.cursor(index.tree)
+        guard try cursor.seek(index: place) else { throw miscounted() }
+        let key = cursor.key
+        guard let groupSize = size(key) else {
+            let left = KeyRange(from: Array(key), to: range.to, count: Int(entries: end - place))
+            return Rest(scan: IndexScan(index, left, store), group: Array(key), first: place, skipped: 0)
+        }
+        let group = Array(key.prefix(groupSize))
+        let next = KeyWriter.successor(ofPrefix: group) ?? []
+        // Ranges end between groups.
+        let first = max(begin, try transaction.count(index.tree, from: [], to: group))
+        let behind = next.isEmpty ? end : min(end, try transaction.count(index.tree, from: [], to: next))
+        guard first <= place, place < behind else { throw miscounted() }
+        var left = range
+        if isReversed {
+            if behind < end { left.to = next }
+            left.count = Int(entries: behind - begin)
+        } else {
+            if first > begin { left.from = group }
+            left.count = Int(entries: end - first)
+        }
+        return Rest(
+            scan: IndexScan(index, left, store), group: group, first: first,
+            skipped: Int(entries: isReversed ? behind - 1 - place : place - first))
+    }
+
     // MARK: Long keys
 
     /// Whether the entry's bytes may not tell its whole order.
@@ -247,8 +329,9 @@ struct IndexScan {
 
     /// All entries that begin with `kept`, in the order of their rows' keys. Ranges never end within such a group:
     /// their bounds are no longer than what is kept. False if `body` ended it.
+    /// - Parameter passed: how many of them, from the first on, are left out.
     private func longGroup(
-        _ kept: [UInt8], descending: Bool, _ body: (RowID, Bytes?) throws -> Bool
+        _ kept: [UInt8], descending: Bool, passing passed: Int, _ body: (RowID, Bytes?) throws -> Bool
     ) throws -> Bool {
         var found: [(key: [UInt8], rowID: RowID)] = []
         var cursor = try transaction.cursor(index.tree)
@@ -264,7 +347,7 @@ struct IndexScan {
             if left.key == right.key { return left.rowID < right.rowID }
             return left.key.lexicographicallyPrecedes(right.key) != descending
         }
-        for entry in found where try !body(entry.rowID, nil) { return false }
+        for entry in found.dropFirst(passed) where try !body(entry.rowID, nil) { return false }
         return true
     }
 }

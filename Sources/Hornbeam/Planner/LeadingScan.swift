@@ -18,7 +18,19 @@ struct LeadingScan {
         self.isReversed = isReversed
     }
 
-    func run(_ body: (RowID, Bytes?) throws -> Bool) throws {
+    /// - Parameter skipped: entries to pass over; only the rest of the group that the last one is in is read of them.
+    func run(skipping skipped: Int, _ body: (RowID, Bytes?) throws -> Bool) throws {
+        guard skipped > 0 else { return try run(passing: 0, body) }
+        let rest = try scan.rest(skipping: skipped, isReversed: isReversed) { key in
+            scan.index.leadingSize(key, leading) ?? min(key.count, IndexKeyBytes.keptSize)
+        }
+        guard let rest else { return }
+        try LeadingScan(rest.scan, leading: leading, isReversed: isReversed).run(passing: rest.skipped, body)
+    }
+
+    /// - Parameter passed: how many of the first group are left out.
+    private func run(passing passed: Int, _ body: (RowID, Bytes?) throws -> Bool) throws {
+        var passed = passed
         let index = scan.index
         let (from, to) = (scan.range.from, scan.range.to)
         var cursor = try scan.store.transaction.cursor(index.tree)
@@ -39,14 +51,14 @@ struct LeadingScan {
                 !rowIDs.isEmpty && entry.key.starts(with: group) && isWhole == (size != nil)
                 && (size ?? group.count) == group.count
             if !isSame {
-                guard try finish(&rowIDs, isWhole, body) else { return }
+                guard try finish(&rowIDs, isWhole, &passed, body) else { return }
                 group = Array(entry.key.prefix(size ?? IndexKeyBytes.keptSize))
                 isWhole = size != nil
             }
             rowIDs.append(rowID)
             isValid = isReversed ? try cursor.previous() : try cursor.next()
         }
-        _ = try finish(&rowIDs, isWhole, body)
+        _ = try finish(&rowIDs, isWhole, &passed, body)
     }
 
     private func begin(_ cursor: inout Cursor) throws -> Bool {
@@ -57,15 +69,20 @@ struct LeadingScan {
     }
 
     /// Hands on a group in its order and empties it; false if `body` ended it.
-    private func finish(_ rowIDs: inout [RowID], _ isWhole: Bool, _ body: (RowID, Bytes?) throws -> Bool) throws -> Bool
-    {
-        defer { rowIDs.removeAll(keepingCapacity: true) }
+    private func finish(
+        _ rowIDs: inout [RowID], _ isWhole: Bool, _ passed: inout Int, _ body: (RowID, Bytes?) throws -> Bool
+    ) throws -> Bool {
+        if rowIDs.isEmpty { return true }
+        defer {
+            rowIDs.removeAll(keepingCapacity: true)
+            passed = 0
+        }
         if isWhole {
             rowIDs.sort()
         } else {
             try sortByRows(&rowIDs)
         }
-        for rowID in rowIDs where try !body(rowID, nil) { return false }
+        for rowID in rowIDs.dropFirst(passed) where try !body(rowID, nil) { return false }
         return true
     }
 

@@ -41,8 +41,8 @@ struct PlannedPosition {
                 + "place: sort by a property, or go on after one that is there")
     }
 
-    /// Its place in an order. One that is gone stands before those that are equal to it: they may come once more, and
-    /// none is left out.
+    /// Its place in an order. Whether what is equal to one that is gone came before it or comes behind it, nothing
+    /// tells.
     ///
     /// `.invalid` if it is gone and the order goes by what only the store tells of it.
     func place(_ order: RowOrder, _ store: EntityStore) throws -> RowOrder.Place {
@@ -54,7 +54,13 @@ struct PlannedPosition {
         }
         return try position.row.withBytes { bytes in
             var place = try order.place(rowID ?? RowID(rawValue: 0), try RowReader(bytes, of: store.type))
-            if rowID == nil { place.isBeforeEqual = true }
+            if rowID == nil {
+                place.gone = HornbeamError(
+                    .invalid,
+                    "\(store.type.name) \(position.id.text) is not stored any more, and others are equal to it in the "
+                        + "order, so that nothing tells which of them come behind it: sort by the id as well, or go on "
+                        + "after one that is stored")
+            }
             return place
         }
     }

@@ -17,8 +17,8 @@ struct QueryPlan {
     let sort: [SortTerm]
     let limit: Int?
     let offset: Int
-    /// Exact, if it is known without reading.
-    let knownCount: Int?
+    /// How many results there are before limit and offset: exact, if it is known without reading.
+    let pathCount: Int?
     /// What the results come behind.
     let position: PlannedPosition?
     /// The order in which the path gives its candidates, if there is a position to compare with.
@@ -28,6 +28,11 @@ struct QueryPlan {
     let ties: [SortTerm]
     /// The search whose scores the sort goes by, behind something else.
     let scores: (index: EntityTextIndex, match: TextMatch)?
+
+    /// How many results there are: exact, if it is known without reading.
+    var knownCount: Int? {
+        pathCount.map { max(0, min(limit ?? .max, $0 - min($0, max(0, offset)))) }
+    }
 
     /// Results that have to be found before the rest may be left unread.
     var budget: Int? {
@@ -75,7 +80,7 @@ struct Planner: ~Copyable {
     let matches: [IndexMatch]
     let position: PlannedPosition?
     /// What full-text indexes can do; nil if there is nothing to ask them.
-    private let texts: TextPaths?
+    let texts: TextPaths?
 
     var type: EntityType { store.type }
     private var session: EntitySession { store.session }
@@ -158,11 +163,12 @@ struct Planner: ~Copyable {
                 path: .nothing, answered: ConjunctSet(below: conjuncts.count), isOrdered: true, cost: 0)
         }
         if hasScore { return try ranked() }
-        if query.sort.isEmpty, let list = try list() { return list }
+        if query.sort.isEmpty, let list = try list() { return try narrowed(list) }
         if kinds.contains(.id) || matches.contains(where: { $0.count <= 1 }), let sole = try sole() { return sole }
         // Before anything is priced: how much they find is a part of the prices.
         try texts?.look(conjuncts, store, rows: rows)
         var best = try scan()
+        if isRefused(best) { best.cost = .infinity }
         func consider(_ candidate: Candidate?) {
             if let candidate, candidate.cost < best.cost { best = candidate }
         }
@@ -182,7 +188,23 @@ struct Planner: ~Copyable {
         }
         if kinds.contains(.links) { for candidate in try joins() { consider(candidate) } }
         if kinds.contains(.elements) { for candidate in try elements() { consider(candidate) } }
+        if isRefused(best), best.cost == .infinity { throw try needsIndex() }
         return best
+    }
+
+    /// Whether the scan looks at all rows for some of them, which the query doesn't want.
+    private func isRefused(_ scan: Candidate) -> Bool {
+        query.requiresIndex && (!conjuncts.isEmpty || !scan.isOrdered)
+    }
+
+    private func needsIndex() throws -> HornbeamError {
+        var free = query
+        free.requiresIndex = false
+        let plan = try Planner(free, store).explanation()
+        return HornbeamError(
+            .needsIndex,
+            "a query that requires an index would look at all \(rows) \(type.name) entities: declare an index over "
+                + "what it asks for or sorts by, or let it scan by leaving out requiringIndex(). Its plan: \(plan)")
     }
 
     private var hasScore: Bool { query.sort.contains { if case .score = $0.key { true } else { false } } }
@@ -206,12 +228,9 @@ struct Planner: ~Copyable {
             default: break
             }
         }
-        let known2 = known.map { count in
-            max(0, min(query.limit ?? .max, count - min(count, max(0, query.offset))))
-        }
         return QueryPlan(
             path: choice.path, residual: Filter.conjunction(rest), sort: choice.isOrdered ? [] : query.sort,
-            limit: query.limit, offset: query.offset, knownCount: known2,
+            limit: query.limit, offset: query.offset, pathCount: known,
             position: position.map { $0.reached(choice.isBehind) },
             accessOrder: position == nil || !choice.isOrdered ? [] : query.sort, covering: choice.covering,
             ties: choice.isOrdered && hasBestFirst ? Array(query.sort.dropFirst()) : [],
@@ -248,8 +267,14 @@ struct Planner: ~Copyable {
         let count = Double(count)
         let inOrder = isOrdered || query.sort.isEmpty
         let collecting = isOrdered ? 0 : count * 0.6
-        guard inOrder, let budget else { return collecting + count * (rowCost + (inOrder ? 0 : 0.5)) + 4 }
-        let needed = budget / (answered.count == conjuncts.count ? 1 : selectivity(without: answered))
+        guard inOrder, let limit = query.limit else {
+            return collecting + count * (rowCost + (inOrder ? 0 : 0.5)) + 4
+        }
+        let all = answered.count == conjuncts.count
+        // What is all of the answer, in its order, is not walked up to its offset.
+        let isCounted = all && isOrdered && position == nil
+        let needed =
+            (Double(limit) + (isCounted ? 0 : Double(query.offset))) / (all ? 1 : selectivity(without: answered))
         return collecting + min(count, needed) * rowCost + 4
     }
 
@@ -268,7 +293,7 @@ struct Planner: ~Copyable {
 
     /// The rows of a range of integer ids. Those whose ids are no row ids (negative, or of 2^40 and more) lie behind
     /// all others, and are tested one by one.
-    private func idRange() throws -> Candidate? {
+    func idRange() throws -> Candidate? {
         guard let bounds = try IDBounds(conjuncts, type) else { return nil }
         let isOrdered = query.sort.isEmpty
         let start = try isOrdered ? position?.nextRow(type) ?? 0 : 0
@@ -284,7 +309,7 @@ struct Planner: ~Copyable {
 
     /// What finds one row at most: nothing else is looked at then. Whole unique keys and ids are answered so without a
     /// plan (see SoleRow.swift), which this is the description of.
-    private func sole() throws -> Candidate? {
+    func sole() throws -> Candidate? {
         for match in matches where match.count <= 1 { return try candidate(match) }
         guard kinds.contains(.id) else { return nil }
         for (position, conjunct) in conjuncts.enumerated() {

@@ -28,8 +28,8 @@ final class RowOrder {
     struct Place {
         var parts: [Part]
         var rowID: RowID
-        /// Whether all that are equal but for the row id come behind it.
-        var isBeforeEqual = false
+        /// Why nothing that is equal but for the row id can be told to come behind it, if so: it is gone.
+        var gone: HornbeamError?
     }
 
     private enum KeyPart {
@@ -134,6 +134,20 @@ final class RowOrder {
     }
 
     func precedes(_ left: Place, _ right: Place) -> Bool {
+        let order = self.order(left, right)
+        return order == 0 ? left.rowID < right.rowID : order < 0
+    }
+
+    /// Whether a place comes behind another one, which may be that of something that is gone: then an error if they are
+    /// equal.
+    func isBehind(_ position: Place, _ place: Place) throws(HornbeamError) -> Bool {
+        let order = self.order(position, place)
+        if order == 0, let gone = position.gone { throw gone }
+        return order == 0 ? position.rowID < place.rowID : order < 0
+    }
+
+    /// Negative if the first comes before the second, 0 if only the row ids tell.
+    private func order(_ left: Place, _ right: Place) -> Int {
         for (index, segment) in segments.enumerated() {
             var order = 0
             switch (segment, left.parts[index], right.parts[index]) {
@@ -143,8 +157,8 @@ final class RowOrder {
                 order = descending ? compare(second, first) : compare(first, second)
             default: break
             }
-            if order != 0 { return order < 0 }
+            if order != 0 { return order }
         }
-        return left.isBeforeEqual || left.rowID < right.rowID
+        return 0
     }
 }

@@ -19,7 +19,7 @@ struct SortedRows {
     mutating func insert(_ rowID: RowID, _ row: RowReader) throws {
         let entry = try order.place(rowID, row)
         if let threshold, !order.precedes(entry, threshold) { return }
-        if let position, !order.precedes(position, entry) { return }
+        if let position, try !order.isBehind(position, entry) { return }
         entries.append(entry)
         if let limit, limit < 1 << 40, entries.count >= 2 * limit + 256 { prune(to: limit) }
     }

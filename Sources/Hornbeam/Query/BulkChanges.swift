@@ -62,7 +62,7 @@ extension QueryList {
     }
 
     private func unique(_ rows: [RowID]) -> [RowID] {
-        guard case .rows = source else { return rows }
+        if case .all = source { return rows }
         var seen: Set<RowID> = []
         return rows.filter { seen.insert($0).inserted }
     }

@@ -237,6 +237,8 @@ package struct EntityQuery: Sendable {
     var needs: RowNeeds?
     /// Whether any of what is equal in the sort may come first.
     var ignoresTies = false
+    /// Whether it is an error to test or sort all rows of the type.
+    var requiresIndex = false
 
     /// Whether the filter alone says what the results are.
     var isWhole: Bool { limit == nil && offset == 0 && after == nil }

@@ -22,13 +22,12 @@ extension QueryList {
     }
 
     /// The linked rows of each source within the query's limit, which it then no longer has; nil if the limit counts
-    /// after a choice or an order, or if some links may lead nowhere. So a page of a large relation is read alone.
+    /// after a choice or an order. So a page of a large relation is read alone.
     mutating func takeLimit<Source>(
         of sources: [RowID], _ relation: DeclaredRelation<Source>, _ session: Session
     ) throws -> LinkLists? {
-        guard case .all = source, case .all = filter, order.isEmpty, parts.after == nil, let limit,
-            let links = try session.links(ofEach: sources, relation, limit: limit, offset: offset)
-        else { return nil }
+        guard case .all = source, case .all = filter, order.isEmpty, parts.after == nil, let limit else { return nil }
+        let links = try session.storedLinks(ofEach: sources, relation, limit: limit, offset: offset)
         parts.limit = nil
         parts.offset = 0
         return links
@@ -51,8 +50,10 @@ extension QueryList {
             return LoadedLists(lists: [all], places: Array(repeating: 0, count: links.count))
         }
         guard case .all = source, isWhole else {
+            let level = NestedLevel()
             let lists = try (0..<links.count).map { number in
-                try decode(try rows(of: Array(links.list(number)), session), session)
+                level.linked = Array(links.list(number))
+                return try decode(try rows(session, in: level), session)
             }
             return LoadedLists(lists: lists)
         }
@@ -81,13 +82,6 @@ extension QueryList {
         let each = Array(entities.indices)
         return LoadedLists(
             lists: Entity._lists(entities, at: each, ends: each.map { $0 + 1 }), places: rows.firstPlaces(ends))
-    }
-
-    /// The query over linked rows. One that brings a source of its own selects among both.
-    private func rows(of linked: [RowID], _ session: Session) throws -> [RowID] {
-        guard case .rows = source else { return try rows(among: linked, session) }
-        let own = Set(linked)
-        return try rows(session).filter(own.contains)
     }
 }
 

@@ -5,9 +5,11 @@
 
 /// Where the rows of a list come from.
 enum RowSource: Sendable {
+    /// All of the type; nested in a query, all that an entity's links lead to.
     case all
-    /// Rows in an order of their own, possibly with repeats or rows that aren't stored.
-    case rows(@Sendable (Session) throws -> [RowID])
+    case own(OwnRows)
+    /// What steps before have left, of all or of what is linked.
+    case steps(@Sendable (Session, NestedLevel?) throws -> [RowID])
 }
 
 /// What a list consists of, but for the type of its entities: in generic code each copy of something that has one looks
@@ -31,13 +33,25 @@ struct ListParts: Sendable {
     var context: Context?
     /// Whether any of what is equal in the order may come first.
     var ignoresTies = false
+    /// Whether it is an error to test or sort all rows of the type.
+    var requiresIndex = false
     /// Nested in a query, the list is its own, not that of the links.
     var ignoresLinks = false
     /// The hand-kept index that the rows are of.
     var list: String?
 
-    /// Whether later filters and orders would change which entities a limit leaves.
+    /// Whether later filters would change which entities a limit leaves.
     var isCut: Bool { limit != nil || offset != 0 }
+
+    /// Whether a later order would change which entities are left.
+    var isPart: Bool { isCut || after != nil }
+
+    /// A part of what there is, which may be a part already.
+    mutating func cut(_ limit: Int, offset more: Int) {
+        self.limit = min(limit, self.limit.map { max(0, $0 - more) } ?? .max)
+        let (sum, overflow) = offset.addingReportingOverflow(more)
+        offset = overflow ? .max : sum
+    }
 
     /// Joins a condition to those that are there.
     mutating func add(_ condition: Filter, isRanked: Bool) {
@@ -46,7 +60,7 @@ struct ListParts: Sendable {
             return
         }
         filter = condition
-        if case .all = source, order.isEmpty { self.isRanked = isRanked }
+        if case .all = source, order.isEmpty, after == nil { self.isRanked = isRanked }
     }
 }
 
@@ -65,12 +79,12 @@ public struct QueryList<Entity: EntityModelProtocol>: Sendable {
     }
 
     init(context: Context?, rows: @escaping @Sendable (Session) throws -> [RowID], singleID: Value? = nil) {
-        parts = ListParts(source: .rows(rows), singleID: singleID, context: context)
+        parts = ListParts(source: .own(OwnRows(rows)), singleID: singleID, context: context)
     }
 
     /// The entities of a hand-kept index.
     init(list: String, rows: @escaping @Sendable (Session) throws -> [RowID]) {
-        parts = ListParts(source: .rows(rows), list: list)
+        parts = ListParts(source: .own(OwnRows(rows)), list: list)
     }
 
     /// The entities that one entity's relation leads to, in the order of linking.
@@ -95,13 +109,14 @@ public struct QueryList<Entity: EntityModelProtocol>: Sendable {
     /// Whether the list is just what its source gives, in the source's order.
     var isWhole: Bool {
         guard case .all = filter else { return false }
-        return order.isEmpty && !isCut && parts.after == nil
+        return order.isEmpty && !parts.isPart
     }
 }
 
 // MARK: - Selecting
 
-// Steps consume the list: one made in a chain goes from step to step without a copy.
+// Steps consume the list: one made in a chain goes from step to step without a copy. Nested in a query, all lists are
+// of what is linked, also those that one is combined with.
 
 extension QueryList {
     /// A list to combine with: `.or(.filter(\.age == 30))`.
@@ -114,7 +129,8 @@ extension QueryList {
     }
 
     public consuming func filter(_ predicate: Predicate<Entity>) -> Self {
-        var list = uncut()
+        let isCut = parts.isCut
+        var list = settled(if: isCut)
         list.parts.add(predicate.filter, isRanked: predicate.isRanked)
         return list
     }
@@ -130,9 +146,9 @@ extension QueryList {
             list.parts.filter = filter.and(other.filter)
             return list
         }
-        return combined { session in
-            let right = Set(try other.rows(session))
-            return try rows(session).filter(right.contains)
+        return combined { session, level in
+            let right = Set(try other.rows(session, in: level))
+            return try rows(session, in: level).filter(right.contains)
         }
     }
 
@@ -147,30 +163,30 @@ extension QueryList {
             list.parts.filter = filter.or(other.filter)
             return list
         }
-        return combined { session in
-            let left = try rows(session)
+        return combined { session, level in
+            let left = try rows(session, in: level)
             let known = Set(left)
-            return left + (try other.rows(session)).filter { !known.contains($0) }
+            return left + (try other.rows(session, in: level)).filter { !known.contains($0) }
         }
     }
 
     /// Each entity once, where it comes first.
     public func distinct() -> Self {
-        guard case .rows = source else { return self }
-        return combined { session in
+        if case .all = source { return self }
+        return combined { session, level in
             var seen: Set<RowID> = []
-            return try rows(session).filter { seen.insert($0).inserted }
+            return try rows(session, in: level).filter { seen.insert($0).inserted }
         }
     }
 
-    /// At most so many, after skipping `offset`. A negative one is `.invalid` when the query is resolved.
+    /// At most so many, after skipping `offset`; of a part of a list a part of that. A negative one is `.invalid` when
+    /// the query is resolved.
     public consuming func limit(_ limit: Int, offset: Int = 0) -> Self {
         if limit < 0 || offset < 0 {
-            return combined { _ in throw HornbeamError(limit: limit, offset: offset, Entity.entityName) }
+            return combined { _, _ in throw HornbeamError(limit: limit, offset: offset, Entity.entityName) }
         }
-        var list = uncut()
-        list.parts.limit = limit
-        list.parts.offset = offset
+        var list = self
+        list.parts.cut(limit, offset: offset)
         return list
     }
 
@@ -179,14 +195,16 @@ extension QueryList {
         Query(limit(1))
     }
 
-    /// The last entity. Where the number of entities is known without reading, so is its place.
+    /// The last entity. Where an index gives the order, in O(log n) and for those before it that are equal in the
+    /// order; where a condition is tested on rows, those behind the last one that passes are read. Without a sort and
+    /// with such a condition all that pass are gone through.
     public func last() -> Query<Entity> {
         Query(
-            combined { session in
-                guard case .all = source, !isCut, let count = try session.knownCount(coreQuery, of: Entity.self) else {
-                    return try rows(session).suffix(1)
+            combined { session, level in
+                guard case .all = source, level == nil, !isCut else {
+                    return try rows(session, in: level).suffix(1)
                 }
-                return try limit(1, offset: Swift.max(0, count - 1)).rows(session)
+                return try session.lastRow(coreQuery, of: Entity.self).map { [$0] } ?? []
             })
     }
 
@@ -196,21 +214,33 @@ extension QueryList {
     private var isPlain: Bool {
         guard case .all = source else { return false }
         if case .related = filter.conjuncts.first { return false }
-        return order.isEmpty && !isRanked && !isCut && parts.after == nil
+        return order.isEmpty && !isRanked && !parts.isPart
     }
 
-    /// The list, or a new one over its rows if later steps would change which ones a limit leaves.
-    private consuming func uncut() -> Self {
-        guard isCut else { return self }
+    /// The list, or a new one over its rows if the next step would change which ones these are.
+    private consuming func settled(if isChanged: Bool) -> Self {
+        guard isChanged else { return self }
         let list = self
-        return list.combined { session in try list.rows(session) }
+        return list.combined { session, level in try list.rows(session, in: level) }
     }
 
     /// A new list over other rows, with this one's context and nested steps.
-    private func combined(_ rows: @escaping @Sendable (Session) throws -> [RowID]) -> Self {
-        var list = Self(context: context, rows: rows)
+    private func combined(_ rows: @escaping @Sendable (Session, NestedLevel?) throws -> [RowID]) -> Self {
+        var list = Self(ListParts(source: .steps(rows), context: context))
         list.nested = nested
         list.parts.ignoresLinks = parts.ignoresLinks
+        list.parts.requiresIndex = parts.requiresIndex
+        return list
+    }
+
+    /// The same, which never looks at every entity of its type: where neither an index nor ids, a relation or a search
+    /// narrow what is read or give its order, resolving it is `.needsIndex`, with the plan that it would have. An index
+    /// is taken even where reading all is cheaper, so that what is tested with few entities holds for many. All of a
+    /// type in the order of its rows is no such look. Write it before a `limit` that other steps follow: it is for the
+    /// steps that the planner sees together, and for those behind them.
+    public func requiringIndex() -> Self {
+        var list = self
+        list.parts.requiresIndex = true
         return list
     }
 }
@@ -237,22 +267,25 @@ extension QueryList {
     }
 
     consuming func sorted(_ terms: [SortTerm]) -> Self {
-        var list = uncut()
+        let isPart = parts.isPart
+        var list = settled(if: isPart)
         list.parts.order = terms
         list.parts.isRanked = false
         return list
     }
 
-    /// Only what comes after `entity` in the order of the query, whose limit counts from there: `query.after(last)` is
-    /// the page after the one that ended with `last`, whatever was inserted or deleted meanwhile. By an index over just
-    /// the order's properties, or in the order of linking, going there takes O(log n), however far it is. A list in the
-    /// order of relevance goes on behind the score that the entity has now, and is `.invalid` if it isn't found
-    /// any more.
+    /// Only what comes after `entity` in the order that the query has here, whose limit counts from there: a later
+    /// `sorted` orders what is left, a later `after` takes the place of this one. `query.after(last)` is the page after
+    /// the one that ended with `last`, whatever was inserted or deleted meanwhile. By an index over just the order's
+    /// properties, or in the order of linking, going there takes O(log n), however far it is. A list in the order of
+    /// relevance goes on behind the score that the entity has now, and is `.invalid` if it isn't found any more.
     ///
-    /// The place is that of the values in `entity`, which need not be stored any more. If it isn't, and its id doesn't
-    /// tell its row, entities equal to it in the order may come once more. `.invalid` if only the stored entity could
-    /// tell its place: without a sort, or in a sort by the last save or by numbers of related entities. In these the
-    /// place is that of now, not that of when the entity was read.
+    /// The place is that of the values in `entity`, which need not be stored any more. Ties go by rows, which integer
+    /// ids from zero on tell, and others only while the entity is stored: if it isn't, and some that the query selects
+    /// are equal to it in the order, that is `.invalid`. Sort by the id as well, and nothing is equal. `.invalid` too
+    /// if only the stored entity could tell its place: without a sort, or in a sort by the last save or by numbers of
+    /// related entities. In these the place is that of now, not that of when the entity was read; so is the row of one
+    /// that was deleted and saved again.
     public consuming func after(_ entity: Entity) -> Self {
         var list = self
         list.parts.after = { store in
@@ -317,10 +350,23 @@ extension QueryList {
         return plan
     }
 
+    /// The plan, and what came of it: the query is run as by `resolve`, but for what is nested in it, and what each
+    /// step had to do with is counted. A query over the rows of another one resolves that one first; the counts are its
+    /// own.
+    /// - Parameter run: `.analyze`, to tell it from `explain(in:)`, which runs nothing.
+    public func explain(_ run: PlanRun.Kind, in context: Context) throws -> PlanRun {
+        let clock = ContinuousClock()
+        let start = clock.now
+        var found = try context.session.run { session in try self.analysis(session) }
+        found.duration = clock.now - start
+        found.plan.list = parts.list
+        return found
+    }
+
     /// Best first, with scores; entities are read when asked for. For queries that begin with a full-text match.
     public func ranked(in context: Context) throws -> [Ranked<Entity>] {
         // What is wrong with its rows comes first.
-        if case .rows(let source) = source { _ = try context.session.run { try source($0) } }
+        _ = try context.session.run { try parts.base($0, in: nil) }
         let match = try rankedMatch()
         return try context.session.run { session in
             let found = try session.ranked(coreQuery, of: Entity.self)

@@ -9,6 +9,7 @@ extension ListParts {
         var query = EntityQuery(type: type, filter: filter, sort: sort, limit: limit, offset: offset)
         query.after = after
         query.ignoresTies = ignoresTies
+        query.requiresIndex = requiresIndex
         return query
     }
 
@@ -43,19 +44,58 @@ extension ListParts {
     }
 }
 
+/// Rows in an order of their own, possibly with repeats or rows that aren't stored.
+final class OwnRows: Sendable {
+    let load: @Sendable (Session) throws -> [RowID]
+
+    init(_ load: @escaping @Sendable (Session) throws -> [RowID]) {
+        self.load = load
+    }
+}
+
+/// What a list that is nested in a query chooses from: the rows that links lead to, of one entity after the other.
+final class NestedLevel {
+    /// Those of the entity whose list is made, each once.
+    var linked: [RowID] = []
+    /// Rows that are not the links', and where each of them stands; loaded once for all entities.
+    private var own: [ObjectIdentifier: (rows: [RowID], places: [RowID: [Int]])] = [:]
+
+    /// What is linked of rows that are not the links', in their order.
+    func linked(of source: OwnRows, _ session: Session) throws -> [RowID] {
+        let key = ObjectIdentifier(source)
+        if own[key] == nil {
+            let rows = try source.load(session)
+            var places: [RowID: [Int]] = [:]
+            for (place, row) in rows.enumerated() { places[row, default: []].append(place) }
+            own[key] = (rows, places)
+        }
+        guard let (rows, places) = own[key] else { return [] }
+        return linked.flatMap { places[$0] ?? [] }.sorted().map { rows[$0] }
+    }
+}
+
+extension ListParts {
+    /// The rows that the list selects from; nil for all of the type.
+    func base(_ session: Session, in level: NestedLevel?) throws -> [RowID]? {
+        switch source {
+        case .all: level?.linked
+        case .own(let rows): try level?.linked(of: rows, session) ?? rows.load(session)
+        case .steps(let rows): try rows(session, level)
+        }
+    }
+}
+
 extension QueryList {
     var coreQuery: EntityQuery { parts.query(Entity.entityName) }
 
-    /// The stored rows in order.
-    func rows(_ session: Session) throws -> [RowID] {
-        switch source {
-        case .all: try session.rows(coreQuery, of: Entity.self)
-        case .rows(let source): try rows(among: try source(session), session)
-        }
+    /// The stored rows in order; of a level of a nested query those among the linked ones.
+    func rows(_ session: Session, in level: NestedLevel? = nil) throws -> [RowID] {
+        guard let base = try parts.base(session, in: level) else { return try session.rows(coreQuery, of: Entity.self) }
+        return try rows(among: base, session)
     }
 
     /// The rows of `base` that the query selects: in the order of `base`, repeats included, unless it is sorted.
-    func rows(among base: [RowID], _ session: Session) throws -> [RowID] {
+    private func rows(among base: [RowID], _ session: Session) throws -> [RowID] {
         if limit == 0 || base.isEmpty { return [] }
         let base = order.isEmpty ? try behindPosition(base, session) : base
         if case .all = filter, order.isEmpty { return try stored(base, session) }
@@ -103,10 +143,31 @@ extension QueryList {
 
     /// How the query would be answered. A list of rows is made for this, so that its plan tells how many they are.
     func plan(_ session: Session) throws -> Plan {
-        guard case .rows(let source) = source else { return try session.plan(coreQuery, of: Entity.self) }
-        var query = try query(among: try source(session), session)
+        guard let base = try parts.base(session, in: nil) else { return try session.plan(coreQuery, of: Entity.self) }
+        return cut(try session.plan(try planned(among: base, session), of: Entity.self))
+    }
+
+    /// The same with what came of it.
+    func analysis(_ session: Session) throws -> PlanRun {
+        guard let base = try parts.base(session, in: nil) else {
+            return try session.analysis(coreQuery, of: Entity.self)
+        }
+        var run = try session.analysis(try planned(among: base, session), of: Entity.self)
+        run.plan = cut(run.plan)
+        // Repeats count, and those before an offset don't.
+        run.results = try rows(among: base, session).count
+        return run
+    }
+
+    private func planned(among base: [RowID], _ session: Session) throws -> EntityQuery {
+        var query = try query(among: base, session)
         if limit == 0 { query.limit = 0 }
-        var plan = try session.plan(query, of: Entity.self)
+        return query
+    }
+
+    /// A plan of all rows of a list as that of the part.
+    private func cut(_ plan: Plan) -> Plan {
+        var plan = plan
         plan.limit = limit
         plan.offset = offset
         return plan
@@ -119,7 +180,7 @@ extension QueryList {
     /// The entities of a list of rows, with all that is nested in them.
     fileprivate func loadRows(_ session: Session) throws -> [Entity] {
         // Reading skips what isn't stored by itself, so whole lists of rows need no test.
-        if case .rows(let source) = source, isWhole { return try decode(try source(session), session) }
+        if isWhole, let base = try parts.base(session, in: nil) { return try decode(base, session) }
         return try decode(try rows(session), session)
     }
 

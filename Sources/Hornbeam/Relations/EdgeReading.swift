@@ -127,6 +127,24 @@ extension EdgeTrees {
         return try ends(side, source, target) != nil
     }
 
+    /// Those of some rows that are targets of a source, in the order of linking: only those behind `last`, if it is
+    /// linked. Takes O(log n) for each row.
+    func targets(
+        _ side: EdgeSide, of source: RowID, among rows: [UInt64], behind last: RowID?
+    ) throws -> [RowID] {
+        try settle()
+        let start = try last.flatMap { try ends(side, source, $0)?.from.place }
+        var found: [(place: UInt64, target: RowID)] = []
+        for row in rows {
+            let target = RowID(rawValue: row)
+            guard let place = try ends(side, source, target)?.from.place else { continue }
+            if let start, place <= start { continue }
+            found.append((place, target))
+        }
+        found.sort { $0.place < $1.place }
+        return found.map(\.target)
+    }
+
     /// Every source that links to `target` by this side.
     func forEachSource(_ side: EdgeSide, of target: RowID, _ body: (RowID) -> Void) throws {
         try settle()
@@ -188,23 +206,6 @@ extension EdgeTrees {
         return all / (type.relations.count + pairs + (session.schema.incoming[type.name]?.count ?? 0))
     }
 
-    /// Whether every link leads to a stored entity: nobody has linked one that isn't there.
-    func isWhole(_ side: EdgeSide) throws -> Bool {
-        try !session.store(side.target).mayMiss()
-    }
-
-    /// How many stored entities a source is linked to: in O(log n), unless links may lead to some that aren't stored.
-    package func storedCount(_ side: EdgeSide, of source: RowID) throws -> Int {
-        if try isWhole(side) { return try count(side, of: source) }
-        let targets = try session.store(side.target)
-        var count = 0
-        try forEachTarget(side, of: source) { target in
-            if try targets.isSaved(target) { count += 1 }
-            return true
-        }
-        return count
-    }
-
     // MARK: Many at once
 
     /// The targets of several sources. Where a source follows the one before, its links are soon found.
@@ -258,13 +259,6 @@ extension EdgeTrees {
             if isDamaged { throw list.damaged("an entry has no other end") }
             place += count
         }
-    }
-
-    /// A part of each list.
-    func links(_ side: EdgeSide, ofEach sources: [RowID], limit: Int, offset: Int) throws -> LinkLists {
-        var links = LinkLists(sources: sources.count)
-        for source in sources { links.append(try targets(side, of: source, offset: offset, limit: limit)) }
-        return links
     }
 }
 

@@ -141,7 +141,35 @@ struct ManyMembersTests {
             let side = try session.store("Crew").type.relation("sailors")
             #expect(try session.edges.count(side, of: RowID(rawValue: 1)) == count - 3)
         }
+        try withMissing(crew, &pages)
         return pages
+    }
+
+    /// The same where some sailor is linked and not stored: first one of another crew, then one of this.
+    private func withMissing(_ crew: LargeCrew, _ pages: inout [String: UInt64]) throws {
+        let (count, middle) = (crew.count, crew.count / 2)
+        let all = Crew.query(1).related(\.$sailors)
+        for isOwn in [false, true] {
+            let name = isOwn ? "one missing" : "one missing elsewhere"
+            try crew.database.write { context in
+                try Crew(id: isOwn ? 1 : 2, sailors: .appending(ids: [isOwn ? -7 : -8])).save(to: &context)
+            }
+            // Without 0, the middle, and the first and third behind that.
+            pages["page by offset, \(name)"] = try crew.pagesRead { context in
+                let page = try all.limit(20, offset: middle - 11).resolve(in: context)
+                #expect(page.map(\.id) == Array(middle - 10..<middle) + [middle + 2] + Array(middle + 4...middle + 12))
+            }
+            pages["nested page, \(name)"] = try crew.pagesRead { context in
+                let found = try Crew.query(1).with(\.$sailors) { $0.limit(20) }.resolve(in: context)
+                #expect(found?.sailors?.map(\.id) == Array(1...20))
+            }
+            pages["count, \(name)"] = try crew.pagesRead { context in
+                #expect(try all.count(in: context) == count - 3)
+            }
+            pages["last, \(name)"] = try crew.pagesRead { context in
+                #expect(try all.last().resolve(in: context)?.id == count)
+            }
+        }
     }
 
     @Test("costs what one with few costs: appending, paging by offset and from a member, counting, removing")

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The last result of a query, without going through those before it: counted trees tell where it is, or the order is
+// gone through from its other end.
+
+extension EntitySession {
+    /// The last result of a query without limit and offset; nil if there is none. Where neither counts nor a sort help,
+    /// all results are gone through.
+    package func lastRow(_ query: EntityQuery) throws -> RowID? {
+        let store = try store(query.type)
+        var one = query
+        one.limit = 1
+        let known = try Executor(one, store).last()
+        if known.isKnown { return known.rowID }
+        var last: RowID?
+        if let flipped = one.flipped {
+            var position: QueryPosition?
+            try Executor(flipped, store).forEach { rowID, row, _ in
+                last = rowID
+                position = QueryPosition(id: try row.value(0), row: Array(row.bytes))
+                return false
+            }
+            guard let position else { return nil }
+            // The first one of those that are last in the order; among these the order of the rows goes on.
+            one = query
+            one.after = { _ in position }
+        } else {
+            one = query
+        }
+        try Executor(one, store).run(needsRows: false) { rowID, _, _ in
+            last = rowID
+            return true
+        }
+        return last
+    }
+}
+
+extension EntityQuery {
+    /// The query in the opposite order, in which equal ones come as before; nil if its order has no opposite that can
+    /// be asked for.
+    fileprivate var flipped: EntityQuery? {
+        guard !sort.isEmpty, after == nil else { return nil }
+        var flipped = self
+        for place in sort.indices {
+            if case .score = sort[place].key { return nil }
+            flipped.sort[place].descending.toggle()
+        }
+        return flipped
+    }
+}

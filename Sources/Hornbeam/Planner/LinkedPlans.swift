@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 Plans of queries along one entity's relation, in the order of linking. Whether a
+// row is linked, and where, is looked up in the links; so where something else finds few rows, only these are asked
+// for, and the others' links stay unread.
+
+extension Planner {
+    /// To look up a row's link takes about as long as this, and to gather the row before.
+    private static let lookCost = 3.0
+
+    /// The entity's links, or the path to other rows that finds those of them sooner that pass the filter.
+    func narrowed(_ list: Candidate) throws -> Candidate {
+        guard case .linked(let links) = list.path, conjuncts.count > 1, rows > 0 else { return list }
+        try texts?.look(conjuncts, store, rows: rows)
+        var best = list
+        // Again: searches tell how many pass.
+        best.cost = cost(links.count, list.answered, isOrdered: true, rowCost: 4)
+        func consider(_ path: AccessPath, _ answered: ConjunctSet, _ count: Int) {
+            let answered = answered.union(list.answered)
+            let found = Int(Double(count) * Double(links.count) / Double(rows)) + 1
+            let cost =
+                Double(count) * Self.lookCost + cost(min(count, found), answered, isOrdered: true, rowCost: 4)
+            guard cost < best.cost else { return }
+            best = Candidate(
+                path: .among(links, path), answered: answered, isOrdered: true, cost: cost, isBehind: list.isBehind)
+        }
+        func consider(_ candidate: Candidate?) {
+            guard let candidate else { return }
+            consider(candidate.path, candidate.answered, candidate.path.candidates(rows: rows))
+        }
+        for match in matches { consider(.index(match, nil), match.answered, match.count) }
+        for text in texts?.found ?? [] {
+            consider(text.path, text.isExact ? ConjunctSet(text.place) : ConjunctSet(), text.count)
+        }
+        if kinds.contains(.id) {
+            consider(try sole())
+            // Its rows would begin behind the position in their own order.
+            if position == nil { consider(try idRange()) }
+        }
+        if kinds.contains(.within) { consider(try idList()) }
+        if kinds.contains(.or) { for union in try unions() { consider(union) } }
+        if kinds.contains(.elements) { for found in try elements() { consider(found) } }
+        return best
+    }
+}
