@@ -112,7 +112,7 @@ enum AccessPath {
     case list([RowID], name: Plan.Access)
     case linked(LinkedRows)
     /// Those of another path's rows that are linked, in the order of linking.
-    case among(LinkedRows, AccessPath)
+    indirect case among(LinkedRows, AccessPath)
     case join(Join)
     /// Without a walk as the entries lie, for row ids that are put in order.
     case index(IndexMatch, IndexWalk?)

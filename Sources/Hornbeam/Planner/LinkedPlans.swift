@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Plans of queries along one entity's relation, in the order of linking. Whether a
-// row is linked, and where, is looked up in the links; so where something else finds few rows, only these are asked
-// for, and the others' links stay unread.
+// SPDX-License-Identifier: Apache-2.0
+// Plans of queries along one entity's relation, in the order of linking. Whether a row is linked, and where, is looked
+// up in the links; so where something else finds few rows, only these are asked for, and the others' links stay unread.
 
 extension Planner {
     /// To look up a row's link takes about as long as this, and to gather the row before.

@@ -8,7 +8,7 @@ import Testing
 @testable import Hornbeam
 
 @EntityModel
-private struct Track {
+private struct Skipped {
     @Index<Self>(\.title) private var byTitle
     @Index<Self>(\.year, \.title) private var byYear
     @Index<Self>(\.genre) private var byGenre
@@ -86,14 +86,15 @@ struct SkippingTests {
         var random = SeededGenerator()
         var context = Context()
         for id in 0..<200 {
-            try Track(
+            try Skipped(
                 id: id, title: "t\(random.below(30))", year: random.below(6), genre: random.below(3),
                 plays: random.below(9)
             ).save(to: &context)
         }
-        let queries: [QueryList<Track>] = [
-            Track.query(), .filter(\.plays > 6), .filter(\.genre == 1), .filter(\.genre == 9), .filter(\.id < 60),
-            .filter(.string(\.title, contains: "2")), Track.query().limit(30, offset: 5), Track.query([5, 3, 99, 4]),
+        let queries: [QueryList<Skipped>] = [
+            Skipped.query(), .filter(\.plays > 6), .filter(\.genre == 1), .filter(\.genre == 9), .filter(\.id < 60),
+            .filter(.string(\.title, contains: "2")), Skipped.query().limit(30, offset: 5),
+            Skipped.query([5, 3, 99, 4]),
         ]
         for query in queries {
             var orders = [query, query.sorted(by: \.title), query.sorted(by: \.year.desc)]
@@ -114,11 +115,11 @@ struct SkippingTests {
 
     @Test("takes a few pages however much comes before")
     func pages() throws {
-        let database = try Database.counting(Track.self)
+        let database = try Database.counting(Skipped.self)
         let count = 6_000
         try database.write { context in
             for id in 0..<count {
-                try Track(id: id, title: "title \(id * 7919 % count)", year: id % 50, genre: id % 2, plays: id % 7)
+                try Skipped(id: id, title: "title \(id * 7919 % count)", year: id % 50, genre: id % 2, plays: id % 7)
                     .save(to: &context)
             }
         }
@@ -126,11 +127,12 @@ struct SkippingTests {
             _ = try database.pagesRead(body)
             return try database.pagesRead(body)
         }
-        let orders: [(String, QueryList<Track>)] = [
-            ("texts", Track.query().sorted(by: \.title)), ("texts, backwards", Track.query().sorted(by: \.title.desc)),
-            ("parts of keys", Track.query().sorted(by: \.year)),
-            ("large groups, backwards", Track.query().sorted(by: \.genre.desc)),
-            ("a range", Track.filter(\.year >= 10).sorted(by: \.year.desc)),
+        let orders: [(String, QueryList<Skipped>)] = [
+            ("texts", Skipped.query().sorted(by: \.title)),
+            ("texts, backwards", Skipped.query().sorted(by: \.title.desc)),
+            ("parts of keys", Skipped.query().sorted(by: \.year)),
+            ("large groups, backwards", Skipped.query().sorted(by: \.genre.desc)),
+            ("a range", Skipped.filter(\.year >= 10).sorted(by: \.year.desc)),
         ]
         for (name, order) in orders {
             let first = try pages { context in _ = try order.limit(5).ids(in: context) }
@@ -144,7 +146,7 @@ struct SkippingTests {
         }
         // The condition is tested on the rows from the end on.
         let tested = try pages { context in
-            #expect(try Track.filter(\.plays != 3).sorted(by: \.title).last().resolve(in: context) != nil)
+            #expect(try Skipped.filter(\.plays != 3).sorted(by: \.title).last().resolve(in: context) != nil)
         }
         #expect(tested <= 40, "\(tested) pages")
     }

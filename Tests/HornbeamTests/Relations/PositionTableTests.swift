@@ -17,7 +17,9 @@ struct PositionTableTests {
         case .ascending: (0..<count).map { 1 << 40 + UInt64($0) }
         case .descending: (0..<count).map { UInt64(count - $0) }
         case .withGaps:
-            (0..<count).reduce(into: []) { $0.append(($0.last ?? 0) + UInt64.random(in: 1...6, using: &random)) }
+            (0..<count).reduce(into: []) { rows, _ in
+                rows.append((rows.last ?? 0) + UInt64.random(in: 1...6, using: &random))
+            }
         case .scattered: (0..<count).map { _ in UInt64.random(in: 0...(1 << 41), using: &random) }
         case .fromTheMiddle:
             (0..<count).map { UInt64(count) + ($0 % 2 == 0 ? UInt64($0) : UInt64(bitPattern: -Int64($0))) }
