@@ -6,7 +6,7 @@
 public struct Descending<Wrapped: Comparable & Sendable>: Comparable, Sendable {
     public let value: Wrapped
 
-    public static func < (left: Self, right: Self) -> Bool { right.value < left.value }
+    public static func < (left: Self, right: Self) -> Bool { ValueOrder.precedes(right.value, left.value) }
 }
 
 /// An optional value in an order: nil is less than everything else.
@@ -15,7 +15,7 @@ public struct NilFirst<Wrapped: Comparable & Sendable>: Comparable, Sendable {
 
     public static func < (left: Self, right: Self) -> Bool {
         guard let second = right.value else { return false }
-        return left.value.map { $0 < second } ?? true
+        return left.value.map { ValueOrder.precedes($0, second) } ?? true
     }
 }
 

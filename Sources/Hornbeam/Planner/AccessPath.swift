@@ -61,9 +61,8 @@ final class IndexMatch {
     }
 
     /// The same, which is known to answer these conjuncts too.
-    func answering(_ more: ConjunctSet) -> IndexMatch { answering(only: answered.union(more)) }
-
-    func answering(only answered: ConjunctSet) -> IndexMatch {
+    func answering(_ more: ConjunctSet) -> IndexMatch {
+        let answered = answered.union(more)
         guard let range else { return IndexMatch(index, several, answered: answered, fixed: fixed) }
         return IndexMatch(index, range, answered: answered, fixed: fixed, prefix: prefix, last: last)
     }

@@ -32,14 +32,7 @@ struct IndexMatcher {
         if index.computed.isEmpty { return try columns(index) }
         // What is asked of a computed component is said as of a column: then there is nothing special about it.
         let stated = conjuncts.map { index.stated($0) }
-        let match = try IndexMatcher(type: type, transaction: transaction, conjuncts: stated).columns(index)
-        guard let match else { return nil }
-        // Where Swift's comparison isn't that of the keys, what was found is tested again.
-        var exact = ConjunctSet()
-        for place in conjuncts.indices where match.answered.contains(place) && index.isExact(conjuncts[place]) {
-            exact.insert(place)
-        }
-        return match.answering(only: exact)
+        return try IndexMatcher(type: type, transaction: transaction, conjuncts: stated).columns(index)
     }
 
     /// What it can do for conjuncts on its columns, whatever its rows.

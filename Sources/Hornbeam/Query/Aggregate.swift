@@ -218,15 +218,6 @@ extension Aggregate {
     }
 }
 
-/// The order of values as stored columns have it: Swift's, and NaN behind all numbers.
-enum ValueOrder {
-    static func precedes<Value: Comparable>(_ left: Value, _ right: Value) -> Bool {
-        if left < right { return true }
-        // Only NaN isn't equal to itself.
-        return left == left && right != right
-    }
-}
-
 private final class Extreme<Entity: EntityModelProtocol, Property: Comparable & Sendable>: Accumulator {
     private let read: @Sendable (inout AggregatedRow<Entity>) throws -> Property?
     private let isBetter: (Property, Property) -> Bool

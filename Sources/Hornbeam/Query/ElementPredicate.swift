@@ -40,8 +40,10 @@ public struct ElementProperty<Element: Sendable, Property: Sendable>: Sendable {
         let term =
             isTold
             ? literal(other).map { ElementTerm(subject: subject, .compare(comparison, $0)) } : nil
+        let test = StoredOrder<Property>()?.test(comparison, literal(other) ?? .null) ?? test
         return ElementPredicate(
-            label: "\(label) \(comparison.rawValue) \(other)", terms: term.map { [$0] } ?? [], isComplete: term != nil
+            label: "\(label) \(comparison.rawValue) \(String(shown: other))", terms: term.map { [$0] } ?? [],
+            isComplete: term != nil
         ) { test(value($0)) }
     }
 }

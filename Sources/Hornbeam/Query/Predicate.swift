@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conditions on entities. A key path of a stored property becomes a comparison of columns that the planner can answer
-// from an index; any other (computed, nested) becomes a test of the decoded entity. Both mean the same, save for NaN:
-// columns compare as keys do, in a total order, tests as Swift does.
+// from an index; any other (computed, nested) becomes a test of the decoded entity. Both mean the same.
 
 /// A condition on entities of one type: `\.age > 18 && \.status == .active`. Where Foundation is imported, which has a
 /// type of this name too, its own is written `Hornbeam.Predicate`.
 ///
-/// NaN is the one value to which stored and computed properties answer differently. A stored NaN equals NaN and is
-/// greater than every number, so that indexes can hold it; computed and nested properties compare as Swift's operators
-/// do, for which NaN equals nothing and is neither less nor greater.
+/// NaN equals NaN and is greater than every number, be the property stored, computed or an element of an array, so that
+/// indexes can hold it: only in closures of your own it is as Swift's operators have it.
 ///
 /// A computed property in a filter or a sort must not use a context: while a query runs, its rows lie in pages that a
 /// write may move.
@@ -176,7 +174,7 @@ extension Predicate {
         }
         return computed(
             keyPath, comparison, literal(value), of: Property.self,
-            label: "\(keyPath.label) \(comparison.rawValue) \(value)", test())
+            label: "\(keyPath.label) \(comparison.rawValue) \(String(shown: value))", test())
     }
 
     fileprivate static func comparing<Property: Sendable>(
@@ -193,7 +191,7 @@ extension Predicate {
         if let relation = Entity.entityShape.linkID(keyPath) {
             return comparing(idOf: relation, comparison, value.map { Hornbeam.literal($0) ?? .null })
         }
-        let text = value.map { "\($0)" } ?? "nil"
+        let text = value.map { String(shown: $0) } ?? "nil"
         return computed(
             keyPath, comparison, value.map { Hornbeam.literal($0) } ?? .null, of: Property.self,
             label: "\(keyPath.label) \(comparison.rawValue) \(text)", test())
@@ -220,10 +218,11 @@ extension Predicate {
 
     /// The same of a comparison, which an index over the property may answer.
     /// - Parameter ordered: the type that is compared.
-    private static func computed<Property, Ordered>(
+    private static func computed<Property: Sendable, Ordered>(
         _ keyPath: any KeyPath<Entity, Property> & Sendable, _ comparison: Comparison, _ literal: Value?,
         of ordered: Ordered.Type, label: String, _ test: @escaping @Sendable (Property) -> Bool
     ) -> Self {
+        let test = StoredOrder<Property>()?.test(comparison, literal ?? .null) ?? test
         guard let literal, comparison.holdsForColumns(of: ordered) else {
             return testing(keyPath, label: label, test)
         }

@@ -186,14 +186,14 @@ struct RowFilter {
         case .constant(let result): return result
         case .int(let column, let comparison, let literal):
             guard let value = try row.int(column) else { return comparison == .notEqual }
-            return holds(comparison, value < literal ? -1 : value > literal ? 1 : 0)
+            return comparison.holds(value < literal ? -1 : value > literal ? 1 : 0)
         case .uint(let column, let comparison, let literal):
             guard let value = try row.uint(column) else { return comparison == .notEqual }
-            return holds(comparison, value < literal ? -1 : value > literal ? 1 : 0)
+            return comparison.holds(value < literal ? -1 : value > literal ? 1 : 0)
         case .text(let column, let comparison, let ascii, let key):
             guard let utf8 = try row.stringBytes(column) else { return comparison == .notEqual }
             if let ascii, utf8.allSatisfy({ $0 < 0x80 }) {
-                return holds(comparison, ascii.withUnsafeBytes { utf8.order($0) })
+                return comparison.holds(ascii.withUnsafeBytes { utf8.order($0) })
             }
             return try compare(row, column, comparison, key)
         case .key(let column, let comparison, let key):
@@ -209,7 +209,7 @@ struct RowFilter {
         case .links(let filter): return try filter.accepts(rowID)
         case .linkCount(let counter, let comparison, let count):
             let found = try counter.count(rowID)
-            return holds(comparison, found < count ? -1 : found > count ? 1 : 0)
+            return comparison.holds(found < count ? -1 : found > count ? 1 : 0)
         case .matches(let columns, let tokens): return try matches(row, columns, tokens)
         case .search(let columns, let matcher): return matcher.matches(try row.sections(columns))
         case .rows(let rowIDs): return rowIDs.contains(rowID)
@@ -222,18 +222,6 @@ struct RowFilter {
             for part in parts where try test(part, rowID, row) { return true }
             return false
         case .not(let part): return try !test(part, rowID, row)
-        }
-    }
-
-    @inline(__always)
-    private static func holds(_ comparison: Comparison, _ order: Int) -> Bool {
-        switch comparison {
-        case .equal: order == 0
-        case .notEqual: order != 0
-        case .less: order < 0
-        case .lessOrEqual: order <= 0
-        case .greater: order > 0
-        case .greaterOrEqual: order >= 0
         }
     }
 
@@ -266,7 +254,7 @@ struct RowFilter {
         _ row: RowReader, _ column: Int, _ comparison: Comparison, _ literal: [UInt8]
     ) throws(HornbeamError) -> Bool {
         let key = try key(of: row, column)
-        return holds(comparison, key.withUnsafeBytes { left in literal.withUnsafeBytes { left.order($0) } })
+        return comparison.holds(key.withUnsafeBytes { left in literal.withUnsafeBytes { left.order($0) } })
     }
 
     private static func matches(
@@ -297,14 +285,5 @@ private final class TokenTest {
             isFound = isFound || tokens.contains([UInt8](token))
         }
         return isFound
-    }
-}
-
-extension Value {
-    /// Equal exactly where elements of arrays are: NaN equals NaN, and nothing else.
-    fileprivate var comparable: Value {
-        // No element of an array of numbers is an array.
-        if case .double(let number) = self, number.isNaN { return .array([]) }
-        return self
     }
 }

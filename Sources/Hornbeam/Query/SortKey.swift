@@ -10,7 +10,7 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
     }
 
     init<Property: Comparable & Sendable>(_ keyPath: any KeyPath<Entity, Property> & Sendable) {
-        self.init(keyPath, Property.self, { $0 < $1 ? -1 : ($1 < $0 ? 1 : 0) })
+        self.init(keyPath, Property.self, { ValueOrder.precedes($0, $1) ? -1 : ValueOrder.precedes($1, $0) ? 1 : 0 })
     }
 
     /// Nil comes first.
@@ -19,7 +19,7 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
             keyPath, Property.self,
             { left, right in
                 guard let left, let right else { return left == nil ? (right == nil ? 0 : -1) : 1 }
-                return left < right ? -1 : (right < left ? 1 : 0)
+                return ValueOrder.precedes(left, right) ? -1 : ValueOrder.precedes(right, left) ? 1 : 0
             })
     }
 

@@ -162,11 +162,19 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
         by keyPath: KeyPath<Element, Key>, in context: Context
     ) throws -> [(key: Key, count: Int)] {
         var counts: [Key: Int] = [:]
+        // NaN, which isn't equal to itself, is one value here, the last.
+        var unequal: (key: Key, count: Int)?
         try forEach(in: context) { row in
-            counts[row.element[keyPath: keyPath], default: 0] += 1
+            let key = row.element[keyPath: keyPath]
+            if key == key {
+                counts[key, default: 0] += 1
+            } else {
+                unequal = (key, (unequal?.count ?? 0) + 1)
+            }
             return true
         }
-        return counts.map { (key: $0.key, count: $0.value) }.sorted { $0.key < $1.key }
+        let sorted = counts.map { (key: $0.key, count: $0.value) }.sorted { ValueOrder.precedes($0.key, $1.key) }
+        return sorted + (unequal.map { [$0] } ?? [])
     }
 
     /// How the entities are found whose elements are looked at.

@@ -13,7 +13,7 @@ extension Predicate {
         if let column = column(keyPath, .equal, Property.self), literals.count == values.count {
             return Self(.within(column: column, literals))
         }
-        return testing(keyPath, label: "\(keyPath.label) in \(values)") { values.contains($0) }
+        return testing(keyPath, label: "\(keyPath.label) in \(String(shown: values))", membership(values))
     }
 
     /// The same for an optional property; a nil among the values stands for nil.
@@ -29,7 +29,7 @@ extension Predicate {
             let isOne = Self(relation.linkTest(.any, .within(column: 0, ids)))
             return ids.count == literals.count ? isOne : isOne || Self(relation.linkTest(.none, .all))
         }
-        return testing(keyPath, label: "\(keyPath.label) in \(values)") { values.contains($0) }
+        return testing(keyPath, label: "\(keyPath.label) in \(String(shown: values))", membership(values))
     }
 
     /// The property is none of `values`: `.value(\.age, notIn: [18, 21])`.
@@ -124,8 +124,9 @@ extension Predicate {
         _ keyPath: any KeyPath<Entity, [Element]> & Sendable, containsAny elements: [Element]
     ) -> Self {
         if let test = elementTest(keyPath, elements, wantsAll: false) { return Self(.elements(test)) }
-        return testing(keyPath, label: "\(keyPath.label) contains any of \(elements)") { array in
-            elements.contains { array.contains($0) }
+        return testing(keyPath, label: "\(keyPath.label) contains any of \(String(shown: elements))") {
+            [isWanted = membership(elements)] array in
+            array.contains(where: isWanted)
         }
     }
 
@@ -134,8 +135,9 @@ extension Predicate {
         _ keyPath: any KeyPath<Entity, [Element]> & Sendable, containsAll elements: [Element]
     ) -> Self {
         if let test = elementTest(keyPath, elements, wantsAll: true) { return Self(.elements(test)) }
-        return testing(keyPath, label: "\(keyPath.label) contains all of \(elements)") { array in
-            elements.allSatisfy { array.contains($0) }
+        return testing(keyPath, label: "\(keyPath.label) contains all of \(String(shown: elements))") {
+            [tests = elements.map { membership([$0]) }] array in
+            tests.allSatisfy { array.contains(where: $0) }
         }
     }
 
@@ -154,8 +156,9 @@ extension Predicate {
         _ keyPath: any KeyPath<Entity, [Element]?> & Sendable, containsAny elements: [Element]
     ) -> Self {
         if let test = elementTest(keyPath, elements, wantsAll: false) { return Self(.elements(test)) }
-        return testing(keyPath, label: "\(keyPath.label) contains any of \(elements)") { array in
-            elements.contains { array?.contains($0) ?? false }
+        return testing(keyPath, label: "\(keyPath.label) contains any of \(String(shown: elements))") {
+            [isWanted = membership(elements)] array in
+            array?.contains(where: isWanted) ?? false
         }
     }
 
@@ -163,8 +166,9 @@ extension Predicate {
         _ keyPath: any KeyPath<Entity, [Element]?> & Sendable, containsAll elements: [Element]
     ) -> Self {
         if let test = elementTest(keyPath, elements, wantsAll: true) { return Self(.elements(test)) }
-        return testing(keyPath, label: "\(keyPath.label) contains all of \(elements)") { array in
-            elements.allSatisfy { array?.contains($0) ?? false }
+        return testing(keyPath, label: "\(keyPath.label) contains all of \(String(shown: elements))") {
+            [tests = elements.map { membership([$0]) }] array in
+            tests.allSatisfy { array?.contains(where: $0) ?? false }
         }
     }
 

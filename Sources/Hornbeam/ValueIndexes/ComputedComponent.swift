@@ -91,10 +91,14 @@ struct ComputedComponent: Sendable {
 
     /// The type of a property's stored form; nil if it has none that is ordered.
     static func type<Property>(of _: Property.Type) -> ColumnType? {
-        let type =
-            (Property.self as? any ColumnValue.Type)?.columnType
-            ?? (Property.self as? any RawRepresentable.Type).flatMap { rawType(of: $0) }
+        let type = storedType(of: Property.self)
         return type?.isOrdered == true ? type : nil
+    }
+
+    /// The same, ordered or not.
+    static func storedType<Property>(of _: Property.Type) -> ColumnType? {
+        (Property.self as? any ColumnValue.Type)?.columnType
+            ?? (Property.self as? any RawRepresentable.Type).flatMap { rawType(of: $0) }
     }
 
     private static func rawType<Raw: RawRepresentable>(of _: Raw.Type) -> ColumnType? {
@@ -135,14 +139,5 @@ extension EntityIndex {
         case (.null, .notEqual): return .not(.isNull(column: column))
         default: return .compare(column: column, test.comparison, test.literal)
         }
-    }
-
-    /// Whether the index's order is that of the comparison: Swift's of floating-point numbers is another one, for which
-    /// NaN has no place.
-    func isExact(_ conjunct: Filter) -> Bool {
-        guard case .computed(let test) = conjunct,
-            let component = computed.first(where: { $0.subject == test.subject })
-        else { return true }
-        return !component.type.comparesNaN
     }
 }

@@ -75,13 +75,11 @@ final class ElementIndex: Sendable {
         else { return nil }
         let values = test.wantsAll ? [first] : test.values
         let term = ElementTerm(subject: nil, .within(values))
-        return try match([term], isComplete: values.count == test.values.count, type, transaction, isByKeys: true)
+        return try match([term], isComplete: values.count == test.values.count, type, transaction)
     }
 
-    /// - Parameter isByKeys: whether values are compared as keys are.
     private func match(
-        _ terms: [ElementTerm], isComplete: Bool, _ type: EntityType, _ transaction: Transaction,
-        isByKeys: Bool = false
+        _ terms: [ElementTerm], isComplete: Bool, _ type: EntityType, _ transaction: Transaction
     ) throws -> ElementMatch? {
         var conjuncts: [Filter] = []
         var isExact = isComplete
@@ -91,7 +89,6 @@ final class ElementIndex: Sendable {
                 continue
             }
             conjuncts.append(term.filter(column: -1 - place))
-            if !isByKeys, components[place].type.comparesNaN { isExact = false }
         }
         let matcher = IndexMatcher(type: type, transaction: transaction, conjuncts: conjuncts)
         guard let match = try matcher.columns(keys) else { return nil }
@@ -128,16 +125,6 @@ struct ElementMatch {
         return found.filter { rowID in
             defer { last = rowID }
             return rowID != last
-        }
-    }
-}
-
-extension ColumnType {
-    /// Whether Swift compares its values otherwise than keys do: NaN has no place in its order.
-    var comparesNaN: Bool {
-        switch unwrapped {
-        case .float, .double, .date: true
-        default: false
         }
     }
 }

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// The law of indexes: whatever the values are, each kind of index says what a scan says, and both what is expected. The
+// values come in classes, the least first: what is in one class is equal, so the test compares no values itself.
+
+import Foundation
+import HornbeamTestSupport
+import HornbeamTree
+import Testing
+
+@testable import Hornbeam
+
+/// Values with what is to be said of them.
+struct EdgeCase: CustomTestStringConvertible, Sendable {
+    let testDescription: String
+    let run: @Sendable () throws -> Void
+
+    /// - Parameters:
+    ///   - asked: the values that are asked for; nil for all.
+    ///   - isLong: whether keys are too long for groups.
+    init<Content: EdgeValue>(
+        _ name: String, _ classes: [[Content]], asked: Set<Content>? = nil, isLong: Bool = false
+    ) {
+        testDescription = name
+        run = { try EdgeLaw(classes: classes, asked: asked, isLong: isLong).hold() }
+    }
+
+    static let negativeNaN = Double(bitPattern: 0xFFF8_0000_0000_0001)
+    /// Longer than keys are kept, and as long as few texts are.
+    static let longText = String(repeating: "long", count: 1_300)
+    static let hugeText = String(repeating: "huge", count: 262_144)
+
+    static func date(_ seconds: Double) -> Date { Date(timeIntervalSinceReferenceDate: seconds) }
+
+    static let all = [
+        EdgeCase(
+            "E1, E2: doubles",
+            [
+                [-.infinity], [-1], [-.leastNonzeroMagnitude], [-0.0, 0.0], [1], [.greatestFiniteMagnitude],
+                [.infinity],
+                [.nan, negativeNaN, .signalingNaN],
+            ]),
+        EdgeCase(
+            "E1, E2: dates", [[date(-.infinity)], [date(-1)], [date(-0.0), date(0)], [date(1)], [date(.nan)]]),
+        EdgeCase("E1: decimals", [[-2], [0], [Decimal(string: "0.10") ?? 0], [1], [Decimal.nan]]),
+        EdgeCase(
+            "E4, E5: texts",
+            [
+                [""], ["\0"], ["\0\0"], ["\0a"], ["a"], ["a\0"], ["a\0b"], ["aa"], ["b"], ["é", "e\u{301}"],
+                ["\u{212B}", "Å", "A\u{30A}"].map { "é" + $0 }, ["😀"],
+            ]),
+        EdgeCase(
+            "E4: long texts", [["a"], [longText], [longText + "a"], [longText + "b"], ["lp"]], isLong: true),
+        EdgeCase("E4: a text of 1 MiB", [["a"], [hugeText], ["i"]], asked: [hugeText], isLong: true),
+    ]
+}
+
+private struct EdgeLaw<Content: EdgeValue> {
+    typealias Entity = Edge<Content>
+
+    let classes: [[Content]]
+    let asked: Set<Content>?
+    let isLong: Bool
+
+    /// All values and nil, each twice, in no order.
+    private func entities() -> [(entity: Entity, rank: Int?)] {
+        var found: [(entity: Entity, rank: Int?)] = []
+        var seen: Set<Int> = []
+        let values = classes.enumerated().flatMap { rank, values in values.map { (rank: rank as Int?, $0 as Content?) }
+        }
+        var random = SeededGenerator(seed: 7)
+        for (rank, value) in ((isLong ? values : values + values) + [(nil, nil), (nil, nil)]).shuffled(using: &random) {
+            let isFirst = rank.map { seen.insert($0).inserted } ?? true
+            found.append((Entity(id: found.count + 1, value, isFirst: isFirst), rank))
+        }
+        return found
+    }
+
+    private typealias Question = (question: EdgeQuestion<Content>, holds: (Int?) -> Bool)
+
+    /// What is asked, with what must be so of the class of a value; nil is no class.
+    private var questions: [Question] {
+        var all: [Question] = []
+        for (rank, values) in classes.enumerated() {
+            for value in values where asked?.contains(value) ?? true { add(value, rank, to: &all) }
+        }
+        all.append((.equal(nil), { $0 == nil }))
+        all.append((.unequal(nil), { $0 != nil }))
+        all.append((.order, { _ in true }))
+        all.append((.reverse, { _ in true }))
+        return all
+    }
+
+    private func add(_ value: Content, _ rank: Int, to all: inout [Question]) {
+        let some = some
+        all.append((.equal(value), { $0 == rank }))
+        all.append((.unequal(value), { $0 != rank }))
+        all.append((.among([value]), { $0 == rank }))
+        all.append((.among([value, .some, value]), { $0 == rank || ($0 != nil && $0 == some) }))
+        all.append((.less(value), { $0.map { $0 < rank } ?? false }))
+        all.append((.lessOrEqual(value), { $0.map { $0 <= rank } ?? false }))
+        all.append((.greater(value), { $0.map { $0 > rank } ?? false }))
+        all.append((.greaterOrEqual(value), { $0.map { $0 >= rank } ?? false }))
+    }
+
+    /// The class of what any array has in it.
+    private var some: Int? { classes.firstIndex { $0.contains(.some) } }
+
+    private func expected(
+        _ kind: EdgeKind<Content>, _ question: EdgeQuestion<Content>, _ holds: (Int?) -> Bool, _ stored: [Stored]
+    ) -> [Int] {
+        func ranks(_ stored: Stored) -> [Int?] {
+            let values = kind.values(stored.entity)
+            // The first is the entity's own, or nil where the kind has none of it.
+            return values.enumerated().map { place, value in place < 2 ? value.map { _ in stored.rank } ?? nil : some }
+        }
+        let passing = stored.filter { ranks($0).contains(where: holds) }
+        switch question {
+        case .order, .reverse:
+            let isReverse = if case .reverse = question { true } else { false }
+            return passing.sorted { left, right in
+                let (first, second) = (ranks(left)[0] ?? -1, ranks(right)[0] ?? -1)
+                if first == second { return left.entity.id < right.entity.id }
+                return isReverse ? second < first : first < second
+            }.map(\.entity.id)
+        default: return passing.map(\.entity.id).sorted()
+        }
+    }
+
+    typealias Stored = (entity: Entity, rank: Int?)
+
+    func hold() throws {
+        let database = try EdgeKind<Content>.database(isLong: isLong)
+        let stored = entities()
+        try database.write { (context) throws in
+            for (entity, _) in stored { try entity.save(to: &context) }
+        }
+        try database.read { (context) throws in
+            for kind in EdgeKind<Content>.all(isLong: isLong) {
+                for (question, holds) in questions {
+                    guard let answer = try kind.answer(question, context) else { continue }
+                    #expect(answer == expected(kind, question, holds, stored), "\(kind.name) \(question)")
+                }
+            }
+        }
+        #expect(try database.check { Issue.record("\($0)") })
+        try untouched(database, stored)
+        // Without the last of each, every kind has lost it.
+        let gone = stored.suffix(stored.count / 2)
+        try database.write { (context) throws in
+            _ = try Entity.query(gone.map(\.entity.id)).delete(from: &context)
+        }
+        try database.read { (context) throws in
+            for kind in EdgeKind<Content>.all(isLong: isLong) {
+                let left = expected(kind, .order, { _ in true }, Array(stored.dropLast(gone.count)))
+                if let answer = try kind.answer(.order, context) { #expect(answer == left, "\(kind.name)") }
+            }
+        }
+        #expect(try database.check { Issue.record("\($0)") })
+    }
+
+    /// E11: what no index is made of changes the row alone, whatever the kinds.
+    private func untouched(_ database: Database, _ stored: [Stored]) throws {
+        try database.write { (context) throws in
+            for (entity, _) in stored {
+                var entity = entity
+                entity.note = "changed"
+                try entity.save(to: &context)
+            }
+            let transaction = try context.session.entities().transaction
+            let changed = try transaction.treeNames().filter { name in
+                try transaction.tree(name).map { transaction.treesChanged.contains($0) } ?? false
+            }
+            #expect(changed == ["e:\(Entity.entityName)"])
+        }
+    }
+}
+
+@Suite("Edge cases in all kinds of indexes")
+struct EdgeCaseLawTests {
+    @Test("Each kind says what a scan says", arguments: EdgeCase.all)
+    func law(_ edges: EdgeCase) throws { try edges.run() }
+}
