@@ -16,10 +16,7 @@ extension ModelDeclaration {
                     return ".of(\"\(component.property)\", \\Self.\(code)\(order))"
                 }
             }
-            let collisions = index.collisions.map { ", collisions: \($0)" } ?? ""
-            let analyzer = index.analyzer.map { ", analyzer: \($0)" } ?? ""
-            let positions = index.positions.map { ", positions: \($0)" } ?? ""
-            let options = collisions + analyzer + positions
+            let options = index.options.map { ", " + $0 }.joined()
             return ".\(index.kind)(\"\(index.name)\", [\(components.joined(separator: ", "))]\(options))"
         }
     }

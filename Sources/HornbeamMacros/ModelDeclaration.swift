@@ -34,12 +34,8 @@ struct ModelDeclaration {
         var name: String
         var kind: Kind
         var components: [Component]
-        /// The expression behind `collisions:`.
-        var collisions: String?
-        /// The expression behind `analyzer:`.
-        var analyzer: String?
-        /// The expression behind `positions:`.
-        var positions: String?
+        /// The arguments with labels, as they are written.
+        var options: [String] = []
     }
 
     struct Relation {
@@ -206,9 +202,9 @@ struct ModelParser {
         }
         var index = ModelDeclaration.Index(name: name.filter { $0 != "`" }, kind: kind, components: [])
         let arguments = attribute.labeledArguments
-        index.collisions = arguments.first { $0.label?.text == "collisions" }?.expression.trimmedDescription
-        index.analyzer = arguments.first { $0.label?.text == "analyzer" }?.expression.trimmedDescription
-        index.positions = arguments.first { $0.label?.text == "positions" }?.expression.trimmedDescription
+        index.options = arguments.compactMap { argument in
+            argument.label.map { "\($0.text): \(argument.expression.trimmedDescription)" }
+        }
         let paths = arguments.filter { $0.label == nil }
         if paths.isEmpty { report(.emptyIndex(name), at: attribute) }
         pending.append((index, paths))

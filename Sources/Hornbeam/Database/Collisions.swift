@@ -16,7 +16,8 @@ extension Session {
         }
     }
 
-    /// Another entity with this one's key in an index whose resolver may let both keep it. A nil in the key exempts it.
+    /// Another entity with this one's key in an index whose resolver may let both keep it. A nil in the key exempts it,
+    /// where nils are distinct.
     func holder<Entity: EntityModelProtocol>(ofKeyOf entity: Entity, _ index: IndexDescription) throws -> Entity.ID? {
         let store = try store(Entity.self)
         let own = try store.rowID(of: entity.id.columnValue)
@@ -26,8 +27,8 @@ extension Session {
             for component in index.components {
                 let column = try store.type.column(component.column)
                 let value = try row.value(column)
-                if value == .null { return nil }
-                conditions.append(.compare(column: column, .equal, value))
+                if value == .null, index.nilsDistinct { return nil }
+                conditions.append(value == .null ? .isNull(column: column) : .compare(column: column, .equal, value))
             }
             return conditions
         }

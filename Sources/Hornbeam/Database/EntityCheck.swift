@@ -164,7 +164,7 @@ package struct EntityCheck {
                 if !key.elementsEqual(index.entry(own, rowID).key) {
                     problem("\(name): the entry for \(rowID) has another key than its row")
                 }
-                guard index.isUnique, own.isCut, !own.hasNil else { return }
+                guard index.isUnique, own.isCut, !own.isExempt else { return }
                 if cut != own.bytes { (cut, whole) = (own.bytes, []) }
                 if try !whole.insert(index.fullKey(of: row).key).inserted {
                     problem("\(name): \(rowID) has the same key as another row")

@@ -65,12 +65,15 @@ public struct DeclaredIndex<Entity: EntityModelProtocol> {
     /// A resolver of one's own may let two entities keep the same key, so its index can't be one that refuses this: it
     /// is an ordinary index, and saving asks it for collisions.
     public static func unique(
-        _ name: String, _ components: [IndexDescription.Component], collisions: CollisionResolver<Entity> = .upsert
+        _ name: String, _ components: [IndexDescription.Component], nilsDistinct: Bool = true,
+        collisions: CollisionResolver<Entity> = .upsert
     ) -> Self {
         let kind: IndexDescription.Kind
         if case .custom = collisions.rule { kind = .value } else { kind = .unique }
         return Self(
-            description: IndexDescription(name: name, kind: kind, components: components), collisions: collisions)
+            description: IndexDescription(
+                name: name, kind: kind, components: components, nilsDistinct: nilsDistinct),
+            collisions: collisions)
     }
 
     public static func text(
@@ -88,8 +91,10 @@ extension IndexDescription.Component {
     /// A field of a full-text index.
     public static func text<Entity>(_ name: String, _: KeyPath<Entity, String>) -> Self { Self(column: name) }
     public static func text<Entity>(_ name: String, _: KeyPath<Entity, String?>) -> Self { Self(column: name) }
+    public static func text<Entity>(_ name: String, _: KeyPath<Entity, [String]>) -> Self { Self(column: name) }
+    public static func text<Entity>(_ name: String, _: KeyPath<Entity, [String]?>) -> Self { Self(column: name) }
 
-    @available(*, unavailable, message: "a full-text index is over String properties")
+    @available(*, unavailable, message: "a full-text index is over String properties, or arrays of them")
     public static func text<Entity, Property>(_ name: String, _: KeyPath<Entity, Property>) -> Self {
         Self(column: name)
     }

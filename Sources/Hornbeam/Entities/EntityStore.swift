@@ -381,7 +381,7 @@ package final class EntityStore {
     ) throws -> [(index: IndexDescription, rowID: RowID)] {
         var found: [(index: IndexDescription, rowID: RowID)] = []
         for change in changes.keys where change.index.isUnique {
-            guard !change.added.isNone, !change.added.hasNil else { continue }
+            guard !change.added.isNone, !change.added.isExempt else { continue }
             if let other = try holder(of: change.added, new, change.index, except: rowID) {
                 found.append((change.index.description, other))
             }

@@ -74,8 +74,8 @@ final class UniqueBatch {
         _ wanted: inout [Key: Value], _ id: Value, _ row: RowReader, _ refusing: Set<String>, _ store: EntityStore
     ) throws {
         for index in store.type.indexes where refusing.contains(index.description.name) {
-            let (key, hasNil) = try index.fullKey(of: row)
-            if hasNil { continue }
+            let (key, isExempt) = try index.fullKey(of: row)
+            if isExempt { continue }
             let known = wanted.updateValue(id, forKey: Key(index: index.description.name, bytes: key))
             if let known, known != id {
                 throw try index.description.violation(of: row, store.type, by: known, isBatch: true)

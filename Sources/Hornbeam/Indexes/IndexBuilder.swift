@@ -83,7 +83,7 @@ struct IndexBuilder {
 
     /// The key that a cut one stands for; nil if a component is nil, which exempts it.
     private func wholeKey(_ entry: Entry, _ index: EntityIndex) throws -> [UInt8]? {
-        guard let whole = try row(entry).map({ try index.fullKey(of: $0) }), !whole.hasNil else { return nil }
+        guard let whole = try row(entry).map({ try index.fullKey(of: $0) }), !whole.isExempt else { return nil }
         return whole.key
     }
 

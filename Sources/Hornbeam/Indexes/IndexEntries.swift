@@ -15,7 +15,8 @@ struct IndexKeyBytes: Equatable {
     /// Without the row id; cut if it was too long. Empty if there is no key, which a key never is: each component has
     /// its marker.
     var bytes: [UInt8] = []
-    var hasNil = false
+    /// Whether others may have it too, in a unique index: there is a nil in it, and nils are distinct.
+    var isExempt = false
     var isNone: Bool { bytes.isEmpty }
     var isCut: Bool { bytes.count == IndexKeyBytes.cutSize }
 
@@ -46,11 +47,11 @@ struct IndexKeyBytes: Equatable {
 
 extension EntityIndex {
     /// The whole key of a row, not cut.
-    func fullKey(of row: RowReader) throws(HornbeamError) -> (key: [UInt8], hasNil: Bool) {
+    func fullKey(of row: RowReader) throws(HornbeamError) -> (key: [UInt8], isExempt: Bool) {
         var writer = KeyWriter(capacity: 48)
         var hasNil = false
         for component in components where try !append(component, of: row, to: &writer) { hasNil = true }
-        return (writer.bytes, hasNil)
+        return (writer.bytes, hasNil && description.nilsDistinct)
     }
 
     /// The key of the leading components, not cut; the whole key if nil.
@@ -76,14 +77,14 @@ extension EntityIndex {
     }
 
     func key(of row: RowReader) throws(HornbeamError) -> IndexKeyBytes {
-        var (bytes, hasNil) = try fullKey(of: row)
+        var (bytes, isExempt) = try fullKey(of: row)
         if isHashed { bytes = IndexKeyBytes.hashed(bytes) } else { IndexKeyBytes.cut(&bytes) }
-        return IndexKeyBytes(bytes: bytes, hasNil: hasNil)
+        return IndexKeyBytes(bytes: bytes, isExempt: isExempt)
     }
 
     /// Whether the tree can hold one entity at most under this key, so that the key stands there alone.
     func isExclusive(_ key: IndexKeyBytes) -> Bool {
-        isUnique && !key.hasNil && !key.isCut
+        isUnique && !key.isExempt && !key.isCut
     }
 
     /// The entry in the tree.

@@ -66,25 +66,30 @@ public struct HashIndex<Entity>: Hashable, Codable, Sendable {
     static var empty: Self { Self(empty: ()) }
 }
 
-/// An index that admits each key once. Entities in which one of its properties is nil are exempt.
+/// An index that admits each key once. Entities in which one of its properties is nil are exempt, unless it says
+/// `nilsDistinct: false`: nil is a value as any other then, that one entity may have.
 @propertyWrapper
 public struct Unique<Entity: EntityModelProtocol>: Hashable, Codable, Sendable {
     public init<each Property>(
-        _ keyPaths: repeat KeyPath<Entity, each Property>, collisions: CollisionResolver<Entity> = .upsert
+        _ keyPaths: repeat KeyPath<Entity, each Property>, nilsDistinct: Bool = true,
+        collisions: CollisionResolver<Entity> = .upsert
     ) {}
 
     @inlinable @inline(__always)
-    public init<A>(_ first: KeyPath<Entity, A>, collisions: CollisionResolver<Entity> = .upsert) {}
+    public init<A>(
+        _ first: KeyPath<Entity, A>, nilsDistinct: Bool = true, collisions: CollisionResolver<Entity> = .upsert
+    ) {}
 
     @inlinable @inline(__always)
     public init<A, B>(
-        _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, collisions: CollisionResolver<Entity> = .upsert
+        _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, nilsDistinct: Bool = true,
+        collisions: CollisionResolver<Entity> = .upsert
     ) {}
 
     @inlinable @inline(__always)
     public init<A, B, C>(
         _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, _ third: KeyPath<Entity, C>,
-        collisions: CollisionResolver<Entity> = .upsert
+        nilsDistinct: Bool = true, collisions: CollisionResolver<Entity> = .upsert
     ) {}
 
     private init(empty: Void) {}
@@ -94,7 +99,8 @@ public struct Unique<Entity: EntityModelProtocol>: Hashable, Codable, Sendable {
     static var empty: Self { Self(empty: ()) }
 }
 
-/// A ranked full-text index over one or more string properties:
+/// A ranked full-text index over one or more properties of type `String` or `[String]`, whose elements are texts of their
+/// own:
 /// `@FullTextIndex<Self>(\.title, \.body) private var search`, or with what counts as a word,
 /// `@FullTextIndex<Self>(\.title, \.body, analyzer: .unicode(stemming: .english)) private var search`.
 ///

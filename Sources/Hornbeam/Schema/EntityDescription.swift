@@ -44,7 +44,7 @@ public struct IndexDescription: Codable, Hashable, Sendable {
     public enum Kind: String, Codable, Sendable {
         /// Ordered entries (key, row id).
         case value
-        /// Ordered, at most one entity a key; nil components are exempt.
+        /// Ordered, at most one entity a key; nil components are exempt, unless `nilsDistinct` is false.
         case unique
         /// Entries by a hash of the key: for equality alone, and of one size however long the key is.
         case hash
@@ -71,19 +71,23 @@ public struct IndexDescription: Codable, Hashable, Sendable {
     public var analyzer: String?
     /// Of full-text indexes: whether they keep where in a text each word stands.
     public var positions: Bool
+    /// Of unique indexes: whether nil differs from nil, so that any number of entities may have it.
+    public var nilsDistinct: Bool
     /// What this program has declared it with: one of several versions, perhaps, of a tokenizer of its own.
     var declared = DeclaredAnalyzer()
 
-    private enum CodingKeys: String, CodingKey { case name, kind, components, analyzer, positions }
+    private enum CodingKeys: String, CodingKey { case name, kind, components, analyzer, positions, nilsDistinct }
 
     public init(
-        name: String, kind: Kind, components: [Component], analyzer: String? = nil, positions: Bool = true
+        name: String, kind: Kind, components: [Component], analyzer: String? = nil, positions: Bool = true,
+        nilsDistinct: Bool = true
     ) {
         self.name = name
         self.kind = kind
         self.components = components
         self.analyzer = analyzer
         self.positions = positions
+        self.nilsDistinct = nilsDistinct
     }
 
     public init(from decoder: any Decoder) throws {
@@ -92,7 +96,8 @@ public struct IndexDescription: Codable, Hashable, Sendable {
             name: try fields.decode(String.self, forKey: .name), kind: try fields.decode(Kind.self, forKey: .kind),
             components: try fields.decode([Component].self, forKey: .components),
             analyzer: try fields.decodeIfPresent(String.self, forKey: .analyzer),
-            positions: try fields.decodeIfPresent(Bool.self, forKey: .positions) ?? true)
+            positions: try fields.decodeIfPresent(Bool.self, forKey: .positions) ?? true,
+            nilsDistinct: try fields.decodeIfPresent(Bool.self, forKey: .nilsDistinct) ?? true)
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -102,6 +107,7 @@ public struct IndexDescription: Codable, Hashable, Sendable {
         try fields.encode(components, forKey: .components)
         try fields.encodeIfPresent(analyzer, forKey: .analyzer)
         if !positions { try fields.encode(positions, forKey: .positions) }
+        if !nilsDistinct { try fields.encode(nilsDistinct, forKey: .nilsDistinct) }
     }
 }
 
