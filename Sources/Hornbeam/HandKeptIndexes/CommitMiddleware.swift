@@ -54,7 +54,7 @@ extension Database {
     /// write, it runs from the next one on.
     ///
     /// As long as there is one, each write keeps in memory what the rows that it changes were before: to hold all of a
-    /// large import takes about 50 bytes for each new entity, and the former row of each changed one.
+    /// large import takes about 100 bytes for each new entity, and the former row of each changed one.
     @discardableResult
     public func onWillCommit(
         _ body: @escaping @Sendable (_ context: inout Context, _ changes: StoreChanges) throws -> Void

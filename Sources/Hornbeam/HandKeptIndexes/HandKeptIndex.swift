@@ -3,6 +3,7 @@
 // them, and in what order, is what the program says. This file says how they are declared and reached.
 
 import HornbeamTree
+import Synchronization
 
 /// An index whose entries the program puts and takes itself: one of `OrderedIDIndex`, `GroupByEntityIndex`,
 /// `GroupByKeyIndex`, `HashIDIndex` and `SetIndex`.
@@ -35,6 +36,7 @@ extension HandKeptIndex {
 /// }
 /// ```
 public protocol IndexesType: Sendable {
+    /// Gives the same each time: `Context.indexes(of:)` calls it once in a program.
     init()
 }
 
@@ -154,13 +156,28 @@ extension HandKeptIndex {
 
 // MARK: - Reaching them
 
+/// What declares hand-kept indexes, made once for each type: each of them works out what the catalogue has of it.
+private enum KnownIndexes {
+    private static let known = Mutex<[ObjectIdentifier: any IndexesType]>([:])
+
+    static func declared<Declared: IndexesType>(_ type: Declared.Type) -> Declared {
+        if let declared = known.withLock({ $0[ObjectIdentifier(type)] }) as? Declared { return declared }
+        let declared = Declared()
+        known.withLock { $0[ObjectIdentifier(type)] = declared }
+        return declared
+    }
+}
+
 /// Hand-kept indexes in a transaction, by the properties that declare them.
 @dynamicMemberLookup
 public struct HandKeptIndexes<Declared: IndexesType>: Sendable {
     private let context: Context
-    private let declared = Declared()
+    private let declared: Declared
 
-    fileprivate init(_ context: Context) { self.context = context }
+    fileprivate init(_ context: Context) {
+        self.context = context
+        declared = KnownIndexes.declared(Declared.self)
+    }
 
     public subscript<Index: HandKeptIndex>(dynamicMember path: KeyPath<Declared, Index>) -> Index.Content {
         get throws { try declared[keyPath: path].content(in: context) }

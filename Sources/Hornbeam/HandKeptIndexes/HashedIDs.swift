@@ -27,7 +27,7 @@ public struct HashedIDs<Key: IndexKey, Entity: EntityModelProtocol> {
         get throws { try access.read { session in try row(key).map { try access.id($0, session) } } }
     }
 
-    private func row(_ key: Key) throws -> RowID? {
+    func row(_ key: Key) throws -> RowID? {
         guard let stored = try trees.transaction.get(trees.entries, try KeptKey.bytes(key, trees)) else { return nil }
         guard let row = RowID(stored: stored) else { throw trees.damaged("an entry names no row") }
         return row
@@ -82,12 +82,17 @@ public struct HashedIDs<Key: IndexKey, Entity: EntityModelProtocol> {
         }
     }
 
-    /// Calls `body` with each key and its id, in the order of the keys. `body` must not change the index.
+    /// Calls `body` with each key and its id, in the order of the keys. What `body` changes doesn't change which these
+    /// are: they are gathered first. Those of entities that it deletes meanwhile are passed over.
     public func forEach(_ body: (Key, Entity.ID) throws -> Void) throws {
         try access.read { session in
+            var entries: [(key: Key, row: RowID)] = []
             try trees.forEach { key, row in
-                try body(try KeptKey.read(key, trees), try access.id(row, session))
+                entries.append((try KeptKey.read(key, trees), row))
                 return true
+            }
+            for (key, row) in entries {
+                if try session.isStored(row, Entity.self) { try body(key, try access.id(row, session)) }
             }
         }
     }

@@ -49,8 +49,12 @@ public struct IDSet<Entity: EntityModelProtocol> {
         }
     }
 
-    /// Inserts these.
-    public func formUnion(_ ids: some Sequence<Entity.ID>) throws { for id in ids { try insert(id) } }
+    /// Inserts these, all or, if one isn't stored, none: `.notStored`.
+    public func formUnion(_ ids: some Sequence<Entity.ID>) throws {
+        try access.change { session in
+            for row in try access.rows(ids, session) where try !has(row) { try trees.put(row.key, row) }
+        }
+    }
 
     /// Removes these.
     public func subtract(_ ids: some Sequence<Entity.ID>) throws { for id in ids { try remove(id) } }

@@ -3,13 +3,16 @@
 // one.
 
 extension Database {
-    /// Appends each entity that is inserted from now on to a list. One that is deleted and saved again in a write isn't
+    /// Appends each entity that is inserted from now on to a list, in the order of their saves. One that is deleted and saved again in a write isn't
     /// inserted but changed, and has left the list: the rule with a condition puts it back.
     @discardableResult
     public func keep<Entity>(_ index: OrderedIDIndex<Entity>) -> CommitMiddleware {
         onWillCommit { context, changes in
             let list = try context[index]
-            for id in changes[Entity.self].inserted where try !list.contains(id) { try list.append(id) }
+            let changed = changes[Entity.self]
+            for id in changes.saved(Entity.self) where changed.wasInserted(id) {
+                if try !list.contains(id) { try list.append(id) }
+            }
         }
     }
 
@@ -80,13 +83,12 @@ extension Database {
         }
     }
 
-    /// Calls `body` with each entity of a type that a write has inserted or updated.
+    /// Calls `body` with each entity of a type that a write has inserted or updated, in the order of their last saves.
     private func keep<Entity: EntityModelProtocol>(
         _: Entity.Type, _ body: @escaping @Sendable (Context, Entity) throws -> Void
     ) -> CommitMiddleware {
         onWillCommit { context, changes in
-            let changes = changes[Entity.self]
-            for id in changes.inserted + changes.updated {
+            for id in changes.saved(Entity.self) {
                 if let entity: Entity = try context.find(id) { try body(context, entity) }
             }
         }

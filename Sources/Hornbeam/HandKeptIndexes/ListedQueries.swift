@@ -21,6 +21,13 @@ extension EntityModelProtocol {
         QueryList(list: index.name) { session in try index.content(in: Context(session))[group].rows() }
     }
 
+    /// The entity that a key leads to, or none.
+    public static func query<Key: IndexKey>(in index: HashIDIndex<Key, Self>, key: Key) -> QueryList<Self> {
+        QueryList(list: index.name) { session in
+            try index.content(in: Context(session)).row(key).map { [$0] } ?? []
+        }
+    }
+
     /// The entities of a set, in the order of their rows.
     public static func query(in index: SetIndex<Self>) -> QueryList<Self> {
         QueryList(list: index.name) { session in try index.content(in: Context(session)).rows() }

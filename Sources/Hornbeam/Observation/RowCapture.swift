@@ -40,6 +40,9 @@ package final class RowCapture {
 
     private(set) var rows: [TreeID: FormerRows] = [:]
     private var links: [UInt16: Set<RowID>] = [:]
+    /// Which of the rows were changed last, by growing numbers: for who asks within the transaction.
+    private(set) var turns: [TreeID: [RowID: Int]] = [:]
+    private var turn = 0
     private var size = Size()
     private var isOverfull = false
     /// Whether none is let go of, however many they are: for who asks within the transaction.
@@ -50,6 +53,10 @@ package final class RowCapture {
     /// To be called before the row changes.
     /// - Parameter old: the row as it is, nil if there is none.
     func note(_ row: RowID, in tree: TreeID, old: RowReader?) {
+        if keepsAll {
+            turn += 1
+            turns[tree, default: [:]][row] = turn
+        }
         guard !isOverfull, rows[tree]?[row] == nil else { return }
         let former = old.map { Array($0.bytes) }
         rows[tree, default: [:]].updateValue(former, forKey: row)

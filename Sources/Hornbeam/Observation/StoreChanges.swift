@@ -12,6 +12,8 @@ public struct StoreChanges: Sendable {
         var inserted: [Value] = []
         var updated: [Value] = []
         var deleted: [Value] = []
+        /// What was inserted or updated, in the order of the last saves; empty where that isn't known.
+        var saved: [Value] = []
 
         var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
     }
@@ -50,11 +52,16 @@ public struct StoreChanges: Sendable {
         for name in session.schema.typeNames {
             let store = try session.store(name)
             guard let former = capture.rows[store.type.rows] else { continue }
-            try add(store) { body in
+            try add(store, capture.turns[store.type.rows]) { body in
                 try store.forEachChange(since: former, ignoring: store.type.updatedAt, body)
                 return true
             }
         }
+    }
+
+    /// The entities that a transaction has inserted or updated so far, in the order in which each was saved last.
+    func saved<Entity: EntityModelProtocol>(_: Entity.Type) -> [Entity.ID] {
+        ids(types[Entity.entityName]?.saved)
     }
 
     /// What differs of one type between the states of two reads.
@@ -68,10 +75,12 @@ public struct StoreChanges: Sendable {
     fileprivate init() {}
 
     /// Adds what has become of a type's rows.
-    /// - Parameter forEachChange: calls its argument with each row that is another, as it was and as it is; false if it
-    ///   isn't known which these are.
+    /// - Parameters:
+    ///   - turns: by when rows were changed last.
+    ///   - forEachChange: calls its argument with each row that is another, as it was and as it is; false if it isn't known
+    ///     which these are.
     fileprivate mutating func add(
-        _ store: EntityStore,
+        _ store: EntityStore, _ turns: [RowID: Int]? = nil,
         _ forEachChange: (_ body: (RowID, RowReader?, RowReader?) throws -> Void) throws -> Bool
     ) throws {
         var found: [(row: RowID, wasThere: Bool, isThere: Bool, id: Value)] = []
@@ -96,6 +105,10 @@ public struct StoreChanges: Sendable {
             } else if !again.contains(id) {
                 ofType.deleted.append(id)
             }
+        }
+        if let turns {
+            let saved = found.filter(\.isThere).sorted { turns[$0.row] ?? 0 < turns[$1.row] ?? 0 }
+            ofType.saved = saved.map(\.id)
         }
         if !ofType.isEmpty { types[store.type.name] = ofType }
     }

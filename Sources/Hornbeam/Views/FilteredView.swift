@@ -62,6 +62,16 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
 
     // MARK: - The state at hand
 
+    /// What it is, and how its entities were chosen: a line, for people. The context must see the state at hand.
+    public func explain(in context: Context) throws -> String {
+        try check(context)
+        let name = "\(count) entries in memory of view “\(view.registration.name)” of \(Entity.entityName), those that "
+        switch filter {
+        case .predicate: return name + "a function accepts"
+        case .query(let query): return name + "this finds:\n\(try query.explain(in: context))"
+        }
+    }
+
     public var count: Int { tree.count }
 
     /// The groups that have entities, in order, with their sizes.

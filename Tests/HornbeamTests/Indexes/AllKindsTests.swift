@@ -191,9 +191,52 @@ struct AllKindsTests {
                 ("charts", "\(try AllKinds.first.charts.query(RecordingIndexes.rating > 195.0).explain(in: context))"),
                 ("shelves", try AllKinds.first.shelves["rock"].explain(in: context)),
                 ("shelves", try AllKinds.first.shelves.explain(in: context)),
-                ("added", "\(try Recording.query(in: RecordingLists().added).explain(in: context))"),
+                ("index byGenre,", "\(try Recording.filter(\.genre == "g7").explain(in: context))"),
+                ("tags", "\(try Recording.query().unnest(\.tags).filter { $0 == "t7" }.explain(in: context))"),
+                ("tracks", "\(try Release.query(1).related(\.$tracks).explain(in: context))"),
             ]
             for (name, plan) in plans { #expect(plan.contains(name), "\(plan)") }
+        }
+    }
+
+    @Test("Plans name the list, the group, the set and the key that they begin with; a part of a view, its view")
+    func explanationsOfLists() throws {
+        let database = try AllKinds.inMemory()
+        try database.write { (context) throws in
+            try Release(id: 1).save(to: &context)
+            for id in 0..<20 {
+                var track = Recording(id: id, title: "blue train", genre: "rock", code: "c\(id)", seconds: id)
+                track.rating = Double(id)
+                try track.save(to: &context)
+            }
+            try context.indexes(of: RecordingLists.self).ofAlbum[1].append(contentsOf: [3, 1])
+        }
+        let lists = RecordingLists()
+        try database.read { (context) throws in
+            let queries: [(name: String, query: QueryList<Recording>, count: Int)] = [
+                ("added", Recording.query(in: lists.added), 20),
+                ("grouped", Recording.query(in: lists.grouped, group: "rock"), 20),
+                ("ofAlbum", Recording.query(in: lists.ofAlbum, group: 1), 2),
+                ("coded", Recording.query(in: lists.coded, key: "c7"), 1),
+                ("coded", Recording.query(in: lists.coded, key: "none"), 0),
+                ("starred", Recording.query(in: lists.starred), 1),
+            ]
+            for (name, query, count) in queries {
+                let plan = try query.explain(in: context)
+                #expect(plan.list == name && "\(plan)".contains("of list “\(name)”"), "\(plan)")
+                #expect(plan.candidates == count, "\(plan)")
+                #expect(try query.count(in: context) == count, "\(name)")
+            }
+            #expect(try Recording.query(in: lists.coded, key: "c7").resolve(in: context).map(\.id) == [7])
+            #expect(try Recording.query(in: lists.coded, key: "c7").filter(\.seconds > 7).count(in: context) == 0)
+
+            var part = FilteredView(AllKinds.first.shelves, where: { $0.seconds > 15 })
+            try part.load(in: context)
+            let plan = try part.explain(in: context)
+            #expect(plan.contains("4 entries") && plan.contains("“shelves”"), "\(plan)")
+            var found = FilteredView(AllKinds.first.shelves, matching: .filter(\.rating > 17))
+            try found.load(in: context)
+            #expect(try found.explain(in: context).contains("this finds:\nRecording: "))
         }
     }
 
