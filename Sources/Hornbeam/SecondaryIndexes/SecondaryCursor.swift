@@ -10,7 +10,18 @@ extension SecondaryQuery {
     /// Calls `body` with the ids, in the query's order, until it sets `stop` or throws. In a write it may change
     /// entities: it goes through the ids as they were.
     public func forEachID(in context: Context, _ body: (_ id: Entity.ID, _ stop: inout Bool) throws -> Void) throws {
-        try forEachRow(in: context) { row, stop in try body(row.id, &stop) }
+        var stop = false
+        if try context.session.entities().transaction.isWritable {
+            for id in try ids(in: context) where !stop { try body(id, &stop) }
+            return
+        }
+        try context.session.run { session in
+            let table = try OpenTable(self, session)
+            try table.forEachRowID { rowID in
+                for id: Entity.ID in try session.ids(of: [rowID], table.store) { try body(id, &stop) }
+                return !stop
+            }
+        }
     }
 
     /// The same with what the index has of each, without a look at the entities.

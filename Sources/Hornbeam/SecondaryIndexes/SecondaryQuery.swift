@@ -164,18 +164,17 @@ struct OpenTable<Entity: EntityModelProtocol> {
 
     func rowIDs() throws -> [RowID] {
         var found: [RowID] = []
-        if wanted.groups.isEmpty {
-            try Executor(query, store).run(needsRows: false) { rowID, _, _ in
-                found.append(rowID)
-                return true
-            }
-        } else {
-            try forEachGroup { rowID, _ in
-                found.append(rowID)
-                return true
-            }
+        try forEachRowID { rowID in
+            found.append(rowID)
+            return true
         }
         return found
+    }
+
+    /// Calls `body` with the rows' ids in their order until it returns false.
+    func forEachRowID(_ body: (RowID) throws -> Bool) throws {
+        guard wanted.groups.isEmpty else { return try forEachGroup { rowID, _ in try body(rowID) } }
+        try Executor(query, store).run(needsRows: false) { rowID, _, _ in try body(rowID) }
     }
 
     /// Calls `body` with the rows in their order until it returns false.

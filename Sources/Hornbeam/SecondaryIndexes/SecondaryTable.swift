@@ -100,20 +100,12 @@ final class SecondaryTable: Sendable {
     /// A value in the form that a column has; an error that says what it has if it doesn't fit.
     func converted(_ value: Value, for column: Int) throws(HornbeamError) -> Value {
         let type = columns[column].type
-        if let converted = value.converted(to: type) ?? number(value, as: type) { return converted }
+        if let converted = value.converted(to: type) { return converted }
+        if case .at(let number)? = NumberPlace(value, in: type.unwrapped) { return number }
         throw HornbeamError(
             .invalid,
             "column “\(columns[column].name)” of index “\(index)” has values of type \(type.unwrapped): \(value.text) "
                 + "is none")
-    }
-
-    /// A double as the decimal that it is written as; a number of seconds since 2001-01-01 00:00 UTC as a date.
-    private func number(_ value: Value, as type: ColumnType) -> Value? {
-        switch (type.unwrapped, value.converted(to: .double)) {
-        case (.decimal, .double(let number)?): number.isFinite ? Decimal(string: "\(number)").map { .decimal($0) } : nil
-        case (.date, .double(let seconds)?): .date(seconds)
-        default: nil
-        }
     }
 
     // MARK: Entries
@@ -171,22 +163,20 @@ final class SecondaryTable: Sendable {
     func comparison(
         _ column: Int, _ comparison: Comparison, _ value: Value
     ) throws(HornbeamError) -> Filter {
-        do throws(HornbeamError) {
-            return .compare(column: column, comparison, try converted(value, for: column))
-        } catch {
-            guard let bound = Bound(value, in: columns[column].type.unwrapped) else { throw error }
-            return bound.filter(column, comparison)
+        if let place = NumberPlace(value, in: columns[column].type.unwrapped) {
+            return place.filter(column, comparison)
         }
+        return .compare(column: column, comparison, try converted(value, for: column))
     }
 
     /// One of these values. Numbers that the column can't hold are none of its.
     func within(_ column: Int, _ values: [Value]) throws(HornbeamError) -> Filter {
         var literals: [Value] = []
         for value in values {
-            do throws(HornbeamError) {
-                literals.append(try converted(value, for: column))
-            } catch {
-                guard Bound(value, in: columns[column].type.unwrapped) != nil else { throw error }
+            switch NumberPlace(value, in: columns[column].type.unwrapped) {
+            case .at(let literal)?: literals.append(literal)
+            case .some: break
+            case nil: literals.append(try converted(value, for: column))
             }
         }
         return literals.isEmpty ? .none : .within(column: column, literals)
@@ -201,60 +191,5 @@ final class SecondaryTable: Sendable {
                     + "no text")
         }
         return StringTest(kind, columns: [column], text, caseSensitive: true)
-    }
-}
-
-/// Where a number lies among the integers of a column that can't hold it.
-private enum Bound {
-    case aboveAll
-    case belowAll
-    /// Between this one and the next.
-    case behind(Value)
-
-    /// Nil unless the column is one of integers and the value a number that isn't NaN.
-    init?(_ value: Value, in type: ColumnType) {
-        let range: ClosedRange<Int128>
-        switch type {
-        case .int8: range = Int128(Int8.min)...Int128(Int8.max)
-        case .int16: range = Int128(Int16.min)...Int128(Int16.max)
-        case .int32: range = Int128(Int32.min)...Int128(Int32.max)
-        case .int64: range = Int128(Int64.min)...Int128(Int64.max)
-        case .uint8: range = 0...Int128(UInt8.max)
-        case .uint16: range = 0...Int128(UInt16.max)
-        case .uint32: range = 0...Int128(UInt32.max)
-        case .uint64: range = 0...Int128(UInt64.max)
-        default: return nil
-        }
-        let floor: Int128
-        switch value {
-        case .int(let number): floor = Int128(number)
-        case .uint(let number): floor = Int128(number)
-        case .double(let number):
-            if number.isNaN { return nil }
-            // Far behind either end, where the double may have no integer.
-            floor = Int128(max(-0x1p100, min(0x1p100, number.rounded(.down))))
-        default: return nil
-        }
-        if floor > range.upperBound {
-            self = .aboveAll
-        } else if floor < range.lowerBound {
-            self = .belowAll
-        } else {
-            self = .behind(floor < 0 ? .int(Int64(floor)) : .uint(UInt64(floor)))
-        }
-    }
-
-    func filter(_ column: Int, _ comparison: Comparison) -> Filter {
-        switch (comparison, self) {
-        case (.equal, _): .none
-        case (.notEqual, _): .all
-        case (.less, .aboveAll), (.lessOrEqual, .aboveAll), (.greater, .belowAll), (.greaterOrEqual, .belowAll):
-            .not(.isNull(column: column))
-        case (_, .aboveAll), (_, .belowAll): .none
-        case (.less, .behind(let value)), (.lessOrEqual, .behind(let value)):
-            .compare(column: column, .lessOrEqual, value)
-        case (.greater, .behind(let value)), (.greaterOrEqual, .behind(let value)):
-            .compare(column: column, .greater, value)
-        }
     }
 }

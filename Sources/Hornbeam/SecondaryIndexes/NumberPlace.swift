@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a number lies among the values of a column that may not be able to hold it: an integer column has no 1.5, a
+// column of doubles no 9,007,199,254,740,993, none of decimals 1e300. A comparison with such a number is still true or
+// false. Fractions of different bases are seldom the same number: a double equals the decimal, and the float, that is
+// written as it is.
+
+import FoundationEssentials
+
+/// A number beside the values of a column.
+enum NumberPlace {
+    /// It is this one.
+    case at(Value)
+    /// Between this one and the next greater one, of which there may be none but NaN.
+    case behind(Value)
+    case aboveAll
+    case belowAll
+
+    /// Nil if the value is no number, or the column none of numbers or dates.
+    init?(_ value: Value, in type: ColumnType) {
+        switch value {
+        case .int, .uint, .double, .decimal: break
+        default: return nil
+        }
+        if let range = type.integers {
+            guard let place = Self.integer(value, range) else { return nil }
+            self = place
+            return
+        }
+        let place: Self? =
+            switch type {
+            case .double: Self.double(value)
+            case .float: Self.double(value)?.map(Self.float)
+            case .date: Self.double(value)?.map { .at(.date($0)) }
+            case .decimal: Self.decimal(value)
+            default: nil
+            }
+        guard let place else { return nil }
+        self = place
+    }
+
+    /// The comparison with it as one of the column.
+    func filter(_ column: Int, _ comparison: Comparison) -> Filter {
+        switch (comparison, self) {
+        case (_, .at(let value)): .compare(column: column, comparison, value)
+        case (.equal, _): .none
+        case (.notEqual, _): .all
+        case (.less, .aboveAll), (.lessOrEqual, .aboveAll), (.greater, .belowAll), (.greaterOrEqual, .belowAll):
+            .not(.isNull(column: column))
+        case (_, .aboveAll), (_, .belowAll): .none
+        case (.less, .behind(let value)), (.lessOrEqual, .behind(let value)):
+            .compare(column: column, .lessOrEqual, value)
+        case (.greater, .behind(let value)), (.greaterOrEqual, .behind(let value)):
+            .compare(column: column, .greater, value)
+        }
+    }
+
+    // MARK: Integers
+
+    private static func integer(_ value: Value, _ range: ClosedRange<Int128>) -> Self? {
+        guard let (floor, isWhole) = floor(value) else { return nil }
+        if floor > range.upperBound { return .aboveAll }
+        if floor < range.lowerBound { return .belowAll }
+        let value: Value = range.lowerBound < 0 ? .int(Int64(floor)) : .uint(UInt64(floor))
+        return isWhole ? .at(value) : .behind(value)
+    }
+
+    /// The greatest integer that isn't above a number; nil of NaN. Beyond all integers of columns it may be any that is
+    /// too.
+    private static func floor(_ value: Value) -> (Int128, isWhole: Bool)? {
+        switch value {
+        case .int(let number): return (Int128(number), true)
+        case .uint(let number): return (Int128(number), true)
+        case .double(let number):
+            if number.isNaN { return nil }
+            let floor = number.rounded(.down)
+            return (Int128(max(-0x1p100, min(0x1p100, floor))), floor == number)
+        case .decimal(let number):
+            if number.isNaN { return nil }
+            let parts = number.description.split(separator: ".")
+            let isNegative = number.sign == .minus
+            guard let first = parts.first, let whole = Int128(first), whole.magnitude < 1 << 100 else {
+                return (isNegative ? -1 << 100 : 1 << 100, false)
+            }
+            let isWhole = parts.count == 1
+            return (isNegative && !isWhole ? whole - 1 : whole, isWhole)
+        default: return nil
+        }
+    }
+
+    // MARK: Fractions
+
+    /// Among doubles.
+    private static func double(_ value: Value) -> Self? {
+        switch value {
+        case .double(let number): return .at(.double(number))
+        case .int(let number): return double(Int128(number))
+        case .uint(let number): return double(Int128(number))
+        case .decimal(let number):
+            if number.isNaN { return .at(.double(.nan)) }
+            if let (whole, isWhole) = floor(value), isWhole { return double(whole) }
+            guard let near = Double(number.description) else { return nil }
+            return nearest(near) { order(Decimal(string: "\($0)") ?? number, number) }
+        default: return nil
+        }
+    }
+
+    private static func double(_ number: Int128) -> Self {
+        nearest(Double(number)) { order(Int128($0), number) }
+    }
+
+    /// - Parameter order: of a double and the number.
+    private static func nearest(_ near: Double, _ order: (Double) -> Int) -> Self {
+        let order = order(near)
+        return order == 0 ? .at(.double(near)) : .behind(.double(order < 0 ? near : near.nextDown))
+    }
+
+    /// A double among floats.
+    private static func float(_ number: Double) -> Self {
+        let near = Float(number)
+        func value(_ float: Float) -> Value { .double(Double(float)) }
+        if Double(near) == number || number.isNaN { return .at(value(near)) }
+        guard near.isFinite else { return .behind(value(near > 0 ? .greatestFiniteMagnitude : -.infinity)) }
+        if Double("\(near)") == number { return .at(value(near)) }
+        return .behind(value(Double(near) < number ? near : near.nextDown))
+    }
+
+    /// Among decimals.
+    private static func decimal(_ value: Value) -> Self? {
+        switch value {
+        case .decimal: return .at(value)
+        case .int(let number): return .at(.decimal(Decimal(number)))
+        case .uint(let number): return .at(.decimal(Decimal(number)))
+        case .double(let number):
+            if number.isNaN { return .at(.decimal(.nan)) }
+            if number == 0 { return .at(.decimal(0)) }
+            if number.isFinite, let exact = Decimal(string: "\(number)"), Double(exact.description) == number {
+                return .at(.decimal(exact))
+            }
+            if abs(number) < 1 {
+                return .behind(.decimal(number > 0 ? 0 : -Decimal.leastNonzeroMagnitude))
+            }
+            return number > 0 ? .behind(.decimal(.greatestFiniteMagnitude)) : .belowAll
+        default: return nil
+        }
+    }
+
+    private static func order<Number: Comparable>(_ left: Number, _ right: Number) -> Int {
+        left < right ? -1 : left > right ? 1 : 0
+    }
+
+    /// The place among others of the double that it is at; between two doubles, as far as is told, the same.
+    private func map(_ body: (Double) -> Self) -> Self {
+        switch self {
+        case .at(.double(let number)): return body(number)
+        case .behind(.double(let number)):
+            // Between two doubles there is nothing of less precision.
+            switch body(number) {
+            case .at(let value), .behind(let value): return .behind(value)
+            case let place: return place
+            }
+        default: return self
+        }
+    }
+}
+
+extension ColumnType {
+    /// Of a column of integers: which it can hold.
+    fileprivate var integers: ClosedRange<Int128>? {
+        switch self {
+        case .int8: Int128(Int8.min)...Int128(Int8.max)
+        case .int16: Int128(Int16.min)...Int128(Int16.max)
+        case .int32: Int128(Int32.min)...Int128(Int32.max)
+        case .int64: Int128(Int64.min)...Int128(Int64.max)
+        case .uint8: 0...Int128(UInt8.max)
+        case .uint16: 0...Int128(UInt16.max)
+        case .uint32: 0...Int128(UInt32.max)
+        case .uint64: 0...Int128(UInt64.max)
+        default: nil
+        }
+    }
+}
