@@ -41,7 +41,9 @@ public struct MapQuery<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Sen
     var isDescending = false
     var limit: Int?
     var offset = 0
-    var after: MapCursor?
+    /// Only what is behind this row counts, or the row too.
+    var cursor: MapCursor?
+    var isFromCursor = false
 
     /// Which keys are asked for.
     enum Selection: Sendable {
@@ -49,6 +51,8 @@ public struct MapQuery<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Sen
         case keys([MapKey])
         case range(from: MapKey?, to: MapKey?, isHalfOpen: Bool)
         case prefix(MapKey)
+        /// Arrays with these first items, then a string that begins so.
+        case items([MapKey], prefix: String)
     }
 
     init(index: MapIndex<Entity, Value, Reduce>) { self.index = index }
@@ -77,6 +81,11 @@ public struct MapQuery<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Sen
     /// All arrays with these first items, or all strings with this prefix, as Swift's `hasPrefix` tells them. Of any
     /// other type it is the key itself.
     public func prefix(_ prefix: MapKey) -> Self { with { $0.selection = .prefix(prefix) } }
+    /// All arrays with these first items and behind them a string with a prefix: `prefix(["book"], then: "sw")` has
+    /// `["book", "swift"]` and `["book", "swing", 3]`.
+    public func prefix(_ items: [MapKey], then prefix: String) -> Self {
+        with { $0.selection = .items(items, prefix: prefix) }
+    }
 
     // MARK: Order and part
 
@@ -86,7 +95,9 @@ public struct MapQuery<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Sen
     /// Without so many rows at the beginning, or groups.
     public func offset(_ offset: Int) -> Self { with { $0.offset = offset } }
     /// The rows behind a row, in the query's direction: pages that stay right while rows come and go before them.
-    public func after(_ cursor: MapCursor?) -> Self { with { $0.after = cursor } }
+    public func after(_ cursor: MapCursor?) -> Self { with { ($0.cursor, $0.isFromCursor) = (cursor, false) } }
+    /// The same, and the row itself, if it is there still: among rows of equal keys it is told which one to begin with.
+    public func from(_ cursor: MapCursor?) -> Self { with { ($0.cursor, $0.isFromCursor) = (cursor, true) } }
 
     // MARK: Answers
 
@@ -171,8 +182,8 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
     let collator: Collator
     /// Ascending and apart; none is empty.
     let ranges: [Range]
-    /// A prefix to ask each string for: equal bytes are no proof.
-    let asked: String?
+    /// A prefix to ask each string for, which is the key or an item of it: equal bytes are no proof.
+    let asked: (item: Int?, prefix: String)?
     private let type: EntityType
 
     init(_ query: MapQuery<Entity, Value, Reduce>, _ session: Session) throws {
@@ -185,7 +196,11 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
         }
         tree = try registration.tree(in: transaction)
         collator = try query.index.definition.usable(registration.name)
-        if case .prefix(.string(let prefix)) = query.selection { asked = prefix } else { asked = nil }
+        switch query.selection {
+        case .prefix(.string(let prefix)): asked = (nil, prefix)
+        case .items(let items, let prefix): asked = (items.count, prefix)
+        default: asked = nil
+        }
         ranges = try Self.ranges(query, collator)
     }
 
@@ -205,30 +220,40 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
             let start = try from?.bytes(collator) ?? []
             let end = try to.map { try $0.bytes(collator) }
             ranges = [Range(from: start, to: end.map { isHalfOpen ? $0 : wholePrefix($0).to } ?? [])]
-        case .prefix(let prefix):
-            var writer = KeyWriter()
-            do throws(KeyError) {
-                try writer.append(prefix: prefix.dynamic, collator: collator)
-            } catch {
-                throw HornbeamError(.invalid, "\(prefix) can't be a prefix: \(error)")
-            }
-            ranges = [wholePrefix(writer.bytes)]
+        case .prefix(let prefix): ranges = [wholePrefix(try bytes([prefix], collator))]
+        case .items(let items, let prefix):
+            ranges = [wholePrefix(try bytes([.array(items), .string(prefix)], collator))]
         }
-        if let cursor = query.after?.key {
+        if let cursor = query.cursor?.key {
+            let behind = cursor + [0]
+            let (start, end) = query.isFromCursor ? (cursor, behind) : (behind, cursor)
             guard cursor.count > MapEntryKey.suffix else {
                 throw HornbeamError(.invalid, "the cursor is of no row of a map index")
             }
             for place in ranges.indices {
                 if query.isDescending {
-                    if ranges[place].to.isEmpty || cursor.lexicographicallyPrecedes(ranges[place].to) {
-                        ranges[place].to = cursor
+                    if ranges[place].to.isEmpty || end.lexicographicallyPrecedes(ranges[place].to) {
+                        ranges[place].to = end
                     }
-                } else if ranges[place].from.lexicographicallyPrecedes(cursor + [0]) {
-                    ranges[place].from = cursor + [0]
+                } else if ranges[place].from.lexicographicallyPrecedes(start) {
+                    ranges[place].from = start
                 }
             }
         }
         return ranges.filter { !$0.isEmpty }
+    }
+
+    /// What the keys begin with that these prefixes, one behind the other, are the beginning of.
+    private static func bytes(_ prefixes: [MapKey], _ collator: Collator) throws(HornbeamError) -> [UInt8] {
+        var writer = KeyWriter()
+        for prefix in prefixes {
+            do throws(KeyError) {
+                try writer.append(prefix: prefix.dynamic, collator: collator)
+            } catch {
+                throw HornbeamError(.invalid, "\(prefix) can't be a prefix: \(error)")
+            }
+        }
+        return writer.bytes
     }
 
     var corrupt: StorageError {
@@ -342,11 +367,15 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
 
     func isAsked(_ key: Bytes) throws -> Bool {
         guard let asked else { return true }
-        guard let emitted = MapEntryKey.emitted(key), let key = MapKey(emitted, collator.collation) else {
+        guard let emitted = MapEntryKey.emitted(key), var key = MapKey(emitted, collator.collation) else {
             throw corrupt
         }
+        if let item = asked.item {
+            guard case .array(let items) = key, items.indices.contains(item) else { return false }
+            key = items[item]
+        }
         guard case .string(let text) = key else { return false }
-        return text.hasPrefix(asked)
+        return text.hasPrefix(asked.prefix)
     }
 
     func forEachRow(_ body: (MapRow<Entity, Value>) throws -> Void) throws {
@@ -387,7 +416,7 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
             case .all: "all rows"
             case .keys(let keys): keys.count == 1 ? "one key" : "\(keys.count) keys"
             case .range: "a range"
-            case .prefix: "a prefix"
+            case .prefix, .items: "a prefix"
             }
         var text = "\(what) of map index “\(query.index.registration.name)” of \(Entity.entityName): "
         text += "\(rows) of \(all) rows\(query.isDescending ? ", descending" : "")"

@@ -100,12 +100,10 @@ public struct MapStatistics<Value: Sendable & Equatable>: Sendable, Equatable {
 
     /// Nil of nothing.
     public var mean: Double? { count == 0 ? nil : sum / Double(count) }
-    /// The mean square of the distances from the mean; nil of nothing. Loses precision where it is far smaller than
-    /// the square of the mean.
-    public var variance: Double? {
-        guard let mean else { return nil }
-        return Swift.max(0, sumOfSquares / Double(count) - mean * mean)
-    }
+    /// The mean square of the distances from the mean; nil of nothing.
+    public let variance: Double?
+    /// The root of the variance; nil of nothing.
+    public var standardDeviation: Double? { variance?.squareRoot() }
 }
 
 /// Count, sum, sum of squares, least and greatest value. Sums are exact until the end, and then rounded once.
@@ -115,6 +113,27 @@ public struct StatisticsReducer<Value: StatisticalNumber>: Reducer {
         var sum = FloatingSummation()
         var squares = FloatingSummation()
         var extremes: (min: Value, max: Value)?
+
+        /// The mean square of the distances from the mean; nil of nothing. Made of the exact sums, so that it is right
+        /// also where it is far smaller than the square of the mean: Σx² − 2m·Σx + n·m² for m near the mean, less what
+        /// that adds by not being it, (Σx − n·m)² / n.
+        var variance: Double? {
+            guard count > 0 else { return nil }
+            let mean = sum.mean(of: count)
+            var rest = sum
+            let nearest = sum.total()
+            rest.add(-nearest)
+            var distances = squares
+            distances.add(-2 * mean, times: nearest)
+            distances.add(-2 * mean, times: rest.total())
+            let square = mean * mean
+            distances.add(Double(count), times: square)
+            distances.add(Double(count), times: (-square).addingProduct(mean, mean))
+            var off = sum
+            off.add(-Double(count), times: mean)
+            let offset = off.total()
+            return Swift.max(0, distances.total() - offset * offset / Double(count)) / Double(count)
+        }
     }
 
     public var name: String { "stats" }
@@ -128,22 +147,13 @@ public struct StatisticsReducer<Value: StatisticalNumber>: Reducer {
         var partial = Partial(count: 1, extremes: (value, value))
         let (great, small) = value.exactParts
         partial.sum.add(great)
-        add(great, great, to: &partial.squares)
+        partial.squares.add(great, times: great)
         if small != 0 {
             partial.sum.add(small)
-            add(2 * great, small, to: &partial.squares)
-            add(small, small, to: &partial.squares)
+            partial.squares.add(2 * great, times: small)
+            partial.squares.add(small, times: small)
         }
         return partial
-    }
-
-    /// Adds a product without error.
-    private func add(_ first: Double, _ second: Double, to sum: inout FloatingSummation) {
-        let product = first * second
-        sum.add(product)
-        guard product.isFinite else { return }
-        let rest = (-product).addingProduct(first, second)
-        if rest != 0 { sum.add(rest) }
     }
 
     public func combine(_ partial: inout Partial, with next: Partial) {
@@ -161,7 +171,7 @@ public struct StatisticsReducer<Value: StatisticalNumber>: Reducer {
     public func finish(_ partial: Partial) -> MapStatistics<Value> {
         MapStatistics(
             count: partial.count, sum: partial.sum.total(), sumOfSquares: partial.squares.total(),
-            min: partial.extremes?.min, max: partial.extremes?.max)
+            min: partial.extremes?.min, max: partial.extremes?.max, variance: partial.variance)
     }
 
     /// Count u64, four sizes u8, and what they are of: least, greatest, the sums.
@@ -239,6 +249,34 @@ public struct AverageReducer<Value: StatisticalNumber>: Reducer {
     public func decode(_ bytes: UnsafeRawBufferPointer) -> Partial? { statistics.decode(bytes) }
 }
 
+/// The standard deviation of the values, that of all and not of a sample; nil of nothing.
+public struct DeviationReducer<Value: StatisticalNumber>: Reducer {
+    public typealias Partial = StatisticsReducer<Value>.Partial
+
+    private let statistics = StatisticsReducer<Value>()
+    public var name: String { "stddev" }
+    public var identity: Partial { statistics.identity }
+    public var room: Int { statistics.room }
+    public var needsKeys: Bool { false }
+    public init() {}
+    public func map(key: MapKey, value: Value?) -> Partial { statistics.map(key: key, value: value) }
+    public func combine(_ partial: inout Partial, with next: Partial) { statistics.combine(&partial, with: next) }
+    public func finish(_ partial: Partial) -> Double? { partial.variance?.squareRoot() }
+    public func encode(_ partial: Partial) -> [UInt8]? { statistics.encode(partial) }
+    public func decode(_ bytes: UnsafeRawBufferPointer) -> Partial? { statistics.decode(bytes) }
+}
+
+extension FloatingSummation {
+    /// Adds a product without error.
+    fileprivate mutating func add(_ first: Double, times second: Double) {
+        let product = first * second
+        add(product)
+        guard product.isFinite else { return }
+        let rest = (-product).addingProduct(first, second)
+        if rest != 0 { add(rest) }
+    }
+}
+
 extension Reducer {
     /// The number of rows.
     public static func count<Value>() -> Self where Self == CountReducer<Value> { CountReducer() }
@@ -248,6 +286,8 @@ extension Reducer {
     public static func sum() -> Self where Self == FloatingSumReducer { FloatingSumReducer() }
     /// The mean; nil of nothing.
     public static func average<Value>() -> Self where Self == AverageReducer<Value> { AverageReducer() }
+    /// The standard deviation, that of all values and not of a sample; nil of nothing.
+    public static func stddev<Value>() -> Self where Self == DeviationReducer<Value> { DeviationReducer() }
     /// Count, sum, sum of squares, least and greatest value.
     public static func stats<Value>() -> Self where Self == StatisticsReducer<Value> { StatisticsReducer() }
 }

@@ -2,6 +2,8 @@
 // Reducers: what map indexes make of any range of their rows. A reducer is a monoid over partials, with a beginning
 // (a row's partial) and an end (a partial's result), and the check that it is one.
 
+import HornbeamKeys
+
 /// Condenses the rows of a map index. Its partials lie in the branches of the index's tree, so that the reduction of
 /// any range of keys reads O(log n) nodes.
 ///
@@ -95,7 +97,8 @@ extension Reducer where Result: Equatable & Sendable {
     /// `finish` throws.
     ///
     /// All rows at once must give what parts of 1, 2, 7, 1,000 rows and of random sizes give, combined from the front,
-    /// from the back and two by two; the identity must change nothing; a partial must survive being stored.
+    /// from the back and two by two; the identity must change nothing; a partial must survive being stored, and must
+    /// condense: one that doesn't fit a branch must not grow with the rows.
     public func findViolation(
         in rows: [(key: MapKey, value: Value?)], seed: UInt64 = 1
     ) throws -> ReducerViolation<Value, Result>? {
@@ -111,7 +114,26 @@ extension Reducer where Result: Equatable & Sendable {
         for count in counts {
             if let violation = try findViolation(of: Array(rows.prefix(count)), &random) { return violation }
         }
-        return nil
+        return try findGrowth(of: rows)
+    }
+
+    /// What grows with the rows is no reduction of them, but a copy in each branch: CouchDB's `reduce_limit` refuses it
+    /// by the same measure.
+    private func findGrowth(of rows: [(key: MapKey, value: Value?)]) throws -> ReducerViolation<Value, Result>? {
+        let whole = map(rows: rows)
+        guard let size = encode(whole)?.count, size > MapFolder<Self>.mostRoom,
+            let half = encode(map(rows: Array(rows.prefix(rows.count / 2))))?.count, size > half + half / 4
+        else { return nil }
+        let bytes = rows.reduce(0) { sum, row in
+            var value: [UInt8] = []
+            if let found = row.value { _ = ValueBytes.append(found.columnValue, as: Value.columnType, to: &value) }
+            return sum + value.count + ((try? row.key.bytes(.binary))?.count ?? 0)
+        }
+        guard size > bytes / 2 else { return nil }
+        let result = try finish(whole)
+        return ReducerViolation(
+            law: "a partial must condense its rows: of \(bytes) bytes in rows it makes \(size), which grow with them",
+            rows: rows, parts: [], expected: result, found: result)
     }
 
     private func findViolation(

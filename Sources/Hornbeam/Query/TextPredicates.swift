@@ -4,9 +4,16 @@
 
 import FoundationEssentials
 
+/// What can be searched for words: `String`, `[String]`, and optionals of both. Each element of an array is a text of its
+/// own: no phrase goes from one to the next. Nil has no words.
+public protocol SearchableText: Sendable {}
+
+extension Array: SearchableText where Element == String {}
+extension Optional: SearchableText where Wrapped: SearchableText {}
+
 /// What conditions on text are about: `String` and `String?`. Nil has no words, contains nothing and begins with
 /// nothing.
-public protocol TextValue: Sendable {
+public protocol TextValue: SearchableText {
     /// Nil where there is none.
     var textValue: String? { get }
 }
@@ -43,22 +50,15 @@ struct TextProperty<Entity: EntityModelProtocol>: Sendable {
         return properties
     }
 
-    /// The columns of some properties; nil if one of these has none.
-    static func columns<each Text: TextValue>(_ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable) -> [Int]? {
-        var columns: [Int] = []
-        for path in repeat each keyPaths {
-            guard let column = column(path) else { return nil }
-            columns.append(column)
-        }
-        return columns
-    }
-
-    private static func column<Text: TextValue>(_ keyPath: KeyPath<Entity, Text>) -> Int? {
+    /// The column of a property that can be searched; nil if it isn't stored as its text.
+    static func column<Text: SearchableText>(_ keyPath: KeyPath<Entity, Text>) -> Int? {
         // Another type may have a text that isn't the stored one.
-        guard Text.self == String.self || Text.self == String?.self else { return nil }
-        let shape = Entity.entityShape
-        guard let place = shape.column(keyPath), shape.description.columns[place.number].type.unwrapped == .string
+        guard
+            Text.self == String.self || Text.self == String?.self || Text.self == [String].self
+                || Text.self == [String]?.self
         else { return nil }
+        let shape = Entity.entityShape
+        guard let place = shape.column(keyPath), shape.description.columns[place.number].type.isText else { return nil }
         return place.number
     }
 }
@@ -68,13 +68,10 @@ extension Predicate {
 
     /// Any word of `text`, by the full-text index over exactly these properties, or read through without one. At the
     /// head of a query the hits come best first. `.invalid` for a property that isn't stored.
-    public static func string<each Text: TextValue>(
+    public static func string<each Text: SearchableText>(
         _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, matches text: String
     ) -> Self {
-        guard let columns = TextProperty<Entity>.columns(repeat each keyPaths) else {
-            return unsearchable(TextProperty.list(repeat each keyPaths))
-        }
-        return Self(.matches(columns: columns, text: text))
+        searching(repeat each keyPaths) { Self(.matches(columns: $0, text: text)) }
     }
 
     /// What `query` finds in these properties, which it may name. By the full-text index over exactly these, or read
@@ -82,14 +79,26 @@ extension Predicate {
     /// - Parameter weights: how much words in each property count, in their order: from 0 to 1e9, and not all 0. Empty
     ///   is 1 for all.
     @_disfavoredOverload
-    public static func string<each Text: TextValue>(
+    public static func string<each Text: SearchableText>(
         _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, matches query: SearchQuery<Entity>,
         weights: [Double] = []
     ) -> Self {
-        guard let columns = TextProperty<Entity>.columns(repeat each keyPaths) else {
-            return unsearchable(TextProperty.list(repeat each keyPaths))
+        searching(repeat each keyPaths) { search($0, query, weights) }
+    }
+
+    private static func searching<each Text: SearchableText>(
+        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, by search: ([Int]) -> Self
+    ) -> Self {
+        var columns: [Int] = []
+        var others: [String] = []
+        for path in repeat each keyPaths {
+            if let column = TextProperty<Entity>.column(path) {
+                columns.append(column)
+            } else {
+                others.append(path.label)
+            }
         }
-        return search(columns, query, weights)
+        return others.isEmpty ? search(columns) : unsearchable(others)
     }
 
     private static func search(_ columns: [Int], _ query: SearchQuery<Entity>, _ weights: [Double]) -> Self {
@@ -101,9 +110,9 @@ extension Predicate {
         }
     }
 
-    private static func unsearchable(_ properties: [TextProperty<Entity>]) -> Self {
-        let wrong = properties.filter { $0.column == nil }.map(\.label).joined(separator: ", ")
-        let stored = Entity.entityShape.description.columns.filter { $0.type.unwrapped == .string }.map(\.name)
+    private static func unsearchable(_ labels: [String]) -> Self {
+        let wrong = labels.joined(separator: ", ")
+        let stored = Entity.entityShape.description.columns.filter { $0.type.isText }.map(\.name)
         let error = HornbeamError(
             .invalid,
             "matches needs stored String properties of \(Entity.entityName), which "

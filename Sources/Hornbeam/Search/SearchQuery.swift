@@ -71,10 +71,11 @@ extension SearchQuery {
     public func without(_ other: Self) -> Self { Self(.without(query, other.query)) }
 
     /// Only what stands in these properties, which must be among those that are searched.
-    public func `in`<each Text: TextValue>(_ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable) -> Self {
-        let properties = TextProperty<Entity>.list(repeat each keyPaths)
+    public func `in`<each Text: SearchableText>(_ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable) -> Self {
+        var columns: [Int] = []
         // No column is one that can't be searched.
-        return Self(.field(properties.map { $0.column ?? -1 }, query))
+        for path in repeat each keyPaths { columns.append(TextProperty<Entity>.column(path) ?? -1) }
+        return Self(.field(columns, query))
     }
 
     /// With its score times `factor`: 0 to 1e9, as must be the product of all that stand in each other.

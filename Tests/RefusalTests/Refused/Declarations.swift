@@ -51,7 +51,7 @@ struct Handle: Sendable {
     }
 
     // refused: this type has no order-preserving key: conform it to IndexKey, or index another property
-    // refused: a full-text index is over String properties
+    // refused: a full-text index is over String properties, or arrays of them
     @EntityModel
     struct Page {
         @Index<Self>(\.profile) private var byProfile
