@@ -60,6 +60,8 @@ let package = Package(
     name: "hornbeam",
     products: [
         .library(name: "Hornbeam", targets: ["Hornbeam"]),
+        // What needs all of Foundation.
+        .library(name: "HornbeamFoundation", targets: ["HornbeamFoundation"]),
         .executable(name: "hornbeam", targets: ["hornbeam"]),
         // libhornbeam.so, the C interface; `Scripts/install.sh` gives it that name.
         .library(name: "HornbeamC", type: .dynamic, targets: ["HornbeamC"]),
@@ -86,6 +88,7 @@ let package = Package(
             name: "Hornbeam",
             dependencies: ["HornbeamText", "HornbeamTree", "HornbeamKeys"] + (isFuzzing ? [] : ["HornbeamMacros"]),
             swiftSettings: engineSettings),
+        .target(name: "HornbeamFoundation", dependencies: ["Hornbeam"], swiftSettings: engineSettings),
         .target(name: "CHornbeam"),
         .target(
             name: "HornbeamC", dependencies: ["HornbeamTree", "HornbeamPages", "CHornbeam"],
@@ -137,7 +140,8 @@ let package = Package(
             name: "HornbeamTextTests", dependencies: ["CICU", "HornbeamText", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         .testTarget(
-            name: "HornbeamTests", dependencies: ["Hornbeam", "HornbeamTestSupport", "store-worker"],
+            name: "HornbeamTests",
+            dependencies: ["Hornbeam", "HornbeamFoundation", "HornbeamTestSupport", "store-worker"],
             swiftSettings: engineSettings),
         // Static index properties compile in Swift 5 mode alone; this target shows that they work there.
         .testTarget(

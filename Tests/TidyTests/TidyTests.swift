@@ -14,6 +14,7 @@ struct TidyTests {
         "HornbeamText": ["CStemmer", "HornbeamPages", "HornbeamTree", "HornbeamKeys"],
         "HornbeamMacros": [],
         "Hornbeam": ["HornbeamPages", "HornbeamTree", "HornbeamKeys", "HornbeamText"],
+        "HornbeamFoundation": ["Hornbeam"],
         "HornbeamC": ["HornbeamPages", "HornbeamTree", "CHornbeam"],
         "hornbeam": ["HornbeamPages", "HornbeamTree", "HornbeamText", "HornbeamKeys", "Hornbeam", "HornbeamCommand"],
     ]

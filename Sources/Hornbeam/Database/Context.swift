@@ -4,8 +4,12 @@
 
 /// A view of a transaction. `Context()` is a store in memory with one open transaction, for tests and previews.
 ///
-/// `@unchecked Sendable`: a context may be handed from one thread to another, never be used by two at once. `Database`
-/// hands each one to a single closure; whoever passes it on keeps to that.
+/// A context that a database gives is good in the closure that got it, in the thread of that: any use of it elsewhere, or
+/// later, throws `.invalid`. A `Context()` of one's own may go from one thread to another, and never be used by two at
+/// once.
+///
+/// `@unchecked Sendable`: queries are values that any thread may hold, and may begin with a context. The transaction
+/// behind it looks at the thread whenever it is used.
 public struct Context: @unchecked Sendable {
     let session: Session
 

@@ -132,6 +132,7 @@ public final class Database: Sendable {
         do {
             var session = try beginRead()
             defer { end(&session) }
+            session.owner = ThreadNumber.current
             try checkVersion(session)
             let result = try body(Context(session))
             try session.checkIsWhole()
@@ -207,6 +208,7 @@ public final class Database: Sendable {
             let entities = EntitySession(transaction, schema: schema, capture: capture, registered: registered)
             if requiresRelations { entities.requireRelations() }
             let session = Session(entities, models: models)
+            session.owner = ThreadNumber.current
             defer { session.end() }
             do {
                 var context = Context(session)

@@ -70,11 +70,38 @@ public struct HornbeamError: Error, Sendable {
     public let code: Code
     /// What is wrong, where, and what to do.
     public let message: String
+    /// Behind a reference, so that an error stays small: what throws is called a million times and seldom fails.
+    private let details: Details?
 
     public init(_ code: Code, _ message: String) {
+        self.init(code, message, violation: nil)
+    }
+
+    init(_ code: Code, _ message: String, violation: UniqueViolation?) {
         self.code = code
         self.message = message
+        details = violation.map { Details($0) }
     }
+
+    private final class Details: Sendable {
+        let violation: UniqueViolation
+
+        init(_ violation: UniqueViolation) { self.violation = violation }
+    }
+
+    /// Which key of which entity it was, for an error with the code `uniqueViolation` that names both entities.
+    public var violation: UniqueViolation? { details?.violation }
+}
+
+/// Two entities of a type that want the same key of a unique index.
+public struct UniqueViolation: Sendable, Equatable {
+    /// The type's name in the store.
+    public let entityName: String
+    public let indexName: String
+    /// The id of the entity that has the key, or wants it in the same save.
+    public let existing: Value
+    /// The id of the entity that was refused.
+    public let new: Value
 }
 
 extension HornbeamError: CustomStringConvertible {

@@ -26,6 +26,9 @@ public final class LongLivedRead: Sendable {
         var generation = 0
     }
 
+    /// The owner of a session between its turns: contexts of former turns must not be used.
+    private static let nobody = UInt.max
+
     private let database: Database
     /// From the beginning of a state to its end by itself.
     public let maximumAge: Duration?
@@ -74,6 +77,8 @@ public final class LongLivedRead: Sendable {
     public func moveForward<Result>(_ body: (Step) throws -> Result) throws -> Result {
         try inTurn { old in
             let new = try database.beginLongRead()
+            new.owner = ThreadNumber.current
+            defer { new.owner = Self.nobody }
             do {
                 let result = try body(Step(before: Context(old), after: Context(new)))
                 try old.checkIsWhole()
@@ -119,7 +124,7 @@ public final class LongLivedRead: Sendable {
     // MARK: - Turns
 
     private func takeTurn() throws(HornbeamError) {
-        let thread = Thread.current
+        let thread = ThreadNumber.current
         guard owner.load(ordering: .relaxed) != thread else {
             throw HornbeamError(.invalid, "a long-lived read is used inside a use of it: pass the context on instead")
         }
@@ -138,6 +143,8 @@ public final class LongLivedRead: Sendable {
         // The timer that ends it may be late on a busy machine; what it promises isn't. An observer only comes to move on.
         if !isObservers, let maximumAge, held.withLock({ $0.began.duration(to: .now) >= maximumAge }) { letGo(nil) }
         guard let session = held.withLock({ $0.session }) else { throw hasExpired ? expired : closed }
+        session.owner = ThreadNumber.current
+        defer { session.owner = Self.nobody }
         let result = try body(session)
         try session.run { try $0.checkIsWhole() }
         return result
@@ -223,7 +230,7 @@ public final class LongLivedRead: Sendable {
 }
 
 /// The calling thread, as a number that no other one has.
-private enum Thread {
+enum ThreadNumber {
     static var current: UInt { UInt(pthread_self()) }
 }
 

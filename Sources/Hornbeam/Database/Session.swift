@@ -20,8 +20,13 @@ final class Session {
     /// The last two of them: mostly the next one is among these, also where entities are saved with links to others.
     @exclusivity(unchecked) private var last: KnownStore?
     @exclusivity(unchecked) private var beforeLast: KnownStore?
-    /// Saves that are under way, one inside the other.
-    var saveDepth = 0
+    /// The thread that may use it: that of the closure which has its context. 0 is any, one at a time.
+    @exclusivity(unchecked) var owner: UInt = 0
+    /// Saves and deletions that are under way, one inside the other: each was asked for by a hook or a resolver of the
+    /// one before. Entities nested in a value, and those that a cascade leads to, are part of theirs.
+    @exclusivity(unchecked) var depth = 0
+    /// The depth of the save or deletion that is undone as a whole if it throws; -1 if there is none.
+    @exclusivity(unchecked) private var undoneDepth = -1
     /// What the save that is under way stores, if unique keys change hands in it.
     @exclusivity(unchecked) var batch: UniqueBatch?
     /// What the deletion that is under way takes, where a delete rule may deny it.
@@ -69,7 +74,7 @@ final class Session {
 
     /// Begins a read anew, of the newest state.
     func resume() throws(StorageError) {
-        saveDepth = 0
+        (depth, undoneDepth) = (0, -1)
         try core?.resume()
     }
 
@@ -89,9 +94,18 @@ final class Session {
     }
 
     private func open() throws(HornbeamError) -> EntitySession {
+        // First: another thread must not even look whether the transaction has ended.
+        if owner != 0, owner != ThreadNumber.current { throw Self.foreignUse }
         if let core { return core }
         throw failure
             ?? HornbeamError(.invalid, "the transaction has ended: a context is only good inside its read or write")
+    }
+
+    private static var foreignUse: HornbeamError {
+        HornbeamError(
+            .invalid,
+            "a context was used outside of its closure, by another thread: use it in the closure that got it, and hand "
+                + "values to other tasks, or have them begin a read of their own")
     }
 
     /// The transaction without Swift types.
@@ -128,20 +142,60 @@ final class Session {
             "\(what) in the context of a read: do it inside database.write { context in … }, with its context")
     }
 
+    var isWritable: Bool {
+        get throws { try open().transaction.isWritable }
+    }
+
+    /// `.readOnly`, which begins with `what`, in a read.
+    func requireWrite(_ what: @autoclosure () -> String) throws {
+        guard try isWritable else { throw readOnly(what()) }
+    }
+
+    /// More saves and deletions are never under way, one inside the other: no chain of hooks and resolvers uses up a
+    /// thread's stack, which may be as small as 512 KiB.
+    static let maximumDepth = 64
+
+    /// Counts a save or deletion; who asked for it takes one from `depth` when it is done. `.invalid` if there are too
+    /// many, which are all undone then: the write can't be committed, but for a part of it that goes back to its start.
+    @inline(__always)
+    func descend(_ what: String, of entity: @autoclosure () -> String) throws(HornbeamError) {
+        guard depth < Self.maximumDepth else { throw tooDeep("\(entity()) can't be \(what)") }
+        depth += 1
+    }
+
+    @inline(never)
+    private func tooDeep(_ what: String) -> HornbeamError {
+        let error = StorageError.invalid(
+            "\(what): it would be done within \(Self.maximumDepth) saves and deletions, each asked for by a hook or a "
+                + "collision resolver of the one before; look for one that comes back to where it began, or that moves "
+                + "entities along one by one, and change these with one saveAll or update instead")
+        core?.transaction.fail(error)
+        return HornbeamError(error)
+    }
+
     /// Runs `body`; if it throws, undoes what it did, and the transaction goes on.
     func nested<Result>(_ body: () throws -> Result) throws -> Result {
         let core = try open()
-        guard core.transaction.isWritable else { throw readOnly("there are no transactions") }
-        let former = (models: models, saveDepth: saveDepth)
+        try requireWrite("there are no transactions")
+        let former = models
         do {
             return try core.nested(body)
         } catch {
             // A type that was taken in meanwhile is unknown again.
             forgetStores()
-            models = former.models
-            saveDepth = former.saveDepth
+            models = former
             throw error
         }
+    }
+
+    /// The same within the save or deletion that is under way. Nobody catches what throws in it but hooks and resolvers,
+    /// whose own saves and deletions are deeper: so it needs no savepoint if it has one already.
+    func whole<Result>(_ body: () throws -> Result) throws -> Result {
+        if undoneDepth == depth { return try body() }
+        let former = undoneDepth
+        undoneDepth = depth
+        defer { undoneDepth = former }
+        return try nested(body)
     }
 
     // MARK: - Types
@@ -267,7 +321,7 @@ final class Session {
     func encode<Entity: EntityModelProtocol>(_ entity: Entity) throws -> [UInt8] {
         var writer = try store(Entity.self).makeRow()
         entity.write(to: &writer)
-        return try writer.finish()
+        return try writer.finish(of: "\(Entity.entityName) \(entity.id)")
     }
 
     /// Stores the entity and its index entries. Refused saves leave nothing behind.
@@ -290,7 +344,7 @@ final class Session {
         var writer = store.makeRow()
         entity.write(to: &writer)
         store.stamp(&writer)
-        let bytes = try writer.finish()
+        let bytes = try writer.finish(of: "\(Entity.entityName) \(entity.id)")
         return (bytes, try store.ensureRowID(of: entity.id.columnValue, saving: true))
     }
 
@@ -331,10 +385,20 @@ final class Session {
         return try edges.inverse(of: try side(relation)).map { !$0.isToMany } ?? false
     }
 
-    func linkedIds<Entity, Target: EntityModelProtocol>(
-        of row: RowID, _ relation: DeclaredRelation<Entity>, as _: Target.Type
-    ) throws -> [Target.ID] {
-        try ids(of: try linkedRows(of: row, relation), try store(Target.self))
+    /// The rows of those among `ids` that a relation leads to, each once.
+    func linked<Entity, Target: EntityModelProtocol>(
+        _ ids: [Target.ID], _: Target.Type, of row: RowID, _ relation: DeclaredRelation<Entity>
+    ) throws -> [RowID] {
+        let (store, side) = (try store(Target.self), try side(relation))
+        var found: [RowID] = []
+        var seen: Set<RowID> = []
+        for id in ids {
+            guard let target = try store.rowID(of: id.columnValue), try open().edges.contains(side, row, target),
+                seen.insert(target).inserted
+            else { continue }
+            found.append(target)
+        }
+        return found
     }
 
     /// The ids of rows, of entities that aren't stored too.

@@ -14,6 +14,10 @@ class DeletionStep {
     /// By the relations that reach on, what comes next behind. Some may be gone meanwhile.
     fileprivate var reached: [Reached] = []
 
+    /// Its entity, for errors.
+    fileprivate var name: String { "" }
+    /// Whether other entities are deleted with this one.
+    fileprivate func takesOthers(_ session: Session) throws -> Bool { false }
     /// Up to where the entity is gone.
     fileprivate func begin(in context: inout Context) throws {}
     /// When what it led to is gone too.
@@ -28,11 +32,30 @@ class DeletionStep {
         in context: inout Context
     ) throws {}
 
-    /// Deletes the entity and all that is deleted with it.
+    /// Deletes the entity and all that is deleted with it: if a hook of one of these throws, none of them.
+    final func runWhole(in context: inout Context) throws {
+        let session = context.session
+        try session.descend("deleted", of: name)
+        defer { session.depth -= 1 }
+        try session.run { session in
+            guard try takesOthers(session) else { return try takeSteps(in: &context) }
+            try session.whole { try takeSteps(in: &context) }
+        }
+    }
+
+    /// The same within what is undone as a whole.
     final func run(in context: inout Context) throws {
+        let session = context.session
+        try session.descend("deleted", of: name)
+        defer { session.depth -= 1 }
+        try takeSteps(in: &context)
+    }
+
+    private func takeSteps(in context: inout Context) throws {
+        let session = context.session
         // Steps that were not ended leave what they take there.
-        let former = context.session.deleting
-        defer { context.session.deleting = former }
+        let former = session.deleting
+        defer { session.deleting = former }
         try begin(in: &context)
         var open = [self]
         while let step = open.last {
@@ -85,6 +108,18 @@ final class Deletion<Entity: EntityModelProtocol>: DeletionStep {
         stored = row
     }
 
+    override fileprivate var name: String { "\(Entity.entityName) \(entity.id)" }
+
+    override fileprivate func takesOthers(_ session: Session) throws -> Bool {
+        guard let stored, try session.isWritable else { return false }
+        let store = try session.store(Entity.self)
+        guard store.type.cascades else { return false }
+        return try store.type.relations.contains { side in
+            guard side.description.deleteRule.reaches else { return false }
+            return try !store.session.edges.targets(side, of: stored, limit: 1).isEmpty
+        }
+    }
+
     override fileprivate func begin(in context: inout Context) throws {
         let session = context.session
         former = session.deleting
@@ -94,7 +129,7 @@ final class Deletion<Entity: EntityModelProtocol>: DeletionStep {
         }
         if let stored { try keep(stored, context) }
         try entity.willDelete(from: &context)
-        try session.change("deleted", of: "\(Entity.entityName) \(entity.id)") { session in
+        try session.change("deleted", of: name) { session in
             // A hook may have changed where it is.
             let isThere = try stored != nil && session.entities().removals == removals
             guard let row = try isThere ? stored : session.row(of: entity.id.columnValue, Entity.self) else { return }
@@ -187,5 +222,20 @@ extension EntityModelProtocol {
             return
         }
         try entity.save(to: &context, options: .replace)
+    }
+}
+
+extension EntityModelProtocol {
+    /// Deletes the entities of some rows as one deletion, within what is undone as a whole: relations with the rule
+    /// `deny` deny nothing where they lead to what goes with it.
+    static func delete(_ rows: [RowID], in context: inout Context) throws {
+        let session = context.session
+        let former = session.deleting
+        defer { session.deleting = former }
+        try session.run { try $0.refuseDenied(rows, Self.self) }
+        for row in rows {
+            // It may have gone with one before it.
+            try deletion(of: row, in: context)?.run(in: &context)
+        }
     }
 }

@@ -10,21 +10,22 @@ extension Context {
     public mutating func saveAll<Entity: EntityModelProtocol>(
         _ entities: [Entity], options: MergeStrategy<Entity> = Entity.defaultMergeStrategy
     ) throws {
-        try transaction { context in
-            var changed = entities
-            for place in changed.indices { try changed[place].willSave(to: &context) }
-            let session = context.session
-            var batch: UniqueBatch? = UniqueBatch(isList: true)
-            try session.run { _ in
-                for entity in changed { try entity.join(&batch, in: context, options: options) }
+        let session = session
+        try session.descend("saved", of: "\(entities.count) \(Entity.entityName)")
+        defer { session.depth -= 1 }
+        try session.run { session in
+            try session.whole {
+                var context = Context(session)
+                var changed = entities
+                for place in changed.indices { try changed[place].willSave(to: &context) }
+                var batch: UniqueBatch? = UniqueBatch(isList: true)
+                for entity in changed { try entity.join(&batch, in: context, options: options, isFinal: true) }
+                func save() throws {
+                    for entity in changed { try entity.store(in: &context, options: options) }
+                }
+                guard let batch else { return try save() }
+                try session.saving(batch, save)
             }
-            session.saveDepth += 1
-            defer { session.saveDepth -= 1 }
-            func save() throws {
-                for entity in changed { try entity.store(in: &context, options: options) }
-            }
-            guard let batch else { return try save() }
-            try session.saving(batch, save)
         }
     }
 

@@ -5,7 +5,8 @@
 
 extension EntityModelProtocol {
     /// Deletes the entity and, by its delete rules, those related to it. The hooks run whether it is stored or not.
-    /// What was stored is kept as a `Deleted` of its type, unless `asDeleted` gives nil.
+    /// What was stored is kept as a `Deleted` of its type, unless `asDeleted` gives nil. If a hook of those related
+    /// throws, none of them is deleted, and the write can go on.
     ///
     /// `.deleteDenied`, with nothing changed, if a relation with the rule `deny` still leads to stored entities: one of
     /// this entity, or of one that would be deleted with it.
@@ -14,7 +15,7 @@ extension EntityModelProtocol {
             let store = try session.store(Self.self)
             return try store.rowID(of: id.columnValue).flatMap { try store.isSaved($0) ? $0 : nil }
         }
-        try Deletion(self, at: row).run(in: &context)
+        try Deletion(self, at: row).runWhole(in: &context)
     }
 
     /// Deletes the stored entity with this id; without effect, and without hooks, if there is none.
@@ -22,7 +23,7 @@ extension EntityModelProtocol {
         guard let row = try context.session.run({ try $0.row(of: id.columnValue, Self.self) }),
             let deletion = try deletion(of: row, in: context)
         else { return }
-        try deletion.run(in: &context)
+        try deletion.runWhole(in: &context)
     }
 
     /// What deletes the entity of a row; nil if none is stored there.
@@ -49,6 +50,7 @@ extension EntityModelProtocol {
         _ keyPath: WritableKeyPath<Self, MutualRelation<Target, C, K>>,
         inverse: WritableKeyPath<Target, MutualRelation<Self, InverseC, InverseK>>, in context: inout Context
     ) throws {
+        try Self.requireInverse(inverse, of: keyPath)
         try detach(keyPath, only: nil, in: context)
     }
 
@@ -64,10 +66,12 @@ extension EntityModelProtocol {
         _ ids: Target.ID..., relation keyPath: WritableKeyPath<Self, MutualRelation<Target, C, K>>,
         inverse: WritableKeyPath<Target, MutualRelation<Self, InverseC, InverseK>>, in context: inout Context
     ) throws {
+        try Self.requireInverse(inverse, of: keyPath)
         try detach(keyPath, only: ids, in: context)
     }
 
-    /// Deletes the entities of a relation, and with them the links.
+    /// Deletes the entities of a relation, and with them the links. It is one deletion: all of it or, if something
+    /// throws, nothing.
     public func delete<Target, C, K>(
         _ keyPath: WritableKeyPath<Self, OneWayRelation<Target, C, K>>, from context: inout Context
     ) throws {
@@ -78,10 +82,12 @@ extension EntityModelProtocol {
         _ keyPath: WritableKeyPath<Self, MutualRelation<Target, C, K>>,
         inverse: WritableKeyPath<Target, MutualRelation<Self, InverseC, InverseK>>, from context: inout Context
     ) throws {
+        try Self.requireInverse(inverse, of: keyPath)
         try delete(keyPath, only: nil, from: &context)
     }
 
-    /// Deletes those of these entities that are linked.
+    /// Deletes those of these entities that are linked, as one deletion. What it costs depends on how many are named,
+    /// not on how many the relation has.
     public func delete<Target, C, K>(
         _ ids: Target.ID..., relation keyPath: WritableKeyPath<Self, OneWayRelation<Target, C, K>>,
         from context: inout Context
@@ -93,7 +99,22 @@ extension EntityModelProtocol {
         _ ids: Target.ID..., relation keyPath: WritableKeyPath<Self, MutualRelation<Target, C, K>>,
         inverse: WritableKeyPath<Target, MutualRelation<Self, InverseC, InverseK>>, from context: inout Context
     ) throws {
+        try Self.requireInverse(inverse, of: keyPath)
         try delete(keyPath, only: ids, from: &context)
+    }
+
+    /// `.invalid` if a relation has another inverse than the one named. What leads to another type doesn't compile.
+    static func requireInverse<Target, C, K, InverseC, InverseK>(
+        _ inverse: WritableKeyPath<Target, MutualRelation<Self, InverseC, InverseK>>,
+        of keyPath: WritableKeyPath<Self, MutualRelation<Target, C, K>>
+    ) throws {
+        let relation = try entityShape.relation(keyPath).description
+        let name = try Target.entityShape.relation(inverse).description.name
+        guard relation.inverse != name else { return }
+        throw HornbeamError(
+            .invalid,
+            "the inverse of \(entityName).\(relation.name) is \(Target.entityName).\(relation.inverse ?? "?"), not "
+                + "\(name): name that one")
     }
 
     private func detach<Target, D, C, K>(
@@ -113,14 +134,14 @@ extension EntityModelProtocol {
         from context: inout Context
     ) throws {
         let relation = try Self.entityShape.relation(keyPath)
-        let linked = try context.session.run { session -> [Target.ID] in
-            guard let row = try session.row(of: id.columnValue, Self.self) else { return [] }
-            return try session.linkedIds(of: row, relation, as: Target.self)
+        try context.transaction { context in
+            let rows = try context.session.run { session -> [RowID] in
+                guard let row = try session.row(of: id.columnValue, Self.self) else { return [] }
+                guard let ids else { return try session.linkedRows(of: row, relation) }
+                return try session.linked(ids, Target.self, of: row, relation)
+            }
+            try Target.delete(rows, in: &context)
+            try detach(keyPath, only: ids, in: context)
         }
-        let wanted = ids.map(Set.init)
-        for target in linked where wanted?.contains(target) ?? true {
-            try Target.delete(id: target, from: &context)
-        }
-        try detach(keyPath, only: ids, in: context)
     }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saving: hook, merge, collisions, row and indexes, then each relation with the entities in it, then hook. Collisions
-// that must fail are looked for in the whole value, nested entities included, before anything is changed, so that a
-// refused save leaves nothing of itself in a transaction that goes on. What the entities of one save are in the end is
-// what counts: see UniqueBatch.swift.
+// Saving: hook, merge, collisions, row and indexes, then each relation with the entities in it, then hook. A save that
+// is refused by a unique key leaves nothing of itself in a transaction that goes on: what must be refused is looked for
+// before anything is changed, and where a collision has others changed or deleted first, or nested entities have unique
+// keys, a savepoint is there to go back to. What the entities of one save are in the end is what counts: see
+// UniqueBatch.swift.
 
 import HornbeamPages
 
@@ -14,12 +15,14 @@ extension EntityModelProtocol {
 
     /// The same, merging with what is stored under the id.
     public func save(to context: inout Context, options: MergeStrategy<Self>) throws {
+        let session = context.session
+        try session.descend("saved", of: "\(Self.entityName) \(id)")
+        defer { session.depth -= 1 }
         var changed = self
         try changed.willSave(to: &context)
         // A constant: closures needn't copy it.
         let entity = consume changed
-        let session = context.session
-        if session.saveDepth == 0, session.mayHaveUniqueKeys,
+        if session.mayHaveUniqueKeys,
             let batch = try session.run({ _ in try entity.batch(in: context, options: options) })
         {
             return try session.saving(batch) { try entity.store(in: &context, options: options) }
@@ -39,8 +42,7 @@ extension EntityModelProtocol {
     /// Saves what `willSave` has left, and gives its row.
     @discardableResult
     func store(in context: inout Context, options: MergeStrategy<Self>) throws -> RowID {
-        let session = context.session
-        let row = try session.change("saved", of: "\(Self.entityName) \(id)") { session in
+        let row: RowID? = try context.session.change("saved", of: "\(Self.entityName) \(id)") { session in
             if options.replaces, !Self.entityShape.hasResolvers { return try session.save(self) }
             let stored = try merged(options, session)
             // Nearly always its keys are free, and the save itself finds that out: looked up before, they took half of
@@ -49,15 +51,34 @@ extension EntityModelProtocol {
             {
                 return row
             }
-            try stored.resolveCollisions(in: &context)
-            return try session.save(stored)
+            return try stored.mustMakeRoom(session) ? nil : try session.save(stored)
         }
-        session.saveDepth += 1
-        defer { session.saveDepth -= 1 }
+        guard let row else { return try storeMakingRoom(in: &context, options: options) }
+        try finish(row, in: &context)
+        return row
+    }
+
+    /// The same where the rules of the unique indexes have others changed or deleted first. Whatever is refused from
+    /// there on is undone with that.
+    @inline(never)
+    private func storeMakingRoom(in context: inout Context, options: MergeStrategy<Self>) throws -> RowID {
+        try context.session.change("saved", of: "\(Self.entityName) \(id)") { session in
+            try session.requireWrite("\(Self.entityName) \(id) can't be saved")
+            return try session.whole {
+                let stored = try merged(options, session)
+                try stored.makeRoom(in: &context)
+                let row = try session.save(stored)
+                try finish(row, in: &context)
+                return row
+            }
+        }
+    }
+
+    /// What follows once the row is there: what the value says about its relations, and the hook.
+    private func finish(_ row: RowID, in context: inout Context) throws {
         var saver = RelationSaver<Self>(context: context, row: row)
         try saveRelations(with: &saver)
         try didSave(to: &context)
-        return row
     }
 
     /// What will be stored: the entity merged with the stored one. Indexes follow this, never the value passed in.
@@ -87,18 +108,25 @@ extension EntityModelProtocol {
         try saveRelations(with: &check)
         guard let batch = check.batch else { return nil }
         let session = context.session
-        if Self.entityShape.refuses { try batch.add(try merged(options, session), session, isFirst: true) }
+        if Self.entityShape.refuses {
+            try batch.add(try merged(options, session), session, isFinal: true, isFirst: true)
+        }
         return batch
     }
 
     /// Adds this entity, if its unique indexes refuse or those of all count, and those nested in it.
-    func join(_ batch: inout UniqueBatch?, in context: Context, options: MergeStrategy<Self>) throws {
+    /// - Parameter isFinal: whether it is what `willSave` has left. That of a nested entity runs when its turn comes.
+    func join(
+        _ batch: inout UniqueBatch?, in context: Context, options: MergeStrategy<Self>, isFinal: Bool
+    ) throws {
         // Looked up once: a generic entity makes its shape anew at every mention.
         let shape = Self.entityShape
         if shape.hasResolvers {
             let session = context.session
             let joined = batch ?? UniqueBatch(isList: false)
-            if joined.isList || shape.refuses { try joined.add(try merged(options, session), session) }
+            if joined.isList || shape.refuses {
+                try joined.add(try merged(options, session), session, isFinal: isFinal)
+            }
             batch = joined
         }
         var check = RelationSaver<Self>(checking: context, batch: batch)
@@ -120,27 +148,40 @@ extension EntityModelProtocol {
     /// Hooks and resolvers may save and delete in turn; beyond this many rounds they are going in circles.
     private static var collisionRounds: Int { 64 }
 
-    /// Frees the unique keys of this entity by the rules of its indexes. Those that refuse come first, before any other
-    /// has changed anything.
-    fileprivate func resolveCollisions(in context: inout Context) throws {
+    /// Whether the rules of its indexes have others changed or deleted before this entity can be saved. Throws if one
+    /// of these rules refuses it, before any other has changed anything.
+    fileprivate func mustMakeRoom(_ session: Session) throws -> Bool {
         let shape = Self.entityShape
-        guard shape.hasResolvers else { return }
-        let session = context.session
+        guard shape.hasResolvers else { return false }
         if let batch = session.batch { try session.releaseKeys(of: self, batch) }
-        var collisions = try session.collisions(of: self)
+        let collisions = try session.collisions(of: self)
         try refuse(collisions, session)
+        if !collisions.isEmpty { return true }
+        guard shape.hasCustomResolvers else { return false }
+        return try shape.resolvers.contains { index, resolver in
+            guard case .custom = resolver.rule else { return false }
+            return try session.holder(ofKeyOf: self, index) != nil
+        }
+    }
+
+    /// Frees the unique keys of this entity by the rules of its indexes.
+    fileprivate func makeRoom(in context: inout Context) throws {
+        let session = context.session
+        var collisions = try session.collisions(of: self)
         // Those that go are asked before the first of them does.
         let former = session.deleting
         if !collisions.isEmpty { try session.refuseDenied(collisions.map { $0.id.columnValue }, Self.self) }
         defer { session.deleting = former }
-        for (index, resolver) in shape.resolvers {
+        for (index, resolver) in Self.entityShape.resolvers {
             guard case .custom(let handler) = resolver.rule else { continue }
             if try resolve(index, handler, in: &context) { collisions = try session.collisions(of: self) }
         }
         for _ in 0..<Self.collisionRounds {
             guard let first = collisions.first else { return }
             try refuse(collisions, session)
-            try Self.delete(id: first.id, from: &context)
+            if let row = try session.row(of: first.id.columnValue, Self.self) {
+                try Self.deletion(of: row, in: context)?.run(in: &context)
+            }
             collisions = try session.collisions(of: self)
         }
         throw HornbeamError(
@@ -207,7 +248,7 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         guard let row else {
             if let print = context.session.print { return try print.add(relation, number: number) }
             for entity in relation.entities ?? [] {
-                try entity.join(&batch, in: context, options: options)
+                try entity.join(&batch, in: context, options: options, isFinal: false)
             }
             return
         }

@@ -23,6 +23,8 @@ package final class EntitySession {
     @exclusivity(unchecked) var removals = 0
     /// How often a row was saved, or may have been, but for what deletions leave behind.
     @exclusivity(unchecked) var saves = 0
+    /// How often a row has let go of a unique key for another one.
+    var yields = 0
     /// Nil where a write may leave entities without their required relations.
     private(set) var required: RequiredRelations?
     /// How often the schema was changed.
@@ -142,9 +144,10 @@ package final class EntitySession {
     func requireRelations() { required = RequiredRelations() }
 
     /// Throws if a row is still missing in a unique index, having let go of a key that it was then saved with again.
-    func checkNothingYielded() throws {
+    /// - Parameter yields: how many had let go of one before: these may be taken back later.
+    func checkNothingYielded(since yields: Int) throws {
         for store in stores {
-            guard let left = store.firstYielded, let id = try store.id(of: left.rowID) else { continue }
+            guard let left = store.firstYielded(since: yields), let id = try store.id(of: left.rowID) else { continue }
             throw HornbeamError(
                 .uniqueViolation,
                 "\(store.type.name) \(id.text) keeps a key of the unique index “\(left.index.description.name)” that "

@@ -22,7 +22,7 @@ package final class EntityStore {
     /// What saves in this transaction know of the rows without looking.
     @exclusivity(unchecked) private var known = KnownRows()
     /// Entries of unique indexes that their rows have let go of for others in the same batch. None outside of one.
-    private var yielded: [Yielded] = []
+    private var yielded = YieldedEntries()
     private var textWriters: [TextIndexWriter?]
     /// Of the full-text indexes that were searched.
     @exclusivity(unchecked) private var searchers: [TextSearcher?] = []
@@ -47,12 +47,6 @@ package final class EntityStore {
         while sides.count <= number { sides.append(nil) }
         sides[number] = side
         return side
-    }
-
-    /// A row that an index lacks.
-    struct Yielded {
-        let index: EntityIndex
-        let rowID: RowID
     }
 
     init(type: EntityType, session: EntitySession, isTable: Bool = false) {
@@ -327,7 +321,7 @@ package final class EntityStore {
     /// - Parameter row: the new row, if a text is to be read in it.
     private func apply(_ changes: IndexChanges, _ rowID: RowID, _ row: Bytes) throws {
         for change in changes.keys {
-            if !change.removed.isNone, yielded.isEmpty || !takeBack(change.index, rowID) {
+            if !change.removed.isNone, yielded.isEmpty || !yielded.remove(change.index, rowID) {
                 try change.index.withEntry(change.removed, rowID) { (key, _) throws(StorageError) in
                     _ = try transaction.delete(change.index.tree, key)
                 }
@@ -363,18 +357,12 @@ package final class EntityStore {
         try index.withEntry(try index.key(of: row), rowID) { (key, _) throws(StorageError) in
             _ = try transaction.delete(index.tree, key)
         }
-        yielded.append(Yielded(index: index, rowID: rowID))
+        session.yields += 1
+        yielded.insert(index, rowID, at: session.yields)
     }
 
-    /// The first of the rows that an index lacks.
-    var firstYielded: Yielded? { yielded.first }
-
-    /// Whether the index lacked the row, which it does no more.
-    private func takeBack(_ index: EntityIndex, _ rowID: RowID) -> Bool {
-        guard let place = yielded.firstIndex(where: { $0.index === index && $0.rowID == rowID }) else { return false }
-        yielded.remove(at: place)
-        return true
-    }
+    /// The first of the rows that an index lacks, of those that let go of its key after `yields` others.
+    func firstYielded(since yields: Int) -> (index: EntityIndex, rowID: RowID)? { yielded.first(since: yields) }
 
     private func conflicts(
         of new: RowReader, _ rowID: RowID, _ changes: IndexChanges
@@ -455,7 +443,7 @@ package final class EntityStore {
     /// What is in memory and not in the trees, but for texts.
     struct Pending {
         fileprivate var reserved: [[UInt8]: RowID] = [:]
-        fileprivate var yielded: [Yielded] = []
+        fileprivate var yielded = YieldedEntries()
     }
 
     var pending: Pending { Pending(reserved: reserved, yielded: yielded) }

@@ -158,9 +158,9 @@ package struct JSONRows {
     private static func double(_ node: JSONNode) -> Double? {
         switch node {
         case .number(let text): Double(text)
-        case .string("NaN"): .nan
-        case .string("Infinity"): .infinity
-        case .string("-Infinity"): -.infinity
+        case .string(JSONSpecial.nan): .nan
+        case .string(JSONSpecial.infinity): .infinity
+        case .string(JSONSpecial.negativeInfinity): -.infinity
         default: nil
         }
     }

@@ -6,6 +6,13 @@
 
 public import FoundationEssentials
 
+/// How numbers that JSON has no form for stand in columns of `Codable` types, and in exported rows.
+enum JSONSpecial {
+    static let infinity = "Infinity"
+    static let negativeInfinity = "-Infinity"
+    static let nan = "NaN"
+}
+
 extension RowWriter {
     @inlinable
     public mutating func write<V: ColumnValue>(_ value: V, column: Int) {
@@ -60,10 +67,16 @@ extension RowWriter {
     public mutating func write<V: Codable>(_ value: V, column: Int) {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        encoder.nonConformingFloatEncodingStrategy = .convertToString(
+            positiveInfinity: JSONSpecial.infinity, negativeInfinity: JSONSpecial.negativeInfinity, nan: JSONSpecial.nan
+        )
         do {
             set(.json(String(decoding: try encoder.encode(value), as: UTF8.self)), column)
         } catch {
-            fail(.invalid, "a value of type \(V.self) can't be encoded as JSON: \(error)")
+            fail(
+                column: column,
+                "can't be stored: its type \(V.self) has encoded nothing that JSON can hold (\(error)); see to its "
+                    + "encode(to:), or give it another value")
         }
     }
 
@@ -163,7 +176,11 @@ extension RowReader {
             return none
         }
         do {
-            return try JSONDecoder().decode(V.self, from: Data(text.utf8))
+            let decoder = JSONDecoder()
+            decoder.nonConformingFloatDecodingStrategy = .convertFromString(
+                positiveInfinity: JSONSpecial.infinity, negativeInfinity: JSONSpecial.negativeInfinity,
+                nan: JSONSpecial.nan)
+            return try decoder.decode(V.self, from: Data(text.utf8))
         } catch {
             throw undecodable(column, as: "\(V.self) (\(error))")
         }

@@ -18,6 +18,8 @@ public struct RowWriter {
     /// Where the bytes of each variable column lie in `bytes`, by stored position; empty as long as they come in order.
     private var spans: [Range<Int>] = []
     private var failure: HornbeamError?
+    /// Whether the failure is one of a property, so that it has to be said whose.
+    private var isOfProperty = false
 
     package init(layout: RowLayout) {
         self.layout = layout
@@ -30,8 +32,9 @@ public struct RowWriter {
     }
 
     /// The finished row, or the first error that writing met.
-    package mutating func finish() throws(HornbeamError) -> [UInt8] {
-        if let failure { throw failure }
+    /// - Parameter owner: whose row it is, for errors: of which type, where nothing more is known.
+    package mutating func finish(of owner: @autoclosure () -> String? = nil) throws(HornbeamError) -> [UInt8] {
+        if let failure { throw named(failure, owner()) }
         guard bytes.count - variableStart <= Int(UInt32.max) else {
             throw HornbeamError(
                 .tooLarge,
@@ -41,6 +44,12 @@ public struct RowWriter {
         if !spans.isEmpty { return reassemble() }
         if written < layout.variableCount { endUnwritten() }
         return bytes
+    }
+
+    private func named(_ failure: HornbeamError, _ owner: String?) -> HornbeamError {
+        let owner = owner ?? layout.type
+        guard isOfProperty, !owner.isEmpty else { return failure }
+        return HornbeamError(failure.code, "\(owner): \(failure.message)")
     }
 
     /// A variable column that was not written ends where the one before it does.
@@ -97,14 +106,20 @@ public struct RowWriter {
         if failure == nil { failure = HornbeamError(code, message) }
     }
 
+    /// The same of what is wrong with a property: "property “name” " goes before the message.
+    @inline(never)
+    mutating func fail(column: Int, _ message: String) {
+        guard failure == nil, place(column) != nil else { return }
+        fail(.invalid, "property “\(layout.fields[column].name)” \(message)")
+        isOfProperty = true
+    }
+
     @inline(never)
     private mutating func mismatch(_ column: Int, _ what: String) {
-        let field = layout.fields[column]
-        let owner = layout.type.isEmpty ? "" : "\(layout.type): "
         fail(
-            .invalid,
-            "\(owner)property “\(field.name)” is stored as \(field.type): it can't hold \(what); "
-                + "give it a value that fits, or declare a new property of the type that you need")
+            column: column,
+            "is stored as \(layout.fields[column].type): it can't hold \(what); give it a value that fits, or declare a "
+                + "new property of the type that you need")
     }
 
     @inline(__always)

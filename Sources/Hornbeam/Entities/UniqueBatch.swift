@@ -14,6 +14,8 @@ final class UniqueBatch {
         /// In the order of the save; of an entity that is saved several times the last row.
         var ids: [Value] = []
         var rows: [Value: [UInt8]] = [:]
+        /// Those whose rows are what will be stored. Others are refused, if at all, when their turn comes.
+        var final: Set<Value> = []
     }
 
     private struct Key: Hashable {
@@ -29,8 +31,12 @@ final class UniqueBatch {
         self.isList = isList
     }
 
-    /// - Parameter isFirst: whether it is saved before those that have been added.
-    func add<Entity: EntityModelProtocol>(_ entity: Entity, _ session: Session, isFirst: Bool = false) throws {
+    /// - Parameters:
+    ///   - isFinal: whether no hook can change it any more.
+    ///   - isFirst: whether it is saved before those that have been added.
+    func add<Entity: EntityModelProtocol>(
+        _ entity: Entity, _ session: Session, isFinal: Bool, isFirst: Bool = false
+    ) throws {
         let name = Entity.entityName
         let row = try session.encode(entity)
         let id = entity.id.columnValue
@@ -39,12 +45,15 @@ final class UniqueBatch {
             ?? Members(refusing: Set(Entity.entityShape.resolvers.filter { $0.resolver.refuses }.map(\.index.name)))
         members[name] = nil
         if list.rows[id] == nil { list.ids.append(id) }
-        if list.rows[id] == nil || !isFirst { list.rows[id] = row }
+        if list.rows[id] == nil || !isFirst {
+            list.rows[id] = row
+            if isFinal { list.final.insert(id) } else { list.final.remove(id) }
+        }
         members[name] = list
     }
 
     /// `.uniqueViolation` if two of the members want the same key of an index that refuses this, or one wants the key
-    /// of an entity that stays as it is.
+    /// of an entity that stays as it is. Of members that a hook may still change nothing is said.
     /// - Returns: whether a member wants a key that another one still has.
     func check(_ core: EntitySession) throws -> Bool {
         var changesHands = false
@@ -53,14 +62,15 @@ final class UniqueBatch {
             var wanted: [Key: Value] = [:]
             for id in list.ids {
                 guard let row = list.rows[id] else { continue }
+                let refusing = list.final.contains(id) ? list.refusing : []
                 try row.withBytes { bytes in
                     let new = try RowReader(bytes, of: store.type)
-                    try want(&wanted, id, new, list.refusing, store)
+                    try want(&wanted, id, new, refusing, store)
                     let rowID = try store.rowID(of: id) ?? .unassigned
                     for (index, other) in try store.uniqueConflicts(row, rowID: rowID) {
                         if try givesUp(index, other, list, store) {
                             changesHands = true
-                        } else if list.refusing.contains(index.name) {
+                        } else if refusing.contains(index.name) {
                             throw try index.violation(of: new, store.type, by: try store.id(of: other) ?? .null)
                         }
                     }
@@ -118,9 +128,10 @@ extension Session {
         self.batch = changesHands ? batch : former
         defer { self.batch = former }
         try run { session in
-            try session.nested {
+            try session.whole {
+                let yields = try session.entities().yields
                 try body()
-                if changesHands { try session.entities().checkNothingYielded() }
+                if changesHands { try session.entities().checkNothingYielded(since: yields) }
             }
         }
     }
@@ -153,11 +164,12 @@ extension IndexDescription {
     func violation(
         of row: RowReader, _ type: EntityType, by other: Value, isBatch: Bool = false
     ) throws(HornbeamError) -> HornbeamError {
-        let id = try row.value(0).text
+        let id = try row.value(0)
         let together = isBatch ? ", which is saved together with it," : ""
         return HornbeamError(
             .uniqueViolation,
-            "\(type.name) \(id) can't be saved: \(type.name) \(other.text)\(together) has the same "
-                + "\(try text(of: row, type)) (unique index “\(name)”)")
+            "\(type.name) \(id.text) can't be saved: \(type.name) \(other.text)\(together) has the same "
+                + "\(try text(of: row, type)) (unique index “\(name)”)",
+            violation: UniqueViolation(entityName: type.name, indexName: name, existing: other, new: id))
     }
 }

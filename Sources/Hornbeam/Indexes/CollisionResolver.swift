@@ -44,3 +44,27 @@ public struct CollisionResolver<Entity: EntityModelProtocol>: Sendable {
     @inlinable
     public static var upsert: Self { Self(rule: .upsert) }
 }
+
+extension CollisionResolver {
+    /// A collision in the terms of the type, for resolvers of one's own to throw, and for programs to switch over.
+    public enum Errors: Error, Equatable {
+        /// The entity `new` wants the key that `existing` has.
+        case uniqueValueIndexViolation(existing: Entity.ID, new: Entity.ID, indexName: String)
+
+        /// What a save of an `Entity` was refused for; nil for any other error. The library throws `HornbeamError`s:
+        /// `catch { if let collision = CollisionResolver<User>.Errors(error) { … } }`.
+        public init?(_ error: any Error) {
+            if let error = error as? Self {
+                self = error
+                return
+            }
+            guard let violation = (error as? HornbeamError)?.violation,
+                violation.entityName == Entity.entityName,
+                let existing = Entity.ID(columnValue: violation.existing),
+                let new = Entity.ID(columnValue: violation.new)
+            else { return nil }
+            self = .uniqueValueIndexViolation(
+                existing: existing, new: new, indexName: violation.indexName)
+        }
+    }
+}

@@ -32,10 +32,8 @@ enum KeyCoding {
 
     private static func decimal(_ number: Decimal) throws(HornbeamError) -> KeyDecimal {
         if number.isNaN { return .nan }
-        let magnitude = number.magnitude
-        guard let mantissa = UInt128(magnitude.significand.description),
-            let decimal = KeyDecimal(
-                isNegative: number.sign == .minus, mantissa: mantissa, exponent: magnitude.exponent)
+        guard let (mantissa, exponent) = number.magnitude.parts,
+            let decimal = KeyDecimal(isNegative: number.sign == .minus, mantissa: mantissa, exponent: exponent)
         else {
             throw HornbeamError(
                 .invalid, "the decimal \(number) has more digits than a key can hold: round it, or don't index it")

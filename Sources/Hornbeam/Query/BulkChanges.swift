@@ -15,15 +15,8 @@ extension QueryList {
     @discardableResult
     public func delete(from context: inout Context) throws -> Int {
         try context.transaction { context in
-            let session = context.session
-            let former = session.deleting
-            defer { session.deleting = former }
-            let rows = try session.run { unique(try self.rows($0)) }
-            try session.run { try $0.refuseDenied(rows, Entity.self) }
-            for row in rows {
-                // It may have gone with one before it.
-                if let deletion = try Entity.deletion(of: row, in: context) { try deletion.run(in: &context) }
-            }
+            let rows = try context.session.run { unique(try self.rows($0)) }
+            try Entity.delete(rows, in: &context)
             return rows.count
         }
     }

@@ -167,11 +167,11 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
         return query
     }
 
-    /// At most so many groups, after skipping `offset`. A negative one is `.invalid` when the query is resolved.
+    /// At most so many groups, after skipping `offset`. None if one of the two is negative.
     public func limit(_ limit: Int, offset: Int = 0) -> Self {
         var query = self
-        query.limit = limit
-        query.offset = offset
+        query.limit = offset < 0 ? 0 : Swift.max(0, limit)
+        query.offset = Swift.max(0, offset)
         return query
     }
 
@@ -189,14 +189,12 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
     /// Where only counts are asked for, and an index is over the properties (behind those that the filter fixes), the
     /// cost is that of the groups, not of the entities.
     public func resolve(in context: Context? = nil) throws -> [Row] {
-        let limit = limit ?? .max
-        if limit < 0 || offset < 0 { throw HornbeamError(limit: limit, offset: offset, Entity.entityName) }
         var groups = try groups(in: context)
         groups.sort { $0.bytes.lexicographicallyPrecedes($1.bytes) }
         let rows = try groups.map { (key: $0.key, values: try $0.state.results()) }
         var found = rows.filter { row in conditions.allSatisfy { $0(row.values) } }
         if let order { found.sort(by: order) }
-        return Array(found.dropFirst(offset).prefix(limit))
+        return Array(found.dropFirst(offset).prefix(limit ?? .max))
     }
 
     private typealias Group = (bytes: [UInt8], key: Key, state: GroupState<Entity, Values>)

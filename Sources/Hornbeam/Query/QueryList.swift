@@ -179,14 +179,10 @@ extension QueryList {
         }
     }
 
-    /// At most so many, after skipping `offset`; of a part of a list a part of that. A negative one is `.invalid` when
-    /// the query is resolved.
+    /// At most so many, after skipping `offset`; of a part of a list a part of that. None if one of the two is negative.
     public consuming func limit(_ limit: Int, offset: Int = 0) -> Self {
-        if limit < 0 || offset < 0 {
-            return combined { _, _ in throw HornbeamError(limit: limit, offset: offset, Entity.entityName) }
-        }
         var list = self
-        list.parts.cut(limit, offset: offset)
+        list.parts.cut(offset < 0 ? 0 : Swift.max(0, limit), offset: Swift.max(0, offset))
         return list
     }
 
@@ -410,13 +406,5 @@ extension QueryList {
             throw HornbeamError(.invalid, "this query has no context: write resolve(in: context)")
         }
         return context
-    }
-}
-
-extension HornbeamError {
-    /// For a part of a list that there can't be: one of the two is negative.
-    init(limit: Int, offset: Int, _ type: String) {
-        let (name, value) = limit < 0 ? ("limit", limit) : ("offset", offset)
-        self.init(.invalid, "a query of \(type) has the \(name) \(value): it can't be negative, give 0 or more")
     }
 }

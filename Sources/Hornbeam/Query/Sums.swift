@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums and averages. Integers are added in 128 bits, so only a result that doesn't fit fails, never one on the way;
 // floating-point numbers are added without error by Shewchuk's method (Adaptive Precision Floating-Point Arithmetic,
-// 1997), so that the sum is the same in every order.
+// 1997), so that the sum is the same in every order. Decimals have a file of their own: DecimalSums.swift.
 
 public import FoundationEssentials
 
@@ -72,6 +72,17 @@ public struct FloatingSummation: NumberSummation {
     public func total() -> Double {
         let (value, scale) = rounded
         return value * scale
+    }
+
+    /// The sum of numbers that are floats, such that rounding it to a float rounds the exact sum: where it isn't exact
+    /// itself, its last bit is set, so that it lies half-way between two floats only if the exact sum does (S. Boldo,
+    /// G. Melquiond: Emulation of FMA and Correctly Rounded Sums, 2008).
+    fileprivate func totalToRoundAgain() -> Double {
+        if let special { return special }
+        let total = small.total
+        let rest = small.rest(of: total)
+        if rest == 0 || total.significandBitPattern & 1 == 1 { return total }
+        return rest > 0 ? total.nextUp : total.nextDown
     }
 
     /// The sum divided by a number: finite also where only the sum isn't.
@@ -152,6 +163,13 @@ private struct ExactSum {
         if number != 0 || parts.isEmpty { parts.append(number) }
     }
 
+    /// What the exact sum is more than `total`, rounded.
+    func rest(of total: Double) -> Double {
+        var rest = self
+        rest.add(-total)
+        return rest.parts.last ?? 0
+    }
+
     /// Rounded once.
     var total: Double {
         guard var sum = parts.last else { return 0 }
@@ -222,20 +240,12 @@ extension FloatingSummation {
     }
 }
 
-/// A sum of floats, added as doubles.
+/// A sum of floats without error, rounded once.
 public struct FloatSummation: NumberSummation {
     private(set) var sum = FloatingSummation()
     public init() {}
     public mutating func add(_ number: Float) { sum.add(Double(number)) }
-    public func total() -> Float { Float(sum.total()) }
-}
-
-/// A sum of decimals.
-public struct DecimalSummation: NumberSummation {
-    private var sum = Decimal(0)
-    public init() {}
-    public mutating func add(_ number: Decimal) { sum += number }
-    public func total() -> Decimal { sum }
+    public func total() -> Float { Float(sum.totalToRoundAgain()) }
 }
 
 extension SummableNumber where Self: FixedWidthInteger, Summation == IntegerSummation<Self> {
@@ -262,11 +272,12 @@ extension Float: SummableNumber {
 }
 
 extension Decimal: SummableNumber {
-    public static func average(_ sum: DecimalSummation, count: Int) -> Decimal { sum.total() / Decimal(count) }
+    public static func average(_ sum: DecimalSummation, count: Int) -> Decimal { sum.mean(of: count) }
 }
 
 extension Aggregate where Result: SummableNumber {
-    /// The sum; 0 if there is nothing to add. A sum of integers that doesn't fit the property's type throws `.invalid`.
+    /// The sum; 0 if there is nothing to add. It is exact, or rounded once where the property's type can't hold it. A
+    /// sum of integers that doesn't fit the type, or one of decimals beyond 3.4 · 10^165, throws `.invalid`.
     public static func sum(_ keyPath: any KeyPath<Entity, Result> & Sendable) -> Self {
         let property = AggregatedProperty(keyPath)
         return Self(property.needs) { Sum(property.read) }

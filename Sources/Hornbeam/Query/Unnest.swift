@@ -86,12 +86,12 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
         ) { rows($0).filter { test($0.element) } }
     }
 
-    /// At most so many rows of the whole query, wherever this stands in it, after skipping `offset`. A negative one is
-    /// `.invalid` when the query is resolved.
+    /// At most so many rows of the whole query, wherever this stands in it, after skipping `offset`. None if
+    /// one of the two is negative.
     public func limit(_ limit: Int, offset: Int = 0) -> Self {
         var query = self
-        query.limit = limit
-        query.offset = offset
+        query.limit = offset < 0 ? 0 : Swift.max(0, limit)
+        query.offset = Swift.max(0, offset)
         return query
     }
 
@@ -109,7 +109,6 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
 
     /// Calls `body` with each row until it returns false. `body` must not change the store.
     public func forEach(in context: Context, _ body: (Row) throws -> Bool) throws {
-        try requireBounds()
         guard limit != 0 else { return }
         var (skip, left) = (offset, limit ?? .max)
         try forEachEntity(in: context) { entity in
@@ -127,7 +126,6 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
 
     /// How many rows there are. Where an array index holds just these, nothing is read but what its tree counts.
     public func count(in context: Context) throws -> Int {
-        try requireBounds()
         if let known = try context.session.run({ try knownCount($0) }) {
             return Swift.min(limit ?? .max, Swift.max(0, known - offset))
         }
@@ -141,7 +139,6 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
 
     /// The entities that have rows, once each, in their order. A limit is one of entities here.
     public func distinctParents(in context: Context) throws -> [Entity] {
-        try requireBounds()
         guard limit != 0 else { return [] }
         var found: [Entity] = []
         var skip = offset
@@ -183,12 +180,6 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
     }
 
     // MARK: Entities
-
-    private func requireBounds() throws(HornbeamError) {
-        guard limit ?? 0 >= 0, offset >= 0 else {
-            throw HornbeamError(limit: limit ?? 0, offset: offset, Entity.entityName)
-        }
-    }
 
     /// The entities that may have rows: those that an array index finds, if one is of any help.
     private func narrowed(_ context: Context) throws -> QueryList<Entity> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Aggregates: what is asked for of a group of rows. Null and missing values don't count, but in ARRAY_AGG, which keeps
-// nulls. Sums of integers are exact, or an error; those of doubles are rounded once, whatever the order of the rows.
+// nulls. Sums of integers are exact, or an error; those of doubles and decimals are rounded once, whatever the order of
+// the rows.
 
 import FoundationEssentials
 
@@ -83,7 +84,7 @@ struct RunningAggregate {
 struct NumberSum {
     private var integers: Int128 = 0
     private var doubles = FloatingSummation()
-    private var decimals = Decimal(0)
+    private var decimals = DecimalSummation()
     private var count = 0
     private var hasDouble = false
     private var hasDecimal = false
@@ -97,29 +98,32 @@ struct NumberSum {
             doubles.add(number)
             hasDouble = true
         case .decimal(let number):
-            decimals += number
+            decimals.add(number)
             hasDecimal = true
         default: return
         }
         count += 1
     }
 
-    /// Nil if there was no number; an error if a sum of integers is none of 64 bits.
+    /// Nil if there was no number; an error if a sum of integers is none of 64 bits, or one of decimals none.
     func total() throws(HornbeamError) -> Item? {
         if count == 0 { return nil }
-        if hasDecimal {
-            let rest = Item.decimal(.double(hasDouble ? doubles.total() : 0)) ?? .nan
-            return .value(.decimal(decimals + (Decimal(string: "\(integers)") ?? .nan) + rest))
-        }
+        if hasDecimal { return .value(.decimal(try allDecimals.total())) }
         return hasDouble ? .double(all.total()) : try Arithmetic.item(integers, "the sum")
     }
 
     func average() throws(HornbeamError) -> Item? {
         if count == 0 { return nil }
-        if hasDecimal, case .value(.decimal(let total))? = try total() {
-            return .value(.decimal(total / Decimal(count)))
-        }
+        if hasDecimal { return .value(.decimal(allDecimals.mean(of: count))) }
         return .double(hasDouble ? all.mean(of: count) : Double(integers) / Double(count))
+    }
+
+    /// The other numbers among the decimals; the sum of doubles rounded once.
+    private var allDecimals: DecimalSummation {
+        var all = decimals
+        if integers != 0 { all.add(Decimal(string: "\(integers)") ?? .nan) }
+        if hasDouble { all.add(Item.decimal(.double(doubles.total())) ?? .nan) }
+        return all
     }
 
     /// The integers among the doubles, in two parts that are exact.

@@ -57,7 +57,6 @@ private struct CodedID<ID> {
 }
 
 extension CodedID: Encodable where ID: Encodable {}
-extension CodedID: Decodable where ID: Decodable {}
 
 private enum RelationKey: String, CodingKey {
     case id
@@ -82,17 +81,21 @@ private struct AnyKey: CodingKey {
     }
 }
 
-/// An object that has an id and nothing else.
-private struct BareID<ID: Decodable>: Decodable {
-    let id: ID
+/// What stands for an entity in the plain form: an object that has an id and nothing else is the id, even if an entity
+/// could do with that: saved as an entity it would take the other properties from the one that is stored. Only where
+/// there are no others it is an entity.
+private enum PlainElement<Entity: EntityModelProtocol & Decodable>: Decodable where Entity.ID: Decodable {
+    case id(Entity.ID)
+    case entity(Entity)
 
     init(from decoder: any Decoder) throws {
-        let keys = try decoder.container(keyedBy: AnyKey.self).allKeys
-        guard keys.count == 1, keys[0].stringValue == RelationKey.id.rawValue else {
-            throw DecodingError.dataCorrupted(
-                .init(codingPath: decoder.codingPath, debugDescription: "not an id alone"))
+        if let keys = try? decoder.container(keyedBy: AnyKey.self).allKeys, keys.count == 1,
+            keys[0].stringValue == RelationKey.id.rawValue, Entity.entityShape.description.columns.count > 2
+        {
+            self = .id(try decoder.container(keyedBy: RelationKey.self).decode(Entity.ID.self, forKey: .id))
+        } else {
+            self = .entity(try Entity(from: decoder))
         }
-        id = try decoder.container(keyedBy: RelationKey.self).decode(ID.self, forKey: .id)
     }
 }
 
@@ -162,28 +165,28 @@ extension Relation: Decodable where Entity: Decodable, Entity.ID: Decodable {
                         + (forms.contains(.explicitKeyedContainer) ? ", slice_ids, slice" : "")
                         + "; or decode the plain form too"))
         }
-        try self.init(plain: container)
+        try self.init(plain: decoder)
     }
 
-    /// What has nothing but an id is an id, even if an entity could do with that: saved as an entity it would take the
-    /// other properties from the one that is stored. Only where there are no others it is an entity.
-    private init(plain container: any SingleValueDecodingContainer) throws {
-        let hasMore = Entity.entityShape.description.columns.count > 2
-        if Cardinality.isToMany {
-            if hasMore, let bare = try? container.decode([BareID<Entity.ID>].self) {
-                self.init(bare.isEmpty ? .entities([]) : .ids(bare.map(\.id)))
-            } else if let entities = try? container.decode([Entity].self) {
-                self.init(.entities(entities))
-            } else {
-                self.init(.ids(try container.decode([CodedID<Entity.ID>].self).map(\.id)))
+    private init(plain decoder: any Decoder) throws {
+        guard Cardinality.isToMany else {
+            switch try PlainElement<Entity>(from: decoder) {
+            case .id(let id): self.init(.ids([id]))
+            case .entity(let entity): self.init(.entities([entity]))
             }
-        } else if hasMore, let bare = try? container.decode(BareID<Entity.ID>.self) {
-            self.init(.ids([bare.id]))
-        } else if let entity = try? container.decode(Entity.self) {
-            self.init(.entities([entity]))
-        } else {
-            self.init(.ids([try container.decode(CodedID<Entity.ID>.self).id]))
+            return
         }
+        var container = try decoder.unkeyedContainer()
+        var ids: [Entity.ID] = []
+        while !container.isAtEnd {
+            guard case .id(let id) = try container.decode(PlainElement<Entity>.self) else {
+                // One of them is an entity, so all are: one whose other properties are nil looks like an id.
+                self.init(.entities(try [Entity](from: decoder)))
+                return
+            }
+            ids.append(id)
+        }
+        self.init(ids.isEmpty ? .entities([]) : .ids(ids))
     }
 
     /// Nil if it is no keyed form: an object whose only key is one of a relation's.

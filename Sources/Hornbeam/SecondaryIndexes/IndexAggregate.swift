@@ -147,13 +147,13 @@ struct IndexAccumulator {
         case .average:
             if count == 0 { return .null }
             switch type {
-            case .decimal: return .decimal(decimals.total() / Decimal(count))
+            case .decimal: return .decimal(decimals.mean(of: count))
             case .float, .double: return .double(doubles.mean(of: count))
             default: return .double(Double(integers) / Double(count))
             }
         case .sum:
             switch type {
-            case .decimal: return .decimal(decimals.total())
+            case .decimal: return .decimal(try decimals.total())
             case .float, .double: return .double(doubles.total())
             default: break
             }

@@ -77,6 +77,12 @@ extension Transaction {
         savepoints.removeSubrange(index...)
     }
 
+    /// Has this write, which has done what must not be kept, be good for nothing but aborting or going back to a
+    /// savepoint. The first failure stays.
+    package func fail(_ error: StorageError) {
+        if isWritable, failure == nil { failure = error }
+    }
+
     private func find(_ savepoint: Savepoint) throws(StorageError) -> (TreeWriter, Int) {
         try ensureOpen()
         guard let writer, let index = savepoints.firstIndex(where: { $0.number == savepoint.number }) else {

@@ -144,4 +144,57 @@ struct ErrorWordsTests {
             try Word(id: String(repeating: "é", count: 500)).save(to: &context)
         }
     }
+
+    @Test("which property of which entity can't be encoded")
+    func encoding() throws {
+        var context = Context()
+        expect(.invalid, ["Form 7", "“answer”", "Answer", "encode(to:)"]) {
+            try Form(id: 7, answer: Answer(isGiven: false)).save(to: &context)
+        }
+        try Form(id: 7, answer: Answer(isGiven: true)).save(to: &context)
+        #expect(try context.ids(Form.self) == [7])
+        expect(.invalid, ["Form 8", "“amount”", "int8"]) {
+            let store = try context.session.store(Form.self)
+            var row = store.makeRow()
+            row.setInt(1_000, 3)
+            _ = try row.finish(of: "Form 8")
+        }
+    }
+
+    @Test("nothing where a Codable property holds numbers that JSON has no form for")
+    func specialNumbers() throws {
+        var context = Context()
+        let curve = Form.Curve(start: -.infinity, middle: [.nan, 1.5], end: .infinity)
+        try Form(id: 1, answer: Answer(isGiven: true), curve: curve).save(to: &context)
+        let read = try #require(try context.find(1) as Form?).curve
+        #expect(read?.start == -.infinity && read?.end == .infinity)
+        #expect(read?.middle[0].isNaN == true && read?.middle[1] == 1.5)
+        try Form.delete(id: 1, from: &context)
+        try Deleted<Form>.query(1).resolve(in: context)?.restore(in: &context)
+        #expect(try (context.find(1) as Form?)?.curve?.end == .infinity)
+    }
+}
+
+@EntityModel
+private struct Form {
+    let id: Int
+    var answer: Answer
+    var curve: Curve?
+    var amount: Int8 = 0
+
+    struct Curve: Codable, Sendable {
+        var start: Double
+        var middle: [Double]
+        var end: Float
+    }
+}
+
+private struct Answer: Codable, Sendable {
+    var isGiven: Bool
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        if isGiven { return try container.encode(["isGiven": true]) }
+        throw EncodingError.invalidValue(isGiven, .init(codingPath: [], debugDescription: "no answer"))
+    }
 }

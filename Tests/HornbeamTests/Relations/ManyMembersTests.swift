@@ -16,7 +16,7 @@ private struct Crew {
 }
 
 @EntityModel
-private struct Sailor {
+private struct Sailor: Equatable {
     let id: Int
     @Relationship(inverse: \.sailors) var crew: Crew?
 }
@@ -92,6 +92,15 @@ private struct LargeCrew {
         return looks - before
     }
 
+    /// How many pages a write looks at.
+    func pagesReadToWrite(_ body: (inout Context) throws -> Void) throws -> UInt64 {
+        try database.write { context in
+            let before = looks
+            try body(&context)
+            return looks - before
+        }
+    }
+
     /// How many pages a write changes.
     func pagesWritten(_ body: (inout Context) throws -> Void) throws -> UInt64 {
         var changed: UInt64 = 0
@@ -136,10 +145,14 @@ struct ManyMembersTests {
         pages["delete a member"] = try crew.pagesWritten { context in
             try Sailor.delete(id: middle, from: &context)
         }
+        pages["delete members"] = try crew.pagesReadToWrite { context in
+            try Crew(id: 1).delete(middle + 2, count, relation: \.$sailors, inverse: \.$crew, from: &context)
+            #expect(try context.findAllExisting([middle + 2, count]) as [Sailor] == [])
+        }
         pages["count"] = try crew.pagesRead { context in
             let session = try context.session.entities()
             let side = try session.store("Crew").type.relation("sailors")
-            #expect(try session.edges.count(side, of: RowID(rawValue: 1)) == count - 3)
+            #expect(try session.edges.count(side, of: RowID(rawValue: 1)) == count - 5)
         }
         try withMissing(crew, &pages)
         return pages

@@ -13,6 +13,12 @@ private struct Label: Codable {
     var weight: Int?
 }
 
+@EntityModel
+private struct Tag: Codable {
+    let id: String
+    var text: String
+}
+
 @Suite("Relations as JSON")
 struct RelationCodingTests {
     private func json(_ value: some Encodable, _ strategy: RelationEncodingStrategy) throws -> String {
@@ -132,6 +138,27 @@ struct RelationCodingTests {
         #expect(whole.entities?.first?.title == "important")
         let some: Labels = try decoded(#"[{"id":1},{"id":2,"weight":3}]"#, .plain)
         #expect(some.entities?.map(\.weight) == [nil, 3])
+    }
+
+    @Test("in the plain form an entity that isn't whole is an error of its own, never an id without its properties")
+    func malformed() throws {
+        typealias Main = ToOneRelation<Tag, Relations.OneWay, Relations.Optional>
+        typealias Tags = ToManyRelation<Tag, Relations.OneWay, Relations.Optional>
+        for text in [
+            // An id among entities; a property of another type; another id; a property that is missing.
+            #"[{"id":"1"},{"id":"2","text":"x"}]"#, #"[{"id":"2","text":"x"},{"id":"1"}]"#,
+            #"[{"id":"1","text":5}]"#, #"[{"id":1,"text":"x"}]"#, #"[{"id":"1","size":5}]"#, #"["1"]"#, #"{"id":"1"}"#,
+        ] {
+            #expect(throws: DecodingError.self, "\(text)") { try decoded(text, .plain) as Tags }
+        }
+        #expect { try decoded(#"[{"id":"1"},{"id":"2","text":"x"}]"#, .plain) as Tags } throws: { error in
+            guard case .keyNotFound(let key, let place) = error as? DecodingError else { return false }
+            return key.stringValue == "text" && place.codingPath.first?.intValue == 0
+        }
+        for text in [#"{"id":"1","text":5}"#, #"{"id":"1","size":5}"#, #"{"id":1}"#, #""1""#] {
+            #expect(throws: DecodingError.self, "\(text)") { try decoded(text, .plain) as Main }
+        }
+        #expect((try decoded(#"[{"id":"1","text":"x","more":1}]"#, .plain) as Tags).entities?.map(\.text) == ["x"])
     }
 
     @Test("JSON for people is indented and in order; what can't be encoded gives nil")

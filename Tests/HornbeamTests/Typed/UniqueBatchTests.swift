@@ -20,7 +20,7 @@ private struct Seat: Equatable {
     @Relationship(inverse: \.behind) var inFront: Seat?
 }
 
-/// Trims its name before it is saved.
+/// Trims its name before it is saved, and puts its id in place of a sign at the end.
 @EntityModel
 private struct Trimmed {
     @Unique<Self>(\.name, collisions: .throw) private var byName
@@ -29,9 +29,30 @@ private struct Trimmed {
 
     mutating func willSave(to context: inout Context) throws {
         name = String(name.drop { $0 == " " })
+        if name.hasSuffix("#") { name = "\(name.dropLast())\(id)" }
         if name == "refused" { throw Refused() }
     }
     struct Refused: Error {}
+}
+
+@EntityModel
+private struct Shelf {
+    let id: Int
+    @Relationship() var items: [Trimmed]?
+}
+
+/// Has two seats exchange their numbers while it is saved.
+@EntityModel
+private struct Swapper {
+    @Unique<Self>(\.key, collisions: .throw) private var byKey
+    let id: Int
+    var key: Int
+
+    func didSave(to context: inout Context) throws {
+        var seats = try Seat.query(["a", "b"]).resolve(in: context)
+        (seats[0].number, seats[1].number) = (seats[1].number, seats[0].number)
+        try seats.save(to: &context)
+    }
 }
 
 @Suite("Unique keys of a batch")
@@ -139,6 +160,66 @@ struct UniqueBatchTests {
             try [Trimmed(id: 3, name: "x"), Trimmed(id: 4, name: "refused")].save(to: &context)
         }
         #expect(try context.ids(Trimmed.self) == [1, 2])
+    }
+
+    @Test("of nested entities are those that their own hooks leave")
+    func nestedHooks() throws {
+        var context = Context()
+        try Trimmed(id: 1, name: "one").save(to: &context)
+        // The same before the hook, but not in the end.
+        try Shelf(id: 1, items: .relation([Trimmed(id: 2, name: "two#"), Trimmed(id: 3, name: "two#")]))
+            .save(to: &context)
+        #expect(try Trimmed.query().resolve(in: context).map(\.name) == ["one", "two2", "two3"])
+        // Others before the hook, but the same in the end: nothing is left.
+        #expect(throws: HornbeamError.self) {
+            try Shelf(id: 2, items: .relation([Trimmed(id: 4, name: "x"), Trimmed(id: 5, name: "  x")]))
+                .save(to: &context)
+        }
+        #expect(throws: HornbeamError.self) {
+            try Shelf(id: 2, items: .relation([Trimmed(id: 4, name: "x"), Trimmed(id: 5, name: " one")]))
+                .save(to: &context)
+        }
+        #expect(try context.ids(Trimmed.self) == [1, 2, 3] && context.ids(Shelf.self) == [1])
+        #expect(try context.isWhole())
+    }
+
+    @Test("change hands within a batch whose keys change hands")
+    func batchInHook() throws {
+        var context = try seats()
+        try [Swapper(id: 1, key: 1), Swapper(id: 2, key: 2)].save(to: &context)
+        try [Swapper(id: 1, key: 2), Swapper(id: 2, key: 1)].save(to: &context)
+        #expect(try Swapper.query().resolve(in: context).map(\.key) == [2, 1])
+        // Twice by the first save, and twice by the second.
+        #expect(try numbers(context) == ["a": 0, "b": 1, "c": 2])
+        try Swapper(id: 3, key: 3).save(to: &context)
+        #expect(try numbers(context) == ["a": 1, "b": 0, "c": 2])
+        #expect(try context.isWhole())
+    }
+
+    @Test("that change hands are found at once, however many they are", .timeLimit(.minutes(1)))
+    func manyYielded() throws {
+        var context = Context()
+        try Seat(id: "a", number: 1).save(to: &context)
+        let index = try #require(try context.session.store(Seat.self).type.indexes.first)
+        var entries = YieldedEntries()
+        let count: UInt64 = 200_000
+        for row in 0..<count { entries.insert(index, RowID(rawValue: row), at: Int(row) + 1) }
+        #expect(entries.first(since: 0)?.rowID == RowID(rawValue: 0))
+        #expect(entries.first(since: 7)?.rowID == RowID(rawValue: 7))
+        for row in (0..<count).reversed() where !entries.remove(index, RowID(rawValue: row)) {
+            Issue.record("\(row) is missing")
+        }
+        #expect(entries.isEmpty && !entries.remove(index, RowID(rawValue: 1)))
+    }
+
+    @Test("of all entities of a type are exchanged by one update")
+    func exchanged() throws {
+        var context = Context()
+        let count = 1_000
+        try context.saveAll((0..<count).map { Trimmed(id: $0, name: "\($0)") })
+        try Trimmed.query().update(in: &context) { $0.name = "\(count - 1 - $0.id)" }
+        #expect(try Trimmed.query().resolve(in: context).allSatisfy { $0.name == "\(count - 1 - $0.id)" })
+        #expect(try context.isWhole())
     }
 
     @Test("stay right whatever permutation is saved, with what stays out of it refusing", .seeded)

@@ -63,3 +63,28 @@ func literalsHaveTheTypeOfTheProperty() {
         _ = User.query(["5"])
     #endif
 }
+
+func aToOneRelationIsNoList() {
+    #if REFUSED
+        // refused: slice
+        _ = Message.query().with(slice: \.$author)
+        // refused: slice id
+        _ = Message.query().id(slice: \.$author)
+        // refused: fragment
+        _ = Message.query("1").fragment(slice: \.$replyTo)
+        // refused: limit
+        _ = Message.query().with(\.$author) { $0.limit(3) }
+        // refused: sorted
+        _ = Message.query().with(\.$author) { $0.sorted(by: \.age) }
+        // refused: or
+        _ = Message.query("1").with(\.$author) { $0.or(.filter(\.age > 3)) }
+    #else
+        _ = Message.query().with(\.$author)
+        _ = User.query().with(slice: \.$messages)
+        _ = User.query().id(slice: \.$messages)
+        _ = User.query("1").fragment(slice: \.$messages)
+        _ = User.query().with(\.$messages) { $0.limit(3) }
+        _ = User.query().with(\.$messages) { $0.sorted(by: \.text).or(.filter(\.text == "a")) }
+        _ = Message.query().with(\.$author) { $0.filter(\.age > 3) }
+    #endif
+}

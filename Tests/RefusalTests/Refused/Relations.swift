@@ -80,3 +80,53 @@ func idsAreThoseOfTheTarget(_ message: inout Message) {
         message.$replyTo = .relation(Message(id: "5"))
     #endif
 }
+
+func aMutualRelationIsLeftWithItsInverse(_ message: Message, _ user: User, _ context: inout Context)
+    throws
+{
+    #if REFUSED
+        // refused: detach without
+        try message.detach(\.$author, in: &context)
+        // refused: delete without
+        try message.delete(\.$author, from: &context)
+        // refused: detach ids without
+        try user.detach("1", relation: \.$messages, in: &context)
+        // refused: delete ids without
+        try user.delete("1", relation: \.$messages, from: &context)
+        // refused: save without
+        try user.save(\.$messages, to: &context)
+    #else
+        try message.detach(\.$author, inverse: \.$messages, in: &context)
+        try message.delete(\.$author, inverse: \.$messages, from: &context)
+        try user.detach("1", relation: \.$messages, inverse: \.$author, in: &context)
+        try user.delete("1", relation: \.$messages, inverse: \.$author, from: &context)
+        try user.save(\.$messages, inverse: \.$author, to: &context)
+    #endif
+}
+
+func aOneWayRelationHasNoInverse(_ message: Message, _ context: inout Context) throws {
+    #if REFUSED
+        // refused: detach one-way
+        try message.detach(\.$seenBy, inverse: \.$messages, in: &context)
+        // refused: delete one-way
+        try message.delete(\.$seenBy, inverse: \.$messages, from: &context)
+        // refused: ids one-way
+        try message.detach("1", relation: \.$seenBy, inverse: \.$messages, in: &context)
+    #else
+        try message.detach(\.$seenBy, in: &context)
+        try message.delete(\.$seenBy, from: &context)
+        try message.detach("1", relation: \.$seenBy, in: &context)
+    #endif
+}
+
+func anInverseLeadsBack(_ message: Message, _ user: User, _ context: inout Context) throws {
+    #if REFUSED
+        // refused: wrong one
+        try user.detach(\.$messages, inverse: \.$replyTo, in: &context)
+        // refused: wrong entity
+        try message.detach(\.$author, inverse: \.$author, in: &context)
+    #else
+        try user.detach(\.$messages, inverse: \.$author, in: &context)
+        try message.detach(\.$author, inverse: \.$messages, in: &context)
+    #endif
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of a save by themselves: one relation, the time of the last save. Programs that were written for other stores of
+// this kind call them by these names.
+
+public import FoundationEssentials
+
+// MARK: - One relation
+
+extension EntityModelProtocol {
+    /// Saves what this value says about one relation, which is its links and the entities in it, and nothing else of
+    /// the value: it needn't be stored. All of it or, if something throws, nothing.
+    public func save<Target, C, K>(
+        _ keyPath: WritableKeyPath<Self, OneWayRelation<Target, C, K>>, to context: inout Context
+    ) throws {
+        try saveRelation(keyPath, to: &context)
+    }
+
+    /// The same of a relation that has another side.
+    public func save<Target, C, K, InverseC, InverseK>(
+        _ keyPath: WritableKeyPath<Self, MutualRelation<Target, C, K>>,
+        inverse: WritableKeyPath<Target, MutualRelation<Self, InverseC, InverseK>>, to context: inout Context
+    ) throws {
+        try Self.requireInverse(inverse, of: keyPath)
+        try saveRelation(keyPath, to: &context)
+    }
+
+    private func saveRelation<Target, D, C, K>(
+        _ keyPath: WritableKeyPath<Self, Relation<Target, D, C, K>>, to context: inout Context
+    ) throws {
+        let shape = Self.entityShape
+        let name = try shape.relation(keyPath).description.name
+        guard let number = shape.relations.firstIndex(where: { $0.description.name == name }) else { return }
+        let session = context.session
+        try session.descend("saved", of: "the relation “\(name)” of \(Self.entityName) \(id)")
+        defer { session.depth -= 1 }
+        try context.transaction { context in
+            let rows = try context.session.run { try $0.rowsToLink([id], Self.self) }
+            guard let row = rows.first else { return }
+            var saver = RelationSaver<Self>(context: context, row: row)
+            try saver.save(self[keyPath: keyPath], relation: number)
+        }
+    }
+
+    /// A query of one entity with the levels of `nested` loaded, as `query.with(.entities, .ids)` does.
+    public static func nestedQueryModifier(_ query: Query<Self>, nested: [Nested]) -> Query<Self> {
+        Query(query.list.with(nested))
+    }
+
+    /// The same, for the spelling with the context at the head; the query keeps its own.
+    public static func nestedQueryModifier(
+        _ query: Query<Self>, in context: Context, nested: [Nested]
+    ) -> Query<Self> {
+        nestedQueryModifier(query, nested: nested)
+    }
+}
+
+extension Relation {
+    /// Saves the entities in it, all of them or none, as the save of an entity with this relation does. Links are those
+    /// of the entity, and stay as they are.
+    public func save(_ context: inout Context) throws {
+        guard let entities else { return }
+        try context.saveAll(
+            entities, options: isFragment ? Entity.fragmentMergeStrategy : Entity.defaultMergeStrategy)
+    }
+}
+
+// MARK: - The time of the last save
+
+extension EntityModelProtocol {
+    /// Has the entity that is stored under this id count as saved now, without a change of its properties: `touch`.
+    public func saveMetadata(to context: inout Context) throws { try Self.touch(id, in: &context) }
+
+    /// Has the stored entity be one of which nobody knows when it was saved.
+    public func deleteMetadata(from context: inout Context) throws {
+        try removeFromMetadata(.updatedAt, valueType: Date.self, in: &context)
+    }
+
+    /// Another name for `deleteMetadata`.
+    public func removeMetadata(from context: inout Context) throws {
+        try deleteMetadata(from: &context)
+    }
+
+    /// Has the stored entity be one that was last saved at `value`: for data that comes with times of its own. Its
+    /// properties stay as they are, and no hook is called. Without effect if none is stored.
+    public func updateMetadata(_ metadata: Metadata, value: Date, in context: inout Context) throws {
+        try setLastSave(value, in: context)
+    }
+
+    /// Has the stored entity be one of which nobody knows when it was saved.
+    public func removeFromMetadata(
+        _ metadata: Metadata, valueType: Date.Type = Date.self, in context: inout Context
+    ) throws {
+        try setLastSave(nil, in: context)
+    }
+
+    private func setLastSave(_ date: Date?, in context: Context) throws {
+        try context.session.change("changed", of: "the last save of \(Self.entityName) \(id)") {
+            session in
+            let store = try session.store(Self.self)
+            guard let column = store.type.updatedAt,
+                let row = try session.row(of: id.columnValue, Self.self),
+                let stored = try session.entity(at: row, Self.self)
+            else { return }
+            var writer = store.makeRow()
+            stored.write(to: &writer)
+            if let date { writer.setDouble(date.timeIntervalSinceReferenceDate, column) }
+            try store.save(try writer.finish(), row)
+        }
+    }
+}
+
+// MARK: - Other names of types
+
+/// A condition by `==` or `!=`.
+public typealias EqualityPredicate<Entity: EntityModelProtocol, Value> = Predicate<Entity>
+/// A condition on texts.
+public typealias StringPredicate<Entity: EntityModelProtocol> = Predicate<Entity>
+/// A condition by a regular expression.
+public typealias RegexPredicate<Entity: EntityModelProtocol> = Predicate<Entity>
+
+// Mutual relations by how many there are at either side.
+
+public typealias OneToOneRelation<E: EntityModelProtocol, K: ConstraintsProtocol> =
+    MutualRelation<E, Relations.ToOne<E>, K>
+public typealias ManyToOneRelation<E: EntityModelProtocol, K: ConstraintsProtocol> =
+    MutualRelation<E, Relations.ToOne<E>, K>
+public typealias OneToManyRelation<E: EntityModelProtocol, K: ConstraintsProtocol> =
+    MutualRelation<E, Relations.ToMany<E>, K>
+public typealias ManyToManyRelation<E: EntityModelProtocol, K: ConstraintsProtocol> =
+    MutualRelation<E, Relations.ToMany<E>, K>
