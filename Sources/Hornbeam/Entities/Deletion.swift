@@ -113,7 +113,7 @@ final class Deletion<Entity: EntityModelProtocol>: DeletionStep {
     override fileprivate func takesOthers(_ session: Session) throws -> Bool {
         guard let stored, try session.isWritable else { return false }
         let store = try session.store(Entity.self)
-        guard store.type.cascades else { return false }
+        guard store.type.reaches else { return false }
         return try store.type.relations.contains { side in
             guard side.description.deleteRule.reaches else { return false }
             return try !store.session.edges.targets(side, of: stored, limit: 1).isEmpty

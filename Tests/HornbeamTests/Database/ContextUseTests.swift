@@ -83,8 +83,7 @@ struct ContextUseTests {
         let database = try Database.inMemory(models: Tick.self)
         try await database.write { try Tick(id: 1).save(to: &$0) }
         for _ in 0..<20 {
-            let task = try await database.read { context in Task { try Tick.query().resolve(in: context) }
-            }
+            let task = try await database.read { context in Task { try Tick.query().resolve(in: context) } }
             let error = await #expect(throws: HornbeamError.self) { try await task.value }
             #expect(error?.code == .invalid)
         }
@@ -100,7 +99,8 @@ struct ContextUseTests {
         let own = context
         elsewhere {
             #expect(throws: Never.self) {
-                #expect(try own.all().map { (tick: Tick) in tick.note } == ["a"])
+                let notes = try own.all().map { (tick: Tick) in tick.note }
+                #expect(notes == ["a"])
             }
         }
     }

@@ -200,7 +200,8 @@ struct LinkedDifferentialTests {
         }
         let list = Film.query(source).related(\.$sequels).filter(condition.predicate)
         try database.read { context in
-            #expect(try list.ids(in: context) == expected, "\(condition.label): \(try list.explain(in: context))")
+            let plan = try list.explain(in: context)
+            #expect(try list.ids(in: context) == expected, "\(condition.label): \(plan)")
             #expect(try list.count(in: context) == expected.count)
             let sorted = try list.sorted(by: \.year.desc).ids(in: context)
             let years = studio.films.mapValues(\.film.year)

@@ -134,9 +134,13 @@ struct LinkedPlansTests {
             )
             #expect(plan.order == .byAccess && plan.candidates == 7)
         }
-        let all = try database.pagesRead { context in #expect(try notes.ids(in: context).count == 580) }
+        let all = try database.pagesRead { context in
+            let found = try notes.ids(in: context)
+            #expect(found.count == 580)
+        }
         let few = try database.pagesRead { context in
-            #expect(try notes.filter(\.key == "k1000").ids(in: context).isEmpty)
+            let found = try notes.filter(\.key == "k1000").ids(in: context)
+            #expect(found.isEmpty)
         }
         #expect(few < all / 2, "\(few) pages of \(all)")
     }

@@ -126,7 +126,8 @@ struct ElementStatementTests {
         #expect(!before.isEmpty)
         #expect(try !plan(database, text).contains("index"))
         try createIndexes(database)
-        #expect(try plan(database, text).contains("index \(index), "), "\(try plan(database, text))")
+        let found = try plan(database, text)
+        #expect(found.contains("index \(index), "), "\(found)")
         #expect(try json(database, text) == before)
     }
 

@@ -152,7 +152,8 @@ struct ExpirationTests {
         try database.read { (context) throws in
             for now in [0.0, 5, 5.5, 39, 50] {
                 let good = try Ticket.filter(.unexpired(\.until, at: Self.time(now))).sorted(by: \.id).ids(in: context)
-                #expect(good == (0..<40).filter { $0 % 4 == 0 || Double($0) > now }, "\(now)")
+                let expected = (0..<40).filter { (id: Int) in id % 4 == 0 || Double(id) > now }
+                #expect(good == expected, "\(now)")
             }
             #expect(try Seat.filter(.unexpired(\.free, at: Self.time(1_000))).count(in: context) == 0)
         }
