@@ -118,19 +118,20 @@ struct TermPostingsTests {
             let end = all.firstIndex { $0.docno > source.blockLast } ?? all.count
             let first = try #require(all.indices.first { all[$0].docno >= source.blockFirst }, note)
             #expect(first <= start && start < end, note)
-            #expect(all[end - 1].docno == source.blockLast && source.count >= end - first, note)
-            let block = all[first..<end]
+            #expect(all[end - 1].docno == source.blockLast && source.count >= end - start, note)
+            // Of those before the target nothing is promised.
+            let wanted = all[start..<end]
             #expect(
-                block.allSatisfy { source.blockBound.covers($0.bound) || source.secondBlockBound.covers($0.bound) },
+                wanted.allSatisfy { source.blockBound.covers($0.bound) || source.secondBlockBound.covers($0.bound) },
                 note)
             let last = random.below(2) == 0 ? source.knownLast : source.blockLast
             var known: [Bound] = []
             source.forEachKnownBound(through: last) { known.append($0) }
             #expect(last >= source.blockLast, note)
             #expect(
-                all[first...].prefix { $0.docno <= last }
+                all[start...].prefix { $0.docno <= last }
                     .allSatisfy { posting in known.contains { $0.covers(posting.bound) } }, note)
-            try read(source, all[start..<end], Set(block.map(\.docno)), &random, note)
+            try read(source, wanted, Set(all[first..<end].map(\.docno)), &random, note)
             start = end
             switch random.below(4) {
             case 0:
