@@ -222,7 +222,7 @@ struct NumberOrderTests {
         case 0:
             return .int(
                 Int64(clamping: Int128(base.isFinite && base < 0x1p100 ? base * sign : 0)) &+ Int64(generator.below(5))
-                    - 2)
+                    &- 2)
         case 1:
             return .uint(
                 UInt64(clamping: Int128(base.isFinite && base < 0x1p100 ? base : 0)) &- UInt64(generator.below(60)))

@@ -66,17 +66,17 @@ func literalsHaveTheTypeOfTheProperty() {
 
 func aToOneRelationIsNoList() {
     #if REFUSED
-        // refused: slice
+        // refused: 'WritableKeyPath<Message, Relation<User, Relations.Mutual, Relations.ToMany<User>
         _ = Message.query().with(slice: \.$author)
-        // refused: slice id
+        // refused: 'WritableKeyPath<Message, Relation<User, Relations.Mutual, Relations.ToMany<User>
         _ = Message.query().id(slice: \.$author)
-        // refused: fragment
+        // refused: 'WritableKeyPath<Message, Relation<Message, Relations.OneWay, Relations.ToMany<Message>
         _ = Message.query("1").fragment(slice: \.$replyTo)
-        // refused: limit
+        // refused: 'WritableKeyPath<Message, Relation<User, Relations.Mutual, Relations.ToMany<User>
         _ = Message.query().with(\.$author) { $0.limit(3) }
-        // refused: sorted
+        // refused: 'WritableKeyPath<Message, Relation<User, Relations.Mutual, Relations.ToMany<User>
         _ = Message.query().with(\.$author) { $0.sorted(by: \.age) }
-        // refused: or
+        // refused: 'WritableKeyPath<Message, Relation<User, Relations.Mutual, Relations.ToMany<User>
         _ = Message.query("1").with(\.$author) { $0.or(.filter(\.age > 3)) }
     #else
         _ = Message.query().with(\.$author)

@@ -85,15 +85,15 @@ func aMutualRelationIsLeftWithItsInverse(_ message: Message, _ user: User, _ con
     throws
 {
     #if REFUSED
-        // refused: detach without
+        // refused: 'WritableKeyPath<Message, Relation<User, Relations.OneWay, Relations.ToOne<User>
         try message.detach(\.$author, in: &context)
-        // refused: delete without
+        // refused: 'WritableKeyPath<Message, Relation<User, Relations.OneWay, Relations.ToOne<User>
         try message.delete(\.$author, from: &context)
-        // refused: detach ids without
+        // refused: 'WritableKeyPath<User, Relation<Message, Relations.OneWay, Relations.ToMany<Message>
         try user.detach("1", relation: \.$messages, in: &context)
-        // refused: delete ids without
+        // refused: 'WritableKeyPath<User, Relation<Message, Relations.OneWay, Relations.ToMany<Message>
         try user.delete("1", relation: \.$messages, from: &context)
-        // refused: save without
+        // refused: 'WritableKeyPath<User, Relation<Message, Relations.OneWay, Relations.ToMany<Message>
         try user.save(\.$messages, to: &context)
     #else
         try message.detach(\.$author, inverse: \.$messages, in: &context)
@@ -106,11 +106,11 @@ func aMutualRelationIsLeftWithItsInverse(_ message: Message, _ user: User, _ con
 
 func aOneWayRelationHasNoInverse(_ message: Message, _ context: inout Context) throws {
     #if REFUSED
-        // refused: detach one-way
+        // refused: 'WritableKeyPath<Message, Relation<User, Relations.Mutual, Relations.ToMany<User>
         try message.detach(\.$seenBy, inverse: \.$messages, in: &context)
-        // refused: delete one-way
+        // refused: 'WritableKeyPath<Message, Relation<User, Relations.Mutual, Relations.ToMany<User>
         try message.delete(\.$seenBy, inverse: \.$messages, from: &context)
-        // refused: ids one-way
+        // refused: 'WritableKeyPath<Message, Relation<User, Relations.Mutual, Relations.ToMany<User>
         try message.detach("1", relation: \.$seenBy, inverse: \.$messages, in: &context)
     #else
         try message.detach(\.$seenBy, in: &context)
@@ -121,9 +121,9 @@ func aOneWayRelationHasNoInverse(_ message: Message, _ context: inout Context) t
 
 func anInverseLeadsBack(_ message: Message, _ user: User, _ context: inout Context) throws {
     #if REFUSED
-        // refused: wrong one
+        // refused: 'WritableKeyPath<Message, Relation<User, Relations.Mutual, Relations.ToOne<Message>
         try user.detach(\.$messages, inverse: \.$replyTo, in: &context)
-        // refused: wrong entity
+        // refused: 'WritableKeyPath<User, Relation<Message, Relations.Mutual, InverseC, InverseK>>'
         try message.detach(\.$author, inverse: \.$author, in: &context)
     #else
         try user.detach(\.$messages, inverse: \.$author, in: &context)
