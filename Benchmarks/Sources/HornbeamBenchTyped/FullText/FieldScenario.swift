@@ -3,7 +3,6 @@
 // first line, or its first words if that is all there is.
 
 import BenchHarness
-import Foundation
 import Hornbeam
 
 @EntityModel
@@ -52,7 +51,7 @@ final class HornbeamFields: FieldEngine {
         let match: Predicate<TitledPage> =
             switch kind {
             case .weights: .string(\.title, \.text, matches: words, weights: [FieldQuestion.titleWeight, 1])
-            case .title: .string(\.title, \.text, matches: words.in(\.title))
+            case .title: .string(\.title, \.text, matches: words.in(\TitledPage.title))
             }
         return try database.read { context in
             try TitledPage.filter(match).limit(limit).ranked(in: context).map {
