@@ -58,7 +58,11 @@ final class IndexBuilding: Sendable {
         self.build.withLock { $0 = build }
         var writes = 0
         while case .building(let progress) = build.state {
-            if progress.phase.rawValue == phase, progress.done * 1_000 >= thousandths * progress.total { break }
+            // Before it has begun it doesn't know how much there is.
+            let hasBegun = progress.total > 0 || thousandths == 0
+            if hasBegun, progress.phase.rawValue == phase, progress.done * 1_000 >= thousandths * progress.total {
+                break
+            }
             try database.write { (context) throws in
                 let id = writes * 37 % (Self.count + 50)
                 if writes % 5 == 0 {
