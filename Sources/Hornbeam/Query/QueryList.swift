@@ -179,7 +179,8 @@ extension QueryList {
         }
     }
 
-    /// At most so many, after skipping `offset`; of a part of a list a part of that. None if one of the two is negative.
+    /// At most so many, after skipping `offset`; of a part of a list a part of that. None if one of the two is
+    /// negative.
     public consuming func limit(_ limit: Int, offset: Int = 0) -> Self {
         var list = self
         list.parts.cut(offset < 0 ? 0 : Swift.max(0, limit), offset: Swift.max(0, offset))
