@@ -35,7 +35,8 @@ enum ModelDiagnostic: DiagnosticMessage {
         case .computedId:
             "'id' must be a stored property: it is the row's key"
         case .constantId:
-            "'let id' with a value can't be read back, nothing could set it: write 'var id = …', or give it no value here"
+            "'let id' with a value can't be read back, nothing could set it: write 'var id = …', or give it no "
+                + "value here"
         case .pattern:
             "@EntityModel needs one name a stored property: declare each on its own"
         case .conditional:

@@ -13,8 +13,8 @@ struct Sheet {
 }
 
 /// Commands: "index PATH" opens it and says how the index is there, of a build how many sheets it need not look at any
-/// more; "build PHASE N" begins the build, or goes on, and writes until N thousandths of a phase are done; "built" waits
-/// for the end; "verify" compares all with all.
+/// more; "build PHASE N" begins the build, or goes on, and writes until N thousandths of a phase are done; "built"
+/// waits for the end; "verify" compares all with all.
 final class IndexBuilding: Sendable {
     private static let count = 8_000
 

@@ -6,8 +6,8 @@ import HornbeamPages
 import HornbeamTree
 
 extension Session {
-    /// Whether a row of a type differs from what it was in another read. Reads what differs of the tree, up to the first
-    /// row that does.
+    /// Whether a row of a type differs from what it was in another read. Reads what differs of the tree, up to the
+    /// first row that does.
     func hasChangedRows<Entity: EntityModelProtocol>(of _: Entity.Type, since old: Session) throws -> Bool {
         var hasChanged = false
         let rows = try store(Entity.self).type.rows

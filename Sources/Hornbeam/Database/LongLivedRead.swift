@@ -140,7 +140,8 @@ public final class LongLivedRead: Sendable {
     private func inTurn<Result>(_ body: (Session) throws -> Result) throws -> Result {
         try takeTurn()
         defer { giveTurn() }
-        // The timer that ends it may be late on a busy machine; what it promises isn't. An observer only comes to move on.
+        // The timer that ends it may be late on a busy machine; what it promises isn't. An observer only comes to move
+        // on.
         if !isObservers, let maximumAge, held.withLock({ $0.began.duration(to: .now) >= maximumAge }) { letGo(nil) }
         guard let session = held.withLock({ $0.session }) else { throw hasExpired ? expired : closed }
         session.owner = ThreadNumber.current

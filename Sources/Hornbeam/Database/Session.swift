@@ -188,8 +188,8 @@ final class Session {
         }
     }
 
-    /// The same within the save or deletion that is under way. Nobody catches what throws in it but hooks and resolvers,
-    /// whose own saves and deletions are deeper: so it needs no savepoint if it has one already.
+    /// The same within the save or deletion that is under way. Nobody catches what throws in it but hooks and
+    /// resolvers, whose own saves and deletions are deeper: so it needs no savepoint if it has one already.
     func whole<Result>(_ body: () throws -> Result) throws -> Result {
         if undoneDepth == depth { return try body() }
         let former = undoneDepth

@@ -63,7 +63,8 @@ extension Database {
     /// still see stays where it is, for a later compaction. It may end at any point, by an error, a crash or a handler
     /// that throws: nothing is lost, and the next one goes on from there.
     ///
-    /// `.busy` while another one runs, `.invalid` inside a write, `.readOnly` for a file that is open for reading alone.
+    /// `.busy` while another one runs, `.invalid` inside a write, `.readOnly` for a file that is open for reading
+    /// alone.
     @discardableResult
     public func compact(progress: UpkeepHandler? = nil) throws -> Compaction {
         try indexing {

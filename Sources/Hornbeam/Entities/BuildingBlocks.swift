@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a save by themselves: one relation, the time of the last save. Programs that were written for other stores of
-// this kind call them by these names.
+// Parts of a save by themselves: one relation, the time of the last save. Programs that were written for other stores
+// of this kind call them by these names.
 
 public import FoundationEssentials
 

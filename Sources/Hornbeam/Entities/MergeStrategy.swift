@@ -4,8 +4,8 @@
 /// From the stored entity and the new one to the entity to store. A function without side effects: a save may call it
 /// more than once, in any thread.
 ///
-/// `@unchecked Sendable`: such a function holds nothing that changes. Asked for `@Sendable` closures, the compiler would
-/// refuse key paths, which nobody can change, wherever they come as plain parameters.
+/// `@unchecked Sendable`: such a function holds nothing that changes. Asked for `@Sendable` closures, the compiler
+/// would refuse key paths, which nobody can change, wherever they come as plain parameters.
 public struct MergeStrategy<Entity>: @unchecked Sendable {
     /// Nil means that the new entity wins as it is, so that the stored one need not be read.
     private let combine: ((_ old: Entity, _ new: Entity) -> Entity)?

@@ -118,8 +118,8 @@ public struct RowWriter {
     private mutating func mismatch(_ column: Int, _ what: String) {
         fail(
             column: column,
-            "is stored as \(layout.fields[column].type): it can't hold \(what); give it a value that fits, or declare a "
-                + "new property of the type that you need")
+            "is stored as \(layout.fields[column].type): it can't hold \(what); give it a value that fits, or declare "
+                + "a new property of the type that you need")
     }
 
     @inline(__always)

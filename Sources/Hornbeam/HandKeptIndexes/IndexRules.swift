@@ -3,8 +3,9 @@
 // one.
 
 extension Database {
-    /// Appends each entity that is inserted from now on to a list, in the order of their saves. One that is deleted and saved again in a write isn't
-    /// inserted but changed, and has left the list: the rule with a condition puts it back.
+    /// Appends each entity that is inserted from now on to a list, in the order of their saves. One that is deleted and
+    /// saved again in a write isn't inserted but changed, and has left the list: the rule with a condition puts it
+    /// back.
     @discardableResult
     public func keep<Entity>(_ index: OrderedIDIndex<Entity>) -> CommitMiddleware {
         onWillCommit { context, changes in

@@ -99,8 +99,8 @@ public struct Unique<Entity: EntityModelProtocol>: Hashable, Codable, Sendable {
     static var empty: Self { Self(empty: ()) }
 }
 
-/// A ranked full-text index over one or more properties of type `String` or `[String]`, whose elements are texts of their
-/// own:
+/// A ranked full-text index over one or more properties of type `String` or `[String]`, whose elements are texts of
+/// their own:
 /// `@FullTextIndex<Self>(\.title, \.body) private var search`, or with what counts as a word,
 /// `@FullTextIndex<Self>(\.title, \.body, analyzer: .unicode(stemming: .english)) private var search`.
 ///

@@ -77,7 +77,8 @@ public struct StoreChanges: Sendable {
     /// Adds what has become of a type's rows.
     /// - Parameters:
     ///   - turns: by when rows were changed last.
-    ///   - forEachChange: calls its argument with each row that is another, as it was and as it is; false if it isn't known
+    ///   - forEachChange: calls its argument with each row that is another, as it was and as it is; false if it isn't
+    ///   known
     ///     which these are.
     fileprivate mutating func add(
         _ store: EntityStore, _ turns: [RowID: Int]? = nil,

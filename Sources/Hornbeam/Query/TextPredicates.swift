@@ -4,8 +4,8 @@
 
 import FoundationEssentials
 
-/// What can be searched for words: `String`, `[String]`, and optionals of both. Each element of an array is a text of its
-/// own: no phrase goes from one to the next. Nil has no words.
+/// What can be searched for words: `String`, `[String]`, and optionals of both. Each element of an array is a text of
+/// its own: no phrase goes from one to the next. Nil has no words.
 public protocol SearchableText: Sendable {}
 
 extension Array: SearchableText where Element == String {}
@@ -125,9 +125,9 @@ extension Predicate {
 
     /// The expression matches somewhere in the text: `.string(\.title, matches: /v[0-9]+/)`. Never by an index.
     ///
-    /// One that is made of somebody else's text is a danger: `Regex` reads classes within classes by calling itself, and
-    /// some expressions, such as `/(a+)+b/`, take time exponential in the length of the text. Bound its length, or look
-    /// for words instead.
+    /// One that is made of somebody else's text is a danger: `Regex` reads classes within classes by calling itself,
+    /// and some expressions, such as `/(a+)+b/`, take time exponential in the length of the text. Bound its length, or
+    /// look for words instead.
     @_disfavoredOverload
     public static func string<each Text: TextValue>(
         _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, matches expression: some RegexComponent

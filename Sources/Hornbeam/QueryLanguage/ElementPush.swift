@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions on elements of arrays, for array indexes: `UNNEST contacts AS c UNNEST c.phones AS p WHERE p.type = 'home'`,
-// and `ANY c IN contacts SATISFIES …`. An index tells which rows have such elements; what is asked is tested again.
+// Conditions on elements of arrays, for array indexes: `UNNEST contacts AS c UNNEST c.phones AS p WHERE p.type =
+// 'home'`, and `ANY c IN contacts SATISFIES …`. An index tells which rows have such elements; what is asked is tested
+// again.
 
 import HornbeamTree
 import Synchronization
@@ -26,8 +27,8 @@ private struct ElementQuestion {
 }
 
 extension FilterPush {
-    /// What must hold of a row of the source so that conditions, which must all be true, are true of elements of it: for
-    /// those elements that an index is of.
+    /// What must hold of a row of the source so that conditions, which must all be true, are true of elements of it:
+    /// for those elements that an index is of.
     func elementFilters(_ conjuncts: [BoundExpression]) throws -> [Filter] {
         guard let type = source.type else { return [] }
         var questions = ElementQuestions(push: self)
@@ -242,7 +243,8 @@ extension ElementIndex {
 }
 
 extension ElementIndex.Component {
-    /// Whether JSON has such values as they are. Floats have other digits there, dates and the like are texts or numbers.
+    /// Whether JSON has such values as they are. Floats have other digits there, dates and the like are texts or
+    /// numbers.
     fileprivate var isPlain: Bool {
         switch type.unwrapped {
         case .bool, .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32, .uint64, .double, .string: true

@@ -5,8 +5,8 @@
 /// A place in a statement: a count of characters before it.
 typealias TextPlace = Int
 
-/// A value to be computed for a row. Follows SQL++: `missing` is what a path leads to where there is nothing. Places are
-/// those of first words, of operators their own.
+/// A value to be computed for a row. Follows SQL++: `missing` is what a path leads to where there is nothing. Places
+/// are those of first words, of operators their own.
 indirect enum Expression: Sendable, Equatable {
     case literal(Value, TextPlace)
     case missing(TextPlace)

@@ -88,8 +88,8 @@ extension Item {
         if size > maxSize { throw tooLarge }
     }
 
-    /// Bytes that it takes beside its own place, those of parts that it shares with others too. Once these are more than
-    /// `limit` no more are counted: parts shared many times would take as long as if each had its own.
+    /// Bytes that it takes beside its own place, those of parts that it shares with others too. Once these are more
+    /// than `limit` no more are counted: parts shared many times would take as long as if each had its own.
     func size(upTo limit: Int) -> Int {
         switch self {
         case .missing: return 0

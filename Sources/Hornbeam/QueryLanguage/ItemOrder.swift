@@ -4,10 +4,10 @@
 //
 //     missing < null < false < true < numbers < dates < strings < UUIDs < data < arrays < objects
 //
-// Numbers compare by what they are, whatever their types; −0 is 0, and NaN equals itself, after all others. A double with
-// a fraction, or of 2^100 and more, is the shortest decimal that it is read back from, so that 0.1 is 0.1; others are
-// exactly what they are. Each double so is a number that no other one is nearer to, and the order is one of all numbers.
-// Strings compare as in keys: by the scalars of their canonical composition.
+// Numbers compare by what they are, whatever their types; −0 is 0, and NaN equals itself, after all others. A double
+// with a fraction, or of 2^100 and more, is the shortest decimal that it is read back from, so that 0.1 is 0.1; others
+// are exactly what they are. Each double so is a number that no other one is nearer to, and the order is one of all
+// numbers. Strings compare as in keys: by the scalars of their canonical composition.
 
 import FoundationEssentials
 import HornbeamKeys

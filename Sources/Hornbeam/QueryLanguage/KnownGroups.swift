@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups that need no look at each row: their numbers are counted in an index, the least and the greatest value stand at
-// its ends. What comes out is what the rows would give, in the same order: that of the groups' keys.
+// Groups that need no look at each row: their numbers are counted in an index, the least and the greatest value stand
+// at its ends. What comes out is what the rows would give, in the same order: that of the groups' keys.
 
 import HornbeamTree
 
@@ -47,8 +47,8 @@ extension SelectPlan {
         return aggregate.argument.flatMap { column($0) }
     }
 
-    /// A query for the row with each least and greatest value, nil for the number of rows, if these are all that is asked
-    /// for, and an order has the rows at its ends.
+    /// A query for the row with each least and greatest value, nil for the number of rows, if these are all that is
+    /// asked for, and an order has the rows at its ends.
     func ends(_ session: EntitySession) throws -> [EntityQuery?]? {
         guard isOfQuery, let grouping, grouping.keys.isEmpty else { return nil }
         var queries: [EntityQuery?] = []

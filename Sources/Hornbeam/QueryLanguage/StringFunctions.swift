@@ -58,8 +58,8 @@ enum StringFunctions {
         },
     ]
 
-    /// So many replacements make a text too large to be held, if it has so many. A text that is put in isn't longer than
-    /// that itself, as it is held too.
+    /// So many replacements make a text too large to be held, if it has so many. A text that is put in isn't longer
+    /// than that itself, as it is held too.
     private static func room(in text: String, _ new: String) -> Int {
         (Item.maxSize + text.utf8.count) / max(1, new.utf8.count) + 1
     }

@@ -15,8 +15,8 @@ extension EntitySession {
             registered: try RegisteredIndexes(toldBy: transaction, schema))
     }
 
-    /// The indexes whose entries no one can tell without the program: arrays, maps, views, and the like. Hand-kept ones,
-    /// which no code makes, are not among them.
+    /// The indexes whose entries no one can tell without the program: arrays, maps, views, and the like. Hand-kept
+    /// ones, which no code makes, are not among them.
     package var indexesOfCode: [String] {
         guard let registered else { return [] }
         return registered.stored.filter {

@@ -175,8 +175,8 @@ final class PendingIndex: Sendable {
     }
 }
 
-/// What the last records say of their documents, the oldest first. Each follows the one before, whose identity is a part
-/// of its own: so if the last one is of some history, all are.
+/// What the last records say of their documents, the oldest first. Each follows the one before, whose identity is a
+/// part of its own: so if the last one is of some history, all are.
 struct LastRecords {
     struct Record {
         let sequence: UInt64

@@ -22,8 +22,8 @@ class PostingSource {
     @exclusivity(unchecked) final var secondBlockBound: Bound
     /// Whether the current block's postings are there.
     @exclusivity(unchecked) final var isDecoded = false
-    /// The current block's postings; of meaning once it is decoded, and until the source moves on. Before that there may
-    /// be fewer than `count`.
+    /// The current block's postings; of meaning once it is decoded, and until the source moves on. Before that there
+    /// may be fewer than `count`.
     @exclusivity(unchecked) final var count = 0
     @exclusivity(unchecked) final var docnos: UnsafePointer<UInt32>
     @exclusivity(unchecked) final var frequencies: UnsafePointer<UInt32>
@@ -67,8 +67,8 @@ class PostingSource {
         docnos.update(from: self.docnos, count: count)
     }
 
-    /// Writes the current block's documents and frequencies elsewhere, where there is room for `count` of them; then that
-    /// is exact.
+    /// Writes the current block's documents and frequencies elsewhere, where there is room for `count` of them; then
+    /// that is exact.
     func decodeBlock(
         to docnos: UnsafeMutablePointer<UInt32>, _ frequencies: UnsafeMutablePointer<UInt32>
     ) throws(StorageError) {

@@ -38,7 +38,8 @@ enum CheckCommand {
         if let failure = problems.failure { throw failure }
         if !unverified.isEmpty {
             try console.print(
-                "only the program that has made them can tell the entries of \(Spelling.counted(unverified.count, "index", "indexes")): "
+                "only the program that has made them can tell the entries of "
+                    + "\(Spelling.counted(unverified.count, "index", "indexes")): "
                     + unverified.joined(separator: ", "))
         }
         let found = Spelling.counted(problems.count, "problem")

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Positions by row ids, against a dictionary.
 
 import HornbeamTestSupport
 import Testing

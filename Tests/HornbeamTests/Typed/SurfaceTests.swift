@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole surface of the entity model by name, in both spellings: with the context at the end, and with the context at
-// the head. That a call compiles is most of what is tested here; what it means has tests of its own. What is left out on
-// purpose is in Docs/entities.md.
+// The whole surface of the entity model by name, in both spellings: with the context at the end, and with the context
+// at the head. That a call compiles is most of what is tested here; what it means has tests of its own. What is left
+// out on purpose is in Docs/entities.md.
 
 import Foundation
 import HornbeamFoundation
