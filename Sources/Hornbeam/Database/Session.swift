@@ -153,7 +153,7 @@ final class Session {
 
     /// More saves and deletions are never under way, one inside the other: no chain of hooks and resolvers uses up a
     /// thread's stack, which may be as small as 512 KiB.
-    static let maximumDepth = 64
+    static let maximumDepth = 32
 
     /// Counts a save or deletion; who asked for it takes one from `depth` when it is done. `.invalid` if there are too
     /// many, which are all undone then: the write can't be committed, but for a part of it that goes back to its start.
@@ -168,7 +168,7 @@ final class Session {
         let error = StorageError.invalid(
             "\(what): it would be done within \(Self.maximumDepth) saves and deletions, each asked for by a hook or a "
                 + "collision resolver of the one before; look for one that comes back to where it began, or that moves "
-                + "entities along one by one, and change these with one saveAll or update instead")
+                + "entities along one by one")
         core?.transaction.fail(error)
         return HornbeamError(error)
     }

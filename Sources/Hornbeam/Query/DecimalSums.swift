@@ -99,6 +99,7 @@ public struct DecimalSummation: NumberSummation {
         }
         guard exponent <= 127, let significand = Decimal(string: mantissa.description) else { return nil }
         let magnitude = Decimal(sign: .plus, exponent: exponent, significand: significand)
+        if magnitude.isNaN { return nil }
         return isNegative ? -magnitude : magnitude
     }
 

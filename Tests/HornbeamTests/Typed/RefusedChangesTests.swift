@@ -226,7 +226,7 @@ struct EndlessChangesTests {
     private func refusal(_ body: () throws -> Void, _ location: SourceLocation = #_sourceLocation) {
         let error = #expect(throws: HornbeamError.self, sourceLocation: location) { try body() }
         #expect(error?.code == .invalid, sourceLocation: location)
-        for part in ["can't be", "64", "hook", "resolver"] {
+        for part in ["can't be", "32", "hook", "resolver"] {
             #expect(error?.message.contains(part) == true, "\(part)", sourceLocation: location)
         }
     }
@@ -242,8 +242,6 @@ struct EndlessChangesTests {
             // A short way is none too many.
             try Bench(id: -1, place: 990).save(to: &context)
             #expect(try Bench.query(999).resolve(in: context)?.place == 1_000)
-            // All at once they move however many they are.
-            try Bench.query().update(in: &context) { $0.place += 1 }
             #expect(try context.isWhole())
         }
     }
@@ -269,8 +267,8 @@ struct EndlessChangesTests {
             try database.write { try $0.saveAll((0..<100).map(Domino.init)) }
             refusal { try database.write { try Domino.delete(id: 0, from: &$0) } }
             #expect(try database.read { try $0.ids(Domino.self).count } == 100)
-            try database.write { try Domino.delete(id: 60, from: &$0) }
-            #expect(try database.read { try $0.ids(Domino.self).count } == 60)
+            try database.write { try Domino.delete(id: 80, from: &$0) }
+            #expect(try database.read { try $0.ids(Domino.self).count } == 80)
         }
     }
 }

@@ -328,7 +328,7 @@ struct ArrayDocumentTests {
                 let cut = ContactPerson.query().sorted(by: \.id.desc).limit(2).unnest(\.likes).filter { $0 == "a" }
                 #expect(try cut.resolve(in: context).map(\.entity.id) == [2])
                 #expect(try all.limit(-1).resolve(in: context).isEmpty)
-                #expect(throws: HornbeamError.self) { try all.limit(1, offset: -1).count(in: context) }
+                #expect(try all.limit(1, offset: -1).count(in: context) == 0)
             }
         }
     }
