@@ -76,9 +76,9 @@ extension StopWords {
         """
         a ad agli ai al alla alle allo anche c che chi ci come con cui d da dagli dai dal dalla dalle dallo degli dei \
         del della delle dello di dove e è ed era erano essere fra gli ha hanno ho i il in io l la le lei li lo loro \
-        lui ma mi mia mie miei mio ne negli nei nel nella nelle nello noi non nostra nostro o per perché più quella quelle \
-        quelli quello questa queste questi questo se si sia sono su sua sue sugli sui sul sulla sulle sullo suo suoi \
-        ti tra tu tua tuo un una uno vi voi
+        lui ma mi mia mie miei mio ne negli nei nel nella nelle nello noi non nostra nostro o per perché più quella \
+        quelle quelli quello questa queste questi questo se si sia sono su sua sue sugli sui sul sulla sulle sullo suo \
+        suoi ti tra tu tua tuo un una uno vi voi
         """)
 
     public static let portuguese = StopWords(
