@@ -54,9 +54,21 @@ enum StringFunctions {
                 return .null
             }
             let expression = try patterns.expression(pattern)
-            return .string(text.replacing(expression, maxReplacements: room(in: text, new), with: { _ in new }))
+            var count = 0
+            let most = min(room(in: text, new), maxMatches + 1)
+            let replaced = text.replacing(expression, maxReplacements: most) { _ in
+                count += 1
+                return new
+            }
+            guard count <= maxMatches else {
+                throw HornbeamError(.tooLarge, "regexp_replace finds more than \(maxMatches) parts to replace")
+            }
+            return .string(replaced)
         },
     ]
+
+    /// Of a regular expression in a text: what is known of each is kept until all are found.
+    private static let maxMatches = 50_000
 
     /// So many replacements make a text too large to be held, if it has so many. A text that is put in isn't longer
     /// than that itself, as it is held too.

@@ -37,9 +37,9 @@ enum CheckCommand {
         progress.clear()
         if let failure = problems.failure { throw failure }
         if !unverified.isEmpty {
+            let count = Spelling.counted(unverified.count, "index", "indexes")
             try console.print(
-                "only the program that has made them can tell the entries of "
-                    + "\(Spelling.counted(unverified.count, "index", "indexes")): "
+                "only the program that has made them can tell the entries of \(count): "
                     + unverified.joined(separator: ", "))
         }
         let found = Spelling.counted(problems.count, "problem")

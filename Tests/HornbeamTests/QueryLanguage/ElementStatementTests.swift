@@ -157,10 +157,9 @@ struct ElementStatementTests {
             }
         }
         for _ in 0..<120 {
-            func unnest() -> String { generator.oneIn(2) ? "UNNEST" : "LEFT UNNEST" }
-            let text =
-                "SELECT o.id, card.kind, line.number, t, m FROM Owner o \(unnest()) cards AS card "
-                + "\(unnest()) card.lines AS line \(unnest()) o.tags AS t \(unnest()) marks AS m WHERE \(condition(2))"
+            let arrays = ["cards AS card", "card.lines AS line", "o.tags AS t", "marks AS m"]
+            let joins = arrays.map { (generator.oneIn(2) ? "LEFT " : "") + "UNNEST \($0)" }.joined(separator: " ")
+            let text = "SELECT o.id, card.kind, line.number, t, m FROM Owner o \(joins) WHERE \(condition(2))"
             #expect(try json(plain, text) == json(indexed, text), "\(text)")
         }
     }
@@ -199,7 +198,7 @@ struct ElementStatementTests {
         #expect(try json(database, others, [Optional<String>.none, "n1"]) == [#"{"n":0}"#])
         #expect(try json(database, "SELECT COUNT(*) AS n FROM Owner WHERE id IN 5") == [#"{"n":0}"#])
         let join =
-            "SELECT o.id, p.id AS other FROM Owner o JOIN Owner p ON p.id IN o.marks WHERE o.id = 3 OR o.id = 4 "
+            "SELECT o.id, p.id AS other FROM Owner o JOIN Owner p ON p.id IN o.marks WHERE o.id IN (3, 4) "
             + "ORDER BY o.id, other"
         #expect(try plan(database, join).contains("for each, query Owner as p"))
         let expected = try database.read { (context) throws in

@@ -43,7 +43,7 @@ struct StatementLimitsTests {
         return String(repeating: parts[0], count: count) + inner + String(repeating: parts[1], count: count)
     }
 
-    private static let letters = String(repeating: "a", count: 64)
+    private static let letters = String(repeating: "a", count: 1024)
 
     @Test(
         "a few letters doubled ninety times are refused, with the place, before they fill the memory",
@@ -51,7 +51,7 @@ struct StatementLimitsTests {
             ("REPLACE(·, 'a', '\(letters)')", "'a'"), ("REPLACE(·, 'a', '\(letters)')", "name"),
             ("CONCAT(REPLACE(·, 'a', '\(letters)'), 'a')", "name"),
             ("REGEXP_REPLACE(·, 'a', '\(letters)')", "name"), ("REPLACE(·, 'a', '\(letters)') || name", "name"),
-            ("ARRAY [x, x] FOR x IN · END", "list"), (#"ARRAY {"a": x, "b": x} FOR x IN · END"#, "[1, 2]"),
+            ("ARRAY ([x, x]) FOR x IN · END", "list"), (#"ARRAY {"a": x, "b": x} FOR x IN · END"#, "[1, 2]"),
         ])
     func doubling(around: String, inner: String) throws {
         let text = nested(around, inner, around.hasPrefix("CONCAT") ? 45 : 90)
@@ -245,10 +245,10 @@ struct NumberOrderTests {
         }
     }
 
-    @Test("numbers of all types have one order, and equal ones one key", arguments: SeededGenerator.seeds(3))
+    @Test("numbers of all types have one order, and equal ones one key", arguments: SeededGenerator.seeds(4))
     func total(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
-        let items = (0..<90).map { _ in Item.value(Self.number(&generator)) }
+        let items = (0..<40).map { _ in Item.value(Self.number(&generator)) }
         func sign(_ number: Int) -> Int { number.signum() }
         for a in items {
             #expect(a.order(a) == 0)

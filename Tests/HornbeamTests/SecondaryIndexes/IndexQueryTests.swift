@@ -99,7 +99,7 @@ struct IndexQueryTests {
         "what an index can't answer is an error at its place",
         arguments: [
             ("WHERE LOWER(department) = 'x'", 7), ("WHERE salary > 1 AND ABS(salary) > 2", 22),
-            ("WHERE salary * 2 > 5", 7), ("WHERE 2 * salary > 5", 11), ("WHERE salary > salary", 16),
+            ("WHERE salary * 2 > 5", 7), ("WHERE 2 * salary > 5", 7), ("WHERE salary > salary", 16),
             ("WHERE salary = LOWER('a')", 16), ("WHERE MATCH(department, 'x')", 7), ("WHERE RANK() > 1", 7),
             ("WHERE META().id = 1", 7), ("WHERE tags[0] = 1", 7), ("WHERE owner.name = 'x'", 7),
             ("WHERE ANY x IN salary SATISFIES x = 1 END", 16), ("WHERE CASE WHEN salary > 1 THEN TRUE END", 17),
@@ -109,21 +109,15 @@ struct IndexQueryTests {
             ("WHERE playz = 1", 7), ("WHERE department = 7", 7), ("GROUP BY department HAVING COUNT(*) > 1", 28),
             ("GROUP BY LOWER(department)", 10), ("ORDER BY LENGTH(department)", 10), ("ORDER BY playz", 10),
             ("ORDER BY salary NULLS LAST", 10), ("ORDER BY salary DESC NULLS FIRST", 10), ("LIMIT salary", 7),
-            ("WHERE salary = $pay", 16), ("WHERE salary = :pay", 16), ("UNNEST tags AS tag", 1),
+            ("WHERE salary = $pay", 16), ("WHERE salary = :pay", 16), ("UNNEST tags AS tag", 1), ("WHERE 1 = 1", 7),
+            ("WHERE 'a'", 7), ("LIMIT -1", 7), ("LIMIT 'many'", 7),
+            (#"WHERE {"a": 1} = 1"#, 7),
         ])
     func refused(text: String, character: Int) throws {
         let idx = payroll()
         let error = #expect(throws: HornbeamError.self) { try idx.query(text) }
         #expect(error?.code == .invalid)
         #expect(error?.message.contains(", at line 1, character \(character):\n  \(text)\n") == true, "\(text)")
-    }
-
-    @Test("literals have no place: their errors show the text")
-    func withoutPlace() {
-        for text in ["WHERE 1 = 1", "WHERE 'a'", "LIMIT -1", "WHERE {\"a\": 1} = 1", "LIMIT 'many'"] {
-            let error = #expect(throws: HornbeamError.self) { try payroll().query(text) }
-            #expect(error?.code == .invalid && error?.message.hasSuffix(": \(text)") == true, "\(text)")
-        }
     }
 
     @Test("long conditions, and rows of operators as long as a text may have, end neither in a trap nor in a stack")
