@@ -49,8 +49,8 @@ struct EdgeCase: CustomTestStringConvertible, Sendable {
                 ["\u{212B}", "Å", "A\u{30A}"].map { "é" + $0 }, ["😀"],
             ]),
         EdgeCase(
-            "E4: long texts", [["a"], [longText], [longText + "a"], [longText + "b"], ["lp"]], isLong: true),
-        EdgeCase("E4: a text of 1 MiB", [["a"], [hugeText], ["i"]], asked: [hugeText], isLong: true),
+            "E4: long texts", [["a"], ["b"], [longText], [longText + "a"], [longText + "b"], ["lp"]], isLong: true),
+        EdgeCase("E4: a text of 1 MiB", [["a"], ["b"], [hugeText], ["i"]], asked: [hugeText], isLong: true),
     ]
 }
 
