@@ -197,6 +197,8 @@ public final class LongLivedRead: Sendable {
         guard let isSame, let old = held.withLock({ $0.generation == generation ? $0.session : nil }),
             let new = try? database.beginLongRead()
         else { return false }
+        old.owner = ThreadNumber.current
+        defer { old.owner = Self.nobody }
         do {
             guard try isSame(old, new) else {
                 new.end()

@@ -168,8 +168,9 @@ private struct MergedChanges {
             let filter = try RowFilter(filter, type: store.type, session: store.session)
             var changed: Set<RowID> = []
             try store.forEachChange(since: former, ignoring: nil) { row, old, new in
-                let was = try old.map { try filter.accepts(row, $0) } ?? false
-                let isNow = try new.map { try filter.accepts(row, $0) } ?? false
+                // Neither, where it isn't stored: of all that are, each may have to pass.
+                let was = try old.map { try filter.accepts(row, $0) }
+                let isNow = try new.map { try filter.accepts(row, $0) }
                 if was != isNow { changed.insert(row) }
             }
             return changed

@@ -214,8 +214,9 @@ struct LiveDifferentialTests {
         }
         for (name, follower) in all {
             try follower.follow(database, "seed \(seed), \(name), at last")
-            // A query that never changed would prove nothing.
-            if !name.hasSuffix(" none") { #expect(follower.elements > 2, "\(name)") }
+            // A query that never changed would prove nothing. Of some the number is always the same.
+            let isConstant = name.hasSuffix(" none") || name == "count nested limit"
+            if !isConstant { #expect(follower.elements > 1, "\(name)") }
         }
         #expect(try database.check { Issue.record("\($0)") })
     }

@@ -43,13 +43,16 @@ protocol LiveText: EntityModelProtocol {
 extension LiveNote: LiveText {
     var line: String {
         "\(id) \(rank) \(name ?? "-") \(text)"
-            + ($folder.entities.map { " in \($0.map(\.line))" } ?? "")
-            + ($tags.entities.map { " tags \($0.map(\.line))" } ?? "")
+            + ($folder.entities.map { " in \($0.map(\.line))" } ?? $folder.id.map { " in \($0)" } ?? "")
+            + ($tags.entities.map { " tags \($0.map(\.line))" } ?? $tags.ids.map { " tags \($0)" } ?? "")
     }
 }
 
 extension LiveFolder: LiveText {
-    var line: String { "\(id) \(title)" + ($notes.entities.map { " notes \($0.map(\.line))" } ?? "") }
+    var line: String {
+        "\(id) \(title)"
+            + ($notes.entities.map { " notes \($0.map(\.line))" } ?? $notes.ids.map { " notes \($0)" } ?? "")
+    }
 }
 
 extension LiveTag: LiveText {

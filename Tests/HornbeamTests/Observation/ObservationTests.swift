@@ -469,7 +469,7 @@ struct LinkedCostTests {
         let list = Observation(ChangesResult(members.filter(\.rank < 900)), of: database)
         let nested = Observation(ChangesResult(LiveNote.filter(\.rank < 50).with(\.$tags)), of: database)
         let tested = Observation(CountResult(LiveNote.filter(.any(\.$tags, where: \.weight > 1))), of: database)
-        let counted = Observation(CountResult(LiveNote.filter(\.$tags.count > 1)), of: database)
+        let counted = Observation(CountResult(LiveNote.filter(\.rank < 50 && \.$tags.count > 1)), of: database)
         list.start()
         nested.start()
         tested.start()
