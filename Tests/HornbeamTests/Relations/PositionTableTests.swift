@@ -23,7 +23,7 @@ struct PositionTableTests {
             }
         case .scattered: (0..<count).map { _ in UInt64.random(in: 0...(1 << 41), using: &random) }
         case .fromTheMiddle:
-            (0..<count).map { UInt64(count) + ($0 % 2 == 0 ? UInt64($0) : UInt64(bitPattern: -Int64($0))) }
+            (0..<count).map { UInt64(count) &+ ($0 % 2 == 0 ? UInt64($0) : UInt64(bitPattern: -Int64($0))) }
         }
     }
 
