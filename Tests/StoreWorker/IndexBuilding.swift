@@ -35,6 +35,8 @@ final class IndexBuilding: Sendable {
     /// Its rows take more than a build sorts at once.
     private var index: MapIndex<Sheet, String, CountReducer<String>> {
         MapIndex("byNumber", version: "1") { (sheet: Sheet, emit: inout MapEmitter<String>) in
+            // So that it can be killed on its way.
+            usleep(150)
             emit(key: .int(sheet.number), value: String(repeating: "a", count: 4_000))
         }
     }
