@@ -36,8 +36,8 @@ final class IndexBuilding: Sendable {
     private var index: MapIndex<Sheet, String, CountReducer<String>> {
         MapIndex("byNumber", version: "1") { (sheet: Sheet, emit: inout MapEmitter<String>) in
             // So that it can be killed on its way.
-            usleep(150)
-            emit(key: .int(sheet.number), value: String(repeating: "a", count: 4_000))
+            usleep(100)
+            emit(key: .int(sheet.number), value: String(repeating: "a", count: 8_000))
         }
     }
 
