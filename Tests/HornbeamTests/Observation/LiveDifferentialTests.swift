@@ -216,7 +216,9 @@ struct LiveDifferentialTests {
             try follower.follow(database, "seed \(seed), \(name), at last")
             // A query that never changed would prove nothing. Of some the number is always the same.
             let isConstant = name.hasSuffix(" none") || name == "count nested limit"
-            if !isConstant { #expect(follower.elements > 1, "\(name)") }
+            // One entity's relation changes seldom.
+            let least = name == "one related" ? 2 : 3
+            if !isConstant { #expect(follower.elements >= least, "\(name)") }
         }
         #expect(try database.check { Issue.record("\($0)") })
     }
