@@ -217,12 +217,6 @@ enum ValueBytes {
         guard last >= 0 else { return false }
         var all = bytes.loadUnaligned(fromByteOffset: last, as: UInt64.self)
         var place = 0
-        var words = SIMD4<UInt64>()
-        while place &+ 24 < last {
-            words |= bytes.loadUnaligned(fromByteOffset: place, as: SIMD4<UInt64>.self)
-            place &+= 32
-        }
-        all |= words[0] | words[1] | words[2] | words[3]
         while place < last {
             all |= bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)
             place &+= 8

@@ -98,8 +98,7 @@ extension NodeView {
         case .outside(let index): return (index, false)
         case .whole: return withUnsafeBytes(of: number.bigEndian) { search($0, first: first) }
         case .rest(let rest, let size):
-            let wanted = UInt32(truncatingIfNeeded: rest &>> 32)
-            return search(rest, size, from: guessedFirstHead(wanted, from: first, to: count))
+            return search(rest, size, from: firstHead(UInt32(truncatingIfNeeded: rest &>> 32), from: first, to: count))
         }
     }
 
@@ -108,28 +107,7 @@ extension NodeView {
     @inline(__always)
     func place(number: UInt64) -> Int {
         guard case .rest(let rest, _) = rest(of: number, first: 0) else { return 0 }
-        return guessedFirstHead(UInt32(truncatingIfNeeded: rest &>> 32), from: 0, to: count)
-    }
-
-    /// `firstHead` of numbers that are given in order, as row ids are: they lie at nearly even distances, so that one
-    /// interpolation finds the place or its neighbour (Peterson, “Addressing for random-access storage”, 1957). Where
-    /// it doesn't, a binary search goes on in the part that is left.
-    @inline(__always)
-    private func guessedFirstHead(_ wanted: UInt32, from first: Int, to count: Int) -> Int {
-        let last = count &- 1
-        guard last &- first >= 8 else { return firstHead(wanted, from: first, to: count) }
-        let (lowest, highest) = (head(first), head(last))
-        if wanted <= lowest { return first }
-        if wanted > highest { return count }
-        // A node has less than 2^16 entries. The guess is none but those from the first to the last.
-        let distance = UInt64(wanted &- lowest) &* UInt64(truncatingIfNeeded: last &- first)
-        let guess = first &+ Int(truncatingIfNeeded: distance / UInt64(highest &- lowest))
-        if head(guess) < wanted {
-            if head(guess &+ 1) >= wanted { return guess &+ 1 }
-            return firstHead(wanted, from: guess &+ 2, to: count)
-        }
-        if head(guess &- 1) < wanted { return guess }
-        return firstHead(wanted, from: first &+ 1, to: guess &- 1)
+        return firstHead(UInt32(truncatingIfNeeded: rest &>> 32), from: 0, to: count)
     }
 
     /// `find(number:)`, with what `place(number:)` has said.
