@@ -52,7 +52,7 @@ public struct StoreChanges: Sendable {
         for name in session.schema.typeNames {
             let store = try session.store(name)
             guard let former = capture.rows[store.type.rows] else { continue }
-            try add(store, capture.turns[store.type.rows]) { body in
+            try add(store, capture.turns(of: store.type.rows)) { body in
                 try store.forEachChange(since: former, ignoring: store.type.updatedAt, body)
                 return true
             }
@@ -78,8 +78,7 @@ public struct StoreChanges: Sendable {
     /// - Parameters:
     ///   - turns: by when rows were changed last.
     ///   - forEachChange: calls its argument with each row that is another, as it was and as it is; false if it isn't
-    ///   known
-    ///     which these are.
+    ///     known which these are.
     fileprivate mutating func add(
         _ store: EntityStore, _ turns: [RowID: Int]? = nil,
         _ forEachChange: (_ body: (RowID, RowReader?, RowReader?) throws -> Void) throws -> Bool
