@@ -17,6 +17,8 @@ enum SlotContent: Equatable {
     case match(Int)
     /// The score of that match.
     case score(Int)
+    /// A passage of the row with what the match found.
+    case snippet(SnippetForm)
 }
 
 /// Where rows of a statement come from. A class, because expressions that are bound later add what they need of it.
@@ -60,7 +62,6 @@ struct BoundMatch {
     var source: Int
     /// Nil where the text to look for is null.
     var match: TextMatch?
-    var slot: Int
 }
 
 /// Binds one statement, once.

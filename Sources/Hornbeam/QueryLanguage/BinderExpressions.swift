@@ -72,6 +72,8 @@ extension Binder {
             if let key = scope.keys.firstIndex(of: raw) { return .slot(key) }
         }
         switch expression {
+        case .call(let call) where call.name == "snippet":
+            throw failure("this is neither grouped by nor in an aggregate", at: call.place)
         case .path(let path):
             throw failure("“\(path.text)” is neither grouped by nor in an aggregate", at: path.place)
         case .match, .rank, .meta, .star:
@@ -231,8 +233,14 @@ extension Binder {
             try check(call, 0...0)
             return .constant(.value(.date(Date().timeIntervalSinceReferenceDate)))
         }
+        if call.name == "snippet" {
+            try check(call, 0...4)
+            if call.isDistinct { throw failure("DISTINCT is for aggregates", at: call.place) }
+            return try bindSnippet(call)
+        }
         guard let function = ScalarFunction.all[call.name] else {
-            let known = ScalarFunction.all.keys.sorted() + BoundAggregate.Function.allCases.map(\.rawValue)
+            let aggregates = BoundAggregate.Function.allCases.map(\.rawValue)
+            let known = ScalarFunction.all.keys.sorted() + ["snippet"] + aggregates
             let hint = NearestName.hint(call.name, among: known).map { "; \($0)" } ?? ""
             throw failure("there is no function “\(call.name)”" + hint, at: call.place)
         }

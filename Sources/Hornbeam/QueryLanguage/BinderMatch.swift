@@ -11,7 +11,10 @@ extension Binder {
         guard case .constant(let item) = try bind(matching.query) else {
             throw failure("what MATCH looks for is the same for all rows: a text or a parameter", at: matching.place)
         }
-        if item.isUnknown { return .constant(.null) }
+        if item.isUnknown {
+            matches.append(BoundMatch(source: source.number, match: nil))
+            return .constant(.null)
+        }
         guard let words = item.text else { throw failure("MATCH looks for a text", at: matching.place) }
         let query: TextQuery
         do {
@@ -20,9 +23,8 @@ extension Binder {
             throw failure("in what MATCH looks for: \(error.message)", at: matching.place)
         }
         let match = TextMatch(columns: columns, query: query)
-        guard case .slot(let slot) = slot(.match(matches.count), of: source) else { return .constant(.null) }
-        matches.append(BoundMatch(source: source.number, match: match, slot: slot))
-        return .slot(slot)
+        matches.append(BoundMatch(source: source.number, match: match))
+        return slot(.match(matches.count - 1), of: source)
     }
 
     /// The columns of an index that is named, or those that are.
@@ -57,16 +59,20 @@ extension Binder {
     }
 
     mutating func bindRank(at place: TextPlace) throws -> BoundExpression {
-        guard matches.count == 1, let match = matches[0].match else {
-            throw failure(
-                matches.isEmpty
-                    ? "RANK is the score of a MATCH in WHERE, and there is none"
-                    : "RANK is the score of one MATCH, and there are \(matches.count)", at: place)
-        }
-        let source = sources[matches[0].source]
+        let number = try soleMatch("RANK is the score of one MATCH", at: place)
+        guard let match = matches[number].match else { return .constant(.null) }
+        let source = sources[matches[number].source]
         guard let type = source.type, type.textIndex(for: match) != nil else {
             throw failure("RANK needs a full-text index over the columns of MATCH", at: place)
         }
-        return slot(.score(0), of: source)
+        return slot(.score(number), of: source)
+    }
+
+    /// The number of the statement's only match.
+    func soleMatch(_ what: String, at place: TextPlace) throws(HornbeamError) -> Int {
+        guard matches.count == 1 else {
+            throw failure("\(what), and there \(matches.isEmpty ? "is none" : "are \(matches.count)")", at: place)
+        }
+        return 0
     }
 }

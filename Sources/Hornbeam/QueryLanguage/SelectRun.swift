@@ -14,6 +14,7 @@ final class SelectRun {
     private var take: () throws -> Bool = { true }
     private var scores: [RowID: Double]?
     private var tests: [Int: RowFilter] = [:]
+    private var snippets: RowSnippets?
 
     init(_ plan: SelectPlan, _ session: EntitySession) {
         self.plan = plan
@@ -255,6 +256,7 @@ final class SelectRun {
             case .match(let number): frame.slots[slot] = .bool(try isFound(number, rowID, row, type))
             case .score(let number):
                 frame.slots[slot] = try (score ?? self.score(number, rowID, type)).map { .double($0) } ?? .null
+            case .snippet(let form): frame.slots[slot] = try snippet(form, row, type).map { .string($0) } ?? .null
             case .link, .links, .linkedObjects: continue
             }
         }
@@ -293,6 +295,14 @@ final class SelectRun {
         let test = try RowFilter(.matches(match), type: type, session: session)
         tests[number] = test
         return try test.accepts(rowID, row)
+    }
+
+    private func snippet(_ form: SnippetForm, _ row: RowReader, _ type: EntityType) throws -> String? {
+        if let snippets { return try snippets.text(row, form) }
+        guard let match = plan.binder.matches[form.match].match else { return nil }
+        let snippets = try RowSnippets(match, session.store(type.name))
+        self.snippets = snippets
+        return try snippets.text(row, form)
     }
 
     /// The scores of all that is found, where the rows don't come with them.

@@ -153,7 +153,8 @@ extension TextProperty {
 }
 
 extension TextSearcher {
-    fileprivate func weight(of term: [UInt8]) throws(HornbeamError) -> Double {
+    /// What a word of the query counts in the choice of a passage: more, the rarer it is.
+    func weight(of term: [UInt8]) throws(HornbeamError) -> Double {
         do {
             return weight(ofFrequency: try documentFrequency(of: String(decoding: term, as: UTF8.self)))
         } catch {

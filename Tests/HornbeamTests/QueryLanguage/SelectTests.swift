@@ -220,6 +220,47 @@ struct SelectTests {
         }
     }
 
+    @Test("snippets of what MATCH finds, as many words as are asked for, between the marks that are given")
+    func snippets() throws {
+        func texts(_ text: String, _ parameters: any ColumnValue...) throws -> [String?] {
+            let database = try library()
+            let statement = try Statement(text)
+            return try database.read { (context) throws in
+                try statement.resolve(in: context, parameters).map { try $0.value("s", as: String?.self) }
+            }
+        }
+        #expect(
+            try texts("SELECT SNIPPET() AS s FROM Novel WHERE MATCH(search, 'dreams') ORDER BY RANK() DESC")
+                == ["an ocean **dreams** **dreams**", "**dreams** that come true"])
+        #expect(
+            try texts("SELECT SNIPPET(2) AS s FROM Novel WHERE MATCH(search, 'ocean')")
+                == ["an **ocean**…"])
+        #expect(
+            try texts("SELECT SNIPPET(?, '<b>', '</b>', '...') AS s FROM Novel WHERE MATCH(search, 'come')", 2)
+                == ["...that <b>come</b>..."])
+        #expect(try texts("SELECT SNIPPET(1, '_') AS s FROM Novel WHERE MATCH(title, 'lathe')") == ["…_Lathe_…"])
+        #expect(try texts("SELECT SNIPPET() AS s FROM Novel WHERE MATCH(search, ?) OR id = 1", String?.none) == [nil])
+        // The words of the row all the same, where nothing in it was found.
+        #expect(try texts("SELECT SNIPPET(1) AS s FROM Novel WHERE MATCH(search, 'x') OR id = 4") == ["Fiasco"])
+        #expect(
+            try texts(
+                "SELECT SNIPPET() AS s FROM Novelist a JOIN a.books AS b WHERE MATCH(b.search, 'fiasco')")
+                == ["**Fiasco**"])
+        for (wrong, place, what) in [
+            ("SELECT SNIPPET() FROM Novel", 8, "there is none"),
+            ("SELECT SNIPPET(0) FROM Novel WHERE MATCH(search, 'a')", 16, "1 to 1000 words"),
+            ("SELECT SNIPPET(1, 2) FROM Novel WHERE MATCH(search, 'a')", 19, "texts"),
+            ("SELECT SNIPPET(year) FROM Novel WHERE MATCH(search, 'a')", 16, "the same for all rows"),
+            ("SELECT SNIPPET(1, 'a', 'b', 'c', 'd') FROM Novel WHERE MATCH(search, 'a')", 8, "0 to 4 arguments"),
+            ("SELECT SNIPPET(), COUNT(*) FROM Novel WHERE MATCH(search, 'a') GROUP BY year", 8, "neither grouped"),
+            ("SELECT SNIPPET() FROM Novel WHERE MATCH(search, 'a') OR MATCH(search, 'b')", 8, "there are 2"),
+        ] {
+            let error = #expect(throws: HornbeamError.self, "\(wrong)") { try texts(wrong) }
+            #expect(error?.message.contains(what) == true, "\(wrong): \(String(describing: error))")
+            #expect(error?.message.contains("character \(place):") == true, "\(wrong): \(String(describing: error))")
+        }
+    }
+
     @Test("C19: what the planner can do is its to do")
     func explained() throws {
         let database = try library()

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// SNIPPET: of each row the passage that says best why MATCH finds it, with what was found marked in it.
+
+import HornbeamText
+
+/// What SNIPPET is to show, and how.
+struct SnippetForm: Equatable {
+    /// Number of the match.
+    var match: Int
+    var words = 24
+    var start = "**"
+    var end = "**"
+    var ellipsis = "…"
+}
+
+extension Binder {
+    private static var maxWords: Int { 1_000 }
+
+    /// `SNIPPET([words [, start [, end [, ellipsis]]]])`: a slot with the passage of a row, as a text.
+    mutating func bindSnippet(_ call: FunctionCall) throws -> BoundExpression {
+        let number = try soleMatch("SNIPPET shows what one MATCH", at: call.place)
+        var form = SnippetForm(match: number)
+        for (place, argument) in call.arguments.enumerated() {
+            guard case .constant(let item) = try bind(argument) else {
+                throw failure("SNIPPET takes the same for all rows: constants or parameters", at: argument.place)
+            }
+            if place == 0 {
+                guard let words = item.integer, let words = Int(exactly: words), 1...Self.maxWords ~= words else {
+                    throw failure("SNIPPET shows 1 to \(Self.maxWords) words", at: argument.place)
+                }
+                form.words = words
+                continue
+            }
+            guard let text = item.text else { throw failure("the marks of SNIPPET are texts", at: argument.place) }
+            switch place {
+            case 1: (form.start, form.end) = (text, text)
+            case 2: form.end = text
+            default: form.ellipsis = text
+            }
+        }
+        // What is looked for is null: nothing is found.
+        guard matches[number].match != nil else { return .constant(.null) }
+        return slot(.snippet(form), of: sources[matches[number].source])
+    }
+}
+
+/// Makes the snippets of one match.
+struct RowSnippets {
+    private let columns: [Int]
+    private let matcher: QueryMatcher
+    /// Nil where no index knows how rare words are: then all weigh the same.
+    private let searcher: TextSearcher?
+
+    init(_ match: TextMatch, _ store: EntityStore) throws {
+        columns = match.columns
+        matcher = QueryMatcher(match.query, store.type.analyzer(of: columns))
+        searcher = try store.type.textIndex(over: columns).map { try IndexSearch($0, match, store).searcher }
+    }
+
+    /// Nil if the row has no word.
+    func text(_ row: RowReader, _ form: SnippetForm) throws -> String? {
+        let sections = try row.sections(columns)
+        let passage = try matcher.passage(of: sections, size: form.words) { (term) throws(HornbeamError) in
+            try searcher?.weight(of: term) ?? 1
+        }
+        return passage.map { Snippet($0, sections).marked(form.start, form.end, ellipsis: form.ellipsis) }
+    }
+}
