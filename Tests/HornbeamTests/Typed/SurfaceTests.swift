@@ -186,7 +186,7 @@ struct SurfaceTests {
         #expect(!mayMiss)
         let seated = Writer(id: "s", name: "", age: 0, mail: "", desks: .ids([7]))
         try seated.save(\.$desks, inverse: \.$writers, to: &context)
-        #expect(try context.ids(Writer.self) == ["a", "b"])
+        #expect(try Set(context.ids(Writer.self)) == ["a", "b"])
         try Place(id: 7).save(to: &context)
         try stranger.save(to: &context)
         #expect(try Place.query(7).related(\.$writers).ids(in: context) == ["s"])
