@@ -31,6 +31,8 @@ final class Session {
     @exclusivity(unchecked) var batch: UniqueBatch?
     /// What the deletion that is under way takes, where a delete rule may deny it.
     @exclusivity(unchecked) var deleting: Set<EntityRow> = []
+    /// Of which entities the deletion that is under way leaves no `Deleted`.
+    @exclusivity(unchecked) var purging: Set<EntityRow> = []
     /// Takes in what would be checked before a save; nil but while an entity's fingerprint is taken.
     @exclusivity(unchecked) var print: Fingerprint?
 

@@ -33,11 +33,18 @@ extension EntityModelProtocol {
         let session = context.session
         try session.descend("saved", of: "the relation “\(name)” of \(Self.entityName) \(id)")
         defer { session.depth -= 1 }
+        let relation = self[keyPath: keyPath]
         try context.transaction { context in
-            let rows = try context.session.run { try $0.rowsToLink([id], Self.self) }
+            // Nothing said is nothing saved: not even the id is noted as one that links may lead from.
+            if case .none = relation.content { return }
+            // What is nested has its keys looked at together, as in the save of the whole entity.
+            var check = RelationSaver<Self>(checking: context, batch: nil)
+            if session.mayHaveUniqueKeys { try session.run { _ in try check.save(relation, relation: number) } }
+            let rows = try session.run { try $0.rowsToLink([id], Self.self) }
             guard let row = rows.first else { return }
             var saver = RelationSaver<Self>(context: context, row: row)
-            try saver.save(self[keyPath: keyPath], relation: number)
+            guard let batch = check.batch else { return try saver.save(relation, relation: number) }
+            try session.saving(batch) { try saver.save(relation, relation: number) }
         }
     }
 
@@ -55,8 +62,9 @@ extension EntityModelProtocol {
 }
 
 extension Relation {
-    /// Saves the entities in it, all of them or none, as the save of an entity with this relation does. Links are those
-    /// of the entity, and stay as they are.
+    /// Saves the entities in it as a list, all of them or none, as `Context.saveAll` does: `willSave` of all runs first,
+    /// and two may exchange the keys of any unique index. A fragment is merged as one. Links are those of the entity,
+    /// and stay as they are.
     public func save(_ context: inout Context) throws {
         guard let entities else { return }
         try context.saveAll(

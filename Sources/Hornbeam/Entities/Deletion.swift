@@ -163,6 +163,8 @@ final class Deletion<Entity: EntityModelProtocol>: DeletionStep {
     }
 
     private func keep(_ row: RowID, _ context: Context) throws {
+        let purging = context.session.purging
+        if !purging.isEmpty, purging.contains(EntityRow(type: Entity.entityName, rowID: row)) { return }
         guard let deleted = try entity.asDeleted(in: context) else { return }
         guard deleted.isAsStored, deleted.id == entity.id else {
             let value = try deleted.resolved(in: context)
@@ -251,10 +253,12 @@ extension EntityModelProtocol {
 extension EntityModelProtocol {
     /// Deletes the entities of some rows as one deletion, within what is undone as a whole: relations with the rule
     /// `deny` deny nothing where they lead to what goes with it.
-    static func delete(_ rows: [RowID], in context: inout Context) throws {
+    /// - Parameter leavingNothing: whether no `Deleted` is to be left of them.
+    static func delete(_ rows: [RowID], in context: inout Context, leavingNothing: Bool = false) throws {
         let session = context.session
-        let former = session.deleting
-        defer { session.deleting = former }
+        let (former, purged) = (session.deleting, session.purging)
+        defer { (session.deleting, session.purging) = (former, purged) }
+        if leavingNothing { session.purging.formUnion(rows.map { EntityRow(type: entityName, rowID: $0) }) }
         try session.run { try $0.refuseDenied(rows, Self.self) }
         for row in rows {
             // It may have gone with one before it.

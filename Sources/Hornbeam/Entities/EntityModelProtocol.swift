@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every entity can do. `@EntityModel` writes the first group of requirements; the hooks and the merge strategies
-// have defaults to replace. Saving and deleting are in EntitySaving.swift and EntityDeleting.swift.
+// What every entity can do. `@EntityModel` writes the first group of requirements; the hooks, the merge strategies and
+// the verbs have defaults to replace. Saving and deleting are in EntitySaving.swift and EntityDeleting.swift.
 
 /// Makes a struct an entity: a value that is stored under its id, with columns, indexes and relations.
 ///
@@ -55,6 +55,17 @@ public protocol EntityModelProtocol: Sendable, CustomReflectable {
     /// Lists of some of these entities: the first list has those at the places before `ends[0]`, the next one those
     /// before `ends[1]`. A requirement for the same reason: it took 5,000 instructions more a list of one.
     static func _lists(_ entities: [Self], at places: [Int], ends: [Int]) -> [[Self]]
+
+    // The verbs, as generic code calls them: tables, `restore`, functions of your own. What a type writes in place of
+    // one does the store's own part by `context.saveAll([…], options:)` or `delete(id:from:)`, which never come back to
+    // it, and neither do lists, nested entities, cascades and bulk changes: what must happen in these too is a hook.
+
+    /// Saves the entity, merged with what is stored under its id, the entities in its relations, and its links.
+    func save(to context: inout Context, options: MergeStrategy<Self>) throws
+    /// Deletes the entity and, by its delete rules, those related to it.
+    func delete(from context: inout Context) throws
+    /// All entities of the type with the levels of `nested` loaded.
+    static func queryAll(with nested: Nested...) -> QueryList<Self>
 
     // Hooks. What they throw ends the save or deletion and is thrown from it.
 

@@ -41,11 +41,6 @@ extension EntityModelProtocol {
 
     private static func purge(_ expired: QueryList<Self>, _ limit: Int?, _ context: inout Context) throws -> Int {
         let expired = limit.map { expired.limit($0) } ?? expired
-        return try context.transaction { context in
-            let ids = try expired.ids(in: context)
-            try expired.delete(from: &context)
-            for id in ids { try Deleted<Self>.delete(id: id, from: &context) }
-            return ids.count
-        }
+        return try expired.delete(from: &context, leavingNothing: true)
     }
 }

@@ -28,6 +28,8 @@ struct FollowedRows: Sendable {
     private var tree = RankTree()
     /// What is known of each row, where that can't be told from what the row was; else nil.
     private var members: [RowID: RankedRow]?
+    /// How many rows the query looked at when it was asked.
+    private var looked = 0
 
     /// Nil if the list can't be followed row by row, or has a limit.
     /// - Parameter ignoresOrder: whether only membership is of interest.
@@ -58,7 +60,8 @@ struct FollowedRows: Sendable {
     ) throws {
         view.figures.noteQuery()
         trees = try rule.dependency.trees(store)
-        let executor = try Executor(parts.query(store.type.name), store)
+        let tally = PlanTally()
+        let executor = try Executor(try Planner(parts.query(store.type.name), store), store, tally: tally)
         var probe = try rule.probe(store)
         try probe.prepareForAll()
         var rows: [RankedRow] = []
@@ -73,6 +76,7 @@ struct FollowedRows: Sendable {
             let found = try prints(rows.map(\.row))
             for place in rows.indices { rows[place].print = found[place] }
         }
+        looked = tally.rows
         tree = RankTree(rows)
         members = rule.isAlone ? nil : Dictionary(rows.map { ($0.row, $0) }) { first, _ in first }
     }
@@ -100,7 +104,9 @@ struct FollowedRows: Sendable {
             }
             return isKnown ? entries : nil
         }
-        guard let affected = try view.affected(rule.dependency, store, commits) else { return nil }
+        // Where the query had to look at all rows of a type, four of them in a row take as long as one by itself.
+        let reach = max(members.count, looked / 4)
+        guard let affected = try view.affected(rule.dependency, store, commits, reach: reach) else { return nil }
         for row in affected { entries.append((members[row], try probe.member(row, try store.row(row)))) }
         return entries
     }

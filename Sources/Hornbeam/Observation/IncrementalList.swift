@@ -43,9 +43,10 @@ struct IncrementalList<Entity: EntityModelProtocol>: Sendable {
 
     mutating func begin(_ view: LiveView, wantsEntities: Bool) throws -> [Entity] {
         let store = try view.session.store(Entity.self)
-        if let prints = prints(view) {
-            try followed.begin(view, store, prints: prints)
-            return wantsEntities ? try Self.entities(followed.rows.map(\.row), parts, view) : []
+        if parts.nested != nil {
+            var entities: [Entity] = []
+            try followed.begin(view, store, prints: prints(view) { if wantsEntities { entities += $1 } })
+            return entities
         }
         return try Entity._entities(0) { read in
             try followed.begin(view, store, each: { reader in if wantsEntities { try read(reader) } })
@@ -54,21 +55,33 @@ struct IncrementalList<Entity: EntityModelProtocol>: Sendable {
 
     mutating func advance(_ view: LiveView, _ commits: [CommitChanges]?) throws -> ListDelta<Entity>? {
         let store = try view.session.store(Entity.self)
-        let prints = prints(view)
-        let delta =
-            try followed.advance(view, store, commits, prints: prints)
-            ?? followed.askAnew(view, store, prints: prints)
+        // Those that were looked at, as far as they were loaded for it.
+        var loaded: [RowID: Entity] = [:]
+        let keeping = prints(view) { rows, entities in
+            for (row, entity) in zip(rows, entities) { loaded[row] = entity }
+        }
+        let followedDelta = try followed.advance(view, store, commits, prints: keeping)
+        if followedDelta == nil { loaded = [:] }
+        // Asked anew all of them are looked at, and few are others: only these are kept in memory.
+        let delta = try followedDelta ?? followed.askAnew(view, store, prints: prints(view) { _, _ in })
         guard !delta.changes.isEmpty else { return nil }
+        func entities(_ rows: [RowID]) throws -> [Entity] {
+            let known = rows.compactMap { loaded[$0] }
+            return known.count == rows.count ? known : try Self.entities(rows, parts, view)
+        }
         return ListDelta(
-            changes: delta.changes, inserted: try Self.entities(delta.inserted, parts, view),
-            updated: try Self.entities(delta.updated, parts, view), count: count)
+            changes: delta.changes, inserted: try entities(delta.inserted), updated: try entities(delta.updated),
+            count: count)
     }
 
     /// So many entities are in memory at once while their fingerprints are taken.
     private static var stride: Int { 1024 }
 
     /// Fingerprints with what is nested; nil where nothing is.
-    private func prints(_ view: LiveView) -> FollowedRows.Prints? {
+    /// - Parameter each: gets the entities that were loaded for them, with their rows.
+    private func prints(
+        _ view: LiveView, _ each: @escaping ([RowID], [Entity]) -> Void
+    ) -> FollowedRows.Prints? {
         let parts = parts
         guard parts.nested != nil else { return nil }
         return { rows in
@@ -78,6 +91,7 @@ struct IncrementalList<Entity: EntityModelProtocol>: Sendable {
                 let part = Array(rows[start..<min(start + Self.stride, rows.count)])
                 let entities = try Self.entities(part, parts, view)
                 for entity in entities { prints.append(try Fingerprint.of(entity, view.session)) }
+                each(part, entities)
             }
             return prints
         }

@@ -114,12 +114,15 @@ extension RowDependency {
 }
 
 extension LiveView {
-    /// Rows of `store` for which `dependency` may be another than before these commits; nil if that isn't known.
+    /// Rows of `store` for which `dependency` may be another than before these commits; nil if that isn't known, or if
+    /// they are so many that the query is better asked anew.
+    /// - Parameter reach: how many it takes for that, as far as the query is concerned.
     func affected(
-        _ dependency: RowDependency, _ store: EntityStore, _ commits: [CommitChanges]?
+        _ dependency: RowDependency, _ store: EntityStore, _ commits: [CommitChanges]?, reach: Int
     ) throws -> Set<RowID>? {
-        guard let commits, let changes = MergedChanges(commits, to: try dependency.trees(store)) else { return nil }
-        let affected = try changes.affected(dependency, store)
+        guard let commits, let changes = MergedChanges(commits, to: try dependency.trees(store)),
+            let affected = try changes.affected(dependency, store, limit: max(reach, MergedChanges.least))
+        else { return nil }
         for _ in affected { figures.noteRow() }
         return affected
     }
@@ -130,17 +133,23 @@ private struct MergedChanges {
     private var former: [TreeID: FormerRows] = [:]
     private var links: [UInt16: Set<RowID>] = [:]
 
+    /// So many rows are looked at however few results there are: about as long as a query takes that an index answers.
+    static let least = 1_000
+
     /// Nil if it isn't known what was changed in one of these trees.
     init?(_ commits: [CommitChanges], to trees: Set<TreeID>) {
         for commit in commits where !commit.trees.isDisjoint(with: trees) {
-            guard let rows = commit.rows, let links = commit.links, !rows.isEmpty || !links.isEmpty else { return nil }
+            guard let rows = commit.rows, let links = commit.links,
+                commit.trees.intersection(trees).isSubset(of: commit.treesTold)
+            else { return nil }
             // What the oldest commit found is what was there before all of them.
             for (tree, rows) in rows { former[tree, default: [:]].merge(rows) { first, _ in first } }
             for (list, rows) in links { self.links[list, default: []].formUnion(rows) }
         }
     }
 
-    func affected(_ dependency: RowDependency, _ store: EntityStore) throws -> Set<RowID> {
+    /// Nil if the links of some entity lead to more rows than `limit`.
+    func affected(_ dependency: RowDependency, _ store: EntityStore, limit: Int) throws -> Set<RowID>? {
         var rows = try changed(dependency.rows, store)
         let session = store.session
         for link in dependency.links {
@@ -148,7 +157,13 @@ private struct MergedChanges {
             case .along(let relation, let target):
                 let side = try store.type.relation(relation)
                 rows.formUnion(links[side.list.number] ?? [])
-                for target in try affected(target, try session.store(side.target)) {
+                guard let targets = try affected(target, try session.store(side.target), limit: limit) else {
+                    return nil
+                }
+                for target in targets {
+                    let (sources, overflow) = try session.edges.sourceCount(side, of: target)
+                        .addingReportingOverflow(rows.count)
+                    if overflow || sources > limit { return nil }
                     try session.edges.forEachSource(side, of: target) { rows.insert($0) }
                 }
             case .from(let type, let relation):

@@ -61,7 +61,9 @@ struct RepeatedList<Entity: EntityModelProtocol>: Sendable {
         let store = try view.session.store(Entity.self)
         let probe = try rule.probe(store)
         guard rule.isAlone else {
-            guard let affected = try view.affected(rule.dependency, store, commits) else { return true }
+            guard let affected = try view.affected(rule.dependency, store, commits, reach: rows.count) else {
+                return true
+            }
             // One that was before the window isn't known any more.
             if parts.offset > 0, !affected.isEmpty { return true }
             return try affected.contains { row in

@@ -22,6 +22,8 @@ struct CommitChanges: Sendable {
     /// By the number of a list of links: the rows of which some came or went there, or got another place; nil if it was
     /// too much.
     let links: [UInt16: Set<RowID>]?
+    /// Of which trees something is told here.
+    let treesTold: Set<TreeID>
     /// What it takes to keep this.
     let size: RowCapture.Size
 }
@@ -39,7 +41,7 @@ package final class RowCapture {
     }
 
     private(set) var rows: [TreeID: FormerRows] = [:]
-    private var links: [UInt16: Set<RowID>] = [:]
+    private var links: [UInt16: (tree: TreeID, rows: Set<RowID>)] = [:]
     /// The rows in the order of their changes, each as often as it was changed: for who asks within the transaction.
     private var order: [(tree: TreeID, row: RowID)] = []
     private var size = Size()
@@ -76,7 +78,8 @@ package final class RowCapture {
 
     /// To be called when a link of the row comes or goes in a list, or gets another place.
     func note(_ list: LinkList, _ row: RowID) {
-        guard !isOverfull, links[list.number, default: []].insert(row).inserted else { return }
+        guard !isOverfull, links[list.number, default: (list.tree, [])].rows.insert(row).inserted
+        else { return }
         size.bytes += Self.bytesOfLink
         letGoIfTooMuch()
     }
@@ -98,6 +101,7 @@ package final class RowCapture {
         let isWhole = !isOverfull && !size.isTooMuch
         return CommitChanges(
             number: number, base: transaction.version, trees: transaction.treesChanged, rows: isWhole ? rows : nil,
-            links: isWhole ? links : nil, size: isWhole ? size : Size())
+            links: isWhole ? links.mapValues(\.rows) : nil,
+            treesTold: isWhole ? Set(rows.keys).union(links.values.map(\.tree)) : [], size: isWhole ? size : Size())
     }
 }

@@ -303,8 +303,10 @@ final class Executor {
             guard let walk else { return try scan.entries(body) }
             if let leading = walk.leading {
                 try LeadingScan(scan, leading: leading, isReversed: walk.isReversed).run(skipping: skipped, body)
+            } else if walk.isReversed, let last = match.last {
+                try scan.backward(behind: last, body)
             } else if walk.isReversed {
-                try scan.backward(skipping: skipped, behind: match.last, body)
+                try scan.backward(skipping: skipped, body)
             } else {
                 try scan.forward(skipping: skipped, body)
             }
@@ -489,11 +491,18 @@ final class Executor {
         if !plan.ties.isEmpty {
             let order = try RowOrder(plan.ties, type: store.type, session: store.session)
             let start = try plan.position?.place(order, store)
+            // Each hit is compared with several others. Of those that a limit leaves out none need be remembered.
+            var places: [UInt64: RowOrder.Place] = [:]
+            let remembered = plan.budget.map { $0 < 1 << 40 ? 2 * $0 + 1 << 16 : .max } ?? .max
             func place(_ docno: UInt64) throws -> RowOrder.Place {
+                if let known = places[docno] { return known }
                 let rowID = RowID(rawValue: docno)
                 // What the list goes on after isn't in it, and stands where it stood.
                 if let start, start.rowID == rowID { return start }
-                return try order.place(rowID, try hitRow(rowID))
+                let place = try order.place(rowID, try hitRow(rowID))
+                if places.count >= remembered { places.removeAll(keepingCapacity: true) }
+                places[docno] = place
+                return place
             }
             return { left, right in
                 do {

@@ -116,13 +116,14 @@ struct IndexScan {
 
     /// Entries of one key lie by ascending row ids, so they are gathered on the way back and handed on the other way
     /// round; where they are many, they are read forwards from their beginning instead.
-    /// - Parameters:
-    ///   - skipped: entries to pass over, without reading them; then there is no `last`.
-    ///   - last: entries of its key come only if they are behind it.
-    func backward(
-        skipping skipped: Int = 0, behind last: IndexPlace? = nil, _ body: (RowID, Bytes?) throws -> Bool
-    ) throws {
-        guard skipped > 0 else { return try backward(passing: 0, behind: last, body) }
+    /// - Parameter last: entries of its key come only if they are behind it.
+    func backward(behind last: IndexPlace, _ body: (RowID, Bytes?) throws -> Bool) throws {
+        try backward(passing: 0, behind: last, body)
+    }
+
+    /// - Parameter skipped: entries to pass over, without reading them.
+    func backward(skipping skipped: Int = 0, _ body: (RowID, Bytes?) throws -> Bool) throws {
+        guard skipped > 0 else { return try backward(passing: 0, behind: nil, body) }
         let rest = try rest(skipping: skipped, isReversed: true) { key in
             index.keySize(key).map { min($0, IndexKeyBytes.keptSize) }
         }

@@ -201,9 +201,13 @@ struct Planner: ~Copyable {
         var free = query
         free.requiresIndex = false
         let plan = try Planner(free, store).explanation()
+        var looked = "all \(rows) \(type.name) entities"
+        if case .join(let relation, _) = plan.access {
+            looked = "all entities that its relation “\(relation)” may lead to"
+        }
         return HornbeamError(
             .needsIndex,
-            "a query that requires an index would look at all \(rows) \(type.name) entities: declare an index over "
+            "a query that requires an index would look at \(looked): declare an index over "
                 + "what it asks for or sorts by, or let it scan by leaving out requiringIndex(). Its plan: \(plan)")
     }
 
@@ -468,9 +472,10 @@ struct Planner: ~Copyable {
             guard case .links(let test) = conjuncts[place], test.quantifier == .any else { return nil }
             if case .all = test.filter { return nil }
             let side = try type.relation(test.relation)
-            let query = EntityQuery(type: side.target, filter: test.filter)
+            var query = EntityQuery(type: side.target, filter: test.filter)
+            query.requiresIndex = self.query.requiresIndex
             let targets = try session.store(side.target)
-            let plan = try Planner(query, targets).plan()
+            guard let plan = try Self.planUnlessRefused(query, targets) else { return nil }
             let all = try targets.count()
             let read = plan.path.candidates(rows: all)
             // About a third of what only rows can tell.
@@ -483,6 +488,15 @@ struct Planner: ~Copyable {
                 isOrdered: false,
                 cost: Double(read) * 4 + Double(found) * 4
                     + cost(sources, answered, isOrdered: false, rowCost: 4))
+        }
+    }
+
+    /// Nil if the query requires an index and there is none for it.
+    private static func planUnlessRefused(_ query: EntityQuery, _ store: EntityStore) throws -> QueryPlan? {
+        do {
+            return try Planner(query, store).plan()
+        } catch let error as HornbeamError where error.code == .needsIndex {
+            return nil
         }
     }
 

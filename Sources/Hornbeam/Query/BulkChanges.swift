@@ -13,10 +13,13 @@ extension QueryList {
     ///
     /// - Returns: how many entities the query found, each counted once; those deleted by rules are not among them.
     @discardableResult
-    public func delete(from context: inout Context) throws -> Int {
+    public func delete(from context: inout Context) throws -> Int { try delete(from: &context, leavingNothing: false) }
+
+    /// - Parameter leavingNothing: whether no `Deleted` is to be left of those found.
+    func delete(from context: inout Context, leavingNothing: Bool) throws -> Int {
         try context.transaction { context in
             let rows = try context.session.run { unique(try self.rows($0)) }
-            try Entity.delete(rows, in: &context)
+            try Entity.delete(rows, in: &context, leavingNothing: leavingNothing)
             return rows.count
         }
     }

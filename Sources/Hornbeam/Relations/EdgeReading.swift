@@ -167,6 +167,13 @@ extension EdgeTrees {
         return isFound
     }
 
+    /// How many sources link to `target` by this side, in O(log n).
+    func sourceCount(_ side: EdgeSide, of target: RowID) throws -> Int {
+        try settle()
+        guard let other = side.other else { return 0 }
+        return Int(entries: try transaction.count(other.list, of: target))
+    }
+
     /// Whether any link leads from or to an entity.
     func isLinked(_ type: EntityType, _ rowID: RowID) throws -> Bool {
         try settle()

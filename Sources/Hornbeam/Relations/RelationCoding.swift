@@ -9,7 +9,9 @@
 /// How relations are encoded; set it on a `JSONEncoder`.
 public enum RelationEncodingStrategy: Sendable, Hashable {
     /// As people write JSON by hand. What was said explicitly, null or a slice, can't be told afterwards: saving a
-    /// decoded slice unlinks all that isn't in it. An object with nothing but an id is read as an id.
+    /// decoded slice unlinks all that isn't in it. An object with nothing but an id is read as an id, and so is one with
+    /// an id that no entity can be made of, because a property is missing or of another type; of a list with one of
+    /// these all are read as ids.
     case plain
     /// A container whose key tells ids from entities, and null from nothing said.
     case keyedContainer
@@ -57,6 +59,7 @@ private struct CodedID<ID> {
 }
 
 extension CodedID: Encodable where ID: Encodable {}
+extension CodedID: Decodable where ID: Decodable {}
 
 private enum RelationKey: String, CodingKey {
     case id
@@ -83,7 +86,7 @@ private struct AnyKey: CodingKey {
 
 /// What stands for an entity in the plain form: an object that has an id and nothing else is the id, even if an entity
 /// could do with that: saved as an entity it would take the other properties from the one that is stored. Only where
-/// there are no others it is an entity.
+/// there are no others it is an entity. One that no entity can be made of is the id in it.
 private enum PlainElement<Entity: EntityModelProtocol & Decodable>: Decodable where Entity.ID: Decodable {
     case id(Entity.ID)
     case entity(Entity)
@@ -94,7 +97,12 @@ private enum PlainElement<Entity: EntityModelProtocol & Decodable>: Decodable wh
         {
             self = .id(try decoder.container(keyedBy: RelationKey.self).decode(Entity.ID.self, forKey: .id))
         } else {
-            self = .entity(try Entity(from: decoder))
+            do {
+                self = .entity(try Entity(from: decoder))
+            } catch {
+                guard let coded = try? CodedID<Entity.ID>(from: decoder) else { throw error }
+                self = .id(coded.id)
+            }
         }
     }
 }
@@ -180,13 +188,23 @@ extension Relation: Decodable where Entity: Decodable, Entity.ID: Decodable {
         var ids: [Entity.ID] = []
         while !container.isAtEnd {
             guard case .id(let id) = try container.decode(PlainElement<Entity>.self) else {
-                // One of them is an entity, so all are: one whose other properties are nil looks like an id.
-                self.init(.entities(try [Entity](from: decoder)))
+                self = try Self.entitiesOrIDs(decoder)
                 return
             }
             ids.append(id)
         }
         self.init(ids.isEmpty ? .entities([]) : .ids(ids))
+    }
+
+    /// Of a list in which one is an entity all are: one whose other properties are nil looks like an id. If they can't
+    /// be, all are ids.
+    private static func entitiesOrIDs(_ decoder: any Decoder) throws -> Self {
+        do {
+            return Self(.entities(try [Entity](from: decoder)))
+        } catch {
+            guard let coded = try? [CodedID<Entity.ID>](from: decoder) else { throw error }
+            return Self(.ids(coded.map(\.id)))
+        }
     }
 
     /// Nil if it is no keyed form: an object whose only key is one of a relation's.

@@ -511,6 +511,29 @@ struct LinkedCostTests {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
+    @Test("where a change reaches many more rows than there are results, the query is asked anew instead")
+    func hub() throws {
+        let database = try database()
+        let some = LiveNote.filter(\.rank == 7).filter(.value(\.id, in: Array(0..<20_000)))
+        let list = Observation(ChangesResult(some.with(\.$folder)), of: database)
+        let part = Observation(ChangesResult(some.with(\.$folder).limit(5)), of: database)
+        list.start()
+        part.start()
+        defer {
+            list.finish()
+            part.finish()
+        }
+        #expect(try list.poll()?.count == 20 && part.poll()?.count == 5)
+        let before = database.live.figures.counts
+        // Of folder 0 there are 98,000 notes, of folder 1 2,000.
+        try database.write { try LiveFolder(id: 0, title: "new").save(to: &$0) }
+        #expect(try list.poll()?.changes?.updates.count == 20)
+        #expect(try part.poll()?.changes?.updates.count == 5)
+        let after = database.live.figures.counts
+        #expect(after.rows == before.rows)
+        #expect(after.queries - before.queries == 2)
+    }
+
     @Test("counts along a relation go by what is linked, in whatever order it was linked", .seeded)
     func countsInAnyOrder() throws {
         var random = SeededGenerator()

@@ -140,22 +140,42 @@ struct RelationCodingTests {
         #expect(some.entities?.map(\.weight) == [nil, 3])
     }
 
-    @Test("in the plain form an entity that isn't whole is an error of its own, never an id without its properties")
+    @Test("in the plain form what no entity can be made of is the id in it, and in a list all of them then")
+    func idsOfMalformed() throws {
+        typealias Main = ToOneRelation<Tag, Relations.OneWay, Relations.Optional>
+        typealias Tags = ToManyRelation<Tag, Relations.OneWay, Relations.Optional>
+        // A property that is missing, one of another type, one that isn't known.
+        for text in [#"{"id":"1","text":5}"#, #"{"id":"1","size":5}"#, #"{"id":"1","text":null}"#] {
+            #expect((try decoded(text, .plain) as Main).id == "1", "\(text)")
+            let list: Tags = try decoded("[\(text),\(text)]", .plain)
+            #expect(list.entities == nil && list.ids == ["1", "1"], "\(text)")
+        }
+        for text in [#"[{"id":"1"},{"id":"2","text":"x"}]"#, #"[{"id":"1","text":"x"},{"id":"2"}]"#] {
+            let list: Tags = try decoded(text, .plain)
+            #expect(list.entities == nil && list.ids == ["1", "2"], "\(text)")
+        }
+        // Other forms say which they are.
+        #expect(throws: DecodingError.self) {
+            try decoded(#"{"object":{"id":"1"}}"#, .keyedContainer) as Main
+        }
+    }
+
+    @Test("in the plain form what is neither an entity nor has an id is the entity's error")
     func malformed() throws {
         typealias Main = ToOneRelation<Tag, Relations.OneWay, Relations.Optional>
         typealias Tags = ToManyRelation<Tag, Relations.OneWay, Relations.Optional>
         for text in [
-            // An id among entities; a property of another type; another id; a property that is missing.
-            #"[{"id":"1"},{"id":"2","text":"x"}]"#, #"[{"id":"2","text":"x"},{"id":"1"}]"#,
-            #"[{"id":"1","text":5}]"#, #"[{"id":1,"text":"x"}]"#, #"[{"id":"1","size":5}]"#, #"["1"]"#, #"{"id":"1"}"#,
+            // Another id; none; an id that is no object; an object that is no list.
+            #"[{"id":1,"text":"x"}]"#, #"[{"text":"x"}]"#, #"[{"id":"1","text":"x"},{"text":"y"}]"#, #"["1"]"#,
+            #"{"id":"1"}"#,
         ] {
             #expect(throws: DecodingError.self, "\(text)") { try decoded(text, .plain) as Tags }
         }
-        #expect { try decoded(#"[{"id":"1"},{"id":"2","text":"x"}]"#, .plain) as Tags } throws: { error in
+        #expect { try decoded(#"[{"id":"1","text":"x"},{"text":"y"}]"#, .plain) as Tags } throws: { error in
             guard case .keyNotFound(let key, let place) = error as? DecodingError else { return false }
-            return key.stringValue == "text" && place.codingPath.first?.intValue == 0
+            return key.stringValue == "id" && place.codingPath.first?.intValue == 1
         }
-        for text in [#"{"id":"1","text":5}"#, #"{"id":"1","size":5}"#, #"{"id":1}"#, #""1""#] {
+        for text in [#"{"id":1,"text":"x"}"#, #"{"text":"x"}"#, #"{"id":1}"#, #""1""#] {
             #expect(throws: DecodingError.self, "\(text)") { try decoded(text, .plain) as Main }
         }
         #expect((try decoded(#"[{"id":"1","text":"x","more":1}]"#, .plain) as Tags).entities?.map(\.text) == ["x"])

@@ -29,6 +29,18 @@ private struct Seat {
     var free = Date(timeIntervalSince1970: 1_000)
 }
 
+/// Is left under another id, or not at all.
+@EntityModel
+private struct Visit {
+    let id: Int
+    var until: Date
+    @Relationship(deleteRule: .cascade) var next: Visit?
+
+    func asDeleted(in context: Context) throws -> Deleted<Self>? {
+        id >= 100 ? nil : Deleted(Visit(id: id + 1000, until: until))
+    }
+}
+
 @Suite("Expected states")
 struct ExpectedStateTests {
     private func database() throws -> Database {
@@ -161,6 +173,26 @@ struct ExpectedStateTests {
 @Suite("Entities that expire")
 struct ExpirationTests {
     private static func time(_ seconds: Double) -> Date { Date(timeIntervalSince1970: seconds) }
+
+    @Test("what has expired leaves nothing, under whatever id and by whatever way it goes; what was left before stays")
+    func leavingNothing() throws {
+        var context = Context()
+        func save(_ id: Int, next: Int? = nil) throws {
+            var visit = Visit(id: id, until: Self.time(Double(id)))
+            if let next { visit.$next = .id(next) }
+            try visit.save(to: &context)
+        }
+        try Deleted(Visit(id: 1003, until: Self.time(0))).save(to: &context)
+        for (id, next) in [(1, 2), (2, 50), (3, nil), (50, nil), (60, nil)] { try save(id, next: next) }
+        let before = try context.ids(Deleted<Visit>.self)
+        // 50 isn't due, and goes by the rule.
+        #expect(try Visit.purgeExpired(\.until, at: Self.time(10), from: &context) == 3)
+        #expect(try context.ids(Visit.self) == [60])
+        #expect(try Set(context.ids(Deleted<Visit>.self)) == Set(before + [1050]))
+        try Visit.delete(id: 60, from: &context)
+        #expect(try context.ids(Deleted<Visit>.self).contains(1060))
+        #expect(try context.isWhole())
+    }
 
     @Test("C22: what has expired is left out from its moment on, and purged with its entries")
     func purging() throws {

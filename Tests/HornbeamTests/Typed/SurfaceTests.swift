@@ -176,6 +176,23 @@ struct SurfaceTests {
         #expect(try context.isWhole())
     }
 
+    @Test("of one relation; one that says nothing leaves nothing, not even the id")
+    func oneRelation() throws {
+        var context = try stored()
+        let stranger = Writer(id: "s", name: "", age: 0, mail: "")
+        try stranger.save(\.$texts, inverse: \.$author, to: &context)
+        try stranger.save(\.$boss, to: &context)
+        let mayMiss = try context.session.run { try $0.store(Writer.self).mayMiss() }
+        #expect(!mayMiss)
+        let seated = Writer(id: "s", name: "", age: 0, mail: "", desks: .ids([7]))
+        try seated.save(\.$desks, inverse: \.$writers, to: &context)
+        #expect(try Set(context.ids(Writer.self)) == ["a", "b"])
+        try Place(id: 7).save(to: &context)
+        try stranger.save(to: &context)
+        #expect(try Place.query(7).related(\.$writers).ids(in: context) == ["s"])
+        #expect(try context.isWhole())
+    }
+
     @Test("of what the store keeps beside the properties")
     func metadata() throws {
         var context = try stored()

@@ -2,6 +2,7 @@
 // Conditions on text, and ranked search through the typed layer.
 
 import Hornbeam
+import Synchronization
 import Testing
 
 @EntityModel
@@ -24,6 +25,20 @@ private struct Page {
     let id: Int
     var title: String
     var summary: String?
+}
+
+/// Counts how often it is asked for its place.
+@EntityModel
+private struct Counted {
+    static let looks = Mutex(0)
+    @FullTextIndex<Self>(\.text) private var search
+
+    let id: Int
+    var text: String
+    var place: Int {
+        Self.looks.withLock { $0 += 1 }
+        return id * 37 % 211
+    }
 }
 
 @Suite("Queries on text")
@@ -92,6 +107,18 @@ struct TextQueryTests {
         #expect(throws: HornbeamError.self) {
             try query.sorted(by: .by(\.title), .score).after(best).resolve(in: context)
         }
+    }
+
+    @Test("equal scores in another order ask each entity once where it stands")
+    func ties() throws {
+        var context = Context()
+        for id in 0..<200 { try Counted(id: id, text: "the same").save(to: &context) }
+        let query = Counted.filter(.string(\.text, matches: "same")).sorted(by: .score, .by(\.place))
+        let wanted = (0..<200).sorted { $0 * 37 % 211 < $1 * 37 % 211 }
+        Counted.looks.withLock { $0 = 0 }
+        #expect(try query.ids(in: context) == wanted)
+        #expect(Counted.looks.withLock { $0 } == 200)
+        #expect(try query.limit(7, offset: 3).ids(in: context) == Array(wanted[3..<10]))
     }
 
     @Test("matches means the same with and without an index, whatever the case")

@@ -96,6 +96,31 @@ struct UniqueBatchTests {
         #expect(try context.ids(Seat.self) == ["a", "c"])
     }
 
+    @Test("change hands between entities of one relation too, saved with its entity or by itself")
+    func relations() throws {
+        var context = try seats()
+        try Seat(id: "c", number: 2, behind: .ids(["a", "b"])).save(to: &context)
+        for numbers in [[1, 0], [0, 1]] {
+            let seats = zip(["a", "b"], numbers).map { Seat(id: $0, number: $1) }
+            let parent = Seat(id: "c", number: 2, behind: .relation(seats))
+            if numbers == [1, 0] {
+                try parent.save(\.$behind, inverse: \.$inFront, to: &context)
+            } else {
+                try parent.save(to: &context)
+            }
+            #expect(try self.numbers(context) == ["a": numbers[0], "b": numbers[1], "c": 2])
+        }
+        // What can't be is refused, with nothing changed.
+        let refused = Seat(
+            id: "c", number: 2, behind: .relation([Seat(id: "a", number: 1), Seat(id: "d", number: 2)]))
+        #expect(throws: HornbeamError.self) {
+            try refused.save(\.$behind, inverse: \.$inFront, to: &context)
+        }
+        #expect(try numbers(context) == ["a": 0, "b": 1, "c": 2])
+        #expect(try Seat.query("c").related(\.$behind).ids(in: context) == ["a", "b"])
+        #expect(try context.isWhole())
+    }
+
     @Test("are refused one by one, as they are outside of a batch")
     func single() throws {
         var context = try seats()
