@@ -114,14 +114,15 @@ extension RowDependency {
 }
 
 extension LiveView {
-    /// Rows of `store` for which `dependency` may be another than before these commits; nil if that isn't known.
+    /// Rows of `store` for which `dependency` may be another than before these commits, and those of them that were
+    /// touched, or of which something was that they show; nil if that isn't known.
     func affected(
         _ dependency: RowDependency, _ store: EntityStore, _ commits: [CommitChanges]?
-    ) throws -> Set<RowID>? {
+    ) throws -> (rows: Set<RowID>, touched: Set<RowID>)? {
         guard let commits, let changes = MergedChanges(commits, to: try dependency.trees(store)) else { return nil }
-        let affected = try changes.affected(dependency, store)
+        let affected = try changes.affected(dependency, store, .changed)
         for _ in affected { figures.noteRow() }
-        return affected
+        return (affected, changes.hasTouched ? try changes.affected(dependency, store, .touched) : [])
     }
 }
 
@@ -129,6 +130,11 @@ extension LiveView {
 private struct MergedChanges {
     private var former: [TreeID: FormerRows] = [:]
     private var links: [UInt16: Set<RowID>] = [:]
+    private var touched: [TreeID: Set<RowID>] = [:]
+
+    enum Kind { case changed, touched }
+
+    var hasTouched: Bool { !touched.isEmpty }
 
     /// Nil if it isn't known what was changed in one of these trees.
     init?(_ commits: [CommitChanges], to trees: Set<TreeID>) {
@@ -137,18 +143,20 @@ private struct MergedChanges {
             // What the oldest commit found is what was there before all of them.
             for (tree, rows) in rows { former[tree, default: [:]].merge(rows) { first, _ in first } }
             for (list, rows) in links { self.links[list, default: []].formUnion(rows) }
+            for (tree, rows) in commit.touched { touched[tree, default: []].formUnion(rows) }
         }
     }
 
-    func affected(_ dependency: RowDependency, _ store: EntityStore) throws -> Set<RowID> {
-        var rows = try changed(dependency.rows, store)
+    func affected(_ dependency: RowDependency, _ store: EntityStore, _ kind: Kind) throws -> Set<RowID> {
+        var rows = kind == .changed ? try changed(dependency.rows, store) : try touched(dependency.rows, store)
+        let links = kind == .changed ? links : [:]
         let session = store.session
         for link in dependency.links {
             switch link {
             case .along(let relation, let target):
                 let side = try store.type.relation(relation)
                 rows.formUnion(links[side.list.number] ?? [])
-                for target in try affected(target, try session.store(side.target)) {
+                for target in try affected(target, try session.store(side.target), kind) {
                     try session.edges.forEachSource(side, of: target) { rows.insert($0) }
                 }
             case .from(let type, let relation):
@@ -157,6 +165,12 @@ private struct MergedChanges {
             }
         }
         return rows
+    }
+
+    private func touched(_ rows: RowDependency.Rows, _ store: EntityStore) throws -> Set<RowID> {
+        guard case .content = rows, let rows = touched[store.type.rows] else { return [] }
+        let former = former[store.type.rows] ?? [:]
+        return try rows.filter { try store.isTouched($0, since: former[$0].flatMap { $0 }) }
     }
 
     private func changed(_ rows: RowDependency.Rows, _ store: EntityStore) throws -> Set<RowID> {

@@ -22,6 +22,8 @@ struct CommitChanges: Sendable {
     /// By the number of a list of links: the rows of which some came or went there, or got another place; nil if it was
     /// too much.
     let links: [UInt16: Set<RowID>]?
+    /// Rows that were touched: they count as changed if they were there before and were saved, though as they are.
+    let touched: [TreeID: Set<RowID>]
     /// What it takes to keep this.
     let size: RowCapture.Size
 }
@@ -43,6 +45,7 @@ package final class RowCapture {
     /// Which of the rows were changed last, by growing numbers: for who asks within the transaction.
     private(set) var turns: [TreeID: [RowID: Int]] = [:]
     private var turn = 0
+    private(set) var touched: [TreeID: Set<RowID>] = [:]
     private var size = Size()
     private var isOverfull = false
     /// Whether none is let go of, however many they are: for who asks within the transaction.
@@ -70,6 +73,11 @@ package final class RowCapture {
         guard !isOverfull, links[list.number, default: []].insert(row).inserted else { return }
         size.bytes += Self.bytesOfLink
         letGoIfTooMuch()
+    /// To be called for a row that was noted, and counts as changed whatever it is now.
+    func noteTouch(_ row: RowID, in tree: TreeID) {
+        if !isOverfull { touched[tree, default: []].insert(row) }
+    }
+
     }
 
     /// About what it takes to remember a row with changed links.
@@ -85,10 +93,11 @@ package final class RowCapture {
 
     /// To be called when nothing is gathered above the trees any more. Nil in a read.
     func changes(of transaction: Transaction) -> CommitChanges? {
+        touched = [:]
         guard let number = transaction.number else { return nil }
         let isWhole = !isOverfull && !size.isTooMuch
         return CommitChanges(
             number: number, base: transaction.version, trees: transaction.treesChanged, rows: isWhole ? rows : nil,
-            links: isWhole ? links : nil, size: isWhole ? size : Size())
+            links: isWhole ? links : nil, touched: isWhole ? touched : [:], size: isWhole ? size : Size())
     }
 }

@@ -32,7 +32,7 @@ public struct StoreChanges: Sendable {
         ids(types[Entity.entityName]?.inserted)
     }
 
-    /// Those whose stored properties changed. Links that came or went are none of these.
+    /// Those whose stored properties changed, and those that were touched. Links that came or went are none of these.
     public func updated<Entity: EntityModelProtocol>(_: Entity.Type) -> [Entity.ID] {
         ids(types[Entity.entityName]?.updated)
     }
@@ -53,13 +53,14 @@ public struct StoreChanges: Sendable {
             let store = try session.store(name)
             guard let former = capture.rows[store.type.rows] else { continue }
             try add(store, capture.turns[store.type.rows]) { body in
-                try store.forEachChange(since: former, ignoring: store.type.updatedAt, body)
+                try store.forEachChange(since: former, touched: touched, ignoring: store.type.updatedAt, body)
                 return true
             }
         }
     }
 
     /// The entities that a transaction has inserted or updated so far, in the order in which each was saved last.
+            let touched = capture.touched[store.type.rows] ?? []
     func saved<Entity: EntityModelProtocol>(_: Entity.Type) -> [Entity.ID] {
         ids(types[Entity.entityName]?.saved)
     }
