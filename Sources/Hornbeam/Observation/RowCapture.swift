@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a write transaction changes, gathered while somebody observes: which rows, and what each was before, and of
-// which rows links changed. Rows are
-// kept as they were when the transaction began, so that a row changed twice, or back again, is told by a comparison
-// with what it has become. For the same reason going back to a savepoint needs nothing undone here: a row that was
-// changed since and is as before is no change. Too many rows are not kept: then only the trees are known.
+// What a write transaction changes, gathered while somebody observes or the log has consumers: which rows, what each
+// was before, and of which rows links changed. Rows are kept as they were when the transaction began, so that a row
+// changed twice, or back again, is told by a comparison with what it has become. For the same reason going back to a
+// savepoint needs nothing undone here: a row that was changed since and is as before is no change. Too many rows are
+// not kept for observers: then only the trees are known.
 
 import HornbeamPages
 import HornbeamTree
@@ -50,8 +50,13 @@ package final class RowCapture {
     private var isOverfull = false
     /// Whether none is let go of, however many they are: for who asks within the transaction.
     private let keepsAll: Bool
+    /// Whether the commit adds what is changed to the log: nothing of it may be let go of.
+    let isLogged: Bool
 
-    init(keepsAll: Bool = false) { self.keepsAll = keepsAll }
+    init(keepsAll: Bool = false, isLogged: Bool = false) {
+        self.keepsAll = keepsAll
+        self.isLogged = isLogged
+    }
 
     /// To be called before the row changes.
     /// - Parameter old: the row as it is, nil if there is none.
@@ -68,32 +73,32 @@ package final class RowCapture {
         letGoIfTooMuch()
     }
 
-    /// To be called when a link of the row comes or goes in a list, or gets another place.
-    func note(_ list: LinkList, _ row: RowID) {
-        guard !isOverfull, links[list.number, default: []].insert(row).inserted else { return }
-        size.bytes += Self.bytesOfLink
-        letGoIfTooMuch()
     /// To be called for a row that was noted, and counts as changed whatever it is now.
     func noteTouch(_ row: RowID, in tree: TreeID) {
         if !isOverfull { touched[tree, default: []].insert(row) }
     }
 
+    /// To be called when a link of the row comes or goes in a list, or gets another place.
+    func note(_ list: LinkList, _ row: RowID) {
+        guard !isOverfull, links[list.number, default: []].insert(row).inserted else { return }
+        size.bytes += Self.bytesOfLink
+        letGoIfTooMuch()
     }
 
     /// About what it takes to remember a row with changed links.
     private static var bytesOfLink: Int { 32 }
 
     private func letGoIfTooMuch() {
-        guard size.isTooMuch, !keepsAll else { return }
+        guard size.isTooMuch, !keepsAll, !isLogged else { return }
         isOverfull = true
         rows = [:]
         links = [:]
+        touched = [:]
         size = Size()
     }
 
     /// To be called when nothing is gathered above the trees any more. Nil in a read.
     func changes(of transaction: Transaction) -> CommitChanges? {
-        touched = [:]
         guard let number = transaction.number else { return nil }
         let isWhole = !isOverfull && !size.isTooMuch
         return CommitChanges(

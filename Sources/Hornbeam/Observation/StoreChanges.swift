@@ -47,11 +47,20 @@ public struct StoreChanges: Sendable {
 
     public var isEmpty: Bool { types.isEmpty && unknown.isEmpty }
 
+    /// Calls `body` with what became of each entity of a type: the inserted ones first, the deleted ones last.
+    func forEach(of type: String, _ body: (ChangeKind, Value) throws -> Void) rethrows {
+        guard let changed = types[type] else { return }
+        for id in changed.inserted { try body(.inserted, id) }
+        for id in changed.updated { try body(.updated, id) }
+        for id in changed.deleted { try body(.deleted, id) }
+    }
+
     /// What a transaction has changed so far.
     init(_ capture: RowCapture, in session: EntitySession) throws {
         for name in session.schema.typeNames {
             let store = try session.store(name)
             guard let former = capture.rows[store.type.rows] else { continue }
+            let touched = capture.touched[store.type.rows] ?? []
             try add(store, capture.turns[store.type.rows]) { body in
                 try store.forEachChange(since: former, touched: touched, ignoring: store.type.updatedAt, body)
                 return true
@@ -60,7 +69,6 @@ public struct StoreChanges: Sendable {
     }
 
     /// The entities that a transaction has inserted or updated so far, in the order in which each was saved last.
-            let touched = capture.touched[store.type.rows] ?? []
     func saved<Entity: EntityModelProtocol>(_: Entity.Type) -> [Entity.ID] {
         ids(types[Entity.entityName]?.saved)
     }
