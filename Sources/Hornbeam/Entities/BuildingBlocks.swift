@@ -81,7 +81,8 @@ extension EntityModelProtocol {
     }
 
     /// Has the stored entity be one that was last saved at `value`: for data that comes with times of its own. Its
-    /// properties stay as they are, and no hook is called. Without effect if none is stored.
+    /// properties stay as they are, and no hook is called. Without effect if none is stored. `.invalid` for a date that
+    /// is none: NaN or infinite.
     public func updateMetadata(_ metadata: Metadata, value: Date, in context: inout Context) throws {
         try setLastSave(value, in: context)
     }
@@ -94,6 +95,12 @@ extension EntityModelProtocol {
     }
 
     private func setLastSave(_ date: Date?, in context: Context) throws {
+        if let date, !date.timeIntervalSinceReferenceDate.isFinite {
+            throw HornbeamError(
+                .invalid,
+                "the last save of \(Self.entityName) \(id) can't have been at \(date.columnValue.text), which is no date: "
+                    + "give one, or remove it by deleteMetadata")
+        }
         try context.session.change("changed", of: "the last save of \(Self.entityName) \(id)") {
             session in
             let store = try session.store(Self.self)

@@ -18,8 +18,10 @@ class DeletionStep {
     fileprivate var name: String { "" }
     /// Whether other entities are deleted with this one.
     fileprivate func takesOthers(_ session: Session) throws -> Bool { false }
+    /// What comes before anything is changed: what denies it, what it leaves behind, the hook.
+    fileprivate func prepare(in context: inout Context) throws {}
     /// Up to where the entity is gone.
-    fileprivate func begin(in context: inout Context) throws {}
+    fileprivate func remove(in context: inout Context) throws {}
     /// When what it led to is gone too.
     fileprivate func end(in context: inout Context) throws {}
     /// Whether a relation still leads to an entity, from any other one.
@@ -38,7 +40,19 @@ class DeletionStep {
         try session.descend("deleted", of: name)
         defer { session.depth -= 1 }
         try session.run { session in
+            // Steps that were not ended leave what they take there.
+            let former = session.deleting
+            defer { session.deleting = former }
+            if try takesOthers(session) {
+                return try session.whole {
+                    try prepare(in: &context)
+                    try takeSteps(in: &context)
+                }
+            }
+            // Without a savepoint, which has all that was gathered written first: nearly always no others come.
+            try prepare(in: &context)
             guard try takesOthers(session) else { return try takeSteps(in: &context) }
+            // The hook has linked the first of them.
             try session.whole { try takeSteps(in: &context) }
         }
     }
@@ -48,20 +62,21 @@ class DeletionStep {
         let session = context.session
         try session.descend("deleted", of: name)
         defer { session.depth -= 1 }
+        let former = session.deleting
+        defer { session.deleting = former }
+        try prepare(in: &context)
         try takeSteps(in: &context)
     }
 
+    /// All that follows when it is prepared.
     private func takeSteps(in context: inout Context) throws {
-        let session = context.session
-        // Steps that were not ended leave what they take there.
-        let former = session.deleting
-        defer { session.deleting = former }
-        try begin(in: &context)
+        try remove(in: &context)
         var open = [self]
         while let step = open.last {
             if let next = try step.next(in: &context) {
                 open.append(next)
-                try next.begin(in: &context)
+                try next.prepare(in: &context)
+                try next.remove(in: &context)
             } else {
                 open.removeLast()
                 try step.end(in: &context)
@@ -102,6 +117,8 @@ final class Deletion<Entity: EntityModelProtocol>: DeletionStep {
     private var saves = 0
     /// What was being deleted before.
     private var former: Set<EntityRow> = []
+    /// Whether somebody may have removed it since it was looked up, as the session counts removals.
+    private var removals: Int?
 
     init(_ entity: Entity, at row: RowID?) {
         self.entity = entity
@@ -111,28 +128,34 @@ final class Deletion<Entity: EntityModelProtocol>: DeletionStep {
     override fileprivate var name: String { "\(Entity.entityName) \(entity.id)" }
 
     override fileprivate func takesOthers(_ session: Session) throws -> Bool {
-        guard let stored, try session.isWritable else { return false }
         let store = try session.store(Entity.self)
-        guard store.type.reaches else { return false }
+        guard store.type.reaches, try session.isWritable, let row = try row(session) else { return false }
         return try store.type.relations.contains { side in
             guard side.description.deleteRule.reaches else { return false }
-            return try !store.session.edges.targets(side, of: stored, limit: 1).isEmpty
+            return try !store.session.edges.targets(side, of: row, limit: 1).isEmpty
         }
     }
 
-    override fileprivate func begin(in context: inout Context) throws {
+    /// Where it is now: a hook may have changed that.
+    private func row(_ session: Session) throws -> RowID? {
+        if let stored, try removals == nil || session.entities().removals == removals { return stored }
+        return try session.row(of: entity.id.columnValue, Entity.self)
+    }
+
+    override fileprivate func prepare(in context: inout Context) throws {
         let session = context.session
         former = session.deleting
-        let removals = try session.run { session in
+        removals = try session.run { session in
             try session.refuseDenied([entity.id.columnValue], Entity.self)
             return try session.entities().removals
         }
         if let stored { try keep(stored, context) }
         try entity.willDelete(from: &context)
-        try session.change("deleted", of: name) { session in
-            // A hook may have changed where it is.
-            let isThere = try stored != nil && session.entities().removals == removals
-            guard let row = try isThere ? stored : session.row(of: entity.id.columnValue, Entity.self) else { return }
+    }
+
+    override fileprivate func remove(in context: inout Context) throws {
+        try context.session.change("deleted", of: name) { session in
+            guard let row = try row(session) else { return }
             try findTargets(of: row, session)
             try session.delete(row, Entity.self)
             saves = try session.entities().saves

@@ -6,7 +6,8 @@
 extension EntityModelProtocol {
     /// Deletes the entity and, by its delete rules, those related to it. The hooks run whether it is stored or not.
     /// What was stored is kept as a `Deleted` of its type, unless `asDeleted` gives nil. If a hook of those related
-    /// throws, none of them is deleted, and the write can go on.
+    /// throws, none of them is deleted, and the write can go on; what this entity's own `willDelete` has changed is
+    /// undone too, unless it linked the first of them itself.
     ///
     /// `.deleteDenied`, with nothing changed, if a relation with the rule `deny` still leads to stored entities: one of
     /// this entity, or of one that would be deleted with it.

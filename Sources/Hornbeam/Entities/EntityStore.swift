@@ -100,7 +100,7 @@ package final class EntityStore {
     /// Whether it is saved, or remembered as one that is referred to.
     func isKnown(_ rowID: RowID) throws -> Bool {
         if try isSaved(rowID) { return true }
-        return try transaction.get(type.unsaved, RowKey(rowID)) != nil
+        return try transaction.get(type.unsaved, rowID) != nil
     }
 
     /// The row, or nil if there is none. Lives until the transaction changes or ends.
@@ -111,7 +111,7 @@ package final class EntityStore {
 
     @inline(__always)
     private func rowBytes(_ rowID: RowID) throws(StorageError) -> Bytes? {
-        try transaction.get(type.rows, RowKey(rowID))
+        try transaction.get(type.rows, rowID)
     }
 
     /// A writer for a row of this type.
@@ -578,7 +578,7 @@ extension EntityStore {
             return Value.uint(rowID.rawValue).converted(to: type.idType)
         }
         if let row = try row(rowID) { return try row.value(0) }
-        guard let bytes = try transaction.get(type.unsaved, rowID.key) else { return nil }
+        guard let bytes = try transaction.get(type.unsaved, rowID) else { return nil }
         guard let id = ValueBytes.decode(bytes, as: type.idType) else {
             throw corrupt("n:\(type.name)", "an entry holds no \(type.idType)")
         }

@@ -41,6 +41,11 @@ extension RowID {
 
 extension Transaction {
     @inline(__always)
+    func get(_ tree: TreeID, _ rowID: RowID) throws(StorageError) -> Bytes? {
+        try get(tree, number: rowID.rawValue)
+    }
+
+    @inline(__always)
     func get(_ tree: TreeID, _ key: RowKey) throws(StorageError) -> Bytes? {
         try key.withBytes { (key) throws(StorageError) in try get(tree, key) }
     }

@@ -38,7 +38,7 @@ struct RowEntries: ~Copyable {
     /// To the first entry whose key isn't less.
     mutating func seek(_ key: Bytes) throws(StorageError) {
         steps = 0
-        try settle(try cursor.seek(key))
+        try settle(try cursor.seekNear(key))
     }
 
     @inline(__always)
@@ -124,7 +124,7 @@ extension EntityStore {
     /// Calls `body` with each row, nil where there is none, and its place in `rows`, in their order. `body` must not
     /// change the store.
     func forEach(_ rows: [RowID], _ body: (Int, RowReader?) throws -> Void) throws {
-        if rows.isRun {
+        if rows.isRun(distance: 16) {
             var lookups = try AscendingLookups(type.rows, in: transaction)
             for place in 0..<rows.count {
                 guard let bytes = try lookups.value(of: rows[place]) else {

@@ -45,7 +45,7 @@ struct DriftProbe {
                     Corruption(tree: "index “\(index.registration.name)”", reason: "an entry names no row"))
             }
             let whole = (isTable ? [0] : []) + Array(key)
-            guard let row = try transaction.get(type.rows, rowID.key),
+            guard let row = try transaction.get(type.rows, rowID),
                 let entries = try? follower.entries(rowID, try RowReader(row, of: type), in: 0),
                 let entry = entries.first(where: { $0.key == whole }), entry.value.elementsEqual(value)
             else { return drift(rowID, "has a row that its code doesn't give any more") }

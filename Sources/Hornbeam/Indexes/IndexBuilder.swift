@@ -88,7 +88,7 @@ struct IndexBuilder {
     }
 
     private func row(_ entry: Entry) throws -> RowReader? {
-        guard let rowID = entry.rowID, let bytes = try transaction.get(type.rows, rowID.key) else { return nil }
+        guard let rowID = entry.rowID, let bytes = try transaction.get(type.rows, rowID) else { return nil }
         return try RowReader(bytes, of: type)
     }
 

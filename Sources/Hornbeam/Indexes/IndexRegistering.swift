@@ -149,7 +149,7 @@ struct IndexRegistering {
         let former = try MissedRow.row(noted)
         let changes = try (former ?? []).withUnsafeBytes { bytes in
             let old = try former.map { _ in try RowReader(bytes, of: type) }
-            let new = try transaction.get(type.rows, rowID.key).map { try RowReader($0, of: type) }
+            let new = try transaction.get(type.rows, rowID).map { try RowReader($0, of: type) }
             return try follower.changes(rowID, from: old, to: new)
         }
         for change in changes { try change.apply(rowID, in: transaction) }

@@ -92,7 +92,7 @@ struct RegisteredChanges {
         for index in missing {
             guard let tree = try transaction.tree(index.missedName, create: true) else { continue }
             // What counts is what the index has seen last.
-            if try transaction.get(tree, rowID.key) == nil { try transaction.put(tree, rowID.key, former) }
+            if try transaction.get(tree, rowID) == nil { try transaction.put(tree, rowID.key, former) }
         }
         for concern in left { try concern.drop(rowID, in: transaction) }
     }

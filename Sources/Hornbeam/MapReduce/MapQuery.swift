@@ -147,21 +147,19 @@ where Reduce.Value == Value {
         let rows = try query.resolve(in: context)
         return try context.session.run { session in
             let store = try session.store(Target.self)
-            // Each entity is read once, however many rows point to it.
-            var wanted: [RowID] = []
-            var places: [RowID: Int] = [:]
-            let targets = try rows.map { row -> Int? in
-                guard let id = row.target(Target.self), let rowID = try store.rowID(ofAny: id.columnValue) else {
-                    return nil
-                }
-                if let place = places[rowID] { return place }
-                places[rowID] = wanted.count
-                wanted.append(rowID)
-                return wanted.count - 1
+            let targets = try rows.map { row -> RowID? in
+                guard let id = row.target(Target.self) else { return nil }
+                return try store.rowID(ofAny: id.columnValue)
             }
-            var entities = [Target?](repeating: nil, count: wanted.count)
-            try store.forEach(wanted) { place, row in entities[place] = try row.map { try Target(row: $0) } }
-            return zip(rows, targets).map { row, place in (row, place.flatMap { entities[$0] }) }
+            // Each entity is read once, however many rows point to it, and in the order of the entities' tree: of those
+            // that lie in one leaf all but the first are found without a look at a page.
+            let wanted = Set(targets.compactMap(\.self)).sorted()
+            var entities: [RowID: Target] = [:]
+            entities.reserveCapacity(wanted.count)
+            try store.forEach(wanted) { place, row in
+                if let row { entities[wanted[place]] = try Target(row: row) }
+            }
+            return zip(rows, targets).map { row, target in (row, target.flatMap { entities[$0] }) }
         }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of a list, followed from commit to commit: each that may have changed was in it or not, and is or is not,
-// and the ranks of its old and its new place are the positions. Costs O(log n) for each such row.
+// and the ranks of its old and its new place are the positions. Costs O(log n) for each such row. Where only membership
+// is of interest, the rows are ranked by their ids, in whatever order the query gives them.
 
 import HornbeamPages
 import HornbeamTree

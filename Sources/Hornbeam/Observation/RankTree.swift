@@ -42,9 +42,10 @@ struct RankTree: Sendable {
 
     init() {}
 
-    /// - Parameter rows: in order.
+    /// - Parameter rows: in any order. In theirs, as they nearly always come, each is only compared with the next one.
     init(_ rows: [RankedRow]) {
-        nodes = rows.map { Node(row: $0) }
+        let isOrdered = rows.indices.dropFirst().allSatisfy { rows[$0 - 1].order(rows[$0]) < 0 }
+        nodes = (isOrdered ? rows : rows.sorted { $0.order($1) < 0 }).map { Node(row: $0) }
         root = build(0..<rows.count)
     }
 

@@ -2,8 +2,8 @@
 // What a write transaction changes, gathered while somebody observes or the log has consumers: which rows, what each
 // was before, and of which rows links changed. Rows are kept as they were when the transaction began, so that a row
 // changed twice, or back again, is told by a comparison with what it has become. For the same reason going back to a
-// savepoint needs nothing undone here: a row that was changed since and is as before is no change. Too many rows are
-// not kept for observers: then only the trees are known.
+// savepoint needs none of these undone: a row that was changed since and is as before is no change. Only the order of
+// the changes goes back with it. Too many rows are not kept for observers: then only the trees are known.
 
 import HornbeamPages
 import HornbeamTree
@@ -42,9 +42,8 @@ package final class RowCapture {
 
     private(set) var rows: [TreeID: FormerRows] = [:]
     private var links: [UInt16: Set<RowID>] = [:]
-    /// Which of the rows were changed last, by growing numbers: for who asks within the transaction.
-    private(set) var turns: [TreeID: [RowID: Int]] = [:]
-    private var turn = 0
+    /// The rows in the order of their changes, each as often as it was changed: for who asks within the transaction.
+    private var order: [(tree: TreeID, row: RowID)] = []
     private(set) var touched: [TreeID: Set<RowID>] = [:]
     private var size = Size()
     private var isOverfull = false
@@ -61,10 +60,7 @@ package final class RowCapture {
     /// To be called before the row changes.
     /// - Parameter old: the row as it is, nil if there is none.
     func note(_ row: RowID, in tree: TreeID, old: RowReader?) {
-        if keepsAll {
-            turn += 1
-            turns[tree, default: [:]][row] = turn
-        }
+        if keepsAll { order.append((tree, row)) }
         guard !isOverfull, rows[tree]?[row] == nil else { return }
         let former = old.map { Array($0.bytes) }
         rows[tree, default: [:]].updateValue(former, forKey: row)
@@ -76,6 +72,19 @@ package final class RowCapture {
     /// To be called for a row that was noted, and counts as changed whatever it is now.
     func noteTouch(_ row: RowID, in tree: TreeID) {
         if !isOverfull { touched[tree, default: []].insert(row) }
+    }
+
+    /// How many changes there have been, to go back to.
+    var changeCount: Int { order.count }
+
+    /// Forgets the order of the changes that are undone.
+    func forget(downTo count: Int) { order.removeLast(max(0, order.count - count)) }
+
+    /// Which of a tree's rows were changed last, by growing numbers.
+    func turns(of tree: TreeID) -> [RowID: Int] {
+        var turns: [RowID: Int] = [:]
+        for (turn, change) in order.enumerated() where change.tree == tree { turns[change.row] = turn }
+        return turns
     }
 
     /// To be called when a link of the row comes or goes in a list, or gets another place.

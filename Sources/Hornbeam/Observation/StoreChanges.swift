@@ -61,7 +61,7 @@ public struct StoreChanges: Sendable {
             let store = try session.store(name)
             guard let former = capture.rows[store.type.rows] else { continue }
             let touched = capture.touched[store.type.rows] ?? []
-            try add(store, capture.turns[store.type.rows]) { body in
+            try add(store, capture.turns(of: store.type.rows)) { body in
                 try store.forEachChange(since: former, touched: touched, ignoring: store.type.updatedAt, body)
                 return true
             }
@@ -87,8 +87,7 @@ public struct StoreChanges: Sendable {
     /// - Parameters:
     ///   - turns: by when rows were changed last.
     ///   - forEachChange: calls its argument with each row that is another, as it was and as it is; false if it isn't
-    ///   known
-    ///     which these are.
+    ///     known which these are.
     fileprivate mutating func add(
         _ store: EntityStore, _ turns: [RowID: Int]? = nil,
         _ forEachChange: (_ body: (RowID, RowReader?, RowReader?) throws -> Void) throws -> Bool

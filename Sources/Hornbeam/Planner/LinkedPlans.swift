@@ -31,7 +31,7 @@ extension Planner {
             consider(text.path, text.isExact ? ConjunctSet(text.place) : ConjunctSet(), text.count)
         }
         if kinds.contains(.id) {
-            consider(try sole())
+            consider(try soleID())
             // Its rows would begin behind the position in their own order.
             if position == nil { consider(try idRange()) }
         }

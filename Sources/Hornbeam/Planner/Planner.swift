@@ -311,7 +311,11 @@ struct Planner: ~Copyable {
     /// plan (see SoleRow.swift), which this is the description of.
     func sole() throws -> Candidate? {
         for match in matches where match.count <= 1 { return try candidate(match) }
-        guard kinds.contains(.id) else { return nil }
+        return kinds.contains(.id) ? try soleID() : nil
+    }
+
+    /// The row of an id that is asked for, wherever a position is.
+    func soleID() throws -> Candidate? {
         for (position, conjunct) in conjuncts.enumerated() {
             guard case .compare(0, .equal, let value) = conjunct, value != .null else { continue }
             let id = try RowFilter.literal(value, 0, type)

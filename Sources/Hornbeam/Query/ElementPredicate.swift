@@ -35,12 +35,14 @@ public struct ElementProperty<Element: Sendable, Property: Sendable>: Sendable {
         _ comparison: Comparison, _ other: Other, _ test: @escaping @Sendable (Property) -> Bool
     ) -> ElementPredicate<Element> {
         let (value, subject) = (value, subject)
+        let literal = literal(other)
+        // What has an order of its own is compared by it, whatever it is stored as.
+        let isStoredOrder = comparison.holdsForColumns(of: Property.self)
         // What no index has an order for, or which it would find by leaving out: for the test alone.
-        let isTold = comparison != .notEqual && comparison.holdsForColumns(of: Property.self)
-        let term =
-            isTold
-            ? literal(other).map { ElementTerm(subject: subject, .compare(comparison, $0)) } : nil
-        let test = StoredOrder<Property>()?.test(comparison, literal(other) ?? .null) ?? test
+        let isTold = isStoredOrder && comparison != .notEqual
+        let term = isTold ? literal.map { ElementTerm(subject: subject, .compare(comparison, $0)) } : nil
+        let order = isStoredOrder ? StoredOrder<Property>() : nil
+        let test = order?.test(comparison, literal ?? .null) ?? test
         return ElementPredicate(
             label: "\(label) \(comparison.rawValue) \(String(shown: other))", terms: term.map { [$0] } ?? [],
             isComplete: term != nil

@@ -222,10 +222,10 @@ extension Predicate {
         _ keyPath: any KeyPath<Entity, Property> & Sendable, _ comparison: Comparison, _ literal: Value?,
         of ordered: Ordered.Type, label: String, _ test: @escaping @Sendable (Property) -> Bool
     ) -> Self {
+        // What has an order of its own is compared by it, whatever it is stored as.
+        guard comparison.holdsForColumns(of: ordered) else { return testing(keyPath, label: label, test) }
         let test = StoredOrder<Property>()?.test(comparison, literal ?? .null) ?? test
-        guard let literal, comparison.holdsForColumns(of: ordered) else {
-            return testing(keyPath, label: label, test)
-        }
+        guard let literal else { return testing(keyPath, label: label, test) }
         let subject = ComputedSubject(keyPath)
         return Self(
             .computed(

@@ -214,7 +214,7 @@ extension EdgeTrees {
         var links = LinkLists(sources: sources.count)
         if !side.isToMany {
             links.reserveTargets(sources.count)
-            guard sources.isRun else {
+            guard sources.isRun() else {
                 try lookUp(side.list, sources, &links)
                 return links
             }

@@ -108,10 +108,11 @@ extension [RowID] {
         return (1..<count).contains { sorted[$0] == sorted[$0 - 1] }
     }
 
-    /// Whether they ascend in steps so small that what follows one of them in a tree is mostly the next one.
-    var isRun: Bool {
+    /// Whether they ascend in steps so small, less than `distance` on an average, that what follows one of them in a tree
+    /// is mostly the next one, or in the same leaf.
+    func isRun(distance: UInt64 = 4) -> Bool {
         guard count > 8, let first, let last, last >= first,
-            last.rawValue - first.rawValue < UInt64(count) * 4
+            (last.rawValue - first.rawValue) / distance < UInt64(count)
         else { return false }
         for place in 1..<count where self[place] < self[place - 1] { return false }
         return true

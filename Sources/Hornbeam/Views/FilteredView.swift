@@ -155,7 +155,6 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
     }
 
     private mutating func take(_ loaded: [Member]) {
-        let loaded = loaded.sorted { $0.ranked.order($1.ranked) < 0 }
         members = Dictionary(uniqueKeysWithValues: loaded.map { ($0.ranked.row, $0) })
         tree = RankTree(loaded.map(\.ranked))
     }

@@ -142,6 +142,19 @@ package struct Cursor: ~Copyable {
         } catch { throw failed(error) }
     }
 
+    /// The same for a key near the entry it stands on: its leaf is asked first, and if the key lies between two of its
+    /// entries no page is looked at (a finger search).
+    package mutating func seekNear(_ key: Bytes) throws(StorageError) -> Bool {
+        if state == .on, let leaf, tree.pointee.changes == at.seen {
+            let (place, found) = NodeView(leaf: leaf).find(key)
+            if found || place > 0 && place < leafCount {
+                index = place
+                return try settle()
+            }
+        }
+        return try seek(key)
+    }
+
     /// To the last entry <= key.
     package mutating func seekLast(_ key: Bytes) throws(StorageError) -> Bool {
         do throws(StorageError) {
@@ -442,6 +455,9 @@ package struct Cursor: ~Copyable {
 extension Cursor {
     package mutating func seek(_ key: [UInt8]) throws(StorageError) -> Bool {
         try key.withBytes { (k) throws(StorageError) in try seek(k) }
+    }
+    package mutating func seekNear(_ key: [UInt8]) throws(StorageError) -> Bool {
+        try key.withBytes { (k) throws(StorageError) in try seekNear(k) }
     }
     package mutating func seekLast(_ key: [UInt8]) throws(StorageError) -> Bool {
         try key.withBytes { (k) throws(StorageError) in try seekLast(k) }

@@ -122,6 +122,14 @@ package final class Transaction {
         }
     }
 
+    /// The same of a key of eight bytes, given as the number that it is big-endian.
+    package func get(_ tree: TreeID, number: UInt64) throws(StorageError) -> Bytes? {
+        let open = try opened(tree)
+        return try answer(open) { () throws(StorageError) in
+            try open.pointee.root.get(number: number, of: open.pointee.number, in: view)
+        }
+    }
+
     /// The values of `count` keys, in their order; faster than one by one where pages are mapped. What `body` was given
     /// counts only if this doesn't throw.
     @inline(__always)

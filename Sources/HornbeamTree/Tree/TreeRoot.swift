@@ -57,12 +57,26 @@ extension TreeRoot {
     func get(_ key: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> Bytes? {
         guard !isEmpty else { return nil }
         let leaf = try leaf(for: key, of: tree, in: view)
-        let (index, found) = leaf.find(key)
-        guard found else {
+        return try value(in: leaf, at: leaf.find(key), in: view)
+    }
+
+    /// The same of a key of eight bytes, given as the number that it is big-endian.
+    @inline(__always)
+    func get(number: UInt64, of tree: UInt32, in view: PageView) throws(StorageError) -> Bytes? {
+        guard !isEmpty else { return nil }
+        let leaf = try leaf(of: tree, in: view) { $0.childIndex(number: number) }
+        return try value(in: leaf, at: leaf.find(number: number), in: view)
+    }
+
+    @inline(__always)
+    private func value(
+        in leaf: NodeView, at place: (index: Int, found: Bool), in view: PageView
+    ) throws(StorageError) -> Bytes? {
+        guard place.found else {
             if view.holdsPages { view.keepWay() }
             return nil
         }
-        let cell = leaf.cell(index)
+        let cell = leaf.cell(place.index)
         let value = cell.isLong ? try LongValue.read(LongReference(cell.value), in: view) : cell.valueBytes
         return view.holdsPages ? view.keep(value) : value
     }
@@ -70,12 +84,20 @@ extension TreeRoot {
     /// The leaf whose range holds `key`. Not of an empty tree.
     @inline(__always)
     func leaf(for key: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> NodeView {
+        try leaf(of: tree, in: view) { $0.childIndex(key) }
+    }
+
+    /// The leaf that a choice among each branch's children leads to.
+    @inline(__always)
+    private func leaf(
+        of tree: UInt32, in view: PageView, _ childIndex: (NodeView) -> Int
+    ) throws(StorageError) -> NodeView {
         var page = page
         var birth = birth
         var level = level
         while level > 0 {
             let node = try view.node(page, birth: birth, level: level)
-            let child = node.child(node.childIndex(key))
+            let child = node.child(childIndex(node))
             page = child.page
             birth = child.birth
             level &-= 1

@@ -32,10 +32,11 @@ struct RowsInOrderTests {
     private func some(_ random: inout SeededGenerator) -> [RowID] {
         let start = random.below(2_100)
         let numbers: [Int] =
-            switch random.below(4) {
+            switch random.below(5) {
             case 0: (0..<random.below(300)).map { start + $0 }
             case 1: (0..<random.below(300)).map { _ in start + random.below(400) }.sorted()
             case 2: (0..<random.below(40)).map { _ in random.below(2_200) }.sorted()
+            case 3: (0..<random.below(200)).map { start + $0 * (5 + random.below(3)) }.sorted()
             default: (0..<random.below(100)).map { _ in start + random.below(200) }
             }
         return numbers.map { RowID(rawValue: UInt64($0)) }
@@ -49,7 +50,7 @@ struct RowsInOrderTests {
         var runs = 0
         for _ in 0..<200 {
             let rows = some(&random)
-            runs += rows.isRun ? 1 : 0
+            runs += rows.isRun(distance: 16) ? 1 : 0
             var found: [String?] = []
             try things.forEach(rows) { place, row in
                 #expect(place == found.count)

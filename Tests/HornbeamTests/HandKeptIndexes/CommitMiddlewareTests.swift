@@ -116,6 +116,27 @@ struct CommitMiddlewareTests {
         #expect(try observation.poll()?.isComplete(for: LibraryCard.self) == false)
     }
 
+    @Test("keeps lists in the order of the saves, without those that were undone")
+    func undoneSaves() throws {
+        let database = try LibraryTables.inMemory()
+        database.keep(LibraryIndexes().allBooks)
+        database.keep(LibraryIndexes().cards, where: { $0.note != "gone" })
+        try database.write { context in
+            for id in ["a", "b"] { try LibraryBook(id: id).save(to: &context) }
+            for id in 1...3 { try LibraryCard(id: id).save(to: &context) }
+            try? context.transaction { context in
+                try LibraryBook(id: "a", title: "changed").save(to: &context)
+                try LibraryBook.delete(id: "a", from: &context)
+                try LibraryCard.delete(id: 1, from: &context)
+                throw Refusal()
+            }
+            try context.transaction { context in try LibraryCard(id: 2, note: "again").save(to: &context) }
+        }
+        #expect(try database.read { try $0.indexes.allBooks.ids } == ["a", "b"])
+        #expect(try database.read { try $0.indexes.cards.ids } == [1, 3, 2])
+        #expect(try database.isSound())
+    }
+
     @Test("keeps each kind of index by rule")
     func rules() throws {
         let database = try LibraryTables.filled()

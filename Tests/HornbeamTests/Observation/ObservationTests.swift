@@ -563,6 +563,31 @@ struct LinkedCostTests {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
+    @Test("counts along a relation go by what is linked, in whatever order it was linked", .seeded)
+    func countsInAnyOrder() throws {
+        var random = SeededGenerator()
+        let database = try liveDatabase()
+        let ids = Array(0..<60).shuffled(using: &random)
+        try database.write { context in
+            let notes = ids.map { LiveNote(id: $0, rank: 1, text: "") }
+            try LiveFolder(id: 1, title: "a", notes: .relation(notes)).save(to: &context)
+        }
+        let members = LiveFolder.query(1).related(\.$notes)
+        let along = Observation(CountResult(members.filter(\.rank >= 0)), of: database)
+        along.start()
+        defer { along.finish() }
+        #expect(try along.poll() == 60)
+        let before = database.live.figures.counts
+        var left = ids.shuffled(using: &random)
+        while left.count >= 2 {
+            let gone = left.suffix(2)
+            left.removeLast(2)
+            try database.write { context in for id in gone { try LiveNote.delete(id: id, from: &context) } }
+            #expect(try along.poll() == left.count)
+        }
+        #expect(database.live.figures.counts.queries == before.queries)
+    }
+
     @Test("of groups only the sections are read that have changed, and other relations wake nobody")
     func groups() throws {
         let database = try liveDatabase()

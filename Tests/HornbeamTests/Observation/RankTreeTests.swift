@@ -42,6 +42,18 @@ struct RankTreeTests {
         for (place, row) in model.enumerated() { #expect(tree.position(of: row) == place, "seed \(seed)") }
     }
 
+    @Test("puts the rows that it begins with in order, however they come", .seeded)
+    func unordered() {
+        var random = SeededGenerator()
+        for count in 0..<40 {
+            let rows = (0..<count).map { row($0 * 5) }.shuffled(using: &random)
+            var tree = RankTree(rows)
+            #expect(tree.rows.map(\.row) == rows.sorted { $0.order($1) < 0 }.map(\.row))
+            for row in rows { tree.remove(row) }
+            #expect(tree.count == 0)
+        }
+    }
+
     @Test("stays low when rows come and go in order")
     func depth() {
         var tree = RankTree()

@@ -119,6 +119,25 @@ struct LinkedPlansTests {
         #expect(!narrowed.contains("most"))
     }
 
+    @Test("go on behind an entity that was changed since, where an index finds one row alone")
+    func behindChanged() throws {
+        var context = Context()
+        try Room(id: 1, notes: .relation([note(9), note(2)])).save(to: &context)
+        let query = Room.query(1).related(\.$notes)
+        var last = note(9)
+        last.code = note(2).code
+        for list in [
+            query.filter(\.code == last.code), query.filter(\.code == last.code).filter(\.id > 0),
+            query.filter(\.code == last.code).filter(\.id >= 2).filter(\.number >= 0),
+        ] {
+            // As the entity had it once, its key comes first; the order is that of linking.
+            #expect(try list.after(last).ids(in: context) == [2])
+            #expect(try list.after(last).count(in: context) == 1)
+        }
+        #expect(try query.filter(\.id == 2).after(last).ids(in: context) == [2])
+        #expect(try query.filter(\.id == 9).after(last).ids(in: context) == [])
+    }
+
     @Test("are explained, and read the few rather than the many")
     func few() throws {
         var context = Context()

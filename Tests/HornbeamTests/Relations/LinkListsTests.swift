@@ -60,8 +60,8 @@ struct LinkListsTests {
     @Test("a run ascends and leaves out few")
     func runs() {
         let even = (0..<20).map { RowID(rawValue: UInt64($0 * 2)) }
-        #expect(even.isRun && !Array(even.reversed()).isRun && !even.prefix(8).map { $0 }.isRun)
-        #expect(!(even + [RowID(rawValue: 1_000)]).isRun && (even + even.suffix(1)).isRun)
-        #expect(!(even + rows([3])).isRun && !(even.prefix(10) + rows([1]) + even.suffix(10)).map { $0 }.isRun)
+        #expect(even.isRun() && !Array(even.reversed()).isRun() && !even.prefix(8).map { $0 }.isRun())
+        #expect(!(even + [RowID(rawValue: 1_000)]).isRun() && (even + even.suffix(1)).isRun())
+        #expect(!(even + rows([3])).isRun() && !(even.prefix(10) + rows([1]) + even.suffix(10)).map { $0 }.isRun())
     }
 }

@@ -81,6 +81,31 @@ struct ExpectedStateTests {
         }
     }
 
+    @Test("a conflict names the last save whenever it was")
+    func anyTime() throws {
+        let database = try database()
+        for (seconds, words) in [(1e300, "1e+300"), (-1e18, "-1e+18"), (1_000, "2001-01-01T00:16:40Z")] {
+            try database.write { context in
+                try Ticket(id: 1, note: "").updateMetadata(
+                    .updatedAt, value: Date(timeIntervalSinceReferenceDate: seconds), in: &context)
+            }
+            try expectConflict("last saved at \"\(words)\"", database) { context in
+                try Ticket(id: 1, note: "third").save(to: &context, expecting: nil)
+            }
+        }
+        try database.write { (context) throws in
+            for seconds in [Double.nan, .infinity, -.infinity] {
+                let error = #expect(throws: HornbeamError.self) {
+                    try Ticket(id: 1, note: "").updateMetadata(
+                        .updatedAt, value: Date(timeIntervalSinceReferenceDate: seconds), in: &context)
+                }
+                #expect(error?.code == .invalid && error?.message.contains("no date") == true)
+            }
+            let stored = try Ticket.query(1).resolve(in: context)?.updatedAt(in: context)
+            #expect(stored == Date(timeIntervalSinceReferenceDate: 1_000))
+        }
+    }
+
     @Test("what is expected not to be stored is inserted once")
     func inserting() throws {
         let database = try database()

@@ -12,6 +12,22 @@ private enum Size: String, Comparable, CaseIterable, Sendable {
     static func < (left: Size, right: Size) -> Bool { left.rank < right.rank }
 }
 
+/// By size, against its raw values, which are of a type that has a NaN.
+private enum Weight: Double, Codable, Comparable, CaseIterable, Sendable {
+    case heavy = 1
+    case light = 2
+
+    static func < (left: Weight, right: Weight) -> Bool { left.rawValue > right.rawValue }
+}
+
+@EntityModel
+private struct Crate {
+    let id: Int
+    var weight: Weight
+    var least: Weight?
+    var pieces: [Weight]
+}
+
 private enum Level: Int, Comparable, CaseIterable, Sendable {
     case low = 1, high = 5, top = 9
 
@@ -65,6 +81,24 @@ struct OrderedEnumTests {
         try expect(Parcel.filter(\.size > .small), filter: { $0.size > .small }) { _, _ in false }
         let found = try Parcel.filter(\.size == .large).explain(in: context)
         #expect(found.access == .index(name: "bySize", ranges: 1, entries: 10, reversed: false))
+    }
+
+    @Test("of their own are compared by it too where the raw values are floating-point numbers")
+    func floating() throws {
+        var context = Context()
+        for (id, weight) in Weight.allCases.enumerated() {
+            try Crate(id: id, weight: weight, least: weight, pieces: [weight]).save(to: &context)
+        }
+        try Crate(id: 2, weight: .light, least: nil, pieces: []).save(to: &context)
+        func ids(_ predicate: Hornbeam.Predicate<Crate>) throws -> [Int] {
+            try Crate.filter(predicate).ids(in: context)
+        }
+        #expect(try ids(\.weight < .heavy) == [1, 2] && ids(\.weight > .light) == [0])
+        #expect(try ids(\.weight <= .light) == [1, 2] && ids(\.weight >= .light) == [0, 1, 2])
+        #expect(try ids(\.weight == .heavy) == [0] && ids(\.weight != .heavy) == [1, 2])
+        #expect(try ids(\.least < .heavy) == [1] && ids(\.least >= .heavy) == [0])
+        #expect(try ids(.any(\.pieces) { $0 < .heavy }) == [1] && ids(.any(\.pieces) { $0 > .light }) == [0])
+        #expect(try Crate.query().sorted(by: \.weight).ids(in: context) == [1, 2, 0])
     }
 
     @Test("of their raw values are sorted and compared by an index, once they say that they are index keys")

@@ -83,6 +83,24 @@ private struct Photo {
     func willDelete(from context: inout Context) throws { if isLocked { throw Refused() } }
 }
 
+/// Links what goes with it only when it goes itself.
+@EntityModel
+private struct Parting {
+    let id: Int
+    @Relationship(deleteRule: .cascade) var letters: [Letter]?
+
+    func willDelete(from context: inout Context) throws {
+        try Parting(id: id, letters: .relation([Letter(id: 1), Letter(id: 2, isLocked: id == 2)])).save(to: &context)
+    }
+}
+
+@EntityModel
+private struct Letter {
+    let id: Int
+    var isLocked = false
+    func willDelete(from context: inout Context) throws { if isLocked { throw Refused() } }
+}
+
 @Suite("What is refused midway")
 struct RefusedChangesTests {
     @Test("leaves nothing behind, where a hook has asked for it")
@@ -96,6 +114,29 @@ struct RefusedChangesTests {
             #expect(try context.ids(Trigger.self) == [1])
             #expect(try context.ids(Inner.self) == [1])
             #expect(try context.ids(Outer.self) == [])
+        }
+    }
+
+    @Test("leaves an entity and what its own hook has linked, if one of these refuses to go")
+    func linkedByHook() throws {
+        let database = try Database.inMemory(models: Parting.self, Letter.self)
+        try database.write { context in
+            for id in 1...2 { try Parting(id: id).save(to: &context) }
+        }
+        try database.write { (context) throws in
+            #expect(throws: Refused.self) { try Parting.delete(id: 2, from: &context) }
+            // It goes on.
+            try Letter(id: 3).save(to: &context)
+        }
+        try database.read { (context) throws in
+            #expect(try context.ids(Parting.self) == [1, 2] && context.ids(Letter.self) == [1, 2, 3])
+            #expect(try Parting.query(2).related(\.$letters).ids(in: context) == [1, 2])
+            #expect(try context.ids(Deleted<Letter>.self) == [] && context.ids(Deleted<Parting>.self) == [])
+        }
+        try database.write { context in try Parting.delete(id: 1, from: &context) }
+        try database.read { (context) throws in
+            #expect(try context.ids(Parting.self) == [2] && context.ids(Letter.self) == [3])
+            #expect(try context.isWhole())
         }
     }
 

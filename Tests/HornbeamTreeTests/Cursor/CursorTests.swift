@@ -74,10 +74,16 @@ struct CursorTests {
                 ? model.keys[random.below(model.count)] : kind.key(&random, maximum: 1024, counter: &counter)
             let rank = model.rank(key)
             let expected: Int
-            switch random.below(3) {
+            switch random.below(4) {
             case 0:
                 #expect(try cursor.seek(key) == (rank < model.count))
                 expected = rank
+            case 3:
+                // Mostly within the leaf that it stands on.
+                let near = cursor.isValid && random.oneIn(4) ? nil : model.index(of: Array(cursor.key))
+                let other = near.map { model.keys[min(max(0, $0 + random.below(9) - 4), model.count - 1)] } ?? key
+                expected = model.rank(other)
+                #expect(try cursor.seekNear(other) == (expected < model.count))
             case 1:
                 expected = model.index(of: key) ?? rank - 1
                 #expect(try cursor.seekLast(key) == (expected >= 0))

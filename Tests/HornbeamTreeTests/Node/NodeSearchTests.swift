@@ -63,4 +63,47 @@ struct NodeSearchTests {
             }
         }
     }
+
+    /// Numbers at distances of every kind: even ones, with gaps, in clusters, growing ones, with equal key heads.
+    enum Spacing: CaseIterable {
+        case even, gaps, clusters, growing, beyondHeads
+
+        func numbers(_ count: Int, _ random: inout SeededGenerator) -> [UInt64] {
+            var numbers: Set<UInt64> = []
+            var last = UInt64.random(in: 0...1 << 30, using: &random)
+            while numbers.count < count {
+                switch self {
+                case .even: last += 1
+                case .gaps: last += UInt64.random(in: 1...300, using: &random)
+                case .clusters: last += numbers.count % 13 == 0 ? 1 << 33 : 1
+                case .growing: last += 1 << min(UInt64(numbers.count), 50)
+                case .beyondHeads: last = UInt64.random(in: 0...3, using: &random) << 56 + UInt64(numbers.count % 40)
+                }
+                numbers.insert(last)
+            }
+            return numbers.sorted()
+        }
+    }
+
+    @Test("Numbers are found where their bytes are, in leaves and in branches", .seeded, arguments: Spacing.allCases)
+    func findsNumbers(spacing: Spacing) {
+        var random = SeededGenerator()
+        for size in [1, 2, 8, 9, 10, 11, 40, 80] {
+            let numbers = spacing.numbers(size, &random)
+            let keys = numbers.map { number in withUnsafeBytes(of: number.bigEndian) { Array($0) } }
+            let leaf = TestNode()
+            let branch = TestNode(isBranch: true)
+            #expect(leaf.build(keys.map { ($0, []) }))
+            #expect(branch.build([([1], childRecord(page: 1))] + keys.map { ($0, childRecord(page: 9)) }))
+            for number in numbers.flatMap({ [$0, $0 &- 1, $0 &+ 1, $0 &+ 1 << 32] }) + [0, 1, .max] {
+                withUnsafeBytes(of: number.bigEndian) { key in
+                    let expected = leaf.view.find(key)
+                    #expect(leaf.view.find(number: number) == expected, "\(number)")
+                    let place = leaf.view.place(number: number)
+                    #expect(leaf.view.find(number: number, from: place) == expected, "\(number)")
+                    #expect(branch.view.childIndex(number: number) == branch.view.childIndex(key), "\(number)")
+                }
+            }
+        }
+    }
 }
