@@ -128,6 +128,26 @@ struct ObservingTests {
         }
     }
 
+    @Test("Groups with aggregates, and aggregates")
+    func aggregates() async throws {
+        let database = try contacts()
+        let byAge = Contact.query().grouped(by: \.age).aggregate(.count)
+        var sizes: [Int] = []
+        for try await groups in database.observe(byAge) {
+            sizes.append(groups.rows.count)
+            if groups.changes != nil { break }
+            try await database.write { context in try Contact(id: 77, name: "Zoe", age: 117).save(to: &context) }
+        }
+        #expect(sizes.count == 2 && sizes[1] == sizes[0] + 1)
+        var oldest: [Int?] = []
+        for try await (_, age) in database.observe(Contact.query(), aggregating: .count, .max(\.age)) {
+            oldest.append(age)
+            if oldest.count == 2 { break }
+            try await database.write { context in try Contact.delete(id: 77, from: &context) }
+        }
+        #expect(oldest.first == 117 && oldest.last != 117)
+    }
+
     @Test("Everything that is committed")
     func everything() async throws {
         let database = try contacts()

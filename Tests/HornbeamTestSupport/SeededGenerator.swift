@@ -55,6 +55,15 @@ extension SeededGenerator {
         return .given(seed)
     }()
 
+    /// How many commits a random run of change-sets has: HORNBEAM_COMMITS, or so few that a test takes seconds.
+    package static func commits(_ usual: Int) -> Int {
+        guard let text = getenv("HORNBEAM_COMMITS").map({ String(cString: $0) }), !text.isEmpty else { return usual }
+        guard let number = Int(text), number > 0 else {
+            preconditionFailure("HORNBEAM_COMMITS is a number of commits, not \(text)")
+        }
+        return number
+    }
+
     /// The seed of this run, for tests that have one seed alone.
     package static let seed: UInt64 = {
         switch choice {

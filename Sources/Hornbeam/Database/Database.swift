@@ -37,6 +37,8 @@ public final class Database: Sendable {
     let live = LiveHub()
     /// Who holds a state of it.
     let longReads = LongLivedReads()
+    /// Whether the log may have consumers: each write looks into the file then.
+    let mayLog = Atomic<Bool>(false)
     /// What runs before each commit.
     let middleware = CommitMiddlewareList()
 
@@ -105,8 +107,12 @@ public final class Database: Sendable {
     ) throws {
         do {
             let store = try open()
+            let hasLog: Bool
             do {
                 (schema, followedVersion) = try opening.run(in: store)
+                let read = try store.beginRead()
+                defer { read.abort() }
+                hasLog = try ChangeLog(in: read) != nil
             } catch {
                 // The reason to give is that of the schema, not of a close that follows it.
                 try? store.close()
@@ -116,6 +122,7 @@ public final class Database: Sendable {
             models = opening.models
             self.requiresRelations = requiresRelations
             registry = Mutex(schema.registered ?? RegisteredIndexes(stored: []))
+            mayLog.store(hasLog, ordering: .releasing)
         } catch let error as StorageError {
             throw HornbeamError(error)
         }
@@ -193,6 +200,17 @@ public final class Database: Sendable {
         live.noteCommit()
     }
 
+    /// Whether the log has consumers that a write has to tell.
+    private func isLogged(_ transaction: Transaction) throws(StorageError) -> Bool {
+        guard mayLog.load(ordering: .acquiring) else { return false }
+        do throws(StorageError) {
+            return try ChangeLog(in: transaction) != nil
+        } catch {
+            transaction.abort()
+            throw error
+        }
+    }
+
     /// Runs `body` and commits, but for the wait until the commit is durable.
     private func begin<Result>(
         _ durability: Durability?, telling tell: ((StoreChanges) -> Void)? = nil,
@@ -203,8 +221,10 @@ public final class Database: Sendable {
             if let durability { transaction.durability = durability.engine }
             let isWatched = live.isWatched
             let hooks = middleware.all
+            let isLogged = try isLogged(transaction)
             let keepsAll = tell != nil || !hooks.isEmpty
-            let capture = isWatched || keepsAll ? RowCapture(keepsAll: keepsAll) : nil
+            let capture =
+                isWatched || keepsAll || isLogged ? RowCapture(keepsAll: keepsAll, isLogged: isLogged) : nil
             let entities = EntitySession(transaction, schema: schema, capture: capture, registered: registered)
             if requiresRelations { entities.requireRelations() }
             let session = Session(entities, models: models)

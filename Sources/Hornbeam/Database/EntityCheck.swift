@@ -41,6 +41,8 @@ package struct EntityCheck {
             }
             try checkLinks(type, problem)
         }
+        var logCheck = ChangeLogCheck(session)
+        try logCheck.run(problem)
         try RegisteredCheck(session: session, registered: registered ?? RegisteredIndexes(stored: [])).run(problem)
         return isClean
     }

@@ -30,7 +30,7 @@ package final class EntitySession {
     /// How often the schema was changed.
     private var adoptions = 0
     package private(set) lazy var edges = EdgeTrees(session: self, limits: linkLimits)
-    /// Gathers what changes, if somebody observes.
+    /// Gathers what changes, if somebody observes or the log has consumers.
     let capture: RowCapture?
     /// Nil where the schema's are meant, whose code nobody has given.
     private let givenIndexes: RegisteredIndexes?
@@ -46,6 +46,12 @@ package final class EntitySession {
         _ transaction: Transaction, schema: Schema, linkLimits: EdgeTrees.Limits = EdgeTrees.Limits()
     ) {
         self.init(transaction, schema: schema, capture: nil, linkLimits: linkLimits)
+    }
+
+    /// A write to a file that no database has open: what it changes is logged, if somebody wants it.
+    package convenience init(writing transaction: Transaction, schema: Schema) throws {
+        let isLogged = try ChangeLog(in: transaction) != nil
+        self.init(transaction, schema: schema, capture: isLogged ? RowCapture(isLogged: true) : nil)
     }
 
     /// A read of an open database.
@@ -166,6 +172,9 @@ package final class EntitySession {
         do {
             try required?.check(self)
             try flush()
+            if let capture, capture.isLogged {
+                try ChangeLog(in: transaction)?.append(try StoreChanges(capture, in: self), in: self)
+            }
         } catch {
             transaction.abort()
             throw error

@@ -219,6 +219,9 @@ package final class EntityStore {
         return nil
     }
 
+    /// Tells whoever observes that a row which was just saved counts as changed.
+    func noteTouch(_ rowID: RowID) { capture?.noteTouch(rowID, in: type.rows) }
+
     /// Removes the entity with the id of `row` from its type's counterpart.
     private func remove(_ row: [UInt8], from counterpart: EntityStore) throws {
         let id = try row.withUnsafeBytes { try RowReader($0, of: type).value(0) }

@@ -20,7 +20,7 @@ struct FollowedRows: Sendable {
     /// A fingerprint of each of some rows with what is loaded into their entities.
     typealias Prints = ([RowID]) throws -> [Int]
 
-    private typealias Entry = (before: RankedRow?, after: RankedRow?)
+    private typealias Entry = (before: RankedRow?, after: RankedRow?, isTouched: Bool)
 
     private var parts: ListParts
     private let rule: RowRule
@@ -99,15 +99,19 @@ struct FollowedRows: Sendable {
         let probe = try rule.probe(store)
         var entries: [Entry] = []
         guard let members else {
+            let touched = try view.touched(commits, store)
             let isKnown = try view.forEachChange(commits, store, ignoring: probe.ignored) { row, old, now in
-                entries.append((try probe.member(row, old), try probe.member(row, now)))
+                entries.append((try probe.member(row, old), try probe.member(row, now), touched.contains(row)))
             }
             return isKnown ? entries : nil
         }
         // Where the query had to look at all rows of a type, four of them in a row take as long as one by itself.
         let reach = max(members.count, looked / 4)
         guard let affected = try view.affected(rule.dependency, store, commits, reach: reach) else { return nil }
-        for row in affected { entries.append((members[row], try probe.member(row, try store.row(row)))) }
+        for row in affected.rows {
+            let after = try probe.member(row, try store.row(row))
+            entries.append((members[row], after, affected.touched.contains(row)))
+        }
         return entries
     }
 
@@ -118,12 +122,12 @@ struct FollowedRows: Sendable {
         var moved: [(old: RankedRow, new: RankedRow)] = []
         var changed: [RankedRow] = []
         for entry in entries {
-            switch entry {
+            switch (entry.before, entry.after) {
             case (nil, nil): break
             case (let before?, nil): gone.append(before)
             case (nil, let after?): new.append(after)
             case (let before?, let after?):
-                let isChanged = before.print != after.print
+                let isChanged = before.print != after.print || entry.isTouched
                 if isChanged { changed.append(after) }
                 if before.order(after) != 0 {
                     moved.append((before, after))

@@ -114,17 +114,29 @@ extension RowDependency {
 }
 
 extension LiveView {
-    /// Rows of `store` for which `dependency` may be another than before these commits; nil if that isn't known, or if
-    /// they are so many that the query is better asked anew.
+    /// Rows of `store` for which `dependency` may be another than before these commits, and those of them that were
+    /// touched, or of which something was that they show; nil if that isn't known, or if they are so many that the
+    /// query is better asked anew.
     /// - Parameter reach: how many it takes for that, as far as the query is concerned.
     func affected(
         _ dependency: RowDependency, _ store: EntityStore, _ commits: [CommitChanges]?, reach: Int
-    ) throws -> Set<RowID>? {
-        guard let commits, let changes = MergedChanges(commits, to: try dependency.trees(store)),
-            let affected = try changes.affected(dependency, store, limit: max(reach, MergedChanges.least))
+    ) throws -> (rows: Set<RowID>, touched: Set<RowID>)? {
+        guard let commits, let changes = MergedChanges(commits, to: try dependency.trees(store)) else { return nil }
+        let limit = max(reach, MergedChanges.least)
+        guard let affected = try changes.affected(dependency, store, .changed, limit: limit) else { return nil }
+        guard let touched = changes.hasTouched ? try changes.affected(dependency, store, .touched, limit: limit) : []
         else { return nil }
         for _ in affected { figures.noteRow() }
-        return affected
+        return (affected, touched)
+    }
+
+    /// The second of these, however many they are.
+    func touched(
+        _ dependency: RowDependency, _ store: EntityStore, _ commits: [CommitChanges]?
+    ) throws -> Set<RowID> {
+        guard let commits, let changes = MergedChanges(commits, to: try dependency.trees(store)), changes.hasTouched
+        else { return [] }
+        return try changes.affected(dependency, store, .touched, limit: .max) ?? []
     }
 }
 
@@ -132,6 +144,11 @@ extension LiveView {
 private struct MergedChanges {
     private var former: [TreeID: FormerRows] = [:]
     private var links: [UInt16: Set<RowID>] = [:]
+    private var touched: [TreeID: Set<RowID>] = [:]
+
+    enum Kind { case changed, touched }
+
+    var hasTouched: Bool { !touched.isEmpty }
 
     /// So many rows are looked at however few results there are: about as long as a query takes that an index answers.
     static let least = 1_000
@@ -145,19 +162,23 @@ private struct MergedChanges {
             // What the oldest commit found is what was there before all of them.
             for (tree, rows) in rows { former[tree, default: [:]].merge(rows) { first, _ in first } }
             for (list, rows) in links { self.links[list, default: []].formUnion(rows) }
+            for (tree, rows) in commit.touched { touched[tree, default: []].formUnion(rows) }
         }
     }
 
     /// Nil if the links of some entity lead to more rows than `limit`.
-    func affected(_ dependency: RowDependency, _ store: EntityStore, limit: Int) throws -> Set<RowID>? {
-        var rows = try changed(dependency.rows, store)
+    func affected(
+        _ dependency: RowDependency, _ store: EntityStore, _ kind: Kind, limit: Int
+    ) throws -> Set<RowID>? {
+        var rows = kind == .changed ? try changed(dependency.rows, store) : try touched(dependency.rows, store)
+        let links = kind == .changed ? links : [:]
         let session = store.session
         for link in dependency.links {
             switch link {
             case .along(let relation, let target):
                 let side = try store.type.relation(relation)
                 rows.formUnion(links[side.list.number] ?? [])
-                guard let targets = try affected(target, try session.store(side.target), limit: limit) else {
+                guard let targets = try affected(target, try session.store(side.target), kind, limit: limit) else {
                     return nil
                 }
                 for target in targets {
@@ -172,6 +193,12 @@ private struct MergedChanges {
             }
         }
         return rows
+    }
+
+    private func touched(_ rows: RowDependency.Rows, _ store: EntityStore) throws -> Set<RowID> {
+        guard case .content = rows, let rows = touched[store.type.rows] else { return [] }
+        let former = former[store.type.rows] ?? [:]
+        return try rows.filter { try store.isTouched($0, since: former[$0].flatMap { $0 }) }
     }
 
     private func changed(_ rows: RowDependency.Rows, _ store: EntityStore) throws -> Set<RowID> {

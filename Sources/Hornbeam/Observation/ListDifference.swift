@@ -9,6 +9,14 @@ struct ListItem<ID: Hashable & Sendable>: Sendable {
     let print: Int
 }
 
+extension Array {
+    /// The same with other fingerprints of some, so that they count as changed.
+    func asChanged<ID>(_ ids: Set<ID>) -> Self where Element == ListItem<ID> {
+        if ids.isEmpty { return self }
+        return map { ids.contains($0.id) ? ListItem(id: $0.id, print: ~$0.print) : $0 }
+    }
+}
+
 enum ListDifference {
     /// An identity that comes several times stands for its first, second … occurrence in both lists.
     static func changes<ID>(from old: [ListItem<ID>], to new: [ListItem<ID>]) -> ListChanges {

@@ -46,10 +46,10 @@ struct GroupResult<Entity: EntityModelProtocol>: LiveResult {
                 let delta = try owners?.advance(view, store, commits, prints: Self.noPrints)
                     ?? owners?.askAnew(view, store, prints: Self.noPrints)
             else { return nil }
-            return try follow(delta, path, view)
+            return try follow(delta, try touched(view, commits), path, view)
         }
         found = try load(view)
-        let changes = difference(from: old)
+        let changes = difference(from: old, try touched(view, commits))
         return changes.isEmpty ? nil : LiveGroup(sections: found, changes: changes)
     }
 
@@ -58,20 +58,29 @@ struct GroupResult<Entity: EntityModelProtocol>: LiveResult {
     /// What the owners hold isn't shown.
     private static var noPrints: FollowedRows.Prints { { [Int](repeating: 0, count: $0.count) } }
 
+    /// Entities that count as changed though they are the same.
+    private func touched(_ view: LiveView, _ commits: [CommitChanges]?) throws -> Set<Entity.ID> {
+        let rows = try view.touched(commits, try view.session.store(Entity.self))
+        return Set(try rows.compactMap { try view.session.id(of: $0, Entity.self) })
+    }
+
     private mutating func follow(
-        _ delta: RowDelta, _ path: GroupPath, _ view: LiveView
+        _ delta: RowDelta, _ touched: Set<Entity.ID>, _ path: GroupPath, _ view: LiveView
     ) throws -> LiveGroup<Entity>? {
         let loaded = try load(delta.looked, path, view)
         let byOwner = Dictionary(loaded.map { ($0.owner, $0) }) { first, _ in first }
         var inserted = delta.inserted.makeIterator()
-        var new = delta.changes.applied(to: sections) { _ in
+        // What is touched of a section counts for the owner too, and is told of the section.
+        var places = delta.changes
+        places.updates = []
+        var new = places.applied(to: sections) { _ in
             inserted.next().flatMap { byOwner[$0.rawValue] } ?? Section(owner: 0, items: [])
         }
         let fresh = Set(delta.inserted)
         var changed: [GroupChanges.Section] = []
         for (row, section) in zip(delta.looked, loaded) where !fresh.contains(row) {
             guard let position = owners?.position(of: row) else { continue }
-            let changes = ListDifference.changes(from: new[position].items, to: section.items)
+            let changes = ListDifference.changes(from: new[position].items.asChanged(touched), to: section.items)
             if changes.isEmpty { continue }
             new[position] = section
             changed.append(GroupChanges.Section(position: position, changes: changes))
@@ -111,7 +120,7 @@ struct GroupResult<Entity: EntityModelProtocol>: LiveResult {
         return found
     }
 
-    private func difference(from old: [Section]) -> GroupChanges {
+    private func difference(from old: [Section], _ touched: Set<Entity.ID>) -> GroupChanges {
         let places = ListDifference.changes(
             from: old.map { ListItem(id: $0.owner, print: 0) }, to: sections.map { ListItem(id: $0.owner, print: 0) })
         // Where each section was.
@@ -119,7 +128,8 @@ struct GroupResult<Entity: EntityModelProtocol>: LiveResult {
         var changed: [GroupChanges.Section] = []
         for (position, origin) in origins.enumerated() {
             guard let origin else { continue }
-            let changes = ListDifference.changes(from: old[origin].items, to: sections[position].items)
+            let changes = ListDifference.changes(
+                from: old[origin].items.asChanged(touched), to: sections[position].items)
             if !changes.isEmpty { changed.append(GroupChanges.Section(position: position, changes: changes)) }
         }
         return GroupChanges(

@@ -6,7 +6,7 @@ import HornbeamTree
 
 extension QueryList {
     /// What is observed: a query holds no context then, and one for a single id is a condition on the id.
-    fileprivate var observed: ListParts {
+    var observed: ListParts {
         var parts = parts
         parts.context = nil
         if let id = singleID, isWhole {
@@ -97,10 +97,10 @@ struct EntityResult<Entity: EntityModelProtocol>: LiveResult {
 
     mutating func advance(_ view: LiveView, _ commits: [CommitChanges]?) throws -> LiveEntity<Entity>? {
         let former = list.items.first
-        guard let (_, found) = try list.advance(view, commits) else { return nil }
+        guard let (changes, found) = try list.advance(view, commits) else { return nil }
         let now = list.items.first
         // Only the first one counts.
-        if former?.id == now?.id, former?.print == now?.print { return nil }
+        if former?.id == now?.id, former?.print == now?.print, changes.updates.first != 0 { return nil }
         if let entity = found.first { last = entity }
         return LiveEntity(entity: last, isLive: !found.isEmpty)
     }

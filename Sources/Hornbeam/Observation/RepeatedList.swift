@@ -49,10 +49,24 @@ struct RepeatedList<Entity: EntityModelProtocol>: Sendable {
         _ view: LiveView, _ commits: [CommitChanges]?
     ) throws -> (changes: ListChanges, entities: [Entity])? {
         guard try isTouched(view, commits) else { return nil }
-        let old = items
+        let touched = try touchedIDs(view, commits)
+        let old = items.asChanged(touched)
         let entities = try begin(view)
         let changes = ListDifference.changes(from: old, to: items)
         return changes.isEmpty ? nil : (changes, entities)
+    }
+
+    /// Entities that count as changed though they are the same.
+    private func touchedIDs(_ view: LiveView, _ commits: [CommitChanges]?) throws -> Set<Entity.ID> {
+        guard commits?.contains(where: { !$0.touched.isEmpty }) ?? false else { return [] }
+        let store = try view.session.store(Entity.self)
+        let touched =
+            if let rule, !rule.isAlone {
+                try view.touched(rule.dependency, store, commits)
+            } else {
+                try view.touched(commits, store)
+            }
+        return Set(try touched.compactMap { try view.session.id(of: $0, Entity.self) })
     }
 
     /// Whether a changed row was or is where the query reaches; true if that isn't known.
@@ -65,8 +79,8 @@ struct RepeatedList<Entity: EntityModelProtocol>: Sendable {
                 return true
             }
             // One that was before the window isn't known any more.
-            if parts.offset > 0, !affected.isEmpty { return true }
-            return try affected.contains { row in
+            if parts.offset > 0, !affected.rows.isEmpty { return true }
+            return try affected.rows.contains { row in
                 if rows.contains(row) { return true }
                 guard let now = try probe.member(row, try store.row(row)) else { return false }
                 return !isFull || end.map { now.order($0) <= 0 } ?? false

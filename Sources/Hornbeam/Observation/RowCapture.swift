@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a write transaction changes, gathered while somebody observes: which rows, and what each was before, and of
-// which rows links changed. Rows are kept as they were when the transaction began, so that a row changed twice, or back
-// again, is told by a comparison with what it has become. For the same reason going back to a savepoint needs none of
-// these undone: a row that was changed since and is as before is no change. Only the order of the changes goes back with
-// it. Too many rows are not kept: then only the trees are known.
+// What a write transaction changes, gathered while somebody observes or the log has consumers: which rows, what each
+// was before, and of which rows links changed. Rows are kept as they were when the transaction began, so that a row
+// changed twice, or back again, is told by a comparison with what it has become. For the same reason going back to a
+// savepoint needs none of these undone: a row that was changed since and is as before is no change. Only the order of
+// the changes goes back with it. Too many rows are not kept for observers: then only the trees are known.
 
 import HornbeamPages
 import HornbeamTree
@@ -24,6 +24,8 @@ struct CommitChanges: Sendable {
     let links: [UInt16: Set<RowID>]?
     /// Of which trees something is told here.
     let treesTold: Set<TreeID>
+    /// Rows that were touched: they count as changed if they were there before and were saved, though as they are.
+    let touched: [TreeID: Set<RowID>]
     /// What it takes to keep this.
     let size: RowCapture.Size
 }
@@ -44,12 +46,18 @@ package final class RowCapture {
     private var links: [UInt16: (tree: TreeID, rows: Set<RowID>)] = [:]
     /// The rows in the order of their changes, each as often as it was changed: for who asks within the transaction.
     private var order: [(tree: TreeID, row: RowID)] = []
+    private(set) var touched: [TreeID: Set<RowID>] = [:]
     private var size = Size()
     private var isOverfull = false
     /// Whether none is let go of, however many they are: for who asks within the transaction.
     private let keepsAll: Bool
+    /// Whether the commit adds what is changed to the log: nothing of it may be let go of.
+    let isLogged: Bool
 
-    init(keepsAll: Bool = false) { self.keepsAll = keepsAll }
+    init(keepsAll: Bool = false, isLogged: Bool = false) {
+        self.keepsAll = keepsAll
+        self.isLogged = isLogged
+    }
 
     /// To be called before the row changes.
     /// - Parameter old: the row as it is, nil if there is none.
@@ -61,6 +69,11 @@ package final class RowCapture {
         size.rows += 1
         size.bytes += former?.count ?? 0
         letGoIfTooMuch()
+    }
+
+    /// To be called for a row that was noted, and counts as changed whatever it is now.
+    func noteTouch(_ row: RowID, in tree: TreeID) {
+        if !isOverfull { touched[tree, default: []].insert(row) }
     }
 
     /// How many changes there have been, to go back to.
@@ -88,10 +101,11 @@ package final class RowCapture {
     private static var bytesOfLink: Int { 32 }
 
     private func letGoIfTooMuch() {
-        guard size.isTooMuch, !keepsAll else { return }
+        guard size.isTooMuch, !keepsAll, !isLogged else { return }
         isOverfull = true
         rows = [:]
         links = [:]
+        touched = [:]
         size = Size()
     }
 
@@ -102,6 +116,7 @@ package final class RowCapture {
         return CommitChanges(
             number: number, base: transaction.version, trees: transaction.treesChanged, rows: isWhole ? rows : nil,
             links: isWhole ? links.mapValues(\.rows) : nil,
-            treesTold: isWhole ? Set(rows.keys).union(links.values.map(\.tree)) : [], size: isWhole ? size : Size())
+            treesTold: isWhole ? Set(rows.keys).union(links.values.map(\.tree)) : [],
+            touched: isWhole ? touched : [:], size: isWhole ? size : Size())
     }
 }

@@ -155,15 +155,38 @@ extension LiveView {
             former.merge(rows) { first, _ in first }
         }
         for _ in former { figures.noteRow() }
-        try store.forEachChange(since: former, ignoring: ignored, body)
+        let touched = try touched(commits, store)
+        try store.forEachChange(since: former, touched: touched, ignoring: ignored, body)
         return true
+    }
+
+    /// Rows of `store` that these commits touched, and that were there before and are.
+    func touched(_ commits: [CommitChanges]?, _ store: EntityStore) throws -> Set<RowID> {
+        let (tree, commits) = (store.type.rows, commits ?? [])
+        let touched = commits.reduce(into: Set<RowID>()) { $0.formUnion($1.touched[tree] ?? []) }
+        return try touched.filter { row in
+            let former = commits.lazy.compactMap { $0.rows?[tree]?[row] }.first
+            return try store.isTouched(row, since: former.flatMap { $0 })
+        }
     }
 }
 
 extension EntityStore {
-    /// Calls `body` with each of these rows that is another than it was, as it was and as it is.
+    /// Whether a row that was touched was saved, and that not undone.
+    fileprivate func isTouched(_ new: RowReader, since old: RowReader) -> Bool {
+        type.updatedAt == nil || !new.isSame(as: old, ignoring: nil)
+    }
+
+    /// The same of a row that may not have been there, or may be gone: then it was inserted or deleted.
+    func isTouched(_ row: RowID, since old: [UInt8]?) throws -> Bool {
+        guard let old, let new = try self.row(row) else { return false }
+        return try old.withUnsafeBytes { isTouched(new, since: try RowReader($0, of: type)) }
+    }
+
+    /// Calls `body` with each of these rows that is another than it was, or was touched, as it was and as it is.
     func forEachChange(
-        since former: FormerRows, ignoring ignored: Int?, _ body: (RowID, RowReader?, RowReader?) throws -> Void
+        since former: FormerRows, touched: Set<RowID> = [], ignoring ignored: Int?,
+        _ body: (RowID, RowReader?, RowReader?) throws -> Void
     ) throws {
         for (row, old) in former {
             let new = try self.row(row)
@@ -173,7 +196,9 @@ extension EntityStore {
             }
             try old.withUnsafeBytes { bytes in
                 let old = try RowReader(bytes, of: type)
-                if let new, new.isSame(as: old, ignoring: ignored) { return }
+                if let new, new.isSame(as: old, ignoring: ignored) {
+                    guard touched.contains(row), isTouched(new, since: old) else { return }
+                }
                 try body(row, old, new)
             }
         }

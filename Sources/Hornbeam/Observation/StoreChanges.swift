@@ -32,7 +32,7 @@ public struct StoreChanges: Sendable {
         ids(types[Entity.entityName]?.inserted)
     }
 
-    /// Those whose stored properties changed. Links that came or went are none of these.
+    /// Those whose stored properties changed, and those that were touched. Links that came or went are none of these.
     public func updated<Entity: EntityModelProtocol>(_: Entity.Type) -> [Entity.ID] {
         ids(types[Entity.entityName]?.updated)
     }
@@ -47,13 +47,22 @@ public struct StoreChanges: Sendable {
 
     public var isEmpty: Bool { types.isEmpty && unknown.isEmpty }
 
+    /// Calls `body` with what became of each entity of a type: the inserted ones first, the deleted ones last.
+    func forEach(of type: String, _ body: (ChangeKind, Value) throws -> Void) rethrows {
+        guard let changed = types[type] else { return }
+        for id in changed.inserted { try body(.inserted, id) }
+        for id in changed.updated { try body(.updated, id) }
+        for id in changed.deleted { try body(.deleted, id) }
+    }
+
     /// What a transaction has changed so far.
     init(_ capture: RowCapture, in session: EntitySession) throws {
         for name in session.schema.typeNames {
             let store = try session.store(name)
             guard let former = capture.rows[store.type.rows] else { continue }
+            let touched = capture.touched[store.type.rows] ?? []
             try add(store, capture.turns(of: store.type.rows)) { body in
-                try store.forEachChange(since: former, ignoring: store.type.updatedAt, body)
+                try store.forEachChange(since: former, touched: touched, ignoring: store.type.updatedAt, body)
                 return true
             }
         }

@@ -34,11 +34,17 @@ protocol Accumulator<Entity, Result>: AnyObject {
     func add(_ row: inout AggregatedRow<Entity>) throws
     /// The same for so many rows, where their number is all that counts.
     func add(rows: Int)
+    /// Takes out a row that was added; false if the rows that are left must be added anew.
+    func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool
+    /// Whether the result is the same in whatever order rows are added.
+    var isOrderFree: Bool { get }
     func result() throws -> Result
 }
 
 extension Accumulator {
     func add(rows: Int) {}
+    func remove(_: inout AggregatedRow<Entity>) throws -> Bool { false }
+    var isOrderFree: Bool { true }
 }
 
 /// A row that several aggregates read. The entity is decoded once at most, and only if one of them asks for it.
@@ -130,6 +136,10 @@ private final class CountAccumulator<Entity: EntityModelProtocol>: Accumulator {
     private var count = 0
     func add(_ row: inout AggregatedRow<Entity>) { count += 1 }
     func add(rows: Int) { count += rows }
+    func remove(_ row: inout AggregatedRow<Entity>) -> Bool {
+        count -= 1
+        return true
+    }
     func result() -> Int { count }
 }
 
@@ -236,6 +246,12 @@ private final class Extreme<Entity: EntityModelProtocol, Property: Comparable & 
         if best.map({ isBetter(value, $0) }) ?? true { best = value }
     }
 
+    func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool {
+        guard let value = try read(&row) else { return true }
+        // The next best isn't known.
+        return best.map { isBetter($0, value) } ?? false
+    }
+
     func result() -> Property? { best }
 }
 
@@ -257,5 +273,6 @@ private final class Joined<Entity: EntityModelProtocol>: Accumulator {
         text += value
     }
 
+    var isOrderFree: Bool { false }
     func result() -> String { text }
 }

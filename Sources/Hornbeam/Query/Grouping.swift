@@ -8,6 +8,7 @@ import HornbeamPages
 class GroupState<Entity: EntityModelProtocol, Values> {
     func add(_ row: inout AggregatedRow<Entity>) throws {}
     func add(rows: Int) {}
+    func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool { false }
     func results() throws -> Values { throw HornbeamError(.invalid, "a group without aggregates was asked for them") }
 }
 
@@ -27,6 +28,13 @@ final class Accumulators<Entity: EntityModelProtocol, each Result: Sendable>: Gr
         for accumulator in repeat each accumulators { accumulator.add(rows: rows) }
     }
 
+    override func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool {
+        for accumulator in repeat each accumulators {
+            if try !accumulator.remove(&row) { return false }
+        }
+        return true
+    }
+
     override func results() throws -> (repeat each Result) {
         (repeat try (each accumulators).result())
     }
@@ -41,6 +49,10 @@ protocol GroupMaker<Entity, Values>: Sendable {
     var isCount: Bool { get }
     /// What they need of rows; nil if that is whole entities.
     var needs: RowNeeds? { get }
+    /// Whether all of them are the same in whatever order rows come.
+    var isOrderFree: Bool { get }
+    /// Whether they are the same; false too where their types don't say.
+    func areSame(_ left: Values, _ right: Values) -> Bool
 }
 
 struct AggregateMaker<Entity: EntityModelProtocol, each Result: Sendable>: GroupMaker {
@@ -70,12 +82,34 @@ struct AggregateMaker<Entity: EntityModelProtocol, each Result: Sendable>: Group
         return all
     }
 
+    var isOrderFree: Bool {
+        for aggregate in repeat each aggregates {
+            if !aggregate.begin().isOrderFree { return false }
+        }
+        return true
+    }
+
+    func areSame(_ left: (repeat each Result), _ right: (repeat each Result)) -> Bool {
+        for (one, other) in repeat (each left, each right) {
+            guard let value = one as? any Equatable, value.isSame(as: other) else { return false }
+        }
+        return true
+    }
+
     /// Whether rows with equal values count as one.
     var isOfDistinct: Bool {
         for aggregate in repeat each aggregates {
             if !aggregate.isOfDistinct { return false }
         }
         return true
+    }
+}
+
+extension Equatable {
+    /// Equal, or both not equal to themselves, as NaN is.
+    fileprivate func isSame(as other: Any) -> Bool {
+        guard let other = other as? Self else { return false }
+        return self == other || self != self && other != other
     }
 }
 
@@ -86,6 +120,8 @@ protocol GroupKeys<Entity, Key>: Sendable {
     func append(_ row: inout AggregatedRow<Entity>, to key: inout KeyWriter, _ unordered: inout UnorderedKeys) throws
     /// Their columns; nil if one of them is none.
     var columns: [Int]? { get }
+    /// Whether the bytes of keys are the same whichever came before.
+    var isOrdered: Bool { get }
     func read(_ row: inout AggregatedRow<Entity>) throws -> Key
 }
 
@@ -109,6 +145,13 @@ private struct GroupProperties<Entity: EntityModelProtocol, each Property: Hasha
             columns.append(column)
         }
         return columns
+    }
+
+    var isOrdered: Bool {
+        for key in repeat each keys {
+            if !key.isOrdered { return false }
+        }
+        return true
     }
 
     func read(_ row: inout AggregatedRow<Entity>) throws -> (repeat each Property) {
@@ -146,9 +189,9 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
     /// One group: its key and what was made of it, in the order in which they were asked for.
     public typealias Row = (key: Key, values: Values)
 
-    private let list: QueryList<Entity>
-    private let keys: any GroupKeys<Entity, Key>
-    private let maker: any GroupMaker<Entity, Values>
+    var list: QueryList<Entity>
+    let keys: any GroupKeys<Entity, Key>
+    let maker: any GroupMaker<Entity, Values>
     private var conditions: [@Sendable (Values) -> Bool] = []
     private var order: (@Sendable (Row, Row) -> Bool)?
     private var limit: Int?
@@ -189,15 +232,19 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
     /// Where only counts are asked for, and an index is over the properties (behind those that the filter fixes), the
     /// cost is that of the groups, not of the entities.
     public func resolve(in context: Context? = nil) throws -> [Row] {
-        var groups = try groups(in: context)
-        groups.sort { $0.bytes.lexicographicallyPrecedes($1.bytes) }
-        let rows = try groups.map { (key: $0.key, values: try $0.state.results()) }
-        var found = rows.filter { row in conditions.allSatisfy { $0(row.values) } }
-        if let order { found.sort(by: order) }
+        try selected(try groups(in: context)).map(\.row)
+    }
+
+    /// What is shown of all groups, in order, with the bytes of their keys.
+    func selected(_ groups: [Group]) throws -> [(bytes: [UInt8], row: Row)] {
+        let sorted = groups.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+        let all = try sorted.map { (bytes: $0.bytes, row: (key: $0.key, values: try $0.state.results())) }
+        var found = all.filter { group in conditions.allSatisfy { $0(group.row.values) } }
+        if let order { found.sort { order($0.row, $1.row) } }
         return Array(found.dropFirst(offset).prefix(limit ?? .max))
     }
 
-    private typealias Group = (bytes: [UInt8], key: Key, state: GroupState<Entity, Values>)
+    typealias Group = (bytes: [UInt8], key: Key, state: GroupState<Entity, Values>)
 
     /// How the groups would be found: a plan that is covering reads an index alone.
     public func explain(in context: Context) throws -> Plan {
@@ -206,7 +253,7 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
 
     /// What is needed of rows. The groups are put in order afterwards, so that of the rows changes nothing, but for
     /// keys without an order.
-    private var needs: RowNeeds? {
+    var needs: RowNeeds? {
         guard let columns = keys.columns else { return nil }
         return maker.needs?.union(RowNeeds(columns: Set(columns)))
     }
@@ -215,7 +262,7 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
     private var countedColumns: [Int]? { maker.isCount && list.isSelection ? keys.columns : nil }
 
     /// The groups as an index counts them, or as the rows make them.
-    private func groups(in context: Context?) throws -> [Group] {
+    func groups(in context: Context?) throws -> [Group] {
         var counted: [Group] = []
         var places: [[UInt8]: Int] = [:]
         var groups: [Group] = []
@@ -256,6 +303,9 @@ struct GroupKey<Entity: EntityModelProtocol, Key: Hashable & Sendable>: Sendable
             column = nil
         }
     }
+
+    /// Whether it is known that each value has a key of its own; an optional that is no column may have.
+    var isOrdered: Bool { column != nil || Key.self is any IndexKey.Type }
 
     func append(
         _ row: inout AggregatedRow<Entity>, to key: inout KeyWriter, _ unordered: inout UnorderedKeys

@@ -19,8 +19,14 @@ public protocol NumberSummation: Sendable {
     associatedtype Number
     init()
     mutating func add(_ number: Number)
+    /// Takes out a number that was added; false, with nothing done, if only a new sum of the others is exact.
+    mutating func remove(_ number: Number) -> Bool
     /// Throws `.invalid` if the sum is no value of the type.
     func total() throws -> Number
+}
+
+extension NumberSummation {
+    public mutating func remove(_: Number) -> Bool { false }
 }
 
 /// A sum of integers.
@@ -30,6 +36,11 @@ public struct IntegerSummation<Number: FixedWidthInteger & Sendable>: NumberSumm
     public init() {}
 
     public mutating func add(_ number: Number) { sum += Int128(truncatingIfNeeded: number) }
+
+    public mutating func remove(_ number: Number) -> Bool {
+        sum -= Int128(truncatingIfNeeded: number)
+        return true
+    }
 
     public func total() throws -> Number {
         guard let total = Number(exactly: sum) else {
@@ -67,6 +78,13 @@ public struct FloatingSummation: NumberSummation {
         } else {
             special = (special ?? 0) + number
         }
+    }
+
+    public mutating func remove(_ number: Double) -> Bool {
+        guard number.isFinite else { return false }
+        // Sums are exact, so this leaves what the others give.
+        add(-number)
+        return true
     }
 
     public func total() -> Double {
@@ -245,6 +263,7 @@ public struct FloatSummation: NumberSummation {
     private(set) var sum = FloatingSummation()
     public init() {}
     public mutating func add(_ number: Float) { sum.add(Double(number)) }
+    public mutating func remove(_ number: Float) -> Bool { sum.remove(Double(number)) }
     public func total() -> Float { Float(sum.totalToRoundAgain()) }
 }
 
@@ -316,6 +335,11 @@ private final class Sum<Entity: EntityModelProtocol, Property: SummableNumber>: 
         if let value = try read(&row) { sum.add(value) }
     }
 
+    func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool {
+        guard let value = try read(&row) else { return true }
+        return sum.remove(value)
+    }
+
     func result() throws -> Property { try sum.total() }
 }
 
@@ -332,6 +356,13 @@ private final class Mean<Entity: EntityModelProtocol, Property: SummableNumber>:
         guard let value = try read(&row) else { return }
         sum.add(value)
         count += 1
+    }
+
+    func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool {
+        guard let value = try read(&row) else { return true }
+        guard sum.remove(value) else { return false }
+        count -= 1
+        return true
     }
 
     func result() -> Property.Average? { count == 0 ? nil : Property.average(sum, count: count) }

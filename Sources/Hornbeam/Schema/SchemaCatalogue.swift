@@ -147,6 +147,7 @@ package enum SchemaCatalogue {
             if let new, let value { try transaction.put(tree, Array((kind + new).utf8), value) }
         }
         try RegisteredCatalogue.rename(type, to: new, in: transaction)
+        try ChangeLog.rename(type, to: new, in: transaction)
     }
 
     // MARK: Trees

@@ -272,7 +272,7 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
     private mutating func change(_ entries: [Entry], _ apply: (inout Self) -> Void) -> Changes {
         var changes = Changes()
         let origins = entries.map { $0.before.map { position(of: $0) } }
-        let wereEmpty = Set(entries.compactMap(\.after?.group).filter { count(of: $0) == 0 })
+        let wereEmpty = Set(entries.compactMap(\.after?.group).filter { count(of: $0) == 0 }.map { GroupIdentity($0) })
         apply(&self)
         var reordered: [Changes.Change] = []
         for (origin, entry) in zip(origins, entries) {
@@ -290,7 +290,7 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
             }
         }
         changes.finish(
-            reordered: reordered, wasEmpty: { wereEmpty.contains($0) }, isEmpty: { count(of: $0) == 0 })
+            reordered: reordered, wasEmpty: { wereEmpty.contains(GroupIdentity($0)) }, isEmpty: { count(of: $0) == 0 })
         return changes
     }
 }

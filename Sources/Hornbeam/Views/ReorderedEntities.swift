@@ -9,18 +9,32 @@ extension ViewChanges {
         reordered: [Change], wasEmpty: (Group) throws -> Bool, isEmpty: (Group) throws -> Bool
     ) rethrows {
         addMoves(reordered)
-        deletedGroups = try Set(deletions.map(\.position.group) + moves.map(\.from.group)).filter(isEmpty)
-        insertedGroups = try Set(insertions.map(\.position.group) + moves.map(\.to.group)).filter(wasEmpty)
+        deletedGroups = try Self.distinct(deletions.map(\.position.group) + moves.map(\.from.group)).filter(isEmpty)
+        insertedGroups = try Self.distinct(insertions.map(\.position.group) + moves.map(\.to.group)).filter(wasEmpty)
         sort()
+    }
+
+    private static func distinct(_ groups: [Group]) -> [Group] {
+        var seen: Set<GroupIdentity> = []
+        return groups.filter { seen.insert(GroupIdentity($0)).inserted }
     }
 
     /// Those that went to another group, or are elsewhere among the others.
     private mutating func addMoves(_ reordered: [Change]) {
-        moves = reordered.filter { $0.from.group != $0.to.group }
+        // Within a group by its identity, which a group that isn't equal to itself has too.
+        var within: [GroupIdentity: [Change]] = [:]
+        moves = []
+        for change in reordered {
+            let group = GroupIdentity(change.from.group)
+            if group == GroupIdentity(change.to.group) {
+                within[group, default: []].append(change)
+            } else {
+                moves.append(change)
+            }
+        }
         let taken = Self.indexes(deletions.map(\.position) + moves.map(\.from))
         let put = Self.indexes(insertions.map(\.position) + moves.map(\.to))
-        let within = reordered.filter { $0.from.group == $0.to.group }
-        for (group, candidates) in Dictionary(grouping: within, by: \.from.group) {
+        for (group, candidates) in within {
             let pairs = candidates.map { ListChanges.Move(from: $0.from.index, to: $0.to.index) }
             let moved = Set(ListDifference.moves(pairs, taken[group] ?? [], put[group] ?? []))
             for (candidate, pair) in zip(candidates, pairs) where moved.contains(pair) { moves.append(candidate) }
@@ -28,35 +42,35 @@ extension ViewChanges {
     }
 
     /// The indexes of positions by their groups.
-    private static func indexes(_ positions: [Position]) -> [Group: [Int]] {
-        Dictionary(grouping: positions, by: \.group).mapValues { $0.map(\.index) }
+    private static func indexes(_ positions: [Position]) -> [GroupIdentity: [Int]] {
+        Dictionary(grouping: positions) { GroupIdentity($0.group) }.mapValues { $0.map(\.index) }
     }
 
     /// The indexes, ascending, of the entities that went from a group or moved in it, and of those that came or moved.
-    func indexes() -> (taken: [Group: [Int]], put: [Group: [Int]]) {
+    func indexes() -> (taken: [GroupIdentity: [Int]], put: [GroupIdentity: [Int]]) {
         let taken = Self.indexes(deletions.map(\.position) + moves.map(\.from))
         let put = Self.indexes(insertions.map(\.position) + moves.map(\.to))
         return (taken.mapValues { $0.sorted() }, put.mapValues { $0.sorted() })
     }
 
     private mutating func sort() {
-        var places: [Group: [UInt8]] = [:]
-        func place(_ group: Group) -> [UInt8] {
-            if let place = places[group] { return place }
-            // It was one of an entity, so it has bytes.
-            let place = (try? ViewKey.prefix(of: group)) ?? []
-            places[group] = place
-            return place
+        deletedGroups = Self.sorted(deletedGroups) { ($0, 0) }
+        insertedGroups = Self.sorted(insertedGroups) { ($0, 0) }
+        deletions = Self.sorted(deletions) { ($0.position.group, $0.position.index) }
+        insertions = Self.sorted(insertions) { ($0.position.group, $0.position.index) }
+        moves = Self.sorted(moves) { ($0.to.group, $0.to.index) }
+        updates = Self.sorted(updates) { ($0.to.group, $0.to.index) }
+    }
+
+    private static func sorted<Item>(_ items: [Item], by place: (Item) -> (Group, Int)) -> [Item] {
+        if items.count < 2 { return items }
+        let places = items.map { item in
+            let (group, index) = place(item)
+            return (group: GroupIdentity(group), index: index)
         }
-        func isBefore(_ left: Position, _ right: Position) -> Bool {
-            if left.group == right.group { return left.index < right.index }
-            return place(left.group).lexicographicallyPrecedes(place(right.group))
-        }
-        deletedGroups.sort { place($0).lexicographicallyPrecedes(place($1)) }
-        insertedGroups.sort { place($0).lexicographicallyPrecedes(place($1)) }
-        deletions.sort { isBefore($0.position, $1.position) }
-        insertions.sort { isBefore($0.position, $1.position) }
-        moves.sort { isBefore($0.to, $1.to) }
-        updates.sort { isBefore($0.to, $1.to) }
+        return items.indices.sorted { left, right in
+            let (left, right) = (places[left], places[right])
+            return left.group == right.group ? left.index < right.index : left.group < right.group
+        }.map { items[$0] }
     }
 }

@@ -64,12 +64,13 @@ struct ViewComparison<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
     private struct State {
         let scan: ViewScan<Entity, Group>
         /// By group: the place in the tree at which it begins.
-        var starts: [Group: Int] = [:]
+        var starts: [GroupIdentity: Int] = [:]
 
         mutating func start(of group: Group) throws -> Int {
-            if let start = starts[group] { return start }
+            let identity = GroupIdentity(group)
+            if let start = starts[identity] { return start }
             let start = try scan.rank(try ViewKey.prefix(of: group))
-            starts[group] = start
+            starts[identity] = start
             return start
         }
 

@@ -6,6 +6,17 @@
 import HornbeamKeys
 import HornbeamPages
 
+/// What tells groups apart and orders them: the bytes that they are stored as. Their own `==` may hold more of them
+/// equal than the view does, and doesn't hold NaN equal to itself.
+struct GroupIdentity: Hashable, Comparable, Sendable {
+    let bytes: [UInt8]
+
+    /// A group that has no bytes is none of any view.
+    init(_ group: some IndexKey) { bytes = (try? ViewKey.prefix(of: group)) ?? [] }
+
+    static func < (left: Self, right: Self) -> Bool { left.bytes.lexicographicallyPrecedes(right.bytes) }
+}
+
 enum ViewKey {
     /// Longest group, in bytes of a key: more is refused.
     static let groupLimit = 400

@@ -24,6 +24,7 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
     /// A section in a state.
     private struct Section: Sendable {
         let group: Group
+        let identity: GroupIdentity
         let total: Int
         /// The indexes of the group that are shown.
         let range: Range<Int>
@@ -45,10 +46,13 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
     /// state on.
     public var hidesEmptySections = false
     private let selection: Selection
-    private var windows: [Group: ViewWindow] = [:]
+    private var windows: [GroupIdentity: ViewWindow] = [:]
     /// Groups whose windows were set since the state at hand: they begin anew.
-    private var renewed: Set<Group> = []
-    private var reversed: Set<Group> = []
+    private var renewed: Set<GroupIdentity> = []
+    private var reversed: Set<GroupIdentity> = []
+    /// All groups of the state that have entities, in the order of their identities. Kept, so that a move reads nothing
+    /// of those in which nothing has changed.
+    private var groupCounts: [(identity: GroupIdentity, group: Group, count: Int)] = []
     private var sections: [Section] = []
     /// The state that the sections are of; nil before the first.
     private var version: UInt64?
@@ -56,8 +60,8 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
     /// These groups, in this order, also while they have no entities. Of one that is named twice the first counts.
     public init(_ view: View<Entity, Group>, groups: [Group]) {
         self.view = view
-        var seen: Set<Group> = []
-        selection = .listed(groups.filter { seen.insert($0).inserted })
+        var seen: Set<GroupIdentity> = []
+        selection = .listed(groups.filter { seen.insert(GroupIdentity($0)).inserted })
     }
 
     /// All groups that have entities, or those that are accepted, in the order of their values or another one.
@@ -72,13 +76,13 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
     /// The part of a group that is shown; nil is all of it, and what it is unless it is set. From the next state on:
     /// see `refresh`.
     public mutating func setWindow(_ window: ViewWindow?, of group: Group) {
-        windows[group] = window
-        renewed.insert(group)
+        windows[GroupIdentity(group)] = window
+        renewed.insert(GroupIdentity(group))
     }
 
     /// Whether a group is shown from its end to its beginning. From the next state on: see `refresh`.
     public mutating func setReversed(_ isReversed: Bool, of group: Group) {
-        if isReversed { reversed.insert(group) } else { reversed.remove(group) }
+        if isReversed { reversed.insert(GroupIdentity(group)) } else { reversed.remove(GroupIdentity(group)) }
     }
 
     // MARK: - The state at hand
@@ -106,7 +110,8 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
 
     /// Where a position of the view is shown; nil if it isn't.
     public func path(of position: ViewPosition<Group>) -> ListPath? {
-        guard let section = sections.firstIndex(where: { $0.group == position.group }) else { return nil }
+        let group = GroupIdentity(position.group)
+        guard let section = sections.firstIndex(where: { $0.identity == group }) else { return nil }
         return sections[section].row(position.index).map { ListPath(section, $0) }
     }
 
@@ -146,18 +151,27 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
     /// is as before.
     public mutating func load(in context: Context) throws {
         let (number, groups) = (try context.stateNumber(), try view.sections(in: context))
-        sections = []
+        take(groups)
         version = number
-        _ = transition(ViewChanges(), to: groups)
+    }
+
+    private mutating func take(_ counts: [ViewSection<Group>]) {
+        sections = []
+        setCounts(counts)
+        _ = transition(ViewChanges())
+    }
+
+    private mutating func setCounts(_ counts: [ViewSection<Group>]) {
+        groupCounts = counts.map { (GroupIdentity($0.group), $0.group, $0.count) }
     }
 
     /// Moves from the state of one context, which must be that of the mapping, to that of another.
     public mutating func move(from old: Context, to new: Context) throws -> SectionChanges {
         try check(old)
         let changes = try view.changes(from: old, to: new)
-        let groups = try view.sections(in: new)
         version = try new.stateNumber()
-        return transition(changes, to: groups)
+        count(changes)
+        return transition(changes)
     }
 
     /// Takes the number of another state in which the view is the same.
@@ -170,9 +184,8 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
 
     /// Takes the state of a filtered view: the mapping is of that from now on, and its rows are to be asked for there.
     public mutating func load(_ filtered: FilteredView<Entity, Group>) {
-        sections = []
+        take(filtered.sections)
         version = nil
-        _ = transition(ViewChanges(), to: filtered.sections)
     }
 
     /// Moves with a filtered view, which must have been in the state of the mapping, whatever changed it: a move, or
@@ -180,37 +193,78 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
     public mutating func move(
         _ changes: ViewChanges<Entity, Group>, to filtered: FilteredView<Entity, Group>
     ) -> SectionChanges {
-        transition(changes, to: filtered.sections)
+        count(changes)
+        // A mapping that was in another state shows what there is all the same.
+        if groupCounts.reduce(0, { $0 + $1.count }) != filtered.count { setCounts(filtered.sections) }
+        return transition(changes)
     }
 
     /// Takes account of other windows and directions, in the same state. Of a section that is turned round all rows are
     /// deleted and inserted.
     public mutating func refresh(in context: Context) throws -> SectionChanges {
         try check(context)
-        return transition(ViewChanges(), to: try view.sections(in: context))
+        return transition(ViewChanges())
     }
 
-    private func groups(of counts: [ViewSection<Group>], _ totals: [Group: Int]) -> [Group] {
-        switch selection {
-        case .listed(let groups): return groups.filter { !hidesEmptySections || totals[$0] != nil }
-        case .chosen(let accepts, let order):
-            let groups = counts.map(\.group).filter(accepts)
-            guard let order else { return groups }
-            return groups.sorted(by: order)
+    /// The first place among the counts that isn't before a group.
+    private func place(of group: GroupIdentity) -> Int {
+        var (low, high) = (0, groupCounts.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if groupCounts[middle].identity < group { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    /// Brings the counts along.
+    private mutating func count(_ changes: ViewChanges<Entity, Group>) {
+        var deltas: [GroupIdentity: (group: Group, change: Int)] = [:]
+        func add(_ group: Group, _ change: Int) { deltas[GroupIdentity(group), default: (group, 0)].change += change }
+        for row in changes.deletions { add(row.position.group, -1) }
+        for row in changes.insertions { add(row.position.group, 1) }
+        for move in changes.moves {
+            add(move.from.group, -1)
+            add(move.to.group, 1)
+        }
+        for (identity, (group, change)) in deltas where change != 0 {
+            let place = place(of: identity)
+            let isThere = place < groupCounts.count && groupCounts[place].identity == identity
+            let count = (isThere ? groupCounts[place].count : 0) + change
+            switch (isThere, count > 0) {
+            case (true, true): groupCounts[place].count = count
+            case (true, false): groupCounts.remove(at: place)
+            case (false, true): groupCounts.insert((identity, group, count), at: place)
+            case (false, false): break
+            }
         }
     }
 
-    private mutating func transition(
-        _ changes: ViewChanges<Entity, Group>, to counts: [ViewSection<Group>]
-    ) -> SectionChanges {
-        let totals = Dictionary(uniqueKeysWithValues: counts.map { ($0.group, $0.count) })
-        let former = Dictionary(
-            uniqueKeysWithValues: sections.enumerated().map { ($1.group, (number: $0, section: $1)) })
+    /// What are sections now, with their identities and totals.
+    private func shownGroups() -> [(identity: GroupIdentity, group: Group, count: Int)] {
+        switch selection {
+        case .listed(let groups):
+            return groups.compactMap { group in
+                let identity = GroupIdentity(group)
+                let place = place(of: identity)
+                let isThere = place < groupCounts.count && groupCounts[place].identity == identity
+                return isThere || !hidesEmptySections ? (identity, group, isThere ? groupCounts[place].count : 0) : nil
+            }
+        case .chosen(let accepts, let order):
+            let groups = groupCounts.filter { accepts($0.group) }
+            guard let order else { return groups }
+            return groups.sorted { order($0.group, $1.group) }
+        }
+    }
+
+    private mutating func transition(_ changes: ViewChanges<Entity, Group>) -> SectionChanges {
+        // Whose identities differ.
+        let former = Dictionary(sections.enumerated().map { ($1.identity, (number: $0, section: $1)) }) { first, _ in
+            first
+        }
         let (taken, put) = changes.indexes()
         var new: [Section] = []
-        var kept: [Group: MappedGroup] = [:]
-        for group in groups(of: counts, totals) {
-            let total = totals[group] ?? 0
+        var kept: [GroupIdentity: MappedGroup] = [:]
+        for (group, value, total) in shownGroups() {
             let window = windows[group]
             var range = window?.range(of: total) ?? 0..<total
             let isReversed = reversed.contains(group)
@@ -223,7 +277,7 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
                 kept[group] = MappedGroup(number: number, newNumber: new.count, old: old, change: change)
             }
             guard !hidesEmptySections || !range.isEmpty else { continue }
-            new.append(Section(group: group, total: total, range: range, isReversed: isReversed))
+            new.append(Section(group: value, identity: group, total: total, range: range, isReversed: isReversed))
         }
         let result = Self.translate(changes, sections, new, kept)
         sections = new
@@ -240,20 +294,21 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
     }
 
     private static func translate(
-        _ changes: ViewChanges<Entity, Group>, _ old: [Section], _ new: [Section], _ kept: [Group: MappedGroup]
+        _ changes: ViewChanges<Entity, Group>, _ old: [Section], _ new: [Section],
+        _ kept: [GroupIdentity: MappedGroup]
     ) -> SectionChanges {
         func oldPath(_ position: ViewPosition<Group>) -> ListPath? {
-            guard let group = kept[position.group] else { return nil }
+            guard let group = kept[GroupIdentity(position.group)] else { return nil }
             return old[group.number].row(position.index).map { ListPath(group.number, $0) }
         }
         func newPath(_ position: ViewPosition<Group>) -> ListPath? {
-            guard let group = kept[position.group] else { return nil }
+            guard let group = kept[GroupIdentity(position.group)] else { return nil }
             return new[group.newNumber].row(position.index).map { ListPath(group.newNumber, $0) }
         }
         var result = SectionChanges()
         result.counts = new.map(\.range.count)
-        result.deletedSections = old.indices.filter { kept[old[$0].group] == nil }
-        result.insertedSections = new.indices.filter { kept[new[$0].group] == nil }
+        result.deletedSections = old.indices.filter { kept[old[$0].identity] == nil }
+        result.insertedSections = new.indices.filter { kept[new[$0].identity] == nil }
         result.deletions = changes.deletions.compactMap { oldPath($0.position) }
         result.insertions = changes.insertions.compactMap { newPath($0.position) }
         for move in changes.moves {

@@ -95,6 +95,9 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
 
     // MARK: Entries
 
+    /// For so many room is made at once: a damaged file's counts may say anything.
+    private static var mostExpected: Int { 1 << 16 }
+
     /// Calls `body` with the row and the id of the entries at some places of the tree, in order, until it returns
     /// false.
     func forEach(_ places: Range<Int>, _ body: (RowID, MapEntryValue) throws -> Bool) throws {
@@ -113,7 +116,7 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
     /// The ids of the entities at some places, without a look at their rows.
     func ids(_ places: Range<Int>) throws -> [Entity.ID] {
         var ids: [Entity.ID] = []
-        ids.reserveCapacity(places.count)
+        ids.reserveCapacity(Swift.min(places.count, Self.mostExpected))
         try forEach(places) { row, value in
             ids.append(try id(row, value))
             return true
@@ -136,7 +139,7 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
 
     func rows(_ places: Range<Int>) throws -> [RowID] {
         var rows: [RowID] = []
-        rows.reserveCapacity(places.count)
+        rows.reserveCapacity(Swift.min(places.count, Self.mostExpected))
         try forEach(places) { row, _ in
             rows.append(row)
             return true

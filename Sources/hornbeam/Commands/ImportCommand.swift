@@ -90,7 +90,7 @@ private struct Import: ~Copyable {
         while line != nil, !Interruption.isRequested {
             let transaction = try store.beginWrite()
             defer { transaction.abort() }
-            line = try batch(EntitySession(transaction, schema: schema), from: line)
+            line = try batch(EntitySession(writing: transaction, schema: schema), from: line)
         }
     }
 

@@ -139,6 +139,47 @@ private func group<Entity: LiveText>(_ query: QueryGroup<Entity>, _ database: Da
     }
 }
 
+private func aggregates<each Result: Sendable>(
+    _ query: QueryList<LiveNote>, _ database: Database, _ aggregates: repeat Aggregate<LiveNote, each Result>
+) -> any Follower {
+    let maker = AggregateMaker<LiveNote, repeat each Result>(repeat each aggregates)
+    var last = ""
+    return Followed(AggregateResult(query, maker), database) { element, database, message in
+        if let element {
+            let text = "\(element)"
+            #expect(text != last, "\(message): aggregates that are the same")
+            last = text
+        }
+        let state = maker.begin()
+        try database.read { context in
+            for note in try query.resolve(in: context) {
+                let bytes = try context.session.encode(note)
+                try bytes.withUnsafeBytes {
+                    var row = AggregatedRow<LiveNote>(
+                        try RowReader($0, of: try context.session.store(LiveNote.self).type))
+                    try state.add(&row)
+                }
+            }
+        }
+        #expect(try last == "\(state.results())", "\(message)")
+    }
+}
+
+private func grouped<Key: Sendable, Values: Sendable>(
+    _ query: GroupedQuery<LiveNote, Key, Values>, _ database: Database
+) -> any Follower {
+    var last: [String] = []
+    return Followed(GroupedResult(query), database) { element, database, message in
+        if let element {
+            let rows = element.rows.map { "\($0)" }
+            if let changes = element.changes { expectSound(changes, last, rows, message) }
+            last = rows
+        }
+        let now = try database.read { try query.resolve(in: $0).map { "\($0)" } }
+        #expect(last == now, "\(message)")
+    }
+}
+
 /// Queries of every kind, by what they are called in messages.
 private func followers(_ database: Database) -> [(name: String, follower: any Follower)] {
     let lists: [(String, QueryList<LiveNote>)] = [
@@ -192,7 +233,24 @@ private func followers(_ database: Database) -> [(name: String, follower: any Fo
     all.append(("groups", group(LiveFolder.query().sorted(by: \.title).related(\.$notes), database)))
     all.append(("sorted groups", group(LiveFolder.filter(\.title > "f0").related(\.$notes), database)))
     all.append(("tag groups", group(LiveNote.filter(\.rank > 6).related(\.$tags), database)))
+    addAggregates(to: &all, database)
     return all
+}
+
+private func addAggregates(to all: inout [(String, any Follower)], _ database: Database) {
+    let some = LiveNote.filter(\.rank > 3)
+    all.append(("sums", aggregates(some, database, .count, .sum(\.rank), .average(\.rank))))
+    all.append(("extremes", aggregates(some, database, .min(\.rank), .max(\.half), .max(\.name))))
+    all.append(("distinct", aggregates(LiveNote.query(), database, .countDistinct(\.name), .sum(\.half))))
+    all.append(("joined", aggregates(some.sorted(by: \.rank), database, .groupConcat(\.text))))
+    all.append(("tagged", aggregates(LiveNote.filter(.any(\.$tags)), database, .sum(\.rank), .count)))
+    all.append(("cut", aggregates(LiveNote.query().sorted(by: \.rank).limit(5), database, .sum(\.rank))))
+    all.append(("by name", grouped(some.grouped(by: \.name).aggregate(.count, .sum(\.rank), .min(\.text)), database)))
+    all.append(("by half", grouped(LiveNote.query().grouped(by: \.half, \.rank).aggregate(.count), database)))
+    let ranks = LiveNote.query().grouped(by: \.rank).aggregate(.count, .max(\.name)).having { count, _ in count > 2 }
+    all.append(("having", grouped(ranks.sorted { $0.values.0 > $1.values.0 }.limit(3), database)))
+    all.append(
+        ("tagged groups", grouped(LiveNote.filter(.any(\.$tags)).grouped(by: \.rank).aggregate(.count), database)))
 }
 
 @Suite("Live queries against asking")
@@ -205,7 +263,7 @@ struct LiveDifferentialTests {
         let all = followers(database)
         for (name, follower) in all { try follower.follow(database, "seed \(seed), \(name), at first") }
         var random = SeededGenerator(seed: seed &+ 1)
-        for round in 0..<700 {
+        for round in 0..<SeededGenerator.commits(700) {
             try writes.write(to: database)
             // Some come after each commit, some after several.
             for (place, (name, follower)) in all.enumerated() where random.oneIn(1 + place % 3 * 2) {

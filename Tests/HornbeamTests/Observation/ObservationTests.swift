@@ -203,6 +203,58 @@ struct ObservationTests {
         observation.finish()
     }
 
+    @Test("tell of an entity that was touched, in each kind of list, in batches and to middleware")
+    func touched() throws {
+        let database = try liveDatabase()
+        try database.write { context in
+            try LiveFolder(
+                id: 1, title: "one", notes: .relation((1...5).map { LiveNote(id: $0, rank: $0, text: "red") })
+            ).save(to: &context)
+        }
+        let told = Mutex<[Int]>([])
+        database.onWillCommit { _, changes in told.withLock { $0 += changes.updated(LiveNote.self) } }
+        let lists: [QueryList<LiveNote>] = [
+            LiveNote.query(), LiveNote.query().sorted(by: \.rank).limit(3), LiveNote.query().with(\.$tags),
+            LiveFolder.query(1).related(\.$notes), LiveNote.query().sorted(by: \.text.count),
+            LiveNote.query().with(\.$folder).limit(4),
+        ]
+        let observations = lists.map { observe(ListResult($0), database) }
+        let folders = observe(ListResult(LiveFolder.query().with(\.$notes)), database)
+        let one = observe(EntityResult(LiveNote.query(2)), database)
+        let groups = observe(GroupResult(LiveFolder.query().related(\.$notes)), database)
+        let all = observe(StoreChangesResult(), database)
+        let count = observe(CountResult(LiveNote.filter(\.rank > 1)), database)
+        for observation in observations { _ = try observation.poll() }
+        _ = try (folders.poll(), one.poll(), groups.poll(), all.poll(), count.poll())
+        let batch = try database.performBatchUpdates { context in try LiveNote.touch(2, in: &context) }
+        #expect(batch.changes.updated(LiveNote.self) == [2])
+        #expect(told.withLock { $0 } == [2])
+        for (place, observation) in observations.enumerated() {
+            let changes = try observation.poll()?.changes
+            #expect(changes?.updates == [1], "list \(place)")
+            #expect(changes?.moves == [] && changes?.insertions == [] && changes?.deletions == [], "list \(place)")
+        }
+        #expect(try folders.poll()?.changes?.updates == [0])
+        #expect(try one.poll()?.isLive == true)
+        #expect(try groups.poll()?.changes?.sections.map(\.changes.updates) == [[1]])
+        #expect(try all.poll()?.updated(LiveNote.self) == [2])
+        #expect(try count.poll() == nil)
+
+        // What is undone is none, and a save of the same is none either.
+        try database.write { context in
+            try? context.transaction { context in
+                _ = try LiveNote.touch(3, in: &context)
+                throw Refused()
+            }
+            guard let same: LiveNote = try context.find(4) else { return }
+            try same.save(to: &context)
+        }
+        for observation in observations { #expect(try observation.poll().map(\.entities.count) == nil) }
+        #expect(try all.poll().map(\.isEmpty) == nil)
+        #expect(try groups.poll().map(\.sections.count) == nil)
+        for observation in observations { observation.finish() }
+    }
+
     @Test("are each given what is theirs, however many there are")
     func many() async throws {
         let database = try liveDatabase()

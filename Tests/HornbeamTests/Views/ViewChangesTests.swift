@@ -3,6 +3,7 @@
 // itself and through mappings of every kind.
 
 import Foundation
+import HornbeamPages
 import HornbeamTestSupport
 import Testing
 
@@ -23,6 +24,30 @@ extension ViewChanges where Entity == Mail, Group == String {
         for update in updates { lists[update.to.group]?[update.to.index] = try #require(try row(update.to)) }
         return lists.filter { !$0.value.isEmpty }
     }
+}
+
+@EntityModel
+struct WaterLevel {
+    let id: Int
+    var height: Double
+    var name: String
+}
+
+/// A text whose `==` doesn't look at its case, though it is stored as it is.
+private struct AnyCase: IndexKey, Hashable {
+    let text: String
+
+    static var columnType: ColumnType { .string }
+    var columnValue: Value { .string(text) }
+
+    init(text: String) { self.text = text }
+    init?(columnValue: Value) {
+        guard case .string(let text) = columnValue else { return nil }
+        self.text = text
+    }
+
+    static func == (left: Self, right: Self) -> Bool { left.text.lowercased() == right.text.lowercased() }
+    func hash(into hasher: inout Hasher) { hasher.combine(text.lowercased()) }
 }
 
 @Suite("Changes of views")
@@ -70,7 +95,7 @@ struct ViewChangesTests {
         let view = mailView()
         let database = try Database.inMemory(models: Mail.self, indexes: [view])
         var states: [State] = []
-        for _ in 0..<30 {
+        for _ in 0..<SeededGenerator.commits(30) {
             try writes.write(database, changes: [1, 2, 10, 40][writes.random.below(4)])
             states.append((try database.longLivedRead(), writes.mails))
             if states.count > 5 { states.remove(at: writes.random.below(5)) }
@@ -113,7 +138,7 @@ struct ViewChangesTests {
         var writes = MailWrites(seed: seed)
         let view = mailView()
         let database = try Database.inMemory(models: Mail.self, indexes: [view])
-        for _ in 0..<25 {
+        for _ in 0..<SeededGenerator.commits(25) {
             var list = mappings(view, &writes.random)
             let reader = try database.longLivedRead()
             var shown = try reader.read { (context) throws in
@@ -154,6 +179,104 @@ struct ViewChangesTests {
                     }
                 }
             }
+        }
+    }
+
+    @Test("a mapping of many groups reads nothing of those in which nothing has changed")
+    func manyGroups() throws {
+        let database = try Database.counting(Mail.self)
+        let view = View<Mail, Int>("ranks", version: "1", groupedBy: \.rank, sortedBy: .ascending(\.subject))
+        try database.register(view)
+        try database.write { context in
+            for id in 0..<2000 { try Mail(id: id, folder: "a", rank: id / 2).save(to: &context) }
+        }
+        var list = ViewMappings(view)
+        let reader = try database.longLivedRead()
+        try reader.read { try list.load(in: $0) }
+        #expect(list.sectionCount == 1000)
+        try database.write { context in
+            try Mail(id: 7, folder: "a", rank: 500).save(to: &context)
+            try Mail(id: 20, folder: "a", rank: 5000).save(to: &context)
+            try Mail(id: 21, folder: "a", rank: 5000).save(to: &context)
+        }
+        var found = SectionChanges()
+        let pages = try database.pagesRead { new in
+            found = try reader.read { old in try list.move(from: old, to: new) }
+        }
+        #expect(pages < 100, "\(pages) pages")
+        #expect(found.deletedSections == [10])
+        #expect(found.insertedSections == [999])
+        #expect(found.counts == (0..<1000).map { $0 == 3 ? 1 : $0 == 499 ? 3 : 2 })
+        try database.read { context in
+            var anew = ViewMappings(view)
+            try anew.load(in: context)
+            #expect(anew.groups == list.groups)
+            #expect((0..<1000).allSatisfy { anew.count(ofSection: $0) == list.count(ofSection: $0) })
+        }
+    }
+
+    @Test("a group that isn't equal to itself is one group, and stays one")
+    func notANumber() throws {
+        let view = View<WaterLevel, Double>("levels", version: "1", groupedBy: \.height, sortedBy: .ascending(\.name))
+        let database = try Database.inMemory(models: WaterLevel.self, indexes: [view])
+        try database.write { context in
+            for (id, height) in [1, .nan, .nan, 2].enumerated() {
+                try WaterLevel(id: id, height: height, name: "n\(id)").save(to: &context)
+            }
+        }
+        var list = ViewMappings(view)
+        list.setWindow(.fixed(limit: 5), of: .nan)
+        var filtered = FilteredView(view) { _ in true }
+        let reader = try database.longLivedRead()
+        try reader.read { context in
+            try list.load(in: context)
+            try filtered.load(in: context)
+        }
+        var shown = ViewMappings(view)
+        shown.load(filtered)
+        #expect(list.sectionCount == 3 && shown.sectionCount == 3)
+        try database.write { context in try WaterLevel(id: 1, height: .nan, name: "z").save(to: &context) }
+        let (changes, moved) = try reader.moveForward { step in
+            (try list.move(step), shown.move(try filtered.move(step), to: filtered))
+        }
+        for changes in [changes, moved] {
+            #expect(changes.deletedSections == [] && changes.insertedSections == [])
+            #expect(changes.moves == [SectionChanges.Move(from: ListPath(2, 0), to: ListPath(2, 1))])
+            #expect(changes.updates == [ListPath(2, 1)])
+        }
+        #expect(list.path(of: ViewPosition(group: .nan, index: 1)) == ListPath(2, 1))
+    }
+
+    @Test("groups that a type holds equal and stores apart are groups of their own in a filtered view's list")
+    func equalGroups() throws {
+        let view = View<WaterLevel, AnyCase>(
+            "cases", version: "1", groupedBy: { AnyCase(text: $0.name) }, sortedBy: .ascending(\.id))
+        let database = try Database.inMemory(models: WaterLevel.self, indexes: [view])
+        try database.write { context in
+            for (id, name) in ["a", "A", "b"].enumerated() {
+                try WaterLevel(id: id, height: 0, name: name).save(to: &context)
+            }
+        }
+        var filtered = FilteredView(view) { _ in true }
+        var list = ViewMappings(view)
+        let reader = try database.longLivedRead()
+        try reader.read { try filtered.load(in: $0) }
+        list.load(filtered)
+        #expect(list.groups.map(\.text) == ["A", "a", "b"])
+        try database.write { context in try WaterLevel(id: 3, height: 0, name: "A").save(to: &context) }
+        let changes = try reader.moveForward { step in list.move(try filtered.move(step), to: filtered) }
+        #expect(changes.insertions == [ListPath(0, 1)])
+        #expect(changes.counts == [2, 1, 1])
+    }
+
+    @Test("a count that a damaged file gives makes room for no more than there is")
+    func forgedCounts() throws {
+        let view = mailView()
+        let database = try Database.inMemory(models: Mail.self, indexes: [view])
+        try database.read { context in
+            let scan = try ViewScan(view, context.session)
+            #expect(throws: StorageError.self) { try scan.ids(0..<1 << 46) }
+            #expect(throws: StorageError.self) { try scan.rows(0..<1 << 46) }
         }
     }
 

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who takes changes from the log: an upload, an index elsewhere, whatever must learn of each change once, also those
+// made while it wasn't running.
+
+import HornbeamPages
+import HornbeamTree
+import Synchronization
+
+/// What a transaction did to an entity. One that came and went within a transaction is none; one that was deleted and
+/// saved again was updated.
+public enum ChangeKind: UInt8, Sendable {
+    case inserted = 1
+    case updated = 2
+    case deleted = 3
+}
+
+/// One change of one entity.
+public struct LoggedChange: Sendable, Hashable {
+    /// Of all that the consumer was told: one more than that of the change before.
+    public let sequence: UInt64
+    /// The number of the state that it was made in: `Context.version` of reads of that.
+    public let version: UInt64
+    /// The name of the entity's type, as it is now.
+    public let type: String
+    public let kind: ChangeKind
+    let id: Value
+
+    /// The entity's id if it is of this type, else nil.
+    public func id<Entity: EntityModelProtocol>(of _: Entity.Type) -> Entity.ID? {
+        type == Entity.entityName ? Entity.ID(columnValue: id) : nil
+    }
+}
+
+/// Changes in the order of their commits; those of one commit in the order of the consumer's types, of each the
+/// inserted ones first, then the updated, then the deleted.
+public struct ChangeBatch: Sendable {
+    /// One or more.
+    public let changes: [LoggedChange]
+    /// The numbers of the first and the last of them.
+    public let first: UInt64
+    public let last: UInt64
+}
+
+/// What a consumer has to do next.
+public enum PendingChanges: Sendable {
+    /// There is nothing that it isn't done with.
+    case none
+    case batch(ChangeBatch)
+    /// The changes of these numbers were let go of, because there were more than are kept for it: it must look at all
+    /// entities of its types, and acknowledge `to`.
+    case gap(from: UInt64, to: UInt64)
+}
+
+/// A consumer as a list of them shows it.
+public struct ChangeConsumerDescription: Sendable, Equatable {
+    public let name: String
+    /// The names of the types whose changes it gets.
+    public let types: [String]
+    /// Changes that are kept for it.
+    public let pending: Int
+    /// The last change that it is done with; 0 before the first.
+    public let acknowledged: UInt64
+    /// At most so many changes are kept for it; nil is no bound.
+    public let retention: Int?
+}
+
+/// Takes changes from a database's log, under a name that the file knows. A value, which any thread may use; what two
+/// of one name acknowledge counts for both.
+public struct ChangeConsumer: Sendable {
+    public let name: String
+    private let database: Database
+
+    fileprivate init(_ name: String, _ database: Database) {
+        self.name = name
+        self.database = database
+    }
+
+    /// The changes that come after those it has acknowledged: the same ones again until they are. `.invalid` if the
+    /// consumer is no longer registered.
+    /// - Parameter limit: of so many changes at most, 1 or more.
+    public func next(limit: Int = 100) throws -> PendingChanges {
+        guard limit > 0 else {
+            throw HornbeamError(.invalid, "a consumer asks for \(limit) changes: give 1 or more")
+        }
+        return try database.read { context in
+            try context.session.run { session in
+                let core = try session.entities()
+                let (log, consumer) = try stored(core.transaction)
+                let start = consumer.acknowledged + 1
+                if consumer.first > start { return .gap(from: start, to: consumer.first - 1) }
+                let changes = try log.changes(of: consumer, limit: limit).map { sequence, change in
+                    try logged(change, sequence, consumer, core.schema)
+                }
+                guard let first = changes.first, let last = changes.last else { return .none }
+                return .batch(ChangeBatch(changes: changes, first: first.sequence, last: last.sequence))
+            }
+        }
+    }
+
+    private func logged(
+        _ change: StoredChange, _ sequence: UInt64, _ consumer: StoredConsumer, _ schema: Schema
+    ) throws -> LoggedChange {
+        let type = consumer.types[change.type].name
+        guard let idType = schema.types[type]?.idType else {
+            throw HornbeamError(
+                .schemaMismatch,
+                "change \(sequence) of consumer “\(name)” is of type \(type), which the store doesn't have any more: "
+                    + "acknowledge(through: \(sequence)) to go on without it")
+        }
+        guard let id = change.id.withUnsafeBytes({ ValueBytes.decode($0, as: idType) }) else {
+            throw ChangeLog.damaged("change \(sequence) of consumer “\(name)” has an id that is none")
+        }
+        return LoggedChange(sequence: sequence, version: change.version, type: type, kind: change.kind, id: id)
+    }
+
+    private func stored(_ transaction: Transaction) throws -> (ChangeLog, StoredConsumer) {
+        guard let log = try ChangeLog(in: transaction), let consumer = try log.consumer(name) else {
+            throw HornbeamError(.invalid, "consumer “\(name)” isn't registered any more: ask the database for it anew")
+        }
+        return (log, consumer)
+    }
+
+    /// Says that the consumer is done with a batch and all before it: it is never told of them again, and they go from
+    /// the file. As durable as a write.
+    public func acknowledge(_ batch: ChangeBatch) throws { try acknowledge(through: batch.last) }
+
+    /// The same within a write, with whatever else it changes: what the consumer has made of the batch and its word for
+    /// it are kept both, or neither. `.conflict` if the batch isn't the next one any more, because somebody of the same
+    /// name was faster: then the write must not be.
+    public func acknowledge(_ batch: ChangeBatch, in context: inout Context) throws {
+        try acknowledge(through: batch.last, in: &context, expecting: batch.first)
+    }
+
+    /// The same up to a change, or the end of a gap. Without effect for what was acknowledged before. `.invalid` if
+    /// there was no such change yet.
+    public func acknowledge(through sequence: UInt64) throws {
+        try database.write { try acknowledge(through: sequence, in: &$0) }
+    }
+
+    public func acknowledge(through sequence: UInt64, in context: inout Context) throws {
+        try acknowledge(through: sequence, in: &context, expecting: nil)
+    }
+
+    /// - Parameter first: must be the change that comes next.
+    private func acknowledge(
+        through sequence: UInt64, in context: inout Context, expecting first: UInt64?
+    ) throws {
+        try context.session.change("acknowledged", of: "changes of consumer “\(name)”") { session in
+            let (log, consumer) = try stored(try session.entities().transaction)
+            if let first, first != consumer.acknowledged + 1 {
+                throw HornbeamError(
+                    .conflict,
+                    "consumer “\(name)” acknowledges changes from \(first) on, and change \(consumer.acknowledged + 1) "
+                        + "comes next: ask it for the next ones")
+            }
+            try log.acknowledge(consumer, name, through: sequence)
+        }
+    }
+}
+
+extension Database {
+    /// A consumer of changes, registered in the file under its name: from now on each commit that changes entities of
+    /// these types says so in the log, until the consumer has acknowledged it, across any number of openings. The same
+    /// name again is the same consumer; other types and another bound then count from now on.
+    ///
+    /// What the file keeps takes about 35 bytes a change and consumer. Give a bound to one that may stay away for
+    /// long: of what is beyond it, it is told that it missed it. A write keeps in memory what the rows that it changes
+    /// were before, while there are consumers. Changes that migrations make aren't logged.
+    ///
+    /// `.invalid` for a name that is empty or longer than 200 bytes, and for a bound below 1.
+    /// - Parameter retention: at most so many changes are kept for it; nil is no bound.
+    public func consumer(
+        named name: String, of types: any EntityModelProtocol.Type..., retention: Int? = nil
+    ) throws -> ChangeConsumer {
+        try consumer(named: name, of: types, retention: retention)
+    }
+
+    public func consumer(
+        named name: String, of types: [any EntityModelProtocol.Type], retention: Int? = nil
+    ) throws -> ChangeConsumer {
+        let size = name.utf8.count
+        guard size > 0, size <= ChangeLog.maximumName else {
+            throw HornbeamError(
+                .invalid, "a consumer has a name of 1 to \(ChangeLog.maximumName) bytes, not of \(size)")
+        }
+        guard !types.isEmpty else {
+            throw HornbeamError(.invalid, "consumer “\(name)” is to be told of no type: name those that it wants")
+        }
+        if let retention, retention < 1 {
+            throw HornbeamError(.invalid, "consumer “\(name)” keeps \(retention) changes: give 1 or more, or nil")
+        }
+        let names = types.map { $0.entityName }
+        let limit = UInt64(retention ?? 0)
+        // Mostly it is there, as it is wanted.
+        let isThere = try read { (context) throws -> Bool in
+            for type in types { try context.session.take(type) }
+            return try context.session.run { session in
+                let stored = try ChangeLog(in: session.entities().transaction)?.consumer(name)
+                return stored.map { $0 == $0.wanting(names, limit) } ?? false
+            }
+        }
+        if !isThere {
+            try write { context in
+                try context.session.run { session in
+                    guard let log = try ChangeLog(in: session.entities().transaction, create: true) else { return }
+                    let stored = try log.consumer(name) ?? StoredConsumer(number: log.newNumber())
+                    try log.put(stored.wanting(names, limit), name)
+                }
+                // Before the next write begins.
+                mayLog.store(true, ordering: .releasing)
+            }
+        }
+        return ChangeConsumer(name, self)
+    }
+
+    /// Ends a consumer, also a damaged one: what is kept for it goes. False if none of that name is registered.
+    @discardableResult
+    public func unregisterConsumer(named name: String) throws -> Bool {
+        try write { context in
+            try context.session.run { session in
+                try ChangeLog(in: session.entities().transaction)?.remove(name) ?? false
+            }
+        }
+    }
+
+    /// The consumers that the file knows, in the order of their names.
+    public func changeConsumers() throws -> [ChangeConsumerDescription] {
+        try read { context in
+            try context.session.run { session in
+                guard let log = try ChangeLog(in: session.entities().transaction) else { return [] }
+                return try log.consumers().map { name, consumer in
+                    ChangeConsumerDescription(
+                        name: name, types: consumer.types.filter(\.isWanted).map(\.name),
+                        pending: Int(clamping: consumer.next - consumer.first), acknowledged: consumer.acknowledged,
+                        retention: consumer.limit > 0 ? Int(clamping: consumer.limit) : nil)
+                }
+            }
+        }
+    }
+}

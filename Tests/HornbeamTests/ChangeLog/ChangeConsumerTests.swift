@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: Apache-2.0
+// Consumers of the change log: what they are told and in which order, what they acknowledge, and that nothing is lost
+// or told twice, wherever a process ends.
+
+import Foundation
+import HornbeamPages
+import HornbeamTestSupport
+import HornbeamTree
+import Synchronization
+import Testing
+
+@testable import Hornbeam
+
+@EntityModel
+struct Logged {
+    @Unique<Self>(\.code) private var byCode
+
+    let id: Int
+    var code: String
+
+    @Relationship(deleteRule: .cascade) var labels: [LoggedTag]?
+}
+
+@EntityModel
+struct LoggedTag {
+    let id: String
+    var text: String
+}
+
+/// What a consumer has made of changes: how often it has seen each.
+@EntityModel
+struct SeenChange {
+    let id: Int
+    var times: Int
+}
+
+/// `Logged` under another name.
+@EntityModel
+struct Relogged {
+    @Unique<Self>(\.code) private var byCode
+
+    let id: Int
+    var code: String
+
+    @Relationship(deleteRule: .cascade) var labels: [LoggedTag]?
+}
+
+private let models: [any EntityModelProtocol.Type] = [Logged.self, LoggedTag.self, SeenChange.self]
+
+extension Database {
+    fileprivate func put(_ ids: Int...) throws {
+        try write { context in for id in ids { try Logged(id: id, code: "c\(id)").save(to: &context) } }
+    }
+
+    /// Whether a write notes what it changes.
+    fileprivate func isGathering() throws -> Bool {
+        try write { try $0.session.entities().capture != nil }
+    }
+
+    fileprivate func treeNames() throws -> [String] {
+        try read { try $0.session.entities().transaction.treeNames() }
+    }
+}
+
+extension ChangeConsumer {
+    /// The next changes as text.
+    fileprivate func lines(limit: Int = 100) throws -> [String] {
+        switch try next(limit: limit) {
+        case .none: []
+        case .gap(let from, let to): ["gap \(from)-\(to)"]
+        case .batch(let batch):
+            batch.changes.map { change in
+                let id = change.id(of: Logged.self).map { "\($0)" } ?? change.id(of: LoggedTag.self) ?? "?"
+                return "\(change.sequence) \(change.kind) \(change.type) \(id)"
+            }
+        }
+    }
+
+    fileprivate func acknowledgeNext(limit: Int = 100) throws {
+        if let batch = try next(limit: limit).batch { try acknowledge(batch) }
+    }
+}
+
+extension PendingChanges {
+    fileprivate var batch: ChangeBatch? {
+        if case .batch(let batch) = self { batch } else { nil }
+    }
+}
+
+@Suite("Consumers of changes", .timeLimit(.minutes(10)))
+struct ChangeConsumerTests {
+    private func database() throws -> Database {
+        try Database.inMemory(models: Logged.self, LoggedTag.self, SeenChange.self)
+    }
+
+    @Test("are told of each change of their types once they are registered, in order, until they acknowledge it")
+    func order() throws {
+        let database = try database()
+        try database.put(1)
+        let upload = try database.consumer(named: "upload", of: Logged.self, LoggedTag.self)
+        #expect(try upload.lines() == [])
+        try database.put(2, 3)
+        let state = try database.read { try $0.version }
+        try database.write { context in
+            try Logged(id: 3, code: "x", labels: .relation([LoggedTag(id: "a", text: "")])).save(to: &context)
+            try SeenChange(id: 1, times: 0).save(to: &context)
+            // None: it is as it was, it came and went, it is undone.
+            try Logged(id: 2, code: "c2").save(to: &context)
+            try Logged(id: 9, code: "c9").save(to: &context)
+            try Logged.delete(id: 9, from: &context)
+            try? context.transaction { context in
+                try Logged(id: 7, code: "c7").save(to: &context)
+                throw HornbeamError(.invalid, "undone")
+            }
+        }
+        try? database.write { context in
+            try Logged(id: 8, code: "c8").save(to: &context)
+            throw HornbeamError(.invalid, "undone")
+        }
+        try database.write { context in
+            try Logged.delete(id: 3, from: &context)
+            _ = try Logged.touch(1, in: &context)
+        }
+        let lines = [
+            "1 inserted Logged 2", "2 inserted Logged 3", "3 updated Logged 3", "4 inserted LoggedTag a",
+            "5 updated Logged 1", "6 deleted Logged 3", "7 deleted LoggedTag a",
+        ]
+        #expect(try upload.lines() == lines)
+        #expect(try upload.lines(limit: 2) == Array(lines[..<2]))
+        let batch = try #require(try upload.next(limit: 3).batch)
+        #expect(batch.changes.prefix(2).map(\.version) == [state, state])
+        try upload.acknowledge(batch)
+        try upload.acknowledge(batch)
+        #expect(try upload.lines() == Array(lines[3...]))
+        try upload.acknowledge(through: 1)
+        #expect(try upload.lines(limit: 1) == [lines[3]])
+        #expect(throws: HornbeamError.self) { try upload.acknowledge(through: 8) }
+        #expect(throws: HornbeamError.self) { try upload.next(limit: 0) }
+        #expect(throws: HornbeamError.self) { try upload.next(limit: -1) }
+        try upload.acknowledge(through: 7)
+        #expect(try upload.lines() == [])
+        #expect(try database.check { Issue.record("\($0)") })
+    }
+
+    @Test("each have their own, by name; other types count from then on; nothing is left of one that ends")
+    func several() throws {
+        let database = try database()
+        let first = try database.consumer(named: "first", of: Logged.self)
+        let second = try database.consumer(named: "second", of: LoggedTag.self)
+        try database.write { context in
+            try Logged(id: 1, code: "a", labels: .relation([LoggedTag(id: "a", text: "")])).save(to: &context)
+        }
+        #expect(try first.lines() == ["1 inserted Logged 1"])
+        #expect(try second.lines() == ["1 inserted LoggedTag a"])
+        let more = try database.consumer(named: "first", of: LoggedTag.self)
+        try database.write { context in try Logged.delete(id: 1, from: &context) }
+        #expect(try more.lines() == ["1 inserted Logged 1", "2 deleted LoggedTag a"])
+        #expect(
+            try database.changeConsumers() == [
+                ChangeConsumerDescription(
+                    name: "first", types: ["LoggedTag"], pending: 2, acknowledged: 0, retention: nil),
+                ChangeConsumerDescription(
+                    name: "second", types: ["LoggedTag"], pending: 2, acknowledged: 0, retention: nil),
+            ])
+        #expect(try database.unregisterConsumer(named: "first"))
+        #expect(throws: HornbeamError.self) { try first.next() }
+        let left = try database.read { context in
+            let transaction = try context.session.entities().transaction
+            return try ChangeLog(in: transaction).map { try transaction.count($0.tree) }
+        }
+        // The other one, with its two changes.
+        #expect(left == 3)
+        #expect(try second.lines().count == 2)
+        #expect(try database.unregisterConsumer(named: "second"))
+        #expect(try !database.unregisterConsumer(named: "second"))
+        #expect(try !database.treeNames().contains(ChangeLog.treeName))
+        // One of the same name is another one.
+        let again = try database.consumer(named: "first", of: Logged.self)
+        try database.put(5)
+        #expect(try again.lines() == ["1 inserted Logged 5"])
+        #expect(try database.check { Issue.record("\($0)") })
+    }
+
+    @Test("with a bound are told which changes they missed, and go on behind them")
+    func gaps() throws {
+        let database = try database()
+        let upload = try database.consumer(named: "upload", of: Logged.self, retention: 3)
+        for id in 1...2 { try database.put(id) }
+        try upload.acknowledge(through: 1)
+        for id in 3...4 { try database.put(id) }
+        #expect(try upload.lines().count == 3)
+        for id in 5...8 { try database.put(id) }
+        #expect(try upload.lines() == ["gap 2-5"])
+        try upload.acknowledge(through: 5)
+        #expect(try upload.lines() == ["6 inserted Logged 6", "7 inserted Logged 7", "8 inserted Logged 8"])
+        // More in one commit than are kept at all.
+        try database.put(10, 11, 12, 13, 14)
+        #expect(try upload.lines() == ["gap 6-10"])
+        try upload.acknowledge(through: 10)
+        #expect(try upload.lines(limit: 1) == ["11 inserted Logged 12"])
+        #expect(try database.check { Issue.record("\($0)") })
+        for bad in [0, -1] {
+            #expect(throws: HornbeamError.self) { try database.consumer(named: "x", of: Logged.self, retention: bad) }
+        }
+        #expect(throws: HornbeamError.self) { try database.consumer(named: "", of: Logged.self) }
+        #expect(throws: HornbeamError.self) {
+            try database.consumer(named: "x", of: [] as [any EntityModelProtocol.Type])
+        }
+        #expect(throws: HornbeamError.self) { try database.consumer(named: "x", of: Relogged.self) }
+    }
+
+    @Test("cost nothing while there are none: no tree, and no row is kept")
+    func unused() throws {
+        let database = try database()
+        try database.put(1)
+        #expect(try !database.treeNames().contains(ChangeLog.treeName))
+        let mayLog = database.mayLog.load(ordering: .relaxed)
+        #expect(!mayLog)
+        #expect(try !database.isGathering())
+        // A load beyond what observers are told of is logged as a whole.
+        let upload = try database.consumer(named: "upload", of: Logged.self)
+        try database.write { context in
+            for id in 0..<11_000 { try Logged(id: 100 + id, code: "n\(id)").save(to: &context) }
+        }
+        #expect(try database.changeConsumers().map(\.pending) == [11_000])
+        let batch = try #require(try upload.next(limit: 20_000).batch)
+        #expect(batch.changes.count == 11_000 && batch.last == 11_000)
+        // Nor once they are gone.
+        try database.unregisterConsumer(named: "upload")
+        #expect(try !database.isGathering())
+    }
+
+    @Test("are told of what is written without a database, as `hornbeam import` does")
+    func imported() throws {
+        let database = try database()
+        let upload = try database.consumer(named: "upload", of: Logged.self)
+        let session = try EntitySession(writing: try database.store.beginWrite(), schema: database.schema)
+        try Array(#"{"id": 6, "code": "c6"}"#.utf8).withUnsafeBytes { bytes in
+            _ = try JSONRows("Logged", session: session).save(line: bytes)
+        }
+        try session.commit()
+        #expect(try upload.lines() == ["1 inserted Logged 6"])
+    }
+
+    @Test("are in the file: across openings, in the check, and under a type's new name")
+    func durable() throws {
+        let file = try MigratedFile([]) { _ in }
+        try file.open(models) { database in
+            _ = try database.consumer(named: "upload", of: Logged.self)
+            try database.put(1, 2)
+        }
+        try file.open(models) { database in
+            try database.put(3)
+            #expect(try database.changeConsumers().map(\.pending) == [3])
+            try database.consumer(named: "upload", of: Logged.self).acknowledgeNext(limit: 1)
+        }
+        let moved: [any EntityModelProtocol.Type] = [Relogged.self, LoggedTag.self, SeenChange.self]
+        try file.open(moved, [.rename("Logged", to: Relogged.self)]) { database in
+            let upload = try database.consumer(named: "upload", of: Relogged.self)
+            try database.write { try Relogged(id: 4, code: "c4").save(to: &$0) }
+            let batch = try #require(try upload.next().batch)
+            #expect(batch.changes.map { $0.id(of: Relogged.self) } == [2, 3, 4])
+        }
+    }
+
+    @Test("that work on one batch at the same time take account of it once")
+    func rivals() throws {
+        let database = try database()
+        let one = try database.consumer(named: "exact", of: Logged.self)
+        let other = try database.consumer(named: "exact", of: Logged.self)
+        try database.put(1, 2, 3)
+        let (first, same) = (try #require(try one.next(limit: 2).batch), try #require(try other.next().batch))
+        func take(_ batch: ChangeBatch, _ consumer: ChangeConsumer) throws {
+            try database.write { context in
+                try SeenChange(id: Int(batch.last), times: 1).save(to: &context)
+                try consumer.acknowledge(batch, in: &context)
+            }
+        }
+        try take(first, one)
+        let error = #expect(throws: HornbeamError.self) { try take(same, other) }
+        #expect(error?.code == .conflict)
+        #expect(try other.lines() == ["3 inserted Logged 3"])
+        #expect(try database.read { try SeenChange.query().resolve(in: $0).map(\.id) } == [2])
+        // Who takes account of it elsewhere may say so twice.
+        try other.acknowledge(first)
+        #expect(try other.lines() == ["3 inserted Logged 3"])
+    }
+
+    @Test("damage of the log is told by the check and when it is read, and goes with the consumer")
+    func damage() throws {
+        let database = try database()
+        let upload = try database.consumer(named: "upload", of: Logged.self)
+        try database.put(1, 2, 3)
+        func problems(_ damage: (ChangeLog, StoredConsumer) throws -> Void) throws -> [String] {
+            try database.write { context in
+                let log = try #require(try ChangeLog(in: context.session.entities().transaction))
+                try damage(log, try #require(try log.consumer("upload")))
+            }
+            var found: [String] = []
+            _ = try database.check { found.append($0) }
+            return found
+        }
+        let key: [UInt8] = [1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2]
+        let missing = try problems { log, _ in _ = try log.transaction.delete(log.tree, key) }
+        #expect(missing == ["consumer “upload”: of its changes 2 is missing"])
+        #expect(throws: HornbeamError.self) { try upload.next() }
+        let unreadable = try problems { log, _ in try log.transaction.put(log.tree, key, [9, 9]) }
+        #expect(unreadable == ["change 2 of consumer “upload” is not readable"])
+        #expect(throws: HornbeamError.self) { try upload.next() }
+        for type in [0, 1] {
+            let bad = StoredChange(kind: .updated, version: 1, type: type, id: [1])
+            let text = type == 0 ? "has an id that is none" : "is not readable"
+            #expect(
+                try problems { log, _ in try log.transaction.put(log.tree, key, bad.bytes) }
+                    == ["change 2 of consumer “upload” \(text)"])
+            #expect(throws: HornbeamError.self) { try upload.next() }
+        }
+        let good = StoredChange(kind: .inserted, version: 1, type: 0, id: [2, 0, 0, 0, 0, 0, 0, 0])
+        let ends = try problems { log, consumer in
+            try log.transaction.put(log.tree, key, good.bytes)
+            var consumer = consumer
+            (consumer.first, consumer.next) = (2, 6)
+            try log.put(consumer, "upload")
+        }
+        #expect(
+            ends == [
+                "change 1 of consumer “upload” isn't one of those that are kept",
+                "consumer “upload”: of its changes 4 to 5 are missing",
+            ])
+        let nobody = try problems { log, _ in try log.transaction.put(log.tree, [0] + Array("upload".utf8), [7]) }
+        #expect(nobody.first == "a consumer of changes is not readable")
+        #expect(nobody.dropFirst().allSatisfy { $0 == "the change log has an entry of no consumer" })
+        // A write can't say what it changed: it is refused rather than forgotten, until the consumer has gone.
+        #expect(throws: HornbeamError.self) { try database.put(4) }
+        #expect(try database.unregisterConsumer(named: "upload"))
+        try database.put(4)
+        #expect(try database.check { Issue.record("\($0)") })
+    }
+
+    @Test("of a consumer, no byte that is another makes the log unsafe to read")
+    func forged() throws {
+        var consumer = StoredConsumer(number: 7).wanting(["Logged", "Crate"], 9)
+        (consumer.acknowledged, consumer.first, consumer.next) = (3, 4, 8)
+        #expect(consumer.bytes.withUnsafeBytes { StoredConsumer($0) } == consumer)
+        for place in consumer.bytes.indices {
+            for byte in [0, 1, 0x7F, 0x80, 0xFF] as [UInt8] {
+                var bytes = consumer.bytes
+                bytes[place] = byte
+                guard let read = bytes.withUnsafeBytes({ StoredConsumer($0) }) else { continue }
+                #expect(read.acknowledged < read.first && read.first <= read.next && read.next < 1 << 63)
+            }
+            let isCut = place > 0 && consumer.bytes[..<place].withUnsafeBytes { StoredConsumer($0) } == consumer
+            #expect(!isCut)
+        }
+    }
+
+    /// Does what is pending, one batch after the other, and takes account of it in the database itself.
+    private func work(_ consumer: ChangeConsumer, _ database: Database) throws {
+        while let batch = try consumer.next(limit: 2).batch {
+            try database.write { context in
+                for change in batch.changes {
+                    let seen: SeenChange? = try context.find(Int(change.sequence))
+                    try SeenChange(id: Int(change.sequence), times: (seen?.times ?? 0) + 1).save(to: &context)
+                }
+                try consumer.acknowledge(batch, in: &context)
+            }
+        }
+    }
+
+    @Test("cut off at any call they go on without loss, and what is acknowledged is never told again", .seeded)
+    func crashes() throws {
+        let start = try SimulatedDisk()
+        do {
+            let database = try MigratedFile.open(start, models, [])
+            _ = try database.consumer(named: "exact", of: Logged.self)
+            _ = try database.consumer(named: "plain", of: Logged.self)
+            try database.put(1, 2, 3)
+            try database.close()
+        }
+        for call in 1... {
+            let disk = try SimulatedDisk(image: start.killedImage())
+            disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
+            var committed = 3
+            var acknowledged: UInt64 = 0
+            func run() throws {
+                let database = try MigratedFile.open(disk, models, [])
+                let exact = try database.consumer(named: "exact", of: Logged.self)
+                let plain = try database.consumer(named: "plain", of: Logged.self)
+                try work(exact, database)
+                try database.put(4, 5)
+                committed = 5
+                if let batch = try plain.next(limit: 4).batch {
+                    try plain.acknowledge(batch)
+                    acknowledged = batch.last
+                }
+                try work(exact, database)
+                try database.close()
+            }
+            try? run()
+            for image in [disk.powerLossImage(seed: UInt64(call) &+ SeededGenerator.seed), disk.killedImage()] {
+                let database = try MigratedFile.open(try SimulatedDisk(image: image), models, [])
+                let plain = try database.consumer(named: "plain", of: Logged.self)
+                let (count, first) = try database.read { context in
+                    (try Logged.query().count(in: context), acknowledged + 1)
+                }
+                #expect(count >= committed, "call \(call)")
+                if let batch = try plain.next().batch {
+                    #expect(batch.changes.first.map { $0.sequence >= first } ?? false, "call \(call)")
+                    #expect(batch.last == UInt64(count), "call \(call)")
+                }
+                try work(try database.consumer(named: "exact", of: Logged.self), database)
+                let seen = try database.read { try SeenChange.query().resolve(in: $0) }
+                #expect(seen.map(\.id) == Array(1...count) && seen.allSatisfy { $0.times == 1 }, "call \(call)")
+                #expect(try database.check { Issue.record("call \(call): \($0)") })
+                try database.close()
+            }
+            if !disk.hasCrashed { break }
+        }
+    }
+}
