@@ -17,7 +17,8 @@ public func fuzzText(_ input: UnsafeRawBufferPointer) {
         defer { transaction.abort() }
         let index = TextIndex(prefix: "t:")
         let writer = try TextIndexWriter(index, in: transaction)
-        for document in 0..<UInt64(40) {
+        // Enough for a list beside postings in entries.
+        for document in 0..<UInt64(90) {
             try writer.insert(document, text: "common word\(document % 7) rare\(document) \(document * 31 % 11)")
         }
         try writer.flush()
@@ -46,11 +47,11 @@ public func fuzzText(_ input: UnsafeRawBufferPointer) {
 
 /// A few documents that are added, changed and gone, as records, and a batch of them that is being folded.
 private func leavePending(_ index: TextIndex, _ transaction: Transaction) throws(StorageError) {
-    for document in UInt64(50)..<60 {
+    for document in UInt64(100)..<110 {
         let limits = PendingLimits(pending: 80, slice: 60)
         let writer = try TextIndexWriter(index, in: transaction, limits: limits)
         try writer.insert(document, text: "common word\(document % 7) pending\(document)")
-        let old = document - 40
+        let old = document - 90
         try writer.update(old, from: "common word\(old % 7) rare\(old) \(old * 31 % 11)", to: "common changed")
         try writer.flush()
     }

@@ -33,8 +33,9 @@ extension SearchQuery {
     }
 }
 
-// Articles, pronouns, prepositions, conjunctions, auxiliary verbs: words of closed classes. None that anybody would
-// search for: "no", "will" and "may" can be what it is about, and are not in them.
+// Articles, pronouns, prepositions, conjunctions, auxiliary verbs: words of closed classes. The English list leaves out
+// what is often something else too: "no", "will" and "may". The others have their negations, "nicht" and "não" for
+// instance.
 extension StopWords {
     public static let english = StopWords(
         """

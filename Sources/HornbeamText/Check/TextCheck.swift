@@ -36,7 +36,8 @@ package struct TextCheck {
             }
             return problems.texts
         }
-        let entries = try transaction.count(opened.trees.statistics)
+        var entries: UInt64 = 1
+        try problems.collect { () throws(StorageError) in entries = try transaction.count(opened.trees.statistics) }
         if entries != 1 { problems.add("the tree of the statistics has \(entries) entries, which has one") }
         var parts: (pending: PendingWalk, snapshot: TextSnapshot)?
         try problems.collect { () throws(StorageError) in
@@ -71,12 +72,13 @@ struct TextProblems {
         if !isFull { texts.append(text()) }
     }
 
-    /// Makes a problem of corruption that `body` meets, or of an index that must be rebuilt; other errors pass.
+    /// Makes a problem of corruption that `body` meets, or of an index that must be rebuilt or read by a newer version;
+    /// other errors pass.
     mutating func collect(_ body: () throws(StorageError) -> Void) throws(StorageError) {
         do { try body() } catch {
             switch error {
             case .corrupt(let what): add(what.description)
-            case .invalid(let what): add(what)
+            case .invalid(let what), .unsupported(let what): add(what)
             default: throw error
             }
         }

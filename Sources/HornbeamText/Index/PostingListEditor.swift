@@ -26,7 +26,13 @@ struct PostingListEditor: ~Copyable {
     private var runs = RunEncoder()
     private var positionRuns = PositionRunEncoder()
     private var value = ByteSink()
+    /// Postings as they stand in the dictionary.
+    private var block = ByteSink()
     private var run = ByteSink()
+    private var positionRun = ByteSink()
+    /// The largest values that lie in their leaves.
+    private let runLimit: Int
+    private let positionRunLimit: Int
     private var frontier = BoundFrontier()
     private var leaders: LeaderGatherer
     /// The frequencies of the list's postings that are there no more.
@@ -44,20 +50,23 @@ struct PostingListEditor: ~Copyable {
     /// Runs with fewer postings look for a neighbour to join; together they stay below `joinedLimit`.
     private static let smallRun = PostingRun.capacity / 4
     private static let joinedLimit = PostingRun.capacity * 3 / 4
-    /// A run of several blocks has no more positions than this, so that they stay in a leaf of small pages.
-    private static let positionLimit = 1280
+    /// A run of several blocks never has more positions than this.
+    private static let mostPositions = 1 << 12
 
     init(
         _ dictionary: TermDictionary, _ trees: TextTrees, nextListNumber: UInt32, averageLength: Double
     ) throws(StorageError) {
         let transaction = dictionary.transaction
         let isNew = try transaction.count(dictionary.tree) == 0
+        let runLimit = try transaction.inlineLimit(trees.postings, keySize: PostingKey.size)
+        let positionRunLimit = try transaction.inlineLimit(trees.positions, keySize: PostingKey.size)
         cursor = try transaction.cursor(trees.postings)
         self.dictionary = dictionary
         self.trees = trees
         storesPositions = dictionary.index.storesPositions
         self.nextListNumber = nextListNumber
         self.isNew = isNew
+        (self.runLimit, self.positionRunLimit) = (runLimit, positionRunLimit)
         lengths = LengthCache(
             DocumentLengths(transaction: transaction, tree: trees.documents, index: dictionary.index))
         leaders = LeaderGatherer(averageLength: averageLength)
@@ -110,17 +119,24 @@ struct PostingListEditor: ~Copyable {
         var result = TermEntry(
             listNumber: number, documentFrequency: UInt32(truncatingIfNeeded: documents),
             collectionFrequency: occurrences)
-        let isInline =
+        // A list stays one until few postings are left, so that no term goes to and fro.
+        let isSmall =
             documents <= UInt64(InlinePostings.documentLimit)
             && occurrences <= UInt64(InlinePostings.occurrenceLimit)
-        if number != 0, isInline {
+        if number != 0, isSmall {
             try collectAndDelete(number, expected: Int(documents))
             result.listNumber = 0
-        } else if number == 0, !isInline {
-            result.listNumber = try takeListNumber()
-            // Changes know them; what stood in the dictionary doesn't.
-            if decoded.count > 0 { try loadLengths() }
-            try writeRuns(result.listNumber, packs: true, isNew: true)
+        }
+        if result.listNumber == 0 {
+            let isShort = encodeBlock(documents, occurrences)
+            if isSmall || isShort {
+                try boundBlock(&result, entry, changes)
+            } else {
+                result.listNumber = try takeListNumber()
+                // Changes know them; what stood in the dictionary doesn't.
+                if decoded.count > 0 { try loadLengths() }
+                try writeRuns(result.listNumber, packs: true, isNew: true)
+            }
         }
         if result.listNumber != 0 {
             // Runs that stay as they were are bounded by what bounded all.
@@ -131,6 +147,37 @@ struct PostingListEditor: ~Copyable {
             result.leaders = leaders.leaders
         }
         return result
+    }
+
+    /// Writes `merged` as it would stand in the dictionary; whether that is short enough to.
+    private mutating func encodeBlock(_ documents: UInt64, _ occurrences: UInt64) -> Bool {
+        block.removeAll()
+        guard
+            InlinePostings.mayFit(documents: documents, occurrences: occurrences, storesPositions: storesPositions)
+                || documents <= UInt64(InlinePostings.documentLimit)
+                    && occurrences <= UInt64(InlinePostings.occurrenceLimit)
+        else { return false }
+        InlinePostings.encode(
+            merged, repeats: occurrences != documents, storesPositions: storesPositions, to: &block)
+        return block.count <= InlinePostings.sizeLimit
+    }
+
+    /// Finds the shortest of the documents, or what is not longer: one that has left may have been the shortest.
+    private mutating func boundBlock(
+        _ result: inout TermEntry, _ before: TermEntry?, _ changes: borrowing TermChanges
+    ) throws(StorageError) {
+        guard TermEntry.knowsShortest(result.documentFrequency) else { return }
+        var shortest = UInt32.max
+        if let before, !TermEntry.knowsShortest(before.documentFrequency) {
+            try loadLengths()
+            for place in 0..<merged.count { shortest = min(shortest, merged.lengths[place]) }
+        } else {
+            if let before { shortest = before.shortest }
+            for place in 0..<changes.count where changes.postings.frequencies[place] > 0 {
+                shortest = min(shortest, changes.postings.lengths[place])
+            }
+        }
+        result.shortest = max(shortest, 1)
     }
 
     /// The leaders of a list of which a part was written: those it had, as far as they are still there, and what is
@@ -155,11 +202,7 @@ struct PostingListEditor: ~Copyable {
             return
         }
         entry.encode(to: &value)
-        if entry.listNumber == 0 {
-            InlinePostings.encode(
-                merged, repeats: entry.collectionFrequency != UInt64(entry.documentFrequency),
-                storesPositions: storesPositions, to: &value)
-        }
+        if entry.listNumber == 0 { value.append(block.bytes) }
         if appends {
             try transaction.append(dictionary.tree, key, value.bytes)
         } else {
@@ -376,19 +419,51 @@ extension PostingListEditor {
         let perRun = packs || blocks == 0 ? PostingRun.blockLimit : (blocks + most - 1) / most
         var (start, position) = (0, 0)
         while start < count {
-            let end = try endOfRun(start, blocks: perRun)
-            let key = PostingKey(list: number, first: merged.docnos[start])
-            run.removeAll()
-            runs.encode(merged, start..<end, to: &run, bounds: &frontier)
-            try put(trees.postings, key, isNew)
-            if storesPositions {
-                run.removeAll()
-                position = positionRuns.encode(merged, start..<end, positionsFrom: position, to: &run)
-                try put(trees.positions, key, isNew)
+            var end = try endOfRun(start, blocks: perRun)
+            var positionEnd = encode(start..<end, positionsFrom: position)
+            let blocks = (end - start + PostingRun.blockCapacity - 1) / PostingRun.blockCapacity
+            let fitting = try blocksThatFit(blocks, isNew)
+            if fitting < blocks {
+                end = start + fitting * PostingRun.blockCapacity
+                positionEnd = encode(start..<end, positionsFrom: position)
             }
+            let key = PostingKey(list: number, first: merged.docnos[start])
+            try put(trees.postings, key, run.bytes, isNew)
+            if storesPositions { try put(trees.positions, key, positionRun.bytes, isNew) }
             countWritten(start..<end)
-            start = end
+            (start, position) = (end, positionEnd)
         }
+    }
+
+    /// Puts the run of these postings together, and their positions, which begin at `start`; where they end.
+    private mutating func encode(_ range: Range<Int>, positionsFrom start: Int) -> Int {
+        run.removeAll()
+        runs.encode(merged, range, to: &run, bounds: &frontier)
+        guard storesPositions else { return start }
+        positionRun.removeAll()
+        return positionRuns.encode(merged, range, positionsFrom: start, to: &positionRun)
+    }
+
+    /// How many of the blocks that were put together last become a run: no more than lie in a leaf; and where runs are
+    /// appended, no more than find room in the last leaf, if that is two blocks at least. Else each leaf would end with
+    /// half a run's room that nothing is in.
+    private func blocksThatFit(_ blocks: Int, _ isNew: Bool) throws(StorageError) -> Int {
+        func most(_ size: Int, of blocks: Int, _ sizes: InlineArray<8, Int>) -> Int {
+            var fitting = blocks
+            while fitting > 0, sizes[fitting - 1] > size { fitting -= 1 }
+            return fitting
+        }
+        var fitting = max(most(runLimit, of: blocks, runs.sizes), 1)
+        if storesPositions { fitting = max(most(positionRunLimit, of: fitting, positionRuns.sizes), 1) }
+        guard isNew, fitting > 1 else { return fitting }
+        let room = most(
+            try transaction.roomInLastLeaf(trees.postings, keySize: PostingKey.size), of: fitting, runs.sizes)
+        if room > 1 { fitting = room }
+        guard storesPositions else { return fitting }
+        let positionRoom = most(
+            try transaction.roomInLastLeaf(trees.positions, keySize: PostingKey.size), of: fitting,
+            positionRuns.sizes)
+        return positionRoom > 1 ? positionRoom : fitting
     }
 
     /// Runs are written in ascending order, but one may be written again with what joins it.
@@ -400,27 +475,30 @@ extension PostingListEditor {
         lastWritten = max(lastWritten ?? 0, merged.docnos[range.upperBound - 1])
     }
 
-    /// Where a run that begins with the posting at `start` ends.
+    /// Where a run that begins with the posting at `start` ends at most.
     private func endOfRun(_ start: Int, blocks: Int) throws(StorageError) -> Int {
-        var (end, positions) = (start, 0)
+        var (end, all) = (start, 0)
         for _ in 0..<blocks where end < merged.count {
             let blockEnd = min(end + PostingRun.blockCapacity, merged.count)
-            let before = positions
+            var positions = 0
             for place in end..<blockEnd { positions += Int(merged.frequencies[place]) }
-            guard positions - before <= PositionBlock.positionLimit else {
+            guard positions <= PositionBlock.positionLimit else {
                 throw .tooLarge(
-                    what: "occurrences of one word in neighbouring documents", size: positions - before,
+                    what: "occurrences of one word in neighbouring documents", size: positions,
                     limit: PositionBlock.positionLimit)
             }
-            if end > start, positions > Self.positionLimit { return end }
+            // No leaf has more, and nothing is put together that is not written.
+            all += positions
+            if end > start, storesPositions, all > Self.mostPositions { return end }
             end = blockEnd
         }
         return end
     }
 
-    /// Writes `run`. A new list has the greatest number so far.
-    private func put(_ tree: TreeID, _ key: PostingKey, _ isNew: Bool) throws(StorageError) {
-        let bytes = run.bytes
+    /// Writes a run. A new list has the greatest number so far.
+    private func put(
+        _ tree: TreeID, _ key: PostingKey, _ bytes: Bytes, _ isNew: Bool
+    ) throws(StorageError) {
         try key.withBytes { (key) throws(StorageError) in
             if isNew { try transaction.append(tree, key, bytes) } else { try transaction.put(tree, key, bytes) }
         }

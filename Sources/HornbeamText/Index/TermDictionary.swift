@@ -9,6 +9,7 @@
 //   then, of a term whose postings are here:
 //          1-…  varint: documents · 4, + 2 if it stands in any of them more than once, + 1
 //          0/1  varint: occurrences − documents, if it does
+//          0/1  varint: tokens of the shortest of the documents or fewer, if they are more than 8
 //          1-…  InlinePostings
 //   or of a term with a list:
 //          1-…  varints: number of the list · 2; documents; occurrences in all of them − documents
@@ -28,6 +29,8 @@ struct TermEntry {
     var collectionFrequency: UInt64
     /// Of a list: pairs that bound all its postings, the most frequent first.
     var bounds: [Bound] = []
+    /// Of one without: no document is shorter.
+    var shortest: UInt32 = 1
     /// Of a list of many documents: some of its best postings.
     var leaders = Leaders()
     var block = Bytes(start: nil, count: 0)
@@ -55,17 +58,21 @@ struct TermEntry {
         let documents = code >> 2
         var more: UInt64 = 0
         if code & 2 != 0 {
-            guard let count = reader.varint(), count > 0, count <= UInt64(InlinePostings.occurrenceLimit) else {
+            guard let count = reader.varint(), count > 0, count <= UInt64(InlinePostings.mostOccurrences) else {
                 return nil
             }
             more = count
         }
-        guard documents > 0, documents <= UInt64(InlinePostings.documentLimit),
-            documents + more <= UInt64(InlinePostings.occurrenceLimit)
+        guard documents > 0, documents <= UInt64(InlinePostings.mostDocuments),
+            documents + more <= UInt64(InlinePostings.mostOccurrences)
         else { return nil }
         self.init(
             listNumber: 0, documentFrequency: UInt32(truncatingIfNeeded: documents),
             collectionFrequency: documents + more)
+        if Self.knowsShortest(documentFrequency) {
+            guard let length = reader.varint32(), length > 0 else { return nil }
+            shortest = length
+        }
         block = reader.rest
     }
 
@@ -98,12 +105,16 @@ struct TermEntry {
         guard reader.isAtEnd else { return nil }
     }
 
+    /// Whether an entry without a list says how long its documents are: of a few it doesn't matter.
+    static func knowsShortest(_ documents: UInt32) -> Bool { documents > UInt32(InlinePostings.documentLimit) }
+
     /// Writes the entry of a list, or what comes before the postings in one without.
     func encode(to bytes: inout ByteSink) {
         let more = collectionFrequency - UInt64(documentFrequency)
         guard listNumber != 0 else {
             bytes.append(varint: UInt64(documentFrequency) << 2 | (more > 0 ? 2 : 0) | 1)
             if more > 0 { bytes.append(varint: more) }
+            if Self.knowsShortest(documentFrequency) { bytes.append(varint: UInt64(shortest)) }
             return
         }
         bytes.append(varint: UInt64(listNumber) << 1)
@@ -126,7 +137,8 @@ struct TermEntry {
             to: &target)
     }
 
-    /// Writes them elsewhere, where there is room for `documentFrequency`, which is at most 8.
+    /// Writes them elsewhere, where there is room for `documentFrequency`, which is at most 128. Positions are not looked
+    /// at.
     func decodeInline(
         storesPositions: Bool, docnos: UnsafeMutablePointer<UInt32>, frequencies: UnsafeMutablePointer<UInt32>
     ) -> Bool {

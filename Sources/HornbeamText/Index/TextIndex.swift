@@ -51,7 +51,8 @@ package struct TextIndex: Sendable {
     }
 
     /// The index's trees and statistics; nil if nothing was ever written to it. Throws `.invalid` if it was made with
-    /// another analyzer or Unicode version, `.corrupt` if a part is missing or damaged.
+    /// another analyzer or Unicode version, `.unsupported` if by a newer version of the library, `.corrupt` if a part
+    /// is missing or damaged.
     func open(in transaction: Transaction) throws(StorageError) -> (trees: TextTrees, statistics: TextStatistics)? {
         if case .unknown(let name) = analyzer.rules {
             throw .invalid(
@@ -59,9 +60,7 @@ package struct TextIndex: Sendable {
                     + "the store with the models that declare it")
         }
         guard let statisticsTree = try transaction.tree(statisticsName) else { return nil }
-        guard let bytes = try transaction.get(statisticsTree, TextStatistics.key),
-            let statistics = TextStatistics(bytes)
-        else { throw corrupt(statisticsName, "the statistics of the index are missing or not readable") }
+        let statistics = try TextStatistics.read(statisticsTree, of: self, in: transaction)
         try statistics.requireSame(self)
         guard let terms = try transaction.tree(termsName), let postings = try transaction.tree(postingsName),
             let positions = try transaction.tree(positionsName), let documents = try transaction.tree(documentsName)
@@ -73,23 +72,22 @@ package struct TextIndex: Sendable {
     }
 
     /// Whether its words were made by another analyzer or another version of it, or it was written in another layout or
-    /// with another declaration, so that it must be built anew. False
-    /// if nothing was ever written to it, or if it is damaged, which `open` tells.
+    /// with another declaration, so that it must be built anew. False if nothing was ever written to it, or if it is
+    /// damaged, which `open` tells. Throws `.unsupported` if a newer version of the library wrote it.
     package func isOutdated(in transaction: Transaction) throws(StorageError) -> Bool {
         // Whoever doesn't know the analyzer can't tell, nor build it anew.
         if case .unknown = analyzer.rules { return false }
-        guard let tree = try transaction.tree(statisticsName),
-            let bytes = try transaction.get(tree, TextStatistics.key), let statistics = TextStatistics(bytes)
-        else { return false }
-        return !statistics.isSame(self)
+        guard let tree = try transaction.tree(statisticsName) else { return false }
+        do { return !(try TextStatistics.read(tree, of: self, in: transaction).isSame(self)) } catch {
+            if case .corrupt = error { return false }
+            throw error
+        }
     }
 
     /// How many documents it holds, whatever analyzer made its words.
     package func documentCount(in transaction: Transaction) throws(StorageError) -> UInt64 {
         guard let tree = try transaction.tree(statisticsName) else { return 0 }
-        guard let bytes = try transaction.get(tree, TextStatistics.key), let statistics = TextStatistics(bytes) else {
-            throw corrupt(statisticsName, "the statistics of the index are missing or not readable")
-        }
+        let statistics = try TextStatistics.read(tree, of: self, in: transaction)
         guard let pending = try transaction.tree(pendingName) else { return statistics.documentCount }
         let last = try PendingTreeReader(tree: pending, index: self, transaction: transaction).last()
         return last?.header.totals.documentCount ?? statistics.documentCount

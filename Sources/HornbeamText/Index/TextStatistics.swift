@@ -2,7 +2,7 @@
 // What ranking needs to know of the whole index, and what the index must be read with. Exact at every commit.
 //
 //   offset  size  content
-//        0     1  layout of the index, 5
+//        0     1  layout of the index, 6
 //        1     1  size of the analyzer's identity
 //        2   0-…  that identity, UTF-8: its rules, their version, the version of Unicode, what its stemmer does
 //             1-…  varints: documents, tokens in all of them
@@ -14,9 +14,10 @@
 //             1-…  varint number of fields, and a varint for each: its tokens in all documents; none of the last are 0
 //
 // What is pending is not counted in the last of these, which is in step with the tree of documents.
-// Layouts 1 and 2 began alike, up to the tokens.
+// Layouts before began alike, up to the tokens. Those to come begin with the first byte.
 
 import HornbeamPages
+import HornbeamTree
 
 /// The one entry of the statistics tree.
 package struct TextStatistics: Equatable, Sendable {
@@ -44,13 +45,31 @@ package struct TextStatistics: Equatable, Sendable {
     private var identity: String
 
     static let key: [UInt8] = [0]
-    static let currentLayout: UInt8 = 5
+    static let currentLayout: UInt8 = 6
     /// No index has as many tokens: sums and differences of `totalLength` with a document's never overflow.
     static let lengthLimit: UInt64 = 1 << 62
 
     init(_ index: TextIndex) {
         identity = index.analyzer.identity
         storesPositions = index.storesPositions
+    }
+
+    /// Reads the statistics of an index. Throws `.corrupt` if they are not there or no such entry, `.unsupported` if a
+    /// newer version of the library wrote them.
+    static func read(
+        _ tree: TreeID, of index: TextIndex, in transaction: Transaction
+    ) throws(StorageError) -> TextStatistics {
+        let bytes = try transaction.get(tree, key)
+        if let layout = bytes?.first, layout > currentLayout {
+            throw .unsupported(
+                "the text index “\(index.prefix)” has layout \(layout), this library reads and writes layout "
+                    + "\(currentLayout): it was made by a newer version, open the store with that")
+        }
+        guard let bytes, let statistics = TextStatistics(bytes) else {
+            throw index.corrupt(
+                index.statisticsName, "the statistics of the index are missing or not readable")
+        }
+        return statistics
     }
 
     /// Nil if the bytes are not a statistics entry. Of an older layout only the counts are read.

@@ -79,9 +79,10 @@ struct TermWalk: ~Copyable {
         return try TextSnapshot.frequencies(try entry(), added, snapshot.index)
     }
 
-    /// Its postings, stored and pending.
+    /// Its postings, stored and pending. The pending ones are not kept: a walk through the vocabulary would drive out
+    /// those of the words that are asked for over and over.
     func postings() throws(StorageError) -> TermPostings? {
-        let added: PendingPostings = isPlain ? .none : withTerm { part.postings(of: $0, at: places) }
+        let added: PendingPostings = isPlain ? .none : part.postings(at: places)
         return try snapshot.postings(try entry(), added)
     }
 

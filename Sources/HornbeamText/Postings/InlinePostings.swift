@@ -1,42 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 // The postings of a term that stands in few documents, in the dictionary's entry itself: half of all terms occur once,
-// and finding one of these is one way down one tree.
+// and finding one of these is one way down one tree. A list of its own would take three entries, and pages that hold
+// more of what isn't asked for.
 //
 //   for each posting:
 //     varint  distance from the document before, less 1 (of the first: its number); if the term stands in any document
 //             more than once: that · 2, + 1 if it does in this one
 //     varint  frequency − 2, only after such a 1
-//     varints its positions: the first one, then the distances to the next, less 1 (absent if the index keeps none)
+//   then for each posting, if the index keeps positions:
+//     varints the first one, then the distances to the next, less 1
 
 import HornbeamPages
 
 /// The limits and the coding of postings in the dictionary.
 enum InlinePostings {
-    /// A term in more documents has a list.
+    /// A term in no more documents,
     static let documentLimit = 8
-    /// A term that occurs more often has a list.
+    /// which occurs no more often, never has a list.
     static let occurrenceLimit = 32
+    /// Of a term that never had a list, all postings that take no more bytes than this stand in the dictionary, if they
+    /// are no more than these.
+    static let sizeLimit = 128
+    static let mostDocuments = 128
+    static let mostOccurrences = 256
 
-    /// Whether the postings of such a term stand in the dictionary.
+    /// Whether the postings of such a term stand in the dictionary, however many bytes they take.
     @inline(__always)
     static func fits(documents: Int, occurrences: Int) -> Bool {
         documents <= documentLimit && occurrences <= occurrenceLimit
+    }
+
+    /// Whether those of such a term may be short enough to.
+    static func mayFit(documents: UInt64, occurrences: UInt64, storesPositions: Bool) -> Bool {
+        documents <= UInt64(mostDocuments) && occurrences <= UInt64(mostOccurrences)
+            && documents + (storesPositions ? occurrences : 0) <= UInt64(sizeLimit)
     }
 
     /// Appends all postings of the buffer. `repeats` says whether any frequency is above 1.
     static func encode(
         _ postings: borrowing PostingsBuffer, repeats: Bool, storesPositions: Bool, to target: inout ByteSink
     ) {
-        var (next, position): (UInt32, Int) = (0, 0)
+        var next: UInt32 = 0
         for place in 0..<postings.count {
             let frequency = postings.frequencies[place]
             let distance = UInt64(postings.docnos[place] &- next)
             target.append(varint: repeats ? distance << 1 | (frequency == 1 ? 0 : 1) : distance)
             if frequency != 1 { target.append(varint: UInt64(frequency - 2)) }
             next = postings.docnos[place] &+ 1
-            guard storesPositions else { continue }
+        }
+        guard storesPositions else { return }
+        var position = 0
+        for place in 0..<postings.count {
             var from: UInt32 = 0
-            for _ in 0..<frequency {
+            for _ in 0..<postings.frequencies[place] {
                 target.append(varint: UInt64(postings.positions[position] &- from))
                 from = postings.positions[position] &+ 1
                 position += 1
@@ -50,35 +66,47 @@ enum InlinePostings {
     static func decode(
         _ bytes: Bytes, count: Int, occurrences expected: UInt64, storesPositions: Bool, to target: inout PostingsBuffer
     ) -> Bool {
-        forEach(bytes, count: count, occurrences: expected) { (_, docno, frequency, reader) in
+        var reader = ByteReader(bytes)
+        let start = target.count
+        let isRead = forEach(&reader, count: count, occurrences: expected) { (_, docno, frequency) in
             target.append(docno, frequency: frequency, length: 1)
-            guard storesPositions else {
-                for position in 0..<frequency { target.append(position: position) }
-                return true
-            }
-            return decodePositions(&reader, frequency) { target.append(position: $0) }
         }
+        guard isRead else { return false }
+        if storesPositions {
+            for place in start..<start + count {
+                var next: UInt64 = 0
+                for _ in 0..<target.frequencies[place] {
+                    guard let distance = reader.varint32(), next + UInt64(distance) <= UInt64(UInt32.max) else {
+                        return false
+                    }
+                    next += UInt64(distance)
+                    target.append(position: UInt32(truncatingIfNeeded: next))
+                    next += 1
+                }
+            }
+        }
+        return reader.isAtEnd
     }
 
-    /// The same without positions; there is room for `count` postings.
+    /// The same without positions, which aren't looked at; there is room for `count` postings.
     static func decode(
         _ bytes: Bytes, count: Int, occurrences expected: UInt64, storesPositions: Bool,
         docnos: UnsafeMutablePointer<UInt32>, frequencies: UnsafeMutablePointer<UInt32>
     ) -> Bool {
-        forEach(bytes, count: count, occurrences: expected) { (place, docno, frequency, reader) in
+        var reader = ByteReader(bytes)
+        let isRead = forEach(&reader, count: count, occurrences: expected) { (place, docno, frequency) in
             docnos[place] = docno
             frequencies[place] = frequency
-            return !storesPositions || decodePositions(&reader, frequency) { (_) in }
         }
+        return isRead && reader.isAtEnd != storesPositions
     }
 
-    /// Calls `body` with each posting, behind which the reader then stands.
+    /// Calls `body` with each posting; behind the last of them stands the reader then.
     @inline(__always)
     private static func forEach(
-        _ bytes: Bytes, count: Int, occurrences expected: UInt64,
-        _ body: (_ place: Int, _ docno: UInt32, _ frequency: UInt32, _ reader: inout ByteReader) -> Bool
+        _ reader: inout ByteReader, count: Int, occurrences expected: UInt64,
+        _ body: (_ place: Int, _ docno: UInt32, _ frequency: UInt32) -> Void
     ) -> Bool {
-        var reader = ByteReader(bytes)
         let repeats = expected != UInt64(count)
         var next: UInt64 = 0
         var occurrences: UInt64 = 0
@@ -94,24 +122,10 @@ enum InlinePostings {
             occurrences += frequency
             guard distance < UInt64(UInt32.max) else { return false }
             let docno = next + distance
-            guard docno < UInt64(UInt32.max), occurrences <= UInt64(occurrenceLimit) else { return false }
-            guard body(place, UInt32(truncatingIfNeeded: docno), UInt32(frequency), &reader) else { return false }
+            guard docno < UInt64(UInt32.max), occurrences <= UInt64(mostOccurrences) else { return false }
+            body(place, UInt32(truncatingIfNeeded: docno), UInt32(frequency))
             next = docno + 1
         }
-        return reader.isAtEnd && occurrences == expected
-    }
-
-    @inline(__always)
-    private static func decodePositions(
-        _ reader: inout ByteReader, _ count: UInt32, _ body: (UInt32) -> Void
-    ) -> Bool {
-        var next: UInt64 = 0
-        for _ in 0..<count {
-            guard let distance = reader.varint32(), next + UInt64(distance) <= UInt64(UInt32.max) else { return false }
-            next += UInt64(distance)
-            body(UInt32(truncatingIfNeeded: next))
-            next += 1
-        }
-        return true
+        return occurrences == expected
     }
 }

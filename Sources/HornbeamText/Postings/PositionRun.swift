@@ -4,21 +4,26 @@
 //
 //   directory  for each block of the run: varint size in bytes
 //   blocks, each:
-//     u8 for each group of 128 positions (the last one may be smaller): bits of an integer
-//     the groups, packed as PackedIntegers does, without exceptions
+//     u8 for each group of 32 first positions, one a posting (the last group may be smaller): bits of an integer
+//     u8 for each group of 32 distances from a position of a posting to the next one, less 1
+//     the groups, packed as PackedIntegers does fewer than 128, without exceptions
 //
-// A block has at most 2^30 positions: what neighbours need no bits for takes a byte for 128 of them, so that few bytes
+// First positions are apart from the others so that those of a posting that has one, as most do, are found without adding
+// up what is before it. Groups are small since one long document makes its whole group wide: all takes a twelfth less
+// than in groups of 128 would.
+//
+// A block has at most 2^30 positions: what neighbours need no bits for takes a byte for 32 of them, so that few bytes
 // could claim any amount of memory.
-//
-// The integers are, for each posting in turn, its first position and then the distances to the next one, less 1.
 
 import HornbeamPages
 
 /// Encodes the positions of runs. Owns the memory in which they are put together.
 struct PositionRunEncoder: ~Copyable {
-    private let values = UnsafeMutablePointer<UInt32>.allocate(capacity: PackedIntegers.capacity)
+    private let values = UnsafeMutablePointer<UInt32>.allocate(capacity: PositionBlock.groupCapacity)
     private var data = ByteSink()
     private var block = ByteSink()
+    /// What the run would take that ends with each block.
+    private(set) var sizes = InlineArray<8, Int>(repeating: 0)
 
     deinit { values.deallocate() }
 
@@ -28,6 +33,7 @@ struct PositionRunEncoder: ~Copyable {
         _ postings: borrowing PostingsBuffer, _ range: Range<Int>, positionsFrom start: Int, to target: inout ByteSink
     ) -> Int {
         data.removeAll()
+        let targetStart = target.count
         var place = range.lowerBound
         var position = start
         while place < range.upperBound {
@@ -35,6 +41,7 @@ struct PositionRunEncoder: ~Copyable {
             let before = data.count
             position = encodeBlock(postings, place..<end, positionsFrom: position)
             target.append(varint: UInt64(data.count - before))
+            sizes[(place - range.lowerBound) / PostingRun.blockCapacity] = target.count - targetStart + data.count
             place = end
         }
         target.append(data.bytes)
@@ -47,24 +54,34 @@ struct PositionRunEncoder: ~Copyable {
         block.removeAll()
         var (position, count) = (start, 0)
         for place in range {
-            var next: UInt32 = 0
-            for _ in 0..<postings.frequencies[place] {
-                values[count] = postings.positions[position] &- next
-                next = postings.positions[position] &+ 1
+            add(postings.positions[position], &count)
+            position &+= Int(postings.frequencies[place])
+        }
+        encodeGroup(&count)
+        position = start
+        for place in range {
+            let end = position &+ Int(postings.frequencies[place])
+            position &+= 1
+            while position < end {
+                add(postings.positions[position] &- postings.positions[position &- 1] &- 1, &count)
                 position &+= 1
-                count &+= 1
-                if count == PackedIntegers.capacity {
-                    encodeGroup(count)
-                    count = 0
-                }
             }
         }
-        if count > 0 { encodeGroup(count) }
+        encodeGroup(&count)
         data.append(block.bytes)
         return position
     }
 
-    private mutating func encodeGroup(_ count: Int) {
+    @inline(__always)
+    private mutating func add(_ value: UInt32, _ count: inout Int) {
+        values[count] = value
+        count &+= 1
+        if count == PositionBlock.groupCapacity { encodeGroup(&count) }
+    }
+
+    /// Writes the group, unless there is nothing in it.
+    private mutating func encodeGroup(_ count: inout Int) {
+        guard count > 0 else { return }
         var all: UInt32 = 0
         for place in 0..<count { all |= values[place] }
         let bits = 32 - all.leadingZeroBitCount
@@ -72,6 +89,7 @@ struct PositionRunEncoder: ~Copyable {
         let end = block.end(reserving: PackedIntegers.sizeLimit)
         PackedIntegers.pack(values, count: count, bits: bits, to: end)
         block.finish(at: end + PackedIntegers.payloadSize(count: count, bits: bits))
+        count = 0
     }
 }
 
@@ -108,18 +126,15 @@ final class PositionList {
 /// Reads positions of one block after the other. Those of one posting are taken out of the packed integers one by one,
 /// as few are wanted of a block; groups are unpacked where all are. Owns what it unpacks.
 struct PositionBlock: ~Copyable {
-    private let values = UnsafeMutablePointer<UInt32>.allocate(capacity: PackedIntegers.capacity)
+    private let values = UnsafeMutablePointer<UInt32>.allocate(capacity: Self.groupCapacity)
     private let list = PositionList()
     private var bytes = Bytes(start: nil, count: 0)
     private var frequencies: UnsafePointer<UInt32>
-    /// Positions in all, and the groups that they are packed in.
-    private var total = 0
-    private var groups = 0
-    /// A posting and where its positions begin; a group and where it begins among the bytes.
+    private var firsts = PackedStream()
+    private var distances = PackedStream()
+    /// A posting, and how many positions there are before its own.
     private var place = 0
     private var start = 0
-    private var group = 0
-    private var offset = 0
 
     init() { frequencies = UnsafePointer(values) }
 
@@ -127,6 +142,7 @@ struct PositionBlock: ~Copyable {
 
     /// No block has more positions.
     static let positionLimit = 1 << 30
+    static let groupCapacity = 32
 
     /// The bytes of block `number` of the run, nil if it isn't one of `blocks` blocks.
     static func find(_ number: Int, of blocks: Int, in run: Bytes) -> Bytes? {
@@ -146,26 +162,19 @@ struct PositionBlock: ~Copyable {
     /// Makes it the block of these bytes and these frequencies, which must stay as they are while it is; false if they
     /// don't belong together.
     mutating func open(_ bytes: Bytes, frequencies: UnsafePointer<UInt32>, count: Int) -> Bool {
-        (groups, total) = (0, 0)
+        (self.firsts, self.distances) = (PackedStream(), PackedStream())
         var sum: UInt64 = 0
         for place in 0..<count { sum &+= UInt64(frequencies[place]) }
-        let total = Int(sum)
-        let groups = (total + PackedIntegers.capacity - 1) / PackedIntegers.capacity
-        guard total <= Self.positionLimit, groups <= bytes.count else { return false }
-        var size = groups
-        for group in 0..<groups {
-            guard bytes[group] <= 32 else { return false }
-            size += PackedIntegers.payloadSize(count: Self.groupSize(group, total), bits: Int(bytes[group]))
-        }
-        guard size == bytes.count else { return false }
-        (self.bytes, self.groups, self.total, self.frequencies) = (bytes, groups, total, frequencies)
-        (place, start, group, offset) = (0, 0, 0, groups)
+        guard sum >= UInt64(count), sum <= UInt64(Self.positionLimit) else { return false }
+        var firsts = PackedStream(count: count, heads: 0)
+        var distances = PackedStream(count: Int(sum) - count, heads: firsts.groups)
+        let groups = firsts.groups + distances.groups
+        guard groups <= bytes.count, let middle = firsts.place(at: groups, in: bytes),
+            distances.place(at: middle, in: bytes) == bytes.count
+        else { return false }
+        (self.bytes, self.firsts, self.distances, self.frequencies) = (bytes, firsts, distances, frequencies)
+        (place, start) = (0, 0)
         return true
-    }
-
-    @inline(__always)
-    private static func groupSize(_ group: Int, _ all: Int) -> Int {
-        min(PackedIntegers.capacity, all &- group &* PackedIntegers.capacity)
     }
 
     /// Where the positions of a posting of the block begin among the block's.
@@ -178,42 +187,31 @@ struct PositionBlock: ~Copyable {
         place = wanted
     }
 
-    /// Finds where a group of the block begins.
+    /// Reads the positions of a posting of the block; false if they aren't positions.
     @inline(__always)
-    private mutating func seek(group wanted: Int) {
-        if wanted < group { (group, offset) = (0, groups) }
-        while group < wanted {
-            offset &+= PackedIntegers.payloadSize(count: PackedIntegers.capacity, bits: Int(bytes[group]))
-            group &+= 1
-        }
+    mutating func read(_ wanted: Int, into list: PositionList) -> Bool {
+        guard wanted < firsts.count else { return false }
+        let frequency = Int(frequencies[wanted])
+        list.removeAll(reserving: frequency)
+        list.values[0] = firsts.value(wanted, in: bytes)
+        list.count = 1
+        return frequency == 1 || readFurther(wanted, frequency, into: list)
     }
 
-    /// Reads the positions of a posting of the block; false if they aren't positions.
-    mutating func read(_ wanted: Int, into list: PositionList) -> Bool {
+    private mutating func readFurther(_ wanted: Int, _ frequency: Int, into list: PositionList) -> Bool {
         seek(wanted)
-        let end = start &+ Int(frequencies[wanted])
-        guard end <= total else { return false }
-        list.removeAll(reserving: end &- start)
+        // Each posting before has one that is no distance.
+        let first = start &- wanted
+        guard frequency > 0, first &+ frequency &- 1 <= distances.count else { return false }
         let target = list.values
-        var (index, done) = (start, 0)
-        var next: UInt64 = 0
-        while index < end {
-            let number = index &>> 7
-            seek(group: number)
-            let (size, bits) = (Self.groupSize(number, total), Int(bytes[number]))
-            let payload = Bytes(
-                rebasing: bytes[offset..<offset &+ PackedIntegers.payloadSize(count: size, bits: bits)])
-            let stop = min(end, (number &+ 1) &<< 7)
-            while index < stop {
-                next &+= UInt64(PackedIntegers.value(index & 127, of: payload, count: size, bits: bits))
-                guard next <= UInt64(UInt32.max) else { return false }
-                target[done] = UInt32(truncatingIfNeeded: next)
-                next &+= 1
-                done &+= 1
-                index &+= 1
-            }
+        var next = UInt64(target[0]) &+ 1
+        for place in 1..<frequency {
+            next &+= UInt64(distances.value(first &+ place &- 1, in: bytes))
+            guard next <= UInt64(UInt32.max) else { return false }
+            target[place] = UInt32(truncatingIfNeeded: next)
+            next &+= 1
         }
-        list.count = done
+        list.count = frequency
         return true
     }
 
@@ -226,27 +224,85 @@ struct PositionBlock: ~Copyable {
 
     /// Appends those of all postings of the block.
     mutating func appendAll(_ count: Int, to target: inout PostingsBuffer) -> Bool {
-        target.reserve(positions: total)
+        guard count == firsts.count else { return false }
+        target.reserve(positions: firsts.count + distances.count)
         var index = 0
         for place in 0..<count {
-            var next: UInt64 = 0
-            for _ in 0..<frequencies[place] {
-                if index & 127 == 0, !unpack(index &>> 7) { return false }
-                next += UInt64(values[index & 127])
+            var next = UInt64(firsts.value(place, in: bytes))
+            target.append(position: UInt32(truncatingIfNeeded: next))
+            for _ in 1..<max(frequencies[place], 1) {
+                let isNew = index % Self.groupCapacity == 0
+                if isNew, !distances.unpack(index / Self.groupCapacity, in: bytes, to: values) { return false }
+                next += 1 + UInt64(values[index % Self.groupCapacity])
                 guard next <= UInt64(UInt32.max) else { return false }
                 target.append(position: UInt32(truncatingIfNeeded: next))
-                next += 1
                 index &+= 1
             }
         }
         return true
     }
+}
 
-    @inline(never)
-    private mutating func unpack(_ number: Int) -> Bool {
-        seek(group: number)
-        let (size, bits) = (Self.groupSize(number, total), Int(bytes[number]))
-        let payload = Bytes(rebasing: bytes[offset..<offset + PackedIntegers.payloadSize(count: size, bits: bits)])
-        return PackedIntegers.unpack(payload, count: size, bits: bits, to: values)
+/// Integers of a block in groups of their own widths, read one by one.
+private struct PackedStream {
+    let count: Int
+    let groups: Int
+    /// Where the groups' widths are among the block's bytes, and where the groups begin.
+    private let heads: Int
+    private var first = 0
+    /// A group, and where it begins.
+    private var group = 0
+    private var offset = 0
+
+    init() { self.init(count: 0, heads: 0) }
+
+    init(count: Int, heads: Int) {
+        (self.count, self.heads) = (count, heads)
+        groups = (count &+ PositionBlock.groupCapacity &- 1) / PositionBlock.groupCapacity
+    }
+
+    @inline(__always)
+    private func size(_ group: Int) -> Int {
+        min(PositionBlock.groupCapacity, count &- group &* PositionBlock.groupCapacity)
+    }
+
+    /// Puts the groups at an offset of the bytes, which have all the widths; where they end. Nil if these are none.
+    mutating func place(at start: Int, in bytes: Bytes) -> Int? {
+        (first, group, offset) = (start, 0, start)
+        var end = start
+        for group in 0..<groups {
+            let bits = bytes[heads + group]
+            guard bits <= 32 else { return nil }
+            end += PackedIntegers.payloadSize(count: size(group), bits: Int(bits))
+        }
+        return end
+    }
+
+    @inline(__always)
+    private mutating func seek(_ wanted: Int, in bytes: Bytes) {
+        if wanted < group { (group, offset) = (0, first) }
+        while group < wanted {
+            offset &+= PackedIntegers.payloadSize(count: PositionBlock.groupCapacity, bits: Int(bytes[heads &+ group]))
+            group &+= 1
+        }
+    }
+
+    @inline(__always)
+    mutating func value(_ index: Int, in bytes: Bytes) -> UInt32 {
+        // Of no sign, so that this is a shift.
+        let number = Int(UInt(bitPattern: index) / UInt(PositionBlock.groupCapacity))
+        seek(number, in: bytes)
+        let (size, bits) = (size(number), Int(bytes[heads &+ number]))
+        let payload = Bytes(rebasing: bytes[offset..<offset &+ PackedIntegers.payloadSize(count: size, bits: bits)])
+        return PackedIntegers.value(
+            index &- number &* PositionBlock.groupCapacity, of: payload, count: size, bits: bits)
+    }
+
+    /// False if there are bits behind the last one.
+    mutating func unpack(_ number: Int, in bytes: Bytes, to target: UnsafeMutablePointer<UInt32>) -> Bool {
+        seek(number, in: bytes)
+        let (size, bits) = (size(number), Int(bytes[heads &+ number]))
+        let payload = Bytes(rebasing: bytes[offset..<offset &+ PackedIntegers.payloadSize(count: size, bits: bits)])
+        return PackedIntegers.unpack(payload, count: size, bits: bits, to: target)
     }
 }

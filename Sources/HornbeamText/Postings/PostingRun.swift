@@ -296,6 +296,8 @@ struct RunEncoder: ~Copyable {
     private let values = UnsafeMutablePointer<UInt32>.allocate(capacity: PackedIntegers.capacity)
     private var data = ByteSink()
     private var block = BoundFrontier()
+    /// What the run would take that ends with each block, or a byte less.
+    private(set) var sizes = InlineArray<8, Int>(repeating: 0)
 
     deinit { values.deallocate() }
 
@@ -311,6 +313,7 @@ struct RunEncoder: ~Copyable {
     ) {
         precondition(!range.isEmpty && range.count <= PostingRun.capacity)
         data.removeAll()
+        let targetStart = target.count
         target.append(varint: UInt64(range.count - 1))
         var start = range.lowerBound
         var last = postings.docnos[start]
@@ -324,6 +327,7 @@ struct RunEncoder: ~Copyable {
             target.append(varint: UInt64(blockLast - last))
             target.append(varint: UInt64(data.count - dataStart))
             encodeBounds(to: &target, &list)
+            sizes[(start - range.lowerBound) / PostingRun.blockCapacity] = target.count - targetStart + data.count
             (start, last) = (end, blockLast)
         }
         target.append(data.bytes)

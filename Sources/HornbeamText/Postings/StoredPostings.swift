@@ -51,6 +51,8 @@ final class StoredPostings {
     @exclusivity(unchecked) private var block = 0
     @exclusivity(unchecked) private var positions: PositionReader?
     private let entry: TermEntry
+    /// Where positions are read that are appended elsewhere, once there are any.
+    @exclusivity(unchecked) private var appended: PositionList?
     /// All positions of a list in the dictionary, once they were asked for.
     @exclusivity(unchecked) private var inlinePositions: [UInt32]?
 
@@ -84,8 +86,7 @@ final class StoredPostings {
         if isRead {
             for place in 0..<count { most = max(most, frequencies[place]) }
         }
-        // A document that holds it so often is as long at least.
-        let bound = Bound(frequency: most, length: 1)
+        let bound = Bound(frequency: most, length: entry.shortest)
         bounds = [bound]
         guard isRead else {
             throw index.corrupt(index.termsName, "the postings in a term's entry are not readable")
@@ -190,7 +191,8 @@ final class StoredPostings {
     /// Appends the positions of posting `place` of the current block, which must be decoded, to `target`: as many as
     /// its frequency, ascending. Throws `.invalid` if the index keeps no positions.
     func appendPositions(of place: Int, to target: inout [UInt32]) throws(StorageError) {
-        let list = PositionList()
+        let list = appended ?? PositionList()
+        appended = list
         try readPositions(of: place, into: list)
         target.append(contentsOf: UnsafeBufferPointer(start: list.values, count: list.count))
     }

@@ -9,24 +9,91 @@ extension TextQuery {
     /// The same query without those of its words that are in `list`, folded as `StopWordList` does, wherever another
     /// one of what stands beside them remains. Phrases, words that must be near each other, prefixes, patterns, fuzzy
     /// words and what must not be found stay as they are. Linear in the query's length.
-    package func leavingOut(_ list: StopWordList) -> TextQuery { reduced(list) ?? self }
+    package func leavingOut(_ list: StopWordList) -> TextQuery {
+        if case .kept(let query) = remainder(list) { return query }
+        return self
+    }
 
-    /// Nil if nothing would remain.
-    private func reduced(_ list: StopWordList) -> TextQuery? {
+    /// What is left of a part of a query.
+    fileprivate enum Remainder {
+        case kept(TextQuery)
+        /// Nothing to find, and what must not be found all the same, if anything.
+        case gone(unless: TextQuery?)
+    }
+
+    private func remainder(_ list: StopWordList) -> Remainder {
         switch self {
-        case .words(let text): return list.rest(of: text).map { .words($0) }
-        case .any(let parts): return Self.reduced(parts, list).map { .any($0) }
-        case .all(let parts): return Self.reduced(parts, list).map { .all($0) }
-        case .without(let first, let second): return first.reduced(list).map { .without($0, second) }
-        case .field(let fields, let part): return part.reduced(list).map { .field(fields, $0) }
-        case .boost(let factor, let part): return part.reduced(list).map { .boost(factor, $0) }
-        case .phrase, .near, .prefix, .wildcard, .fuzzy, .everything: return self
+        case .words(let text): return list.rest(of: text).map { .kept(.words($0)) } ?? .gone(unless: nil)
+        case .any(let parts): return Self.anyOf(parts, list)
+        case .all(let parts): return Self.allOf(parts, list)
+        case .without(let first, let second):
+            switch first.remainder(list) {
+            case .kept(let query): return .kept(.without(query, second))
+            case .gone(let other): return .gone(unless: Self.either(other.map { [$0, second] } ?? [second]))
+            }
+        case .field(let fields, let part): return part.remainder(list).map { .field(fields, $0) }
+        case .boost(let factor, let part): return part.remainder(list).map { .boost(factor, $0) }
+        case .phrase, .near, .prefix, .wildcard, .fuzzy, .everything: return .kept(self)
         }
     }
 
-    private static func reduced(_ parts: [TextQuery], _ list: StopWordList) -> [TextQuery]? {
-        let rest = parts.compactMap { $0.reduced(list) }
-        return rest.isEmpty && !parts.isEmpty ? nil : rest
+    /// What must not be found beside a part that is gone must not be found beside the others either.
+    private static func allOf(_ parts: [TextQuery], _ list: StopWordList) -> Remainder {
+        var rest: [TextQuery] = []
+        var excluded: [TextQuery] = []
+        var (remains, isCut) = (false, false)
+        for part in parts {
+            switch part.remainder(list) {
+            case .kept(let query):
+                rest.append(query)
+                if !query.isVoid(StopWordList.folding) { remains = true }
+            case .gone(let other):
+                isCut = true
+                guard let other else { continue }
+                rest.append(.without(.everything, other))
+                excluded.append(other)
+            }
+        }
+        // What asks for nothing is nothing that remains.
+        return remains || !isCut ? .kept(.all(rest)) : .gone(unless: either(excluded))
+    }
+
+    /// Where any of the parts is enough, only what excludes a document from all of them excludes it.
+    private static func anyOf(_ parts: [TextQuery], _ list: StopWordList) -> Remainder {
+        var rest: [TextQuery] = []
+        var excluded: [TextQuery] = []
+        var (remains, isCut, excludes) = (false, false, true)
+        for part in parts {
+            switch part.remainder(list) {
+            case .kept(let query):
+                rest.append(query)
+                if !query.isVoid(StopWordList.folding) { remains = true }
+            case .gone(let other):
+                isCut = true
+                if let other { excluded.append(other) } else { excludes = false }
+            }
+        }
+        if remains || !isCut { return .kept(.any(rest)) }
+        guard excludes else { return .gone(unless: nil) }
+        return .gone(unless: excluded.count > 1 ? .all(excluded) : excluded.first)
+    }
+
+    private static func either(_ parts: [TextQuery]) -> TextQuery? {
+        // One in another would make the query deeper than it was.
+        let parts = parts.flatMap { part in
+            if case .any(let parts) = part, !parts.isEmpty { return parts }
+            return [part]
+        }
+        return parts.count > 1 ? .any(parts) : parts.first
+    }
+}
+
+extension TextQuery.Remainder {
+    fileprivate func map(_ body: (TextQuery) -> TextQuery) -> Self {
+        switch self {
+        case .kept(let query): .kept(body(query))
+        case .gone(let other): .gone(unless: other.map(body))
+        }
     }
 }
 
@@ -40,7 +107,7 @@ package struct StopWordList: Hashable, Sendable {
     }
 
     /// Whatever analyzer an index has: a stem or a run of three letters says no more which word it was.
-    private static let folding = Analyzer(.unicode(keepsAccents: true, stemming: nil))
+    fileprivate static let folding = Analyzer(.unicode(keepsAccents: true, stemming: nil))
 
     /// The text without them; nil if nothing but them is in it. One without any word stays as it is.
     func rest(of text: String) -> String? {

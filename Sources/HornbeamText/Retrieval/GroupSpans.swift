@@ -21,7 +21,8 @@ enum TermGroup {
         case .pattern(let pattern): return try view.addPostings(pattern.prefix, to: &union) { pattern.matches($0) }
         case .listed(let terms):
             // A single one's own postings are asked for.
-            for term in terms where terms.count > 1 {
+            guard terms.count > 1 else { return (terms.count, terms.first?.term ?? []) }
+            for term in terms {
                 if let source = try view.postings(of: term.term) { try union.add(source, view) }
             }
             return (terms.count, terms.first?.term ?? [])
@@ -50,6 +51,18 @@ enum TermGroup {
     }
 }
 
+/// How many occurrences the groups of one search gather at a time, all together: a query has as many groups as somebody
+/// writes prefixes into it.
+final class OccurrenceBudget {
+    private static let total = 1 << 22
+    @exclusivity(unchecked) private var groups = 0
+
+    func addGroup() { groups += 1 }
+
+    /// Those of one group.
+    var room: Int { max(Self.total / max(groups, 1), 1) }
+}
+
 /// Any of the terms of a group, whose documents are known already.
 final class GroupSpans: SpanSource {
     private let documents: PostingSource
@@ -64,12 +77,21 @@ final class GroupSpans: SpanSource {
     private var occurrences: [UInt64] = []
     /// Those of documents that were asked for are before it.
     private var place = 0
+    /// How many of the gathered documents were asked about.
+    private var asked = 0
     /// So many occurrences are gathered the next time: few at first, for who asks about a few documents.
     private var room = 1 << 14
-    private static let largestRoom = 1 << 22
+    private let budget: OccurrenceBudget
+    /// Terms that were gone through to gather.
+    private var termCount = 0
 
-    init(_ documents: PostingSource, _ sums: PostingArrays, _ terms: TermGroup, _ view: IndexView) {
+    init(
+        _ documents: PostingSource, _ sums: PostingArrays, _ terms: TermGroup, _ view: IndexView,
+        _ budget: OccurrenceBudget
+    ) {
         (self.documents, self.sums, self.terms, self.view) = (documents, sums, terms, view)
+        self.budget = budget
+        budget.addGroup()
         super.init(documentBound: Int(documents.documentFrequency), bound: documents.bound)
     }
 
@@ -85,6 +107,7 @@ final class GroupSpans: SpanSource {
     override func read() throws(StorageError) {
         starts.removeAll(keepingCapacity: true)
         if gathered.isEmpty || sums.docnos[gathered.upperBound - 1] < document { try gather() }
+        asked += 1
         let first = UInt64(document) << 32
         // In steps that double, then by halves.
         var step = 1
@@ -102,11 +125,20 @@ final class GroupSpans: SpanSource {
             starts.append(UInt32(truncatingIfNeeded: occurrences[next]))
             next += 1
         }
-        ends = starts
+        endAtStarts()
+    }
+
+    /// More room if at least a quarter of the documents were asked about for which there was some, else less: reading
+    /// the others was for nothing. But to gather means to go through all terms, which is as much work as a place or two
+    /// in each.
+    private func adaptRoom() {
+        if !gathered.isEmpty { room = asked * 4 >= gathered.count ? 4 * room : max(room / 4, termCount, 1) }
+        room = min(room, budget.room)
     }
 
     /// Gathers the occurrences in the document at hand and those behind it, as far as there is room.
     private func gather() throws(StorageError) {
+        adaptRoom()
         let start = PostingSource.gallop(
             sums.docnos, from: gathered.upperBound, count: sums.count, to: document)
         var (end, count) = (start, 0)
@@ -114,14 +146,16 @@ final class GroupSpans: SpanSource {
             count += Int(sums.frequencies[end])
             end += 1
         }
-        room = min(4 * room, Self.largestRoom)
         gathered = start..<end
+        asked = 0
         occurrences.removeAll(keepingCapacity: true)
         place = 0
         guard start < end else { return }
         let (first, last) = (sums.docnos[start], sums.docnos[end - 1])
         var positions: [UInt32] = []
+        termCount = 0
         try terms.forEachTerm(of: view) { (term) throws(StorageError) in
+            termCount += 1
             guard let source = try view.postings(of: term) else { return }
             try source.seekBlock(first)
             while !source.isAtEnd, source.blockFirst <= last {
@@ -129,6 +163,9 @@ final class GroupSpans: SpanSource {
                 while place < source.count, source.docnos[place] <= last {
                     let document = UInt64(source.docnos[place]) << 32
                     try source.readPositions(place, &positions)
+                    guard occurrences.count + positions.count <= count else {
+                        throw view.corrupt("terms stand in a document more often than their frequencies say")
+                    }
                     for position in positions { occurrences.append(document | UInt64(position)) }
                     place += 1
                 }

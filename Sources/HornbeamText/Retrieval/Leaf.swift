@@ -11,12 +11,13 @@ final class ScoreContext {
     let fieldWeights: [Double]?
     /// The fields that have tokens, the weightiest first, with their weights; empty if there are none.
     let fieldsByWeight: [(field: Int, weight: Double)]
-    /// What a token counts at most and at least.
-    private let weightRange: ClosedRange<Double>
+    /// What a token counts at least.
+    private let leastWeight: Double
     /// Tokens of a document on average, weighted if there are weights.
     let averageLength: Double
     /// Whether leaves keep their postings.
     let scores: Bool
+    let occurrences = OccurrenceBudget()
     private let memory: UnsafeMutablePointer<UInt16>
     /// The window that lengths were last loaded of, and which of its chunks are.
     @exclusivity(unchecked) private var window: UInt32 = 0
@@ -39,7 +40,7 @@ final class ScoreContext {
         }
         fields.sort { $0.weight > $1.weight }
         fieldsByWeight = fields
-        weightRange = (fields.last?.weight ?? 1)...(fields.first?.weight ?? 1)
+        leastWeight = fields.last?.weight ?? 1
         let average = total / Double(view.documentCount)
         // Then no token counts, and nothing scores.
         averageLength = average > 0 ? average : 1
@@ -104,13 +105,25 @@ final class ScoreContext {
         return length
     }
 
-    /// No posting under the bound contributes more, but for rounding.
-    func contributionBound(_ bound: Bound, weight: Double) -> Double {
-        let frequency = Double(bound.frequency) * weightRange.upperBound
+    /// What an occurrence counts at most, of those in these fields; nil is all.
+    func mostWeight(in fields: [Int]?) -> Double {
+        guard fieldWeights != nil else { return 1 }
+        return fieldsByWeight.first { fields?.contains($0.field) ?? true }?.weight ?? 0
+    }
+
+    /// No posting under the bound contributes more, but for rounding, whose occurrences count `most` or less each.
+    ///
+    /// Its length has its own occurrences in it, as heavy as they count, and all other tokens. With fewer of them, or
+    /// lighter ones, the score is less even with what the length is less then.
+    func contributionBound(_ bound: Bound, weight: Double, most: Double) -> Double {
+        var (frequency, length) = (Double(bound.frequency), Double(bound.length))
+        if fieldWeights != nil {
+            let others = max(length - frequency, 0)
+            frequency *= most
+            length = frequency + leastWeight * others
+        }
         guard frequency > 0 else { return 0 }
-        return BM25.score(
-            weight: weight, frequency: frequency, length: Double(bound.length) * weightRange.lowerBound,
-            averageLength: averageLength)
+        return BM25.score(weight: weight, frequency: frequency, length: length, averageLength: averageLength)
     }
 }
 
@@ -121,6 +134,8 @@ class Leaf: QueryNode {
     final let weight: Double
     /// How often it stands in the query, for words that are repeated.
     @exclusivity(unchecked) final var multiplicity = 1
+    /// What an occurrence counts at most.
+    private final let mostWeight: Double
     /// No document's score has more than this from it alone.
     final let bound: Double
     private final let title: String
@@ -138,7 +153,10 @@ class Leaf: QueryNode {
     /// Where the last document was found.
     @exclusivity(unchecked) private final var place = 0
 
-    init(_ context: ScoreContext, weight: Double, cost: Int, bounds: [Bound], title: String) {
+    /// - Parameter fields: those that count; all if nil.
+    init(
+        _ context: ScoreContext, weight: Double, cost: Int, bounds: [Bound], fields: [Int]? = nil, title: String
+    ) {
         self.context = context
         self.weight = weight
         self.title = title
@@ -147,9 +165,10 @@ class Leaf: QueryNode {
         offsets = .allocate(capacity: capacity + 1)
         frequencies = .allocate(capacity: capacity + 1)
         lengths = context.fieldWeights == nil ? nil : .allocate(capacity: capacity + 1)
+        let most = context.mostWeight(in: fields)
         var best = 0.0
-        for bound in bounds { best = max(best, context.contributionBound(bound, weight: weight)) }
-        bound = best
+        for bound in bounds { best = max(best, context.contributionBound(bound, weight: weight, most: most)) }
+        (mostWeight, bound) = (most, best)
         super.init(cost: cost)
     }
 
@@ -171,12 +190,18 @@ class Leaf: QueryNode {
         return blockBound(blocks)
     }
 
+    /// No document under the bound has more from it.
+    @inline(__always)
+    final func contributionBound(_ bound: Bound) -> Double {
+        context.contributionBound(bound, weight: weight, most: mostWeight) * Double(multiplicity)
+    }
+
     /// No document of the current block has more from it.
     final func blockBound(_ blocks: PostingSource) -> Double {
         // Before it is decoded nothing of the block is known but this.
-        let first = context.contributionBound(blocks.blockBound, weight: weight)
-        guard blocks.secondBlockBound != blocks.blockBound else { return first * Double(multiplicity) }
-        return max(first, context.contributionBound(blocks.secondBlockBound, weight: weight)) * Double(multiplicity)
+        let first = contributionBound(blocks.blockBound)
+        guard blocks.secondBlockBound != blocks.blockBound else { return first }
+        return max(first, contributionBound(blocks.secondBlockBound))
     }
 
     final override func activate(_ active: WindowBits) {

@@ -81,7 +81,14 @@ struct PostingUnion: ~Copyable {
         let isNew = present[docno &>> 6] & bit == 0
         present[docno &>> 6] |= bit
         // Memory of documents that weren't there is of no meaning.
-        frequencies[docno] = isNew ? count : frequencies[docno] &+ count
+        frequencies[docno] = isNew ? count : sum(frequencies[docno], count)
+    }
+
+    /// No document has so many words: a sum that is cut off is one of a damaged file, and must not look like a small one.
+    @inline(__always)
+    private static func sum(_ first: UInt32, _ second: UInt32) -> UInt32 {
+        let sum = first &+ second
+        return sum < first ? .max : sum
     }
 
     private mutating func makeArray() {
@@ -102,8 +109,10 @@ struct PostingUnion: ~Copyable {
         var kept = 0
         for place in 1..<list.count {
             if list[place] >> 32 == list[kept] >> 32 {
-                let sum = UInt32(truncatingIfNeeded: list[kept]) &+ UInt32(truncatingIfNeeded: list[place])
-                list[kept] = list[kept] & ~0xFFFF_FFFF | UInt64(sum)
+                let (first, second) = (
+                    UInt32(truncatingIfNeeded: list[kept]), UInt32(truncatingIfNeeded: list[place])
+                )
+                list[kept] = list[kept] & ~0xFFFF_FFFF | UInt64(Self.sum(first, second))
             } else {
                 kept += 1
                 list[kept] = list[place]

@@ -204,7 +204,7 @@ extension QueryCompiler {
 
     private func spans(_ group: Group) -> SpanSource {
         guard let sum = group.sum else { return TermSpans(group.documents) }
-        return GroupSpans(group.documents, sum.postings, sum.terms, view)
+        return GroupSpans(group.documents, sum.postings, sum.terms, view, context.occurrences)
     }
 
     /// What a prefix or a pattern stands for; nil if that is nothing.

@@ -34,6 +34,12 @@ class SpanSource {
     /// No more occurrences than this are in the document that `advance` found.
     var frequencyBound: UInt32 { bound.frequency }
 
+    /// Makes each occurrence one token. Copies: memory that both shared would be allocated anew by the next change.
+    final func endAtStarts() {
+        ends.removeAll(keepingCapacity: true)
+        ends.append(contentsOf: starts)
+    }
+
     /// Reads the occurrences in the document that `advance` found; there may be none after all.
     func read() throws(StorageError) {
         starts.removeAll(keepingCapacity: true)
@@ -56,7 +62,7 @@ final class TermSpans: SpanSource {
 
     override func read() throws(StorageError) {
         try source.readPositions(source.current, &starts)
-        ends = starts
+        endAtStarts()
     }
 }
 
@@ -245,10 +251,11 @@ final class SpanLeaf: Leaf {
     init(_ context: ScoreContext, _ source: SpanSource, weight: Double, fields: Set<Int>?, title: String) {
         self.source = source
         blocks = source.blocks
-        self.fields = fields.map { Array($0) }
+        let fields = fields.map { Array($0) }
+        self.fields = fields
         super.init(
             context, weight: weight, cost: source.documentBound, bounds: source.blocks?.bounds ?? [source.bound],
-            title: title)
+            fields: fields, title: title)
     }
 
     override func lowerBound(from target: UInt32) throws(StorageError) -> UInt32 {
@@ -309,7 +316,7 @@ final class SpanLeaf: Leaf {
         if isLimited {
             let length = UInt32(try context.lengths(base(of: docno), from: offset, through: offset)[offset])
             let bound = Bound(frequency: source.frequencyBound, length: length == 0 ? 0 : length - 1)
-            guard context.contributionBound(bound, weight: weight) * Double(multiplicity) >= minimum else { return }
+            guard contributionBound(bound) >= minimum else { return }
         }
         var weightedLength = 0.0
         if fields != nil || context.fieldWeights != nil {

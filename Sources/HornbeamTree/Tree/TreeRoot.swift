@@ -16,8 +16,9 @@ struct TreeRoot: Equatable, Sendable {
     @inline(__always) var isEmpty: Bool { page == 0 }
 }
 
-/// What one content of a tree is told from others by: a page is never written again under the same number and birth, so
-/// states with the same root have the same entries.
+/// What one content of a tree is told from others by: within a life of the file, from one recovery to the next, no page
+/// is written again under the same number and birth, so states with the same root have the same entries. Births of
+/// transactions that a crash lost come again in the next life.
 package struct TreeIdentity: Equatable, Sendable {
     private let root: TreeRoot
 

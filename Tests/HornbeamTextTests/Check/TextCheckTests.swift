@@ -26,17 +26,17 @@ struct TextCheckTests {
 
     /// The same with documents that are added, changed and gone as records, some of them being folded or about to be.
     private func samplePending(seed: UInt64, writes: UInt64 = 14) throws -> (TreeStore, NaiveIndex) {
-        var (store, model) = try sample(seed: seed, count: 60)
+        var (store, model) = try sample(seed: seed, count: 160)
         var generator = TextGenerator(seed: seed + 1)
         for row in 0..<writes {
             // What the last one leaves is in no batch.
             let pending: UInt64 = row + 1 < writes ? 60 : 1_000_000
             try store.write(limits: PendingLimits(pending: pending, slice: 30)) { writer in
                 let (text, changed) = (generator.text(upTo: 8), generator.text(upTo: 8))
-                try writer.insert(100 + row, text: text)
+                try writer.insert(200 + row, text: text)
                 try writer.update(row * 2, from: model[row * 2] ?? "", to: changed)
                 try writer.remove(row * 2 + 31, text: model[row * 2 + 31] ?? "")
-                (model[100 + row], model[row * 2], model[row * 2 + 31]) = (text, changed, nil)
+                (model[200 + row], model[row * 2], model[row * 2 + 31]) = (text, changed, nil)
             }
         }
         return (store, model)
@@ -127,7 +127,7 @@ struct TextCheckTests {
         for round in 0..<30 {
             let isPending = round % 6 == 5
             let hasPending = isPending || round % 2 == 1
-            let (store, model) = try hasPending ? samplePending(seed: seed) : sample(seed: seed, count: 60)
+            let (store, model) = try hasPending ? samplePending(seed: seed) : sample(seed: seed, count: 160)
             let names = [
                 testIndex.termsName, testIndex.postingsName, testIndex.positionsName, testIndex.documentsName,
                 testIndex.statisticsName, testIndex.pendingName,

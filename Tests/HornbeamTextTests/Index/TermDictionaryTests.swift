@@ -75,6 +75,59 @@ struct TermDictionaryTests {
         #expect(try store.problems(model) == [])
     }
 
+    @Test(
+        "Postings stand in the entry while they are short, and come back from a list when few are left",
+        arguments: [true, false])
+    func placesOfPostings(storesPositions: Bool) throws {
+        let index = TextIndex(prefix: "t:", storesPositions: storesPositions)
+        let store = try TreeStore.inMemory()
+        let transaction = try store.beginWrite()
+        var model = NaiveIndex()
+        func entry() throws -> TermEntry {
+            let trees = try #require(try index.open(in: transaction)).trees
+            let dictionary = TermDictionary(transaction: transaction, tree: trees.terms, index: index)
+            return try #require(try withBytes(Array("word".utf8)) { try dictionary.find($0) })
+        }
+        func change(_ rows: some Sequence<UInt64>, _ text: (UInt64) -> String?) throws {
+            let writer = try TextIndexWriter(index, in: transaction, limits: .none)
+            for row in rows {
+                let (old, new) = (model[row], text(row))
+                switch (old, new) {
+                case (nil, let new?): try writer.insert(row, text: new)
+                case (let old?, let new?): try writer.update(row, from: old, to: new)
+                case (let old?, nil): try writer.remove(row, text: old)
+                case (nil, nil): break
+                }
+                model[row] = new
+            }
+            try writer.flush()
+            let problems = try TextCheck(index, in: transaction).run { (body) throws(StorageError) in
+                for (row, text) in model.texts { try body(row, DocumentText(text)) }
+            }
+            #expect(problems == [])
+            let searcher = try TextSearcher(index, in: transaction)
+            #expect(try searcher.search("word other3", limit: 10) == Array(model.search("word other3").prefix(10)))
+            #expect(try searcher.search("other2 word", limit: 1) == Array(model.search("other2 word").prefix(1)))
+        }
+        try change(1...5) { "other\($0) word" }
+        #expect(try entry().listNumber == 0 && entry().shortest == 1)
+        try change(6...25) { "other\($0 % 4) word other word" }
+        #expect(try entry().listNumber == 0 && entry().shortest == 2)
+        // One shorter than all.
+        try change(26...26) { _ in "word" }
+        #expect(try entry().listNumber == 0 && entry().shortest == 1)
+        try change(2...9) { _ in nil }
+        #expect(try entry().documentFrequency == 18 && entry().listNumber == 0)
+        try change(30...150) { "other\($0 % 5) word and more" }
+        let list = try entry().listNumber
+        #expect(list != 0)
+        try change(20...130) { _ in nil }
+        #expect(try entry().listNumber == list, "many are left")
+        try change(6...145) { _ in nil }
+        #expect(try entry().documentFrequency <= 8 && entry().listNumber == 0)
+        transaction.abort()
+    }
+
     @Test("Bytes that are no entry are refused", arguments: SeededGenerator.seeds(2))
     func garbage(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
@@ -86,9 +139,13 @@ struct TermDictionaryTests {
                 var reader = ByteReader(bytes)
                 guard let entry = TermEntry(&reader) else { return }
                 #expect(entry.documentFrequency > 0 && entry.collectionFrequency >= entry.documentFrequency)
-                let isInline = InlinePostings.fits(
+                let isSmall = InlinePostings.fits(
                     documents: Int(entry.documentFrequency), occurrences: Int(clamping: entry.collectionFrequency))
-                #expect((entry.listNumber == 0) == isInline)
+                #expect(entry.listNumber == 0 || !isSmall)
+                let isInline =
+                    entry.documentFrequency <= InlinePostings.mostDocuments
+                    && entry.collectionFrequency <= InlinePostings.mostOccurrences
+                #expect(entry.listNumber > 0 || isInline && entry.shortest > 0)
                 #expect((entry.listNumber == 0) == entry.bounds.isEmpty)
                 let falls = zip(entry.bounds, entry.bounds.dropFirst()).allSatisfy {
                     $0.frequency > $1.frequency && $0.length > $1.length

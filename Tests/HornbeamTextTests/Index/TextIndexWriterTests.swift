@@ -313,6 +313,28 @@ struct TextIndexWriterTests {
         transaction.abort()
     }
 
+    @Test("An index of a layout to come is neither called damaged nor built anew")
+    func newerLayout() throws {
+        let store = try TreeStore.index(of: "one")
+        let transaction = try store.beginWrite()
+        let tree = try #require(try transaction.tree(testIndex.statisticsName))
+        // Nothing behind the first byte is known to stay.
+        try transaction.put(tree, TextStatistics.key, [TextStatistics.currentLayout + 1, 200])
+        func isNewer(_ body: () throws(StorageError) -> Void) -> Bool {
+            do { try body() } catch {
+                guard case .unsupported(let what) = error else { return false }
+                return what.contains("newer version")
+            }
+            return false
+        }
+        #expect(isNewer { () throws(StorageError) in _ = try TextSearcher(testIndex, in: transaction) })
+        #expect(isNewer { () throws(StorageError) in _ = try testIndex.isOutdated(in: transaction) })
+        #expect(isNewer { () throws(StorageError) in _ = try testIndex.documentCount(in: transaction) })
+        let problems = try TextCheck(testIndex, in: transaction).run { _ in }
+        #expect(problems.count == 1 && problems[0].contains("newer version"))
+        transaction.abort()
+    }
+
     @Test("A reader has no writer")
     func readOnly() throws {
         let store = try TreeStore.index(of: "one")

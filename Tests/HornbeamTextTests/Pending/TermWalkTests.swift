@@ -35,6 +35,33 @@ struct TermWalkTests {
     /// What a walk goes by: longer terms come in any order behind it.
     private static func head(_ term: [UInt8]) -> ArraySlice<UInt8> { term.prefix(TermDictionary.plainLimit) }
 
+    @Test("A walk through more pending terms than are kept drives out none that is kept")
+    func keeps() throws {
+        let store = try TreeStore.inMemory()
+        // What is first written to an index never is pending.
+        try store.write { try $0.insert(50, text: "first") }
+        try store.write(limits: PendingLimits(pending: 1_000_000, slice: 40)) { writer in
+            for row in 0..<UInt64(50) {
+                let words = (0..<UInt64(100)).map { "w\(row * 100 + $0)" }
+                try writer.insert(row, text: "common " + words.joined(separator: " "))
+            }
+        }
+        let transaction = try store.beginRead()
+        defer { transaction.abort() }
+        let snapshot = try #require(try TextSnapshot(testIndex, in: transaction))
+        func common() -> PendingPostings? { withBytes(Array("common".utf8)) { snapshot.added(to: $0) } }
+        let kept = common()
+        #expect(kept?.count == 50)
+        var walk = try snapshot.terms(from: [])
+        var count = 0
+        while try walk.next() {
+            #expect(try walk.postings() != nil)
+            count += 1
+        }
+        #expect(count == 5_002)
+        #expect(common() === kept)
+    }
+
     @Test("A walk from anywhere, with leaps, misses no term and invents none", arguments: SeededGenerator.seeds(3))
     func walks(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)

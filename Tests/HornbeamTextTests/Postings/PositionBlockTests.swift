@@ -31,6 +31,22 @@ struct PositionBlockTests {
         }
     }
 
+    @Test("First positions anywhere and others near them take the bits of each, and a long document those of its group")
+    func apart() {
+        var postings = PostingsBuffer()
+        for docno in 0..<UInt32(128) {
+            // 10 bits, then 3; one needs 17.
+            let first = docno == 40 ? 100_000 : 512 + docno
+            postings.append(docno, frequency: 3, length: 1000)
+            for position in [first, first + 5, first + 13] { postings.append(position: position) }
+        }
+        var encoder = PositionRunEncoder()
+        var sink = ByteSink()
+        _ = encoder.encode(postings, 0..<128, positionsFrom: 0, to: &sink)
+        #expect(sink.count == 2 + (4 + 8) + 32 * (3 * 10 + 17) / 8 + 256 * 3 / 8)
+        #expect(encoder.sizes[0] == sink.count)
+    }
+
     @Test("Postings may be read in any order", .seeded)
     func order() {
         var random = SeededGenerator()

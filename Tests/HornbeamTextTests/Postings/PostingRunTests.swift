@@ -90,8 +90,8 @@ struct PostingRunTests {
     @Test("Positions without bits are as many as they say, but no block claims memory without bound")
     func bitless() {
         func opens(_ frequencies: [UInt32]) -> Bool {
-            let count = frequencies.reduce(0) { $0 + Int($1) }
-            let bytes = [UInt8](repeating: 0, count: (count + 127) / 128)
+            let count = frequencies.reduce(0) { $0 + Int($1) } - frequencies.count
+            let bytes = [UInt8](repeating: 0, count: (frequencies.count + 31) / 32 + (count + 31) / 32)
             var block = PositionBlock()
             return withBytes(bytes) { bytes in
                 frequencies.withUnsafeBufferPointer { frequencies in

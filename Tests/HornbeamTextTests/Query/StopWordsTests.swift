@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Words that are left out of a query: from which of its parts, and when they stay.
 
+import HornbeamTestSupport
+import HornbeamTree
 import Testing
 
 @testable import HornbeamText
@@ -49,6 +51,68 @@ struct StopWordsTests {
         ]
         for query in queries { #expect(rest(query) == query) }
         #expect(rest(.without(.words("the fox"), .words("the"))) == .without(.words("  fox"), .words("the")))
+    }
+
+    @Test("What must not be found beside them must not be found all the same")
+    func exclusions() {
+        let (fox, spam, ham): (TextQuery, TextQuery, TextQuery) = (.words("fox"), .words("spam"), .words("ham"))
+        func without(_ query: TextQuery) -> TextQuery { .without(.everything, query) }
+        #expect(rest(.all([fox, .without(.words("the"), spam)])) == .all([fox, without(spam)]))
+        #expect(
+            rest(.all([fox, .without(.without(.words("the"), spam), ham)]))
+                == .all([fox, without(.any([spam, ham]))]))
+        #expect(rest(.all([fox, .all([.words("of"), .without(.words("the"), spam)])])) == .all([fox, without(spam)]))
+        #expect(
+            rest(.all([fox, .boost(2, .field([1], .without(.words("the"), spam)))]))
+                == .all([fox, without(.boost(2, .field([1], spam)))]))
+        // "of" would be enough.
+        #expect(rest(.all([fox, .any([.words("of"), .without(.words("the"), spam)])])) == .all([fox]))
+        let either = TextQuery.any([.without(.words("of"), ham), .without(.words("the"), spam)])
+        #expect(rest(.all([fox, either])) == .all([fox, without(.all([ham, spam]))]))
+        #expect(rest(.any([fox, .without(.words("the"), spam)])) == .any([fox]))
+        #expect(rest(.without(.words("the"), spam)) == .without(.words("the"), spam))
+    }
+
+    @Test("What asks for nothing is nothing that remains")
+    func void() {
+        for query: TextQuery in [
+            .all([.words("the of"), .words("?")]), .any([.words("&"), .words("the")]),
+            .all([.any([.words("—")]), .phrase("!", slop: 0), .words("and")]),
+        ] { #expect(rest(query) == query) }
+        #expect(rest(.all([.words("?"), .words("the"), .words("fox")])) == .all([.words("?"), .words("fox")]))
+        #expect(rest(.all([.words("?")])) == .all([.words("?")]))
+    }
+
+    @Test("Where every text has them, leaving them out changes nothing", arguments: SeededGenerator.seeds(3))
+    func differential(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        let words = ["a", "b", "c", "d"]
+        let store = try TreeStore.inMemory()
+        try store.write { writer in
+            for row in 0..<UInt64(64) {
+                let own = words.indices.filter { row >> UInt64($0) & 1 == 1 }.map { words[$0] }
+                try writer.insert(row, text: "the of and " + own.joined(separator: " "))
+            }
+        }
+        let searcher = try store.searcher()
+        func query(_ depth: Int) -> TextQuery {
+            switch random.below(depth < 4 ? 8 : 4) {
+            case 0: .words(["the", "of", "and the"][random.below(3)])
+            case 1: .words(["?", "& the", "!"][random.below(3)])
+            case 2, 3: .words(words[random.below(4)])
+            case 4: .without(query(depth + 1), .words(words[random.below(4)]))
+            case 5: .field([0], query(depth + 1))
+            case 6:
+                .any([.without(.words("the"), .words("a")), .without(.words("of"), .words(words[random.below(4)]))])
+            default: .all((0..<2 + random.below(2)).map { _ in query(depth + 1) })
+            }
+        }
+        for _ in 0..<300 {
+            let query = query(0)
+            let rest = rest(query)
+            let expected = try searcher.matches(query)
+            #expect(try searcher.matches(rest) == expected, "\(query) → \(rest), HORNBEAM_SEED=\(seed)")
+        }
     }
 
     @Test("Of several words each is one")

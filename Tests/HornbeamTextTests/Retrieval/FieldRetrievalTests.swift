@@ -60,6 +60,103 @@ struct FieldRetrievalTests {
         }
     }
 
+    @Test(
+        "Pending and half-folded documents are ranked by fields and weights as the model has it",
+        arguments: SeededGenerator.seeds(3))
+    func pending(seed: UInt64) throws {
+        var generator = Generator(seed: seed)
+        var documents: [UInt64: TestDocument] = [:]
+        let store = try TreeStore.inMemory()
+        func text(_ document: TestDocument) -> DocumentText {
+            DocumentText(fields: document.fields.map { $0.map { $0.joined(separator: " ") } })
+        }
+        let weights: [[Double]?] = [nil, [2, 0.5, 1], [0, 1, 3], [5, 1, 1], [1, 0, 0]]
+        func bounds() throws -> PendingBounds {
+            let transaction = try store.beginRead()
+            defer { transaction.abort() }
+            return try #require(try TextSnapshot(testIndex, in: transaction)).pending.bounds
+        }
+        var (pendingStates, foldingStates) = (0, 0)
+        for round in 0..<12 {
+            let limits = round == 0 ? PendingLimits.none : PendingLimits(pending: 600, slice: 30)
+            for write in 0..<(round == 0 ? 1 : 60) {
+                // Half of the states are in the middle of a batch.
+                if write > 3, try round % 2 == 0 || bounds().foldEnd != nil { break }
+                try store.write(limits: limits) { writer in
+                    for document in generator.documents(round == 0 ? 150 : 4, fields: 3).compactMap({ $0 }) {
+                        let row = document.row % 300
+                        let new = TestDocument(row: row, fields: document.fields)
+                        switch documents[row] {
+                        case nil: try writer.insert(row, text(new))
+                        case let old? where generator.random.oneIn(3):
+                            try writer.remove(row, text(old))
+                            documents[row] = nil
+                            continue
+                        case let old?: try writer.update(row, from: text(old), to: text(new))
+                        }
+                        documents[row] = new
+                    }
+                }
+            }
+            pendingStates += try bounds().isEmpty ? 0 : 1
+            foldingStates += try bounds().foldEnd == nil ? 0 : 1
+            let searcher = try store.searcher()
+            for (place, weights) in weights.enumerated() {
+                let model = NaiveQuery(documents.values.sorted { $0.row < $1.row }, weights: weights)
+                for _ in 0..<4 {
+                    let query = place == 0 ? generator.query() : Self.query(&generator)
+                    let note: Comment = "\(query), weights \(weights ?? []), round \(round), HORNBEAM_SEED=\(seed)"
+                    let expected = model.search(query)
+                    for limit in [1, 5, 1000] {
+                        #expect(
+                            try searcher.search(query, limit: limit, weights: weights)
+                                == Array(expected.prefix(limit)), note)
+                    }
+                    #expect(try searcher.matches(query) == expected.map(\.docno).sorted(), note)
+                }
+            }
+        }
+        #expect(pendingStates > 5 && foldingStates > 0, "\(pendingStates), \(foldingStates)")
+    }
+
+    @Test("No posting scores more than its bound says, whatever its fields are and weigh", .seeded)
+    func bounds() throws {
+        var random = SeededGenerator()
+        var generator = Generator(seed: 5)
+        let view = MemoryView(generator.documents(40, fields: 3), fieldCount: 3)
+        for round in 0..<2_000 {
+            let weights = (0..<3).map { _ in [0, 0.1, 1, 5, 20][random.below(5)] }
+            let context = try ScoreContext(view, weights: weights, scores: false)
+            let fields: [Int]? = round % 2 == 0 ? nil : [[0], [1], [0, 2]][random.below(3)]
+            let tokens = (0..<3).map { _ in random.below(20) }
+            let found = tokens.map { random.below($0 + 1) }
+            var (frequency, length) = (0.0, 0.0)
+            for field in 0..<3 {
+                length += weights[field] * Double(tokens[field])
+                if fields?.contains(field) ?? true { frequency += weights[field] * Double(found[field]) }
+            }
+            guard frequency > 0 else { continue }
+            let score = BM25.score(
+                weight: 1, frequency: frequency, length: length, averageLength: context.averageLength)
+            // Others of the block may be more frequent and shorter.
+            let bound = Bound(
+                frequency: UInt32(found.reduce(0, +) + random.below(3)),
+                length: UInt32(max(tokens.reduce(0, +) - random.below(3), 0)))
+            let most = context.mostWeight(in: fields)
+            #expect(context.contributionBound(bound, weight: 1, most: most) >= score * (1 - 1e-12))
+        }
+    }
+
+    @Test("What a field alone may score goes by its own weight")
+    func ownWeight() throws {
+        var generator = Generator(seed: 5)
+        let view = MemoryView(generator.documents(40, fields: 2), fieldCount: 2)
+        let context = try ScoreContext(view, weights: [10, 1], scores: false)
+        let bound = Bound(frequency: 2, length: 20)
+        let expected = BM25.score(weight: 1, frequency: 2, length: 20, averageLength: context.averageLength)
+        #expect(context.contributionBound(bound, weight: 1, most: context.mostWeight(in: [1])) == expected)
+    }
+
     @Test("What the fields have in all is what the documents say", arguments: SeededGenerator.seeds(3), [0, 300])
     func totals(seed: UInt64, pending: UInt64) throws {
         var random = SeededGenerator(seed: seed)

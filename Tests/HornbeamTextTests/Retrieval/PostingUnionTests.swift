@@ -50,6 +50,17 @@ struct PostingUnionTests {
     }
 }
 
+extension PostingUnionTests {
+    @Test("A sum beyond all numbers is no small one", arguments: [300, 5_000_000] as [UInt32])
+    func overflow(limit: UInt32) throws {
+        let view = IndexView(documentCount: 1, totalLength: 1, docnoLimit: limit)
+        var union = PostingUnion(docnoLimit: limit)
+        for _ in 0..<3 { try union.add(ArrayPostings([2, 7], [.max - 1, 1]), view) }
+        let sum = union.finish()
+        #expect((sum.frequencies[0], sum.frequencies[1]) == (.max, 3))
+    }
+}
+
 @Suite("Documents counted")
 struct DocumentUnionTests {
     @Test("Each counts once, as a list and as bits", .seeded, arguments: [300, 20_000_000] as [UInt32])

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// How large values may be to find room in leaves: who is free to cut what it stores into values of any size cuts it so
+// that leaves are full.
+
+package import HornbeamPages
+
+extension Transaction {
+    /// The largest value that lies in its leaf, under a key of so many bytes; one that is larger gets a page of its own.
+    package func inlineLimit(_ tree: TreeID, keySize: Int) throws(StorageError) -> Int {
+        try opened(tree).pointee.inlineLimit(pageSize: view.pageSize) - NodeLayout.cellHeader - keySize
+    }
+
+    /// The largest value that the tree's last leaf still has room for, under a key of so many bytes that begins as the
+    /// others do; any is if the tree is empty. Less than 0 if there is none for the key alone.
+    package func roomInLastLeaf(_ tree: TreeID, keySize: Int) throws(StorageError) -> Int {
+        let open = try opened(tree)
+        return try answer(open) { () throws(StorageError) in
+            let root = open.pointee.root
+            if root.isEmpty { return .max }
+            let mark = view.heldMark
+            defer { view.letGo(to: mark) }
+            var (page, birth, level) = (root.page, root.birth, root.level)
+            while level > 0 {
+                let node = try view.node(page, birth: birth, level: level)
+                let last = node.child(node.count - 1)
+                (page, birth) = (last.page, last.birth)
+                level -= 1
+            }
+            let leaf = try view.leaf(page, birth: birth, of: tree.rawValue)
+            let entry = NodeLayout.cellHeader + NodeLayout.entryOverhead + keySize - leaf.prefixSize
+            return leaf.freeSize + leaf.deadSize - entry
+        }
+    }
+}
