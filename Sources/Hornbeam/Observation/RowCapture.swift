@@ -2,8 +2,8 @@
 // What a write transaction changes, gathered while somebody observes: which rows, and what each was before, and of
 // which rows links changed. Rows are kept as they were when the transaction began, so that a row changed twice, or back
 // again, is told by a comparison with what it has become. For the same reason going back to a savepoint needs none of
-// these undone: a row that was changed since and is as before is no change. Only the order of the changes goes back with
-// it. Too many rows are not kept: then only the trees are known.
+// these undone: a row that was changed since and is as before is no change. Only the order of the changes goes back
+// with it. Too many rows are not kept: then only the trees are known.
 
 import HornbeamPages
 import HornbeamTree
