@@ -62,9 +62,9 @@ extension EntityModelProtocol {
 }
 
 extension Relation {
-    /// Saves the entities in it as a list, all of them or none, as `Context.saveAll` does: `willSave` of all runs first,
-    /// and two may exchange the keys of any unique index. A fragment is merged as one. Links are those of the entity,
-    /// and stay as they are.
+    /// Saves the entities in it as a list, all of them or none, as `Context.saveAll` does: `willSave` of all runs
+    /// first, and two may exchange the keys of any unique index. A fragment is merged as one. Links are those of the
+    /// entity, and stay as they are.
     public func save(_ context: inout Context) throws {
         guard let entities else { return }
         try context.saveAll(
@@ -106,8 +106,8 @@ extension EntityModelProtocol {
         if let date, !date.timeIntervalSinceReferenceDate.isFinite {
             throw HornbeamError(
                 .invalid,
-                "the last save of \(Self.entityName) \(id) can't have been at \(date.columnValue.text), which is no date: "
-                    + "give one, or remove it by deleteMetadata")
+                "the last save of \(Self.entityName) \(id) can't have been at \(date.columnValue.text), which is no "
+                    + "date: give one, or remove it by deleteMetadata")
         }
         try context.session.change("changed", of: "the last save of \(Self.entityName) \(id)") {
             session in

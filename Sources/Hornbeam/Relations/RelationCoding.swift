@@ -9,9 +9,9 @@
 /// How relations are encoded; set it on a `JSONEncoder`.
 public enum RelationEncodingStrategy: Sendable, Hashable {
     /// As people write JSON by hand. What was said explicitly, null or a slice, can't be told afterwards: saving a
-    /// decoded slice unlinks all that isn't in it. An object with nothing but an id is read as an id, and so is one with
-    /// an id that no entity can be made of, because a property is missing or of another type; of a list with one of
-    /// these all are read as ids.
+    /// decoded slice unlinks all that isn't in it. An object with nothing but an id is read as an id, and so is one
+    /// with an id that no entity can be made of, because a property is missing or of another type; of a list with one
+    /// of these all are read as ids.
     case plain
     /// A container whose key tells ids from entities, and null from nothing said.
     case keyedContainer
