@@ -34,9 +34,13 @@ extension SelectPlan {
         guard isDistinct, grouping == nil, isOfQuery, !columns.isEmpty, let found = columns(columns.map(\.value)) else {
             return nil
         }
-        // Then there is one order of them alone.
-        let sorted = terms.compactMap { column($0.value) }
-        return terms.isEmpty || sorted.count == terms.count && Set(sorted).isSuperset(of: found) ? found : nil
+        // An order of them alone. By what the result hasn't got it is one of rows, unless all that it has comes before.
+        var left = Set(found)
+        for term in terms where !left.isEmpty {
+            guard let column = column(term.value), found.contains(column) else { return nil }
+            left.remove(column)
+        }
+        return terms.isEmpty || left.isEmpty ? found : nil
     }
 
     /// The column whose different values are all that is counted.
