@@ -191,7 +191,8 @@ package final class PageStore: @unchecked Sendable {
     func takeTurn(briefly: Bool = false, behindOthers: Bool = false) throws(StorageError) {
         try checkProcess()
         guard !turn.isMine else {
-            throw .invalid("a write transaction is open in this thread, or waits for it: use its context, or end it first")
+            throw .invalid(
+                "a write transaction is open in this thread, or waits for it: use its context, or end it first")
         }
         if behindOthers { turn.takeBehindOthers() } else { turn.take(briefly: briefly) }
     }

@@ -38,7 +38,8 @@ final class WriterTurn: @unchecked Sendable {
         monitor.locked { helpers.append(thread) }
         defer {
             monitor.locked {
-                if let place = helpers.firstIndex(where: { pthread_equal($0, thread) != 0 }) { helpers.remove(at: place) }
+                let place = helpers.firstIndex { pthread_equal($0, thread) != 0 }
+                if let place { helpers.remove(at: place) }
             }
         }
         return try body()

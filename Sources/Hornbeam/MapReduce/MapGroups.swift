@@ -107,7 +107,7 @@ extension MapQuery {
 }
 
 extension MapScan {
-    /// Whether the rows of a group all have the string that its prefix is asked of, so that one of them tells it of all.
+    /// Whether the rows of a group all have the string whose beginning is asked for, so that one tells it of all.
     func isAskedOnce(_ level: Int?) -> Bool {
         guard let asked, let level else { return true }
         return level > asked.item ?? 0

@@ -149,7 +149,10 @@ private struct MergedChanges {
                 let side = try store.type.relation(relation)
                 rows.formUnion(links[side.list.number] ?? [])
                 for target in try affected(target, try session.store(side.target)) {
-                    try session.edges.forEachSource(side, of: target) { rows.insert($0) }
+                    try session.edges.forEachSource(side, of: target) {
+                        rows.insert($0)
+                        return true
+                    }
                 }
             case .from(let type, let relation):
                 let side = try session.store(type).type.relation(relation)

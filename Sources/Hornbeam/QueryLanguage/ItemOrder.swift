@@ -4,8 +4,8 @@
 //
 //     missing < null < false < true < numbers < dates < strings < UUIDs < data < arrays < objects
 //
-// Numbers compare by what they are, whatever their types (`NumberOrder`); NaN comes after all others. Strings compare as
-// in keys: by the scalars of their canonical composition.
+// Numbers compare by what they are, whatever their types (`NumberOrder`), NaN after all others. Strings compare as in
+// keys: by the scalars of their canonical composition.
 
 import FoundationEssentials
 import HornbeamKeys

@@ -170,7 +170,7 @@ struct PushedComparisonTests {
         let databases = [try database(rows, indexed: false), try database(rows, indexed: true)]
         for column in Self.columns {
             for condition in Self.conditions(column) {
-                for value in Self.values where condition.count == 1 || generator.oneIn(3) {
+                for value in Self.values where generator.oneIn(7) {
                     let parameters =
                         [value] + (1..<condition.count).map { _ in Self.values[generator.below(Self.values.count)] }
                     let select = "SELECT o.id FROM Thing AS o WHERE"
@@ -193,7 +193,7 @@ struct PushedComparisonTests {
         let databases = [try database(rows, indexed: false), try database(rows, indexed: true)]
         for column in Self.columns {
             for condition in Self.conditions(column).filter({ !$0.text("").contains("ANY") }) {
-                for value in Self.values where generator.oneIn(4) {
+                for value in Self.values where generator.oneIn(12) {
                     let parameters =
                         [value] + (1..<condition.count).map { _ in Self.values[generator.below(Self.values.count)] }
                     func select(_ subject: String) -> String {
