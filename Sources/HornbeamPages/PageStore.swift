@@ -191,12 +191,19 @@ package final class PageStore: @unchecked Sendable {
     func takeTurn(briefly: Bool = false, behindOthers: Bool = false) throws(StorageError) {
         try checkProcess()
         guard !turn.isMine else {
-            throw .invalid("a write transaction is open in this thread: use its context, or end it first")
+            throw .invalid(
+                "a write transaction is open in this thread, or waits for it: use its context, or end it first")
         }
         if behindOthers { turn.takeBehindOthers() } else { turn.take(briefly: briefly) }
     }
 
-    /// Whether this thread has a write transaction open.
+    /// Runs `body` for the write transaction that another thread has open and that waits for it: to begin one in it is
+    /// `.invalid`, as it is in that thread.
+    package func helping<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+        try turn.helping(body)
+    }
+
+    /// Whether this thread has a write transaction open, or works for one.
     package var isWriting: Bool { turn.isMine }
 
     func checkUsable() throws(StorageError) {

@@ -9,6 +9,8 @@ final class WriterTurn: @unchecked Sendable {
     private let monitor = Monitor()
     /// The thread that took the turn, nil if nobody has it. It may have handed its transaction on since.
     private var holder: pthread_t?
+    /// Threads that work for the holder, which waits for them.
+    private var helpers: [pthread_t] = []
     /// Whether the holder is no transaction, but gives the turn back after a short work of the store's own.
     private var isBrief = false
     /// Those who wait in `take`, by numbers, in the order in which they came.
@@ -19,13 +21,28 @@ final class WriterTurn: @unchecked Sendable {
     /// Whether the store's thread is to end: it gets no turn any more.
     private var isThreadEnding = false
 
-    /// Whether this very thread took the turn and it was not given back: then `take` would wait for itself. The answer
-    /// stays right until this thread takes the turn; others can't take it in this one's name.
+    /// Whether this very thread took the turn, or works for the one that did, and it was not given back: then `take`
+    /// would wait for itself. The answer stays right until this thread takes the turn; others can't take it in this
+    /// one's name.
     var isMine: Bool {
         monitor.locked {
             guard let holder else { return false }
-            return pthread_equal(holder, pthread_self()) != 0
+            let thread = pthread_self()
+            return pthread_equal(holder, thread) != 0 || helpers.contains { pthread_equal($0, thread) != 0 }
         }
+    }
+
+    /// Runs `body` for the holder, who waits for its end.
+    func helping<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+        let thread = pthread_self()
+        monitor.locked { helpers.append(thread) }
+        defer {
+            monitor.locked {
+                let place = helpers.firstIndex { pthread_equal($0, thread) != 0 }
+                if let place { helpers.remove(at: place) }
+            }
+        }
+        return try body()
     }
 
     func take(briefly: Bool = false) {

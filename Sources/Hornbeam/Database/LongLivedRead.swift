@@ -22,6 +22,8 @@ public final class LongLivedRead: Sendable {
         var version: UInt64 = 0
         var began = ContinuousClock.now
         var hasExpired = false
+        /// Whether the timer runs that ends it: one for all its states.
+        var hasTimer = false
         /// Numbers the states it has been at, so that a state's end by age isn't another one's.
         var generation = 0
     }
@@ -162,29 +164,44 @@ public final class LongLivedRead: Sendable {
     /// Takes a state in place of the former one.
     private func begin(_ session: Session) throws(HornbeamError) {
         let version = try session.entities().transaction.version
-        let generation = held.withLock { held in
+        let hasTimer = held.withLock { held in
             held.session?.end()
             held.session = session
             held.version = version
             held.began = .now
             held.hasExpired = false
             held.generation += 1
-            return held.generation
+            defer { held.hasTimer = maximumAge != nil }
+            return held.hasTimer
         }
-        guard let maximumAge else { return }
-        let (seconds, attoseconds) = maximumAge.components
+        if let maximumAge, !hasTimer { setTimer(maximumAge) }
+    }
+
+    private func setTimer(_ duration: Duration) {
+        let (seconds, attoseconds) = duration.components
         let delay = Double(seconds) + Double(attoseconds) / 1e18
         let queue = isObservers ? database.live.queue : .global()
-        queue.asyncAfter(deadline: .now() + max(0, delay)) { [weak self] in
-            guard let self else { return }
-            if isObservers { renew(generation) } else { expire(generation) }
+        queue.asyncAfter(deadline: .now() + max(0, delay)) { [weak self] in self?.lookAtAge() }
+    }
+
+    /// What the timer does: a state that came since has the rest of its time, one of the full age ends.
+    private func lookAtAge() {
+        guard let maximumAge else { return }
+        let (generation, rest) = held.withLock { held -> (Int?, Duration?) in
+            let rest = maximumAge - held.began.duration(to: .now)
+            if held.session != nil, rest > .zero { return (nil, rest) }
+            held.hasTimer = false
+            return (held.session == nil ? nil : held.generation, nil)
         }
+        if let rest { setTimer(rest) }
+        guard let generation else { return }
+        if isObservers { renew(generation) } else { expire(generation) }
     }
 
     /// An observer's read that has come to its age, on the hub's queue: what it holds is let go of, but not that a
     /// consumer who waits is told what changes next.
     private func renew(_ generation: Int) {
-        if moveOn(generation) { return }
+        if moveOn(generation) || held.withLock({ $0.generation != generation }) { return }
         // What was committed just now, a consumer who waits is told here, and the read has another state then.
         database.live.pass()
         expire(generation)
@@ -232,7 +249,7 @@ public final class LongLivedRead: Sendable {
     }
 }
 
-/// The calling thread, as a number that no other one has.
+/// The calling thread, as a number that no other living one has.
 enum ThreadNumber {
     static var current: UInt { UInt(pthread_self()) }
 }

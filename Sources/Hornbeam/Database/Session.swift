@@ -4,6 +4,7 @@
 
 import HornbeamPages
 import HornbeamTree
+import Synchronization
 
 /// One open transaction. Belongs to one thread at a time; `Context` says how that is kept.
 final class Session {
@@ -20,8 +21,13 @@ final class Session {
     /// The last two of them: mostly the next one is among these, also where entities are saved with links to others.
     @exclusivity(unchecked) private var last: KnownStore?
     @exclusivity(unchecked) private var beforeLast: KnownStore?
-    /// The thread that may use it: that of the closure which has its context. 0 is any, one at a time.
-    @exclusivity(unchecked) var owner: UInt = 0
+    /// The thread that may use it: that of the closure which has its context. 0 is any, one at a time. Atomic, for that
+    /// is what others look at.
+    var owner: UInt {
+        get { ownerNumber.load(ordering: .relaxed) }
+        set { ownerNumber.store(newValue, ordering: .relaxed) }
+    }
+    private let ownerNumber = Atomic<UInt>(0)
     /// Saves and deletions that are under way, one inside the other: each was asked for by a hook or a resolver of the
     /// one before. Entities nested in a value, and those that a cascade leads to, are part of theirs.
     @exclusivity(unchecked) var depth = 0

@@ -32,8 +32,8 @@ extension Database {
 
     /// Copies the newest state to a new file, beside readers and writers, which it never makes wait. The copy is a
     /// database like any other, without gaps. It has its name only once it is whole and durable: an error, a crash, or
-    /// a handler that throws leaves no file. Every page is verified on its way; one that is damaged ends it with
-    /// `.corrupt`. `.invalid` if there is something at `path`.
+    /// a handler that throws leaves no file; the handler is called for the last time before that. Every page is
+    /// verified on its way; one that is damaged ends it with `.corrupt`. `.invalid` if there is something at `path`.
     ///
     /// O(size of what is stored). The file keeps what is changed meanwhile until the copy is done.
     public func backup(to path: String, progress: UpkeepHandler? = nil) throws {

@@ -199,7 +199,7 @@ final class Deletion<Entity: EntityModelProtocol>: DeletionStep {
     ) throws -> Bool {
         try context.session.run { session in
             let store = try session.store(Entity.self)
-            return try store.session.edges.hasSource(try store.type.relation(relation.name), of: row)
+            return try store.session.edges.hasOtherSource(try store.type.relation(relation.name), of: row)
         }
     }
 

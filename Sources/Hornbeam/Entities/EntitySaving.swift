@@ -15,11 +15,19 @@ extension EntityModelProtocol {
 
     /// The same, merging with what is stored under the id.
     public func save(to context: inout Context, options: MergeStrategy<Self>) throws {
+        try save(to: &context, options: options, checking: nil)
+    }
+
+    /// - Parameter check: is asked of what `willSave` has left, before anything of it is stored.
+    func save(
+        to context: inout Context, options: MergeStrategy<Self>, checking check: ((Self, Context) throws -> Void)?
+    ) throws {
         let session = context.session
         try session.descend("saved", of: "\(Self.entityName) \(id)")
         defer { session.depth -= 1 }
         var changed = self
         try changed.willSave(to: &context)
+        try check?(changed, context)
         // A constant: closures needn't copy it.
         let entity = consume changed
         if session.mayHaveUniqueKeys,

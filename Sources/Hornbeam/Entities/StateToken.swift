@@ -39,10 +39,14 @@ extension EntityModelProtocol {
     /// Saves the entity if what is stored is what is expected, as by `stateToken`; nil expects that nothing is.
     /// Otherwise `.conflict`, with nothing changed.
     ///
-    /// What it says about relations is saved with it, and not what is expected of these.
+    /// What it says about relations is saved with it, and not what is expected of these. Where `willSave` changes the
+    /// id, the same is expected of the other one.
     public func save(to context: inout Context, expecting token: StateToken?) throws {
         try expect(token, "saved", in: context)
-        try save(to: &context)
+        let named = id
+        try save(to: &context, options: Self.defaultMergeStrategy) { entity, context in
+            if entity.id != named { try entity.expect(token, "saved", in: context) }
+        }
     }
 
     /// The same, but an entity that was changed meanwhile is merged with the new one. `.conflict` is left where one was

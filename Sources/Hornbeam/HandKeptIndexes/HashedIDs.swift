@@ -82,10 +82,16 @@ public struct HashedIDs<Key: IndexKey, Entity: EntityModelProtocol> {
         }
     }
 
-    /// Calls `body` with each key and its id, in the order of the keys. What `body` changes doesn't change which these
-    /// are: they are gathered first. Those of entities that it deletes meanwhile are passed over.
+    /// Calls `body` with each key and its id, in the order of the keys. What `body` changes in a write doesn't change
+    /// which these are: they are gathered first. Those of entities that it deletes meanwhile are passed over.
     public func forEach(_ body: (Key, Entity.ID) throws -> Void) throws {
         try access.read { session in
+            guard trees.transaction.isWritable else {
+                return try trees.forEach { key, row in
+                    try body(try KeptKey.read(key, trees), try access.id(row, session))
+                    return true
+                }
+            }
             var entries: [(key: Key, row: RowID)] = []
             try trees.forEach { key, row in
                 entries.append((try KeptKey.read(key, trees), row))

@@ -14,6 +14,9 @@ extension Database {
     /// notice and other writers wait for; a crash leaves it absent, or as it was. `.indexMismatch` if the name is an
     /// index's of another kind, or over another entity type.
     ///
+    /// Several threads call the index's function at the same time. A write that it begins is `.invalid`; one that it
+    /// has another thread begin, and waits for, would wait for this transaction.
+    ///
     /// - Parameter progress: called now and then while entities are looked at; throws to cancel.
     public func register(_ index: some RegisteredIndex, progress: MigrationProgress.Handler? = nil) throws {
         try register(index.registration, progress: progress)

@@ -63,7 +63,6 @@ struct EntryBuffer: Sendable {
     mutating func append(_ other: EntryBuffer) {
         let start = bytes.count
         bytes.append(contentsOf: other.bytes)
-        places.reserveCapacity(places.count + other.places.count)
         for place in other.places {
             places.append(
                 Place(

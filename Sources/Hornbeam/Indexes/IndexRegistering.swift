@@ -103,7 +103,7 @@ struct IndexRegistering {
     }
 
     private func build(_ index: AttendedIndex, _ type: EntityType) throws {
-        var batch = RowBatch(index, type, threads: threads)
+        var batch = RowBatch(index, type, transaction, threads: threads)
         var sorter = EntrySorter(transaction)
         var reports = StepProgress(
             .buildingIndex, type.name, registration.name, total: Int(clamping: try transaction.count(type.rows)),

@@ -26,10 +26,7 @@ struct RegisteredCheck {
                 problem("\(name): the store has no such entity type")
                 continue
             }
-            guard let trees = try IndexTrees(of: stored, in: transaction) else {
-                problem("\(name): it lacks a tree")
-                continue
-            }
+            guard let trees = try trees(of: stored, name, problem) else { continue }
             if stored.handKept != nil {
                 try KeptCheck(index: stored, session: session).run(problem)
                 continue
@@ -48,6 +45,20 @@ struct RegisteredCheck {
                 try check(attended, type, name, problem)
             }
         }
+    }
+
+    /// Nil if they can't be had, which is a problem of this index alone.
+    private func trees(
+        of stored: StoredIndex, _ name: String, _ problem: (String) -> Void
+    ) throws(StorageError) -> IndexTrees? {
+        do throws(StorageError) {
+            if let trees = try IndexTrees(of: stored, in: session.transaction) { return trees }
+            problem("\(name): it lacks a tree")
+        } catch {
+            guard case .corrupt(let corruption) = error else { throw error }
+            problem("\(name): \(corruption): drop it with unregister")
+        }
+        return nil
     }
 
     private func check(

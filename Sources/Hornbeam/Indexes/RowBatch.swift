@@ -5,6 +5,7 @@
 import Dispatch
 import Foundation
 import HornbeamPages
+import HornbeamTree
 import Synchronization
 
 /// Rows of an entity type that an index is built of.
@@ -26,14 +27,17 @@ struct RowBatch: Sendable {
     private let registration: IndexRegistration
     private let follower: any IndexFollower
     private let threads: Int
+    /// Whose write transaction waits for the threads.
+    private let pages: PageStore?
     private var bytes: [UInt8] = []
     private var places: [Place] = []
 
-    init(_ index: AttendedIndex, _ type: EntityType, threads: Int) {
+    init(_ index: AttendedIndex, _ type: EntityType, _ transaction: Transaction, threads: Int) {
         self.type = type
         registration = index.registration
         follower = index.registration.emitter.follower(of: [index])
         self.threads = threads
+        pages = transaction.helped
     }
 
     var isFull: Bool { bytes.count >= Self.sizeBound || places.count >= Self.countBound }
@@ -52,7 +56,9 @@ struct RowBatch: Sendable {
         let batch = self
         DispatchQueue.concurrentPerform(iterations: count) { part in
             let size = batch.places.count
-            let result = Result { try batch.entries(size * part / count..<size * (part + 1) / count) }
+            let rows = size * part / count..<size * (part + 1) / count
+            // A function that writes would wait for the transaction, which waits for it.
+            let result = Result { try batch.pages?.helping { try batch.entries(rows) } ?? batch.entries(rows) }
             parts.withLock { $0[part] = result }
         }
         for part in parts.withLock({ $0 }) {

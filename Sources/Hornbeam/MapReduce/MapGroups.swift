@@ -64,6 +64,7 @@ public struct MapGroups<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Se
         var offset = query.offset
         var left = query.limit ?? .max
         guard left > 0 else { return [] }
+        let isAskedFor = scan.isAskedOnce(level)
         try scan.forEachGroup(level) { group in
             if offset > 0 {
                 offset -= 1
@@ -72,7 +73,7 @@ public struct MapGroups<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Se
             let folder = MapFolder(query.index.reducer, scan.collator.collation)
             // The rows of a group are reduced in the order of the index, whatever the order of the groups.
             let parts = query.isDescending ? group.parts.reversed() : group.parts
-            for part in parts { try scan.fold(part, isAskedFor: level != 0, into: folder) }
+            for part in parts { try scan.fold(part, isAskedFor: isAskedFor, into: folder) }
             groups.append(MapGroup(key: group.key, value: try folder.result()))
             left -= 1
             return left > 0
@@ -106,6 +107,12 @@ extension MapQuery {
 }
 
 extension MapScan {
+    /// Whether the rows of a group all have the string whose beginning is asked for, so that one tells it of all.
+    func isAskedOnce(_ level: Int?) -> Bool {
+        guard let asked, let level else { return true }
+        return level > asked.item ?? 0
+    }
+
     /// Gives the folder the rows of a range; how many nodes were looked at.
     @discardableResult
     func fold(_ range: Range, isAskedFor: Bool = false, into folder: MapFolder<Reduce>) throws -> Int {
@@ -171,7 +178,7 @@ extension MapScan {
             guard let emitted = MapEntryKey.emitted(key), let mapKey = MapKey(emitted, collator.collation) else {
                 throw corrupt
             }
-            // A string is a group by itself, which its prefix is asked of; the rows of one group are asked one by one.
+            // A group is there if one of its rows is.
             guard try isAsked(key) else { return true }
             found = (Array(emitted), mapKey)
             guard let level else { return false }

@@ -100,7 +100,8 @@ public struct MapStatistics<Value: Sendable & Equatable>: Sendable, Equatable {
 
     /// Nil of nothing.
     public var mean: Double? { count == 0 ? nil : sum / Double(count) }
-    /// The mean square of the distances from the mean; nil of nothing.
+    /// The mean square of the distances from the mean; nil of nothing. NaN if one of the values is NaN or infinite, or
+    /// if the sum of their squares is greater than all doubles (values from about 1e154 on).
     public let variance: Double?
     /// The root of the variance; nil of nothing.
     public var standardDeviation: Double? { variance?.squareRoot() }
@@ -116,7 +117,7 @@ public struct StatisticsReducer<Value: StatisticalNumber>: Reducer {
 
         /// The mean square of the distances from the mean; nil of nothing. Made of the exact sums, so that it is right
         /// also where it is far smaller than the square of the mean: Σx² − 2m·Σx + n·m² for m near the mean, less what
-        /// that adds by not being it, (Σx − n·m)² / n.
+        /// that adds by not being it, (Σx − n·m)² / n. NaN where a square is no finite number.
         var variance: Double? {
             guard count > 0 else { return nil }
             let mean = sum.mean(of: count)
@@ -132,7 +133,9 @@ public struct StatisticsReducer<Value: StatisticalNumber>: Reducer {
             var off = sum
             off.add(-Double(count), times: mean)
             let offset = off.total()
-            return Swift.max(0, distances.total() - offset * offset / Double(count)) / Double(count)
+            let total = distances.total() - offset * offset / Double(count)
+            // `max` would make 0 of NaN, which is what there is of infinite values, and of squares beyond all doubles.
+            return total.isNaN || !squares.total().isFinite ? .nan : Swift.max(0, total) / Double(count)
         }
     }
 
@@ -286,7 +289,7 @@ extension Reducer {
     public static func sum() -> Self where Self == FloatingSumReducer { FloatingSumReducer() }
     /// The mean; nil of nothing.
     public static func average<Value>() -> Self where Self == AverageReducer<Value> { AverageReducer() }
-    /// The standard deviation, that of all values and not of a sample; nil of nothing.
+    /// The standard deviation, that of all values and not of a sample; nil of nothing, NaN where the variance is.
     public static func stddev<Value>() -> Self where Self == DeviationReducer<Value> { DeviationReducer() }
     /// Count, sum, sum of squares, least and greatest value.
     public static func stats<Value>() -> Self where Self == StatisticsReducer<Value> { StatisticsReducer() }

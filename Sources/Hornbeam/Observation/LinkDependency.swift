@@ -185,7 +185,10 @@ private struct MergedChanges {
                     let (sources, overflow) = try session.edges.sourceCount(side, of: target)
                         .addingReportingOverflow(rows.count)
                     if overflow || sources > limit { return nil }
-                    try session.edges.forEachSource(side, of: target) { rows.insert($0) }
+                    try session.edges.forEachSource(side, of: target) {
+                        rows.insert($0)
+                        return true
+                    }
                 }
             case .from(let type, let relation):
                 let side = try session.store(type).type.relation(relation)

@@ -381,7 +381,10 @@ final class Executor {
         let edges = store.session.edges
         var found: [UInt64] = []
         for target in try store.session.rowIDs(join.query) {
-            try edges.forEachSource(join.side, of: target) { found.append($0.rawValue) }
+            try edges.forEachSource(join.side, of: target) {
+                found.append($0.rawValue)
+                return true
+            }
         }
         return found
     }

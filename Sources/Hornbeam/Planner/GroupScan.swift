@@ -20,12 +20,15 @@ struct GroupScan {
 
     /// Calls `body` with a row of each group, which may hold nothing but what the index does, and the number of its
     /// entries; false if a key is so long that the index alone doesn't tell.
-    func run(_ body: (RowReader, Int) throws -> Void) throws -> Bool {
+    /// - Parameter limit: so many groups are enough.
+    func run(atMost limit: Int? = nil, _ body: (RowReader, Int) throws -> Void) throws -> Bool {
+        var left = limit ?? .max
         let columns = Set(index.columns.prefix(leading))
         let covered = CoveredRow.covers(index, columns, store.type) ? CoveredRow(index, store.type, .exactValues) : nil
         var cursor = try store.transaction.cursor(index.tree)
         var isValid = range.from.isEmpty ? try cursor.first() : try cursor.seek(range.from)
-        while isValid, let entry = try cursor.entry(), isInside(entry.key) {
+        while isValid, left > 0, let entry = try cursor.entry(), isInside(entry.key) {
+            left -= 1
             guard let rowID = index.rowID(key: entry.key, value: entry.value) else {
                 throw store.corrupt("index \(index.description.name)", "an entry names no row")
             }
@@ -47,6 +50,11 @@ struct GroupScan {
             try body(row, count)
         }
         return true
+    }
+
+    /// Whether groups come in the ascending order of so many components, the last of those they are of.
+    func isAscending(_ count: Int) -> Bool {
+        index.components[..<leading].suffix(count).allSatisfy { !$0.descending }
     }
 
     private func isInside(_ key: Bytes) -> Bool {
@@ -72,14 +80,22 @@ extension EntityStore {
     /// Calls `group` with a row of each combination of values in some columns and the number of the query's rows that
     /// have it, if an index tells that; else `body` with each row in the query's order. The rows may hold nothing but
     /// what the query says it needs. Planned once.
-    /// - Parameter columns: nil where rows must be seen one by one.
+    /// - Parameters:
+    ///   - columns: nil where rows must be seen one by one.
+    ///   - limit: so many groups are enough, which must be the first in ascending order of these columns. `group` may
+    ///     get more.
     /// - Returns: whether `group` got all there is; if not, what it was called with doesn't count.
     func forEach(
-        _ query: EntityQuery, groupedBy columns: [Int]?, _ group: (RowReader, Int) throws -> Void,
+        _ query: EntityQuery, groupedBy columns: [Int]?, atMost limit: Int? = nil,
+        _ group: (RowReader, Int) throws -> Void,
         else body: (RowReader) throws -> Void
     ) throws -> Bool {
         let planner = try Planner(query, self)
-        if let columns, let scan = try planner.groupScan(by: columns), try scan.run(group) { return true }
+        if let columns, let scan = try planner.groupScan(by: columns),
+            try scan.run(atMost: scan.isAscending(columns.count) ? limit : nil, group)
+        {
+            return true
+        }
         try Executor(planner, self).run(needsRows: true) { _, row, _ in
             if let row { try body(row) }
             return true

@@ -49,21 +49,33 @@ struct RunningAggregate {
     init(_ aggregate: BoundAggregate) { self.aggregate = aggregate }
 
     /// Takes in the row of the frame.
-    mutating func add(_ frame: Frame) throws {
+    mutating func add(_ frame: Frame, _ kept: KeptBytes) throws {
         guard let argument = aggregate.argument else {
             count += 1
             return
         }
         let item = try argument.evaluate(frame)
         guard item != .missing, item != .null || aggregate.function == .arrayAgg else { return }
-        if aggregate.isDistinct, !seen.insert(Item.key([item])).inserted { return }
+        if aggregate.isDistinct {
+            let key = Item.key([item])
+            let size = key.count + KeptBytes.entry
+            guard seen.insert(key).inserted else { return }
+            try kept.add(size)
+        }
         switch aggregate.function {
         case .count: count += 1
         case .sum, .avg: sum.add(item)
-        case .min: if best.map({ item.order($0) < 0 }) ?? true { best = item }
-        case .max: if best.map({ item.order($0) > 0 }) ?? true { best = item }
-        case .arrayAgg, .groupConcat, .stringAgg: items.append(item)
+        case .min: if best.map({ item.order($0) < 0 }) ?? true { try keep(item, kept) }
+        case .max: if best.map({ item.order($0) > 0 }) ?? true { try keep(item, kept) }
+        case .arrayAgg, .groupConcat, .stringAgg:
+            try kept.add(item.bytes)
+            items.append(item)
         }
+    }
+
+    private mutating func keep(_ item: Item, _ kept: KeptBytes) throws(HornbeamError) {
+        try kept.add(item.bytes - (best?.bytes ?? 0))
+        best = item
     }
 
     func result() throws -> Item {
@@ -73,10 +85,15 @@ struct RunningAggregate {
         case .avg: try sum.average() ?? .null
         case .min, .max: best ?? .null
         case .arrayAgg: .array(items)
-        case .groupConcat, .stringAgg:
-            items.isEmpty
-                ? .null : .string(items.map { ValueFunctions.text(of: $0) }.joined(separator: aggregate.separator))
+        case .groupConcat, .stringAgg: try items.isEmpty ? .null : joined()
         }
+    }
+
+    private func joined() throws(HornbeamError) -> Item {
+        let texts = items.map { ValueFunctions.text(of: $0) }
+        let separators = aggregate.separator.utf8.count * (texts.count - 1)
+        try Item.requireSize(texts.reduce(separators) { $0 + $1.utf8.count })
+        return .string(texts.joined(separator: aggregate.separator))
     }
 }
 

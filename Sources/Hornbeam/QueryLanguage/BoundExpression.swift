@@ -104,6 +104,27 @@ final class Frame {
         self.text = text
     }
 
+    /// Steps that were made for the row at hand: characters looked at by `LIKE`, elements by `ANY` and the like.
+    var steps = 0
+    /// So that elements of elements, asked of each other, end before long: some seconds.
+    static let maxSteps = 1 << 26
+
+    /// Takes note of steps that are made.
+    func work(_ count: Int) throws(HornbeamError) {
+        steps += count
+        if steps > Self.maxSteps {
+            throw HornbeamError(
+                .tooLarge,
+                "what is computed of a row takes more than \(Self.maxSteps) steps: texts and patterns of LIKE, or "
+                    + "arrays that are asked for each other's elements, are too long")
+        }
+    }
+
+    /// The same for all elements, if it is an array.
+    func work(on item: Item) throws(HornbeamError) {
+        if case .array(let items) = item { try work(items.count) }
+    }
+
     /// Takes note of what was computed.
     func hold(_ item: Item, _ mark: @autoclosure () -> Mark?) throws(HornbeamError) {
         held += item.size(upTo: Item.maxSize - held)

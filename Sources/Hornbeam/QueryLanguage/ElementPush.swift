@@ -35,7 +35,11 @@ extension FilterPush {
         for conjunct in conjuncts { questions.add(conjunct) }
         guard !questions.isEmpty else { return [] }
         let store = try binder.session.store(type.name)
-        return questions.filters(try store.elementIndexes.filter { try $0.isAsWritten(in: store) })
+        return questions.filters(
+            try store.elementIndexes.compactMap { index in
+                let components = try index.componentsAsWritten(in: store)
+                return components.isEmpty ? nil : (index, components)
+            })
     }
 
     fileprivate func ownColumn(_ slot: Int) -> Int? {
@@ -140,9 +144,10 @@ private struct ElementQuestions {
         }
     }
 
-    func filters(_ indexes: [ElementIndex]) -> [Filter] {
+    /// - Parameter indexes: each with those of its components that text sees as they are.
+    func filters(_ indexes: [(index: ElementIndex, components: [ElementIndex.Component])]) -> [Filter] {
         found.compactMap { origin, questions in
-            let indexes = indexes.filter { $0.column == origin.column && $0.stepNames == origin.steps }
+            let indexes = indexes.filter { $0.index.column == origin.column && $0.index.stepNames == origin.steps }
             var labels: [String] = []
             let terms = questions.compactMap { question -> ElementTerm? in
                 let components = indexes.lazy.flatMap(\.components)
@@ -152,7 +157,7 @@ private struct ElementQuestions {
                 labels.append(term.filter(column: 0).text(component.named))
                 return term
             }
-            guard let index = indexes.first, !terms.isEmpty else { return nil }
+            guard let index = indexes.first?.index, !terms.isEmpty else { return nil }
             return .anyElement(
                 AnyElementTest(index, terms, label: "any of \(index.label): \(labels.joined(separator: " && "))"))
         }
@@ -168,8 +173,7 @@ extension ElementQuestion {
                 ElementTerm(subject: component.subject, .compare(comparison, $0))
             }
         case .within(let items):
-            // What no value is equal to needs no look.
-            return ElementTerm(subject: component.subject, .within(items.compactMap { $0.literal(component.type) }))
+            return Item.literals(items, component.type).map { ElementTerm(subject: component.subject, .within($0)) }
         }
     }
 }
@@ -191,12 +195,30 @@ extension ElementIndex {
     /// Rows that are looked at, at each end, before text is answered by an index.
     private static let sample = 64
 
-    /// Whether paths in text lead to just what the index is of. Its keys are of Swift's properties; text sees the JSON
-    /// that these are coded as, which may have other names, and other values. Nobody knows that of a type, so rows are
-    /// asked: where the two differ in one of them, text does without the index.
-    func isAsWritten(in store: EntityStore) throws -> Bool {
-        guard let column, stepNames != nil, components.allSatisfy(\.isPlain) else { return false }
-        if let known = asWritten.withLock({ $0 }) { return known }
+    /// The components that paths in text lead to just what the index has of. Its keys are of Swift's properties; text
+    /// sees the JSON that these are coded as, which may have other names, and other values. Nobody knows that of a
+    /// type, so rows are asked: where the two differ in one of them, or where no value was seen, text does without.
+    func componentsAsWritten(in store: EntityStore) throws -> [Component] {
+        guard let column, stepNames != nil, components.contains(where: \.isPlain) else { return [] }
+        let count = try store.transaction.count(tree)
+        if let known = asWritten.withLock({ $0 }), known.count >= count / 8 { return known.components }
+        let rowIDs = try sampled(store)
+        var (seen, others): (Set<Int>, Set<Int>) = ([], [])
+        for rowID in rowIDs {
+            guard let row = try store.row(rowID), let held = try? values(row) else { return [] }
+            note(Item(try row.value(column)), held, &seen, &others)
+        }
+        let places = components.indices.filter { components[$0].isPlain && seen.contains($0) && !others.contains($0) }
+        let found = places.map { components[$0] }
+        // What a write has seen may never be.
+        if !store.transaction.isWritable, !rowIDs.isEmpty {
+            asWritten.withLock { $0 = WrittenComponents(components: found, count: count) }
+        }
+        return found
+    }
+
+    /// Some rows that have entries.
+    private func sampled(_ store: EntityStore) throws -> Set<RowID> {
         var cursor = try store.transaction.cursor(tree)
         var rowIDs: Set<RowID> = []
         for isAtEnd in [false, true] {
@@ -208,35 +230,26 @@ extension ElementIndex {
                 isValid = isAtEnd ? try cursor.previous() : try cursor.next()
             }
         }
-        // Where there are none, nothing is known yet.
-        guard !rowIDs.isEmpty else { return false }
-        for rowID in rowIDs {
-            guard let row = try store.row(rowID) else { return false }
-            guard let held = try? values(row), isAsWritten(Item(try row.value(column)), held) else {
-                asWritten.withLock { $0 = false }
-                return false
-            }
-        }
-        asWritten.withLock { $0 = true }
-        return true
+        return rowIDs
     }
 
-    private func isAsWritten(_ column: Item, _ held: [[Value]]) -> Bool {
+    /// Takes note of which components a row has values of, and in which these differ from what its JSON has.
+    private func note(_ column: Item, _ held: [[Value]], _ seen: inout Set<Int>, _ others: inout Set<Int>) {
         func elements(_ item: Item) -> [Item] { if case .array(let items) = item { items } else { [] } }
         func follow(_ item: Item, _ names: String) -> Item {
             names.split(separator: ".").reduce(item) { $0.field(String($1)) }
         }
         var items = elements(column)
         for step in stepNames ?? [] { items = items.flatMap { elements(follow($0, step)) } }
-        guard items.count == held.count else { return false }
-        return zip(items, held).allSatisfy { item, values in
-            zip(components, values).allSatisfy { component, value in
-                let seen = component.name.map { follow(item, $0) } ?? item
-                if value == .null { return seen.isUnknown }
-                guard case .value(let coded) = seen, let coded = Item.value(coded).literal(component.type) else {
-                    return false
-                }
-                return coded == value.converted(to: component.type)
+        guard items.count == held.count else { return others.formUnion(components.indices) }
+        for (item, values) in zip(items, held) {
+            for (place, (component, value)) in zip(components, values).enumerated() {
+                let written = component.name.map { follow(item, $0) } ?? item
+                if value != .null { seen.insert(place) }
+                let isSame =
+                    value == .null
+                    ? written.isUnknown : written.literal(component.type) == value.converted(to: component.type)
+                if !isSame { others.insert(place) }
             }
         }
     }

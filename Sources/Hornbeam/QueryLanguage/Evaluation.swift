@@ -57,7 +57,9 @@ extension BoundExpression {
         case .within(let value, let list):
             return Self.within(try value.evaluate(frame), try list.map { try $0.evaluate(frame) })
         case .withinArray(let value, let list):
-            return Self.within(try value.evaluate(frame), array: try list.evaluate(frame))
+            let (value, list) = (try value.evaluate(frame), try list.evaluate(frame))
+            try frame.work(on: list)
+            return Self.within(value, array: list)
         case .test(let inner, let test): return Self.test(try inner.evaluate(frame), test)
         case .choice(let subject, let cases, let otherwise):
             return try Self.choose(subject, cases, frame) ?? otherwise?.evaluate(frame) ?? .null
@@ -68,6 +70,7 @@ extension BoundExpression {
             var found: [Item] = []
             for item in items {
                 frame.slots[slot] = item
+                try frame.work(1)
                 if try condition?.evaluate(frame).truth ?? (condition == nil) {
                     found.append(try value.evaluate(frame))
                 }
@@ -75,6 +78,7 @@ extension BoundExpression {
             return .array(found)
         case .call(let function, let arguments, let mark):
             let values = try arguments.map { try $0.evaluate(frame) }
+            for value in values { try frame.work(on: value) }
             return try frame.marked(mark) { try function.call(values, frame.patterns) }
         }
     }
@@ -182,6 +186,7 @@ extension BoundExpression {
         if items.isEmpty { return .bool(quantifier == .every) }
         for item in items {
             frame.slots[slot] = item
+            try frame.work(1)
             let holds = try condition.evaluate(frame).truth == true
             if holds == (quantifier == .any) { return .bool(holds) }
         }
@@ -205,7 +210,7 @@ extension BoundExpression {
                 }
                 sign = one.first
             }
-            return .bool(try frame.patterns.like(pattern, escape: sign).matches(text))
+            return .bool(try frame.patterns.like(pattern, escape: sign).matches(text) { try frame.work($0) })
         }
     }
 }

@@ -392,7 +392,7 @@ extension StatementParser {
             let alias = name()
             if alias != nil { next() }
             try expect(sign: ")", "behind META(")
-            try expect(sign: ".", "and id: META().id")
+            try expect(sign: ".", "and id or updatedAt: META().id")
             guard let field = MetaField(rawValue: try memberName()) else {
                 throw failure("META() has an id and updatedAt, and nothing else", at: start)
             }

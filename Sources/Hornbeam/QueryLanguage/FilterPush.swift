@@ -141,11 +141,7 @@ struct FilterPush {
         guard let column = column(slot) else {
             return unnested(slot, comparison, other) ?? linked(slot, comparison, item)
         }
-        guard let value = item.literal(column.columnType) else {
-            return comparison == .equal ? exact(.none) : nil
-        }
-        let test = Filter.compare(column: column.number, comparison, value)
-        return lifted(comparison == .notEqual ? test.and(.not(.isNull(column: column.number))) : test, column)
+        return item.filter(column.number, column.columnType, comparison).map { lifted($0, column) }
     }
 
     private func isOwn(_ slot: Int) -> Bool {
@@ -175,15 +171,8 @@ struct FilterPush {
     private func within(_ value: BoundExpression, _ list: [Item], _ wanted: Bool) -> PushedFilter? {
         guard case .slot(let slot) = value, let column = column(slot), column.columnType.isOrdered else { return nil }
         if list.isEmpty { return exact(wanted ? .none : .all) }
-        var values: [Value] = []
-        for item in list {
-            if item.isUnknown {
-                if wanted { continue }
-                return exact(.none)
-            }
-            // What no value of the column is equal to needs no look.
-            if let value = item.literal(column.columnType) { values.append(value) }
-        }
+        if !wanted, list.contains(where: \.isUnknown) { return exact(.none) }
+        guard let values = Item.literals(list, column.columnType) else { return nil }
         let test = Filter.within(column: column.number, values)
         return lifted(wanted ? test : Filter.not(test).and(.not(.isNull(column: column.number))), column)
     }
@@ -192,9 +181,9 @@ struct FilterPush {
         guard let column = column(slot), case .array(let type) = column.columnType.unwrapped,
             let item = item(expression)
         else { return nil }
-        if item.isUnknown { return exact(.none) }
-        guard let value = item.literal(type) else { return exact(.none) }
-        return lifted(.elements(ElementTest(column: column.number, values: [value], wantsAll: false)), column)
+        guard let values = Item.literals([item], type) else { return nil }
+        if values.isEmpty { return exact(.none) }
+        return lifted(.elements(ElementTest(column: column.number, values: values, wantsAll: false)), column)
     }
 
     /// `CONTAINS(title, 'x')`, also of `LOWER(title)`, and others that are told by their names.
@@ -274,22 +263,51 @@ struct FilterPush {
 }
 
 extension Item {
-    /// The value of a column of `type` that is equal to this; nil if there is none.
+    /// Where it lies among the values of a column, as `=` and `<` of statements have it. Nil if that can't be told: it
+    /// doesn't say that no value is equal.
+    func place(in type: ColumnType) -> ValuePlace? {
+        guard case .value(let value) = self else { return nil }
+        let type = type.unwrapped
+        let equal: Value?
+        switch (type, value) {
+        case (.date, .string(let text)): equal = ISODate.seconds(text).map { .date($0) }
+        case (.uuid, .string(let text)): equal = UUID(uuidString: text).map { .uuid($0) }
+        case (.data, .string(let text)): equal = Data(base64Encoded: text).map { .data($0) }
+        case (.bool, .bool), (.date, .date), (.uuid, .uuid), (.data, .data), (.string, .string), (.url, .string):
+            equal = value.converted(to: type)
+        // A date is no number here.
+        case (.date, _): equal = nil
+        // Of texts several say the same date or UUID.
+        default: return ValuePlace(number: value, in: type, .asStored)
+        }
+        return equal.map { .at($0) }
+    }
+
+    /// The value of a column of `type` that is equal to this; nil if there is none, or if that can't be told.
     func literal(_ type: ColumnType) -> Value? {
-        guard type.isOrdered, case .value(let value) = self else { return nil }
-        let converted: Value? =
-            switch (type.unwrapped, value) {
-            case (.date, .string(let text)): ISODate.seconds(text).map { .date($0) }
-            case (.uuid, .string(let text)): UUID(uuidString: text).map { .uuid($0) }
-            case (.data, .string(let text)): Data(base64Encoded: text).map { .data($0) }
-            case (.decimal, .double): Item.decimal(value).map { .decimal($0) }
-            // A number in a column of integers may come as a decimal.
-            case (_, .decimal) where type.unwrapped != .decimal:
-                integer.flatMap { Int64(exactly: $0) }.flatMap { Value.int($0).converted(to: type) }
-            default: value.converted(to: type)
+        guard case .at(let value)? = place(in: type) else { return nil }
+        return value
+    }
+
+    /// Those values of a column of `type` that are equal to one of these; nil if that can't be told.
+    static func literals(_ items: [Item], _ type: ColumnType) -> [Value]? {
+        var values: [Value] = []
+        for item in items where !item.isUnknown && !item.isApart(from: type) {
+            switch item.place(in: type) {
+            case .at(let value): values.append(value)
+            case .behind, .aboveAll, .belowAll: break
+            case nil: return nil
             }
-        // Floats are rounded by a conversion, and some numbers have no double.
-        guard let converted, equals(.value(converted)) else { return nil }
-        return converted
+        }
+        return values
+    }
+
+    /// Where a comparison of a column of `type` with it is true; nil if that can't be told.
+    func filter(_ column: Int, _ type: ColumnType, _ comparison: Comparison) -> Filter? {
+        if isUnknown { return Filter.none }
+        let found: Filter? =
+            isApart(from: type)
+            ? (comparison == .notEqual ? .all : Filter.none) : place(in: type)?.filter(column, comparison)
+        return comparison == .notEqual ? found?.and(.not(.isNull(column: column))) : found
     }
 }

@@ -155,13 +155,5 @@ extension Item {
     }
 
     /// A number without a fraction.
-    var integer: Int128? {
-        switch self {
-        case .value(.int(let number)): Int128(number)
-        case .value(.uint(let number)): Int128(number)
-        case .value(.double(let number)): abs(number) < 0x1p100 ? Int128(exactly: number) : nil
-        case .value(.decimal(let number)): Int128(number.description).flatMap { $0.magnitude < 1 << 100 ? $0 : nil }
-        default: nil
-        }
-    }
+    var integer: Int128? { if case .value(let value) = self { NumberOrder.integer(value) } else { nil } }
 }

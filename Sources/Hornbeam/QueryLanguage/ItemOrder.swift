@@ -4,10 +4,8 @@
 //
 //     missing < null < false < true < numbers < dates < strings < UUIDs < data < arrays < objects
 //
-// Numbers compare by what they are, whatever their types; −0 is 0, and NaN equals itself, after all others. A double
-// with a fraction, or of 2^100 and more, is the shortest decimal that it is read back from, so that 0.1 is 0.1; others
-// are exactly what they are. Each double so is a number that no other one is nearer to, and the order is one of all
-// numbers. Strings compare as in keys: by the scalars of their canonical composition.
+// Numbers compare by what they are, whatever their types (`NumberOrder`), NaN after all others. Strings compare as in
+// keys: by the scalars of their canonical composition.
 
 import FoundationEssentials
 import HornbeamKeys
@@ -84,19 +82,39 @@ extension Item {
     /// Whether `=` holds of two that are known.
     func equals(_ other: Item) -> Bool { comparable(other) == 0 }
 
+    /// Whether nothing that a column of this type has can be compared with it: of different kinds `=` is false, and `<`
+    /// neither true nor false.
+    func isApart(from type: ColumnType) -> Bool {
+        let (texts, numbers) = (5, 3)
+        let kind: Int
+        switch type.unwrapped {
+        case .bool: kind = 2
+        case .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32, .uint64, .float, .double, .decimal: kind = numbers
+        case .date: kind = 4
+        case .string, .url: kind = texts
+        case .uuid: kind = 6
+        case .data: kind = 7
+        // JSON is anything.
+        case .json, .array, .optional: return false
+        }
+        // Texts say numbers of no type, but dates, UUIDs and data.
+        if kind == texts { return rank != texts && (rank <= numbers || rank > 7) }
+        return rank == texts ? kind <= numbers : rank != kind
+    }
+
     // MARK: Values
 
     private static func order(_ left: Value, _ right: Value) -> Int {
         switch (left, right) {
         case (.bool(let left), .bool(let right)): return (left ? 1 : 0) - (right ? 1 : 0)
         case (.string(let left), .string(let right)): return order(text: left, right)
-        case (.date(let left), .date(let right)): return order(left, right)
+        case (.date(let left), .date(let right)): return NumberOrder.order(left, right)
         case (.uuid(let left), .uuid(let right)):
             return withUnsafeBytes(of: left.uuid) { left in withUnsafeBytes(of: right.uuid) { left.order($0) } }
         case (.data(let left), .data(let right)):
             return Array(left).withUnsafeBytes { left in Array(right).withUnsafeBytes { left.order($0) } }
         case (.null, .null): return 0
-        default: return order(numbers: left, right)
+        default: return NumberOrder.order(left, right)
         }
     }
 
@@ -110,59 +128,6 @@ extension Item {
         return first.bytes.withUnsafeBytes { first in second.bytes.withUnsafeBytes { first.order($0) } }
     }
 
-    private static func order(_ left: Double, _ right: Double) -> Int {
-        if left.isNaN || right.isNaN { return (left.isNaN ? 1 : 0) - (right.isNaN ? 1 : 0) }
-        return left < right ? -1 : left > right ? 1 : 0
-    }
-
-    private static func order(numbers left: Value, _ right: Value) -> Int {
-        if let first = integer(left), let second = integer(right) {
-            return first < second ? -1 : first > second ? 1 : 0
-        }
-        if case .double(let left) = left, case .double(let right) = right { return order(left, right) }
-        let (first, second) = (Number(left), Number(right))
-        if first.range != second.range { return first.range - second.range }
-        var (one, other) = (KeyWriter(), KeyWriter())
-        one.append(first.decimal)
-        other.append(second.decimal)
-        return one.bytes.withUnsafeBytes { one in other.bytes.withUnsafeBytes { one.order($0) } }
-    }
-
-    /// A number as the order has it.
-    fileprivate struct Number {
-        /// −1 and 1 are infinite, 2 is none.
-        var range = 0
-        var decimal = KeyDecimal.zero
-
-        init(_ value: Value) {
-            if let integer = Item.value(value).integer {
-                decimal = KeyDecimal(isNegative: integer < 0, mantissa: integer.magnitude, exponent: 0) ?? .zero
-                return
-            }
-            switch value {
-            case .double(let number) where number.isNaN: range = 2
-            case .double(let number) where number.isInfinite: range = number < 0 ? -1 : 1
-            case .double(let number): decimal = KeyDecimal(written: number.description) ?? .zero
-            case .decimal(let number) where number.isNaN: range = 2
-            case .decimal(let number):
-                let magnitude = number.magnitude
-                decimal =
-                    UInt128(magnitude.significand.description).flatMap {
-                        KeyDecimal(isNegative: number.sign == .minus, mantissa: $0, exponent: magnitude.exponent)
-                    } ?? .zero
-            default: break
-            }
-        }
-    }
-
-    private static func integer(_ value: Value) -> Int128? {
-        switch value {
-        case .int(let number): Int128(number)
-        case .uint(let number): Int128(number)
-        default: nil
-        }
-    }
-
     static func decimal(_ value: Value) -> Decimal? {
         switch value {
         case .int(let number): Decimal(number)
@@ -172,19 +137,6 @@ extension Item {
         case .double(let number): number.isFinite && abs(number) < 1e120 ? Decimal(string: number.description) : nil
         default: nil
         }
-    }
-}
-
-extension KeyDecimal {
-    /// A finite double's shortest text: `-1.5e-07`.
-    fileprivate init?(written text: String) {
-        let parts = text.split(separator: "e")
-        let digits = parts[0].drop { $0 == "-" }.split(separator: ".", omittingEmptySubsequences: false)
-        let fraction = digits.count > 1 ? digits[1] : ""
-        guard let mantissa = UInt128(digits[0] + fraction), let exponent = parts.count > 1 ? Int(parts[1]) : 0 else {
-            return nil
-        }
-        self.init(isNegative: text.hasPrefix("-"), mantissa: mantissa, exponent: exponent - fraction.count)
     }
 }
 
@@ -242,12 +194,12 @@ extension Item {
 
     /// Equal numbers of different types have the same bytes.
     private static func append(number: Value, to key: inout [UInt8]) {
-        if let integer = Item.value(number).integer {
+        if let integer = NumberOrder.integer(number) {
             key.append(0)
             withUnsafeBytes(of: integer.littleEndian) { key.append(contentsOf: $0) }
             return
         }
-        let number = Number(number)
+        let number = NumberOrder.Parts(number)
         key.append(UInt8(number.range + 2))
         var writer = KeyWriter()
         writer.append(number.decimal)

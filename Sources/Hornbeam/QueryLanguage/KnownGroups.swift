@@ -34,9 +34,13 @@ extension SelectPlan {
         guard isDistinct, grouping == nil, isOfQuery, !columns.isEmpty, let found = columns(columns.map(\.value)) else {
             return nil
         }
-        // Then there is one order of them alone.
-        let sorted = terms.compactMap { column($0.value) }
-        return terms.isEmpty || sorted.count == terms.count && Set(sorted).isSuperset(of: found) ? found : nil
+        // An order of them alone. By what the result hasn't got it is one of rows, unless all that it has comes before.
+        var left = Set(found)
+        for term in terms where !left.isEmpty {
+            guard let column = column(term.value), found.contains(column) else { return nil }
+            left.remove(column)
+        }
+        return terms.isEmpty || left.isEmpty ? found : nil
     }
 
     /// The column whose different values are all that is counted.
@@ -92,33 +96,66 @@ extension BoundAggregate {
     }
 }
 
-/// Combinations of columns, each with the number of its rows.
+/// Combinations of columns, each with the number of its rows, in their order.
 struct CountedGroups {
-    private(set) var groups: [(keys: [Item], count: Int)] = []
+    typealias Group = (keys: [Item], count: Int)
 
-    init(_ query: EntityQuery, by columns: [Int], _ session: EntitySession) throws {
+    private(set) var groups: [Group] = []
+    private var places: [[UInt8]: Int] = [:]
+    private let kept: KeptBytes
+    /// The groups that are left when those behind the first so many are left out.
+    private let most: Int
+
+    /// - Parameter atMost: so many of the first groups are enough.
+    init(
+        _ query: EntityQuery, by columns: [Int], _ session: EntitySession, _ kept: KeptBytes, atMost: Int? = nil
+    ) throws {
+        self.kept = kept
+        most = atMost ?? .max
         var query = query
         query.needs = RowNeeds(columns: Set(columns), wantsExactText: true)
         query.sort = []
-        var counted: [(keys: [Item], count: Int)] = []
-        var places: [[UInt8]: Int] = [:]
+        var counted: [Group] = []
         func keys(_ row: RowReader) throws -> [Item] { try columns.map { Item(try row.value($0)) } }
-        var found: [(keys: [Item], count: Int)] = []
-        let isCounted = try session.store(query.type).forEach(query, groupedBy: columns) { row, count in
-            counted.append((try keys(row), count))
-        } else: { row in
+        let isCounted = try session.store(query.type).forEach(query, groupedBy: columns, atMost: atMost) { row, count in
             let keys = try keys(row)
-            let bytes = Item.key(keys)
-            if let place = places[bytes] {
-                found[place].count += 1
-            } else {
-                places[bytes] = found.count
-                found.append((keys, 1))
-            }
+            try kept.add(Item.bytes(of: keys))
+            counted.append((keys, count))
+        } else: { row in
+            try add(try keys(row))
         }
-        groups = isCounted ? counted : found
-        groups.sort { Item.order($0.keys, $1.keys) < 0 }
+        if isCounted { groups = counted }
+        places = [:]
+        sort()
     }
+
+    private mutating func add(_ keys: [Item]) throws {
+        let bytes = Item.key(keys)
+        if let place = places[bytes] {
+            groups[place].count += 1
+            return
+        }
+        try kept.add(Self.bytes(keys, bytes))
+        places[bytes] = groups.count
+        groups.append((keys, 1))
+        if most < .max / 4, groups.count > 2 * most + 1000 { leaveOut() }
+    }
+
+    private static func bytes(_ keys: [Item], _ key: [UInt8]) -> Int {
+        Item.bytes(of: keys) + key.count + KeptBytes.entry
+    }
+
+    /// Leaves out what is behind the groups that are asked for. The counts of those that come again are wrong, which
+    /// are never among the first.
+    private mutating func leaveOut() {
+        sort()
+        for group in groups[most...] { kept.note(-Self.bytes(group.keys, Item.key(group.keys))) }
+        groups.removeLast(groups.count - most)
+        places = Dictionary(
+            groups.enumerated().map { (Item.key($1.keys), $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    private mutating func sort() { groups.sort { Item.order($0.keys, $1.keys) < 0 } }
 }
 
 extension Item {

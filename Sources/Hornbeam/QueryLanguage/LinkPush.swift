@@ -23,11 +23,7 @@ extension FilterPush {
         }
         func compared(_ comparison: Comparison, _ left: BoundExpression, _ right: BoundExpression) -> Filter? {
             guard let number = column(left), let item = item(right) else { return nil }
-            if item.isUnknown { return Filter.none }
-            guard let value = item.literal(target.description.columns[number].type) else {
-                return comparison == .equal ? Filter.none : nil
-            }
-            return .compare(column: number, comparison, value)
+            return item.filter(number, target.description.columns[number].type, comparison)
         }
         switch condition {
         case .binary(let sign, let left, let right, _):
@@ -41,7 +37,7 @@ extension FilterPush {
             let items = list.compactMap { item($0) }
             guard items.count == list.count else { return nil }
             let type = target.description.columns[number].type
-            return .within(column: number, items.compactMap { $0.literal(type) })
+            return Item.literals(items, type).map { .within(column: number, $0) }
         default: return nil
         }
     }

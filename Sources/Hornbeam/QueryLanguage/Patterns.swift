@@ -9,6 +9,7 @@ struct LikePattern {
     }
 
     let parts: [Part]
+    private static let notedSteps = 1 << 16
 
     init(_ pattern: String, escape: Character?) throws(HornbeamError) {
         var parts: [Part] = []
@@ -47,11 +48,18 @@ struct LikePattern {
     }
 
     /// Greedy, going back to the last `%` alone: time by the product of both lengths at most.
-    func matches(_ text: String) -> Bool {
+    /// - Parameter note: is told now and then of steps that were made, and throws where these are too many.
+    func matches(_ text: String, _ note: (Int) throws -> Void) rethrows -> Bool {
+        var steps = 0
         let characters = Array(text)
         var (at, part) = (0, 0)
         var retry: (at: Int, part: Int)?
         while at < characters.count {
+            steps += 1
+            if steps == Self.notedSteps {
+                try note(steps)
+                steps = 0
+            }
             if part < parts.count, parts[part] == .anyText {
                 part += 1
                 retry = (at, part)

@@ -45,6 +45,13 @@ struct SelectPlan {
 
     var sources: [BoundSource] { binder.sources }
 
+    /// How many of the first rows of the result are looked at, if not all.
+    var rowsNeeded: Int? {
+        guard let limit else { return nil }
+        let (sum, overflow) = limit.addingReportingOverflow(offset)
+        return overflow ? nil : sum
+    }
+
     init(
         _ statement: SelectStatement, _ text: String, _ session: EntitySession, _ parameters: StatementParameters
     ) throws {

@@ -12,11 +12,14 @@ final class SelectRun {
     private let frame: Frame
     /// Each gets the row of the frame; false ends the run.
     private var take: () throws -> Bool = { true }
+    private let kept: KeptBytes
     private var scores: [RowID: Double]?
     private var tests: [Int: RowFilter] = [:]
     private var snippets: RowSnippets?
 
-    init(_ plan: SelectPlan, _ session: EntitySession) {
+    /// - Parameter keptLimit: another one than the standard is for tests.
+    init(_ plan: SelectPlan, _ session: EntitySession, keptLimit: Int = KeptBytes.standardLimit) {
+        kept = KeptBytes(limit: keptLimit)
         self.plan = plan
         self.session = session
         frame = Frame(slots: plan.binder.slotCount, sources: plan.sources.count, text: plan.binder.text)
@@ -30,8 +33,10 @@ final class SelectRun {
         var cut = Cut(plan)
         if plan.grouping != nil { return try runGroups(&cut, body) }
         if let columns = plan.distinctColumns {
-            var sorter = RowSorter(plan, plan.terms)
-            for (keys, _) in try CountedGroups(plan.query, by: columns, session).groups {
+            var sorter = RowSorter(plan, plan.terms, kept)
+            // In the order of the keys those that are asked for are the first.
+            let atMost = plan.terms.isEmpty ? plan.rowsNeeded : nil
+            for (keys, _) in try CountedGroups(plan.query, by: columns, session, kept, atMost: atMost).groups {
                 for (column, key) in zip(plan.columns, keys) {
                     if case .slot(let slot) = column.value { frame.slots[slot] = key }
                 }
@@ -45,14 +50,19 @@ final class SelectRun {
             var seen: Set<[UInt8]> = []
             try forEachRow {
                 let values = try self.plan.columns.map { try $0.value.evaluate(self.frame) }
-                if self.plan.isDistinct, !seen.insert(Item.key(values)).inserted { return true }
+                if self.plan.isDistinct {
+                    let key = Item.key(values)
+                    let size = key.count + KeptBytes.entry
+                    guard seen.insert(key).inserted else { return true }
+                    try self.kept.add(size)
+                }
                 return try cut.take(values, body)
             }
         }
     }
 
     private func runSorted(_ cut: inout Cut, _ body: ([Item]) throws -> Bool) throws {
-        var sorter = RowSorter(plan, plan.order)
+        var sorter = RowSorter(plan, plan.order, kept)
         try forEachRow { try sorter.add(self.frame) }
         for values in sorter.finish() where try !cut.take(values, body) { return }
     }
@@ -72,12 +82,14 @@ final class SelectRun {
                 if let known = places[bytes] {
                     place = known
                 } else {
+                    let size = scope.aggregates.count * MemoryLayout<RunningAggregate>.stride
+                    try self.kept.add(bytes.count + KeptBytes.entry + Item.bytes(of: keys) + size)
                     place = groups.count
                     places[bytes] = place
                     groups.append((keys, scope.aggregates.map { $0.aggregate.begin() }))
                 }
             }
-            for index in scope.aggregates.indices { try groups[place].aggregates[index].add(self.frame) }
+            for index in scope.aggregates.indices { try groups[place].aggregates[index].add(self.frame, self.kept) }
             return true
         }
         groups.sort { Item.order($0.keys, $1.keys) < 0 }
@@ -100,7 +112,7 @@ final class SelectRun {
             return [frame]
         }
         if let columns = plan.countedColumns {
-            return try CountedGroups(plan.query, by: columns, session).groups.map { keys, count in
+            return try CountedGroups(plan.query, by: columns, session, kept).groups.map { keys, count in
                 let frame = groupFrame(scope)
                 for (slot, key) in keys.enumerated() { frame.slots[slot] = key }
                 for (_, slot) in scope.aggregates { frame.slots[slot] = .int(count) }
@@ -108,7 +120,7 @@ final class SelectRun {
             }
         }
         if let column = plan.distinctCount {
-            let values = try CountedGroups(plan.query, by: [column], session).groups
+            let values = try CountedGroups(plan.query, by: [column], session, kept).groups
             frame.slots[scope.aggregates[0].slot] = .int(values.count { $0.keys != [.null] })
             return [frame]
         }
@@ -133,7 +145,8 @@ final class SelectRun {
 
     /// Groups as rows: without ORDER BY in the order of their keys.
     private func finish(_ frames: [Frame], _ cut: inout Cut, _ body: ([Item]) throws -> Bool) throws {
-        var sorter = RowSorter(plan, plan.order)
+        // What is in the groups is counted by now.
+        var sorter = RowSorter(plan, plan.order, KeptBytes(limit: kept.limit))
         for frame in frames {
             if let having = plan.having, try having.evaluate(frame).truth != true { continue }
             _ = try sorter.add(frame)
@@ -157,6 +170,7 @@ final class SelectRun {
     private func passed(_ number: Int) throws -> Bool {
         let held = frame.held
         defer { frame.held = held }
+        frame.steps = 0
         for condition in plan.conditions[number] where try condition.evaluate(frame).truth != true { return true }
         return try enter(number + 1)
     }
@@ -339,36 +353,68 @@ private struct Cut {
 }
 
 /// Rows that must all be seen before the first one is known. Where a limit is set, no more than twice as many as that
-/// are kept.
+/// are kept; of those that are to be different, twice as many as there are.
 private struct RowSorter {
     private let plan: SelectPlan
     private let order: [SelectPlan.Order]
-    private let kept: Int
+    private let most: Int
+    private let kept: KeptBytes
     private var rows: [(values: [Item], keys: [Item])] = []
-    private var seen: Set<[UInt8]> = []
+    /// So many rows are let be before some are left out.
+    private var bound: Int
 
-    init(_ plan: SelectPlan, _ order: [SelectPlan.Order]) {
+    init(_ plan: SelectPlan, _ order: [SelectPlan.Order], _ kept: KeptBytes) {
         self.plan = plan
         self.order = order
-        let (sum, overflow) = (plan.limit ?? .max).addingReportingOverflow(plan.offset)
-        kept = overflow ? .max : sum
+        self.kept = kept
+        most = plan.rowsNeeded ?? .max
+        bound = 1000
+        grow()
     }
 
     /// Always true: what comes later may come first.
     mutating func add(_ frame: Frame) throws -> Bool {
         let values = try plan.columns.map { try $0.value.evaluate(frame) }
-        if plan.isDistinct, !seen.insert(Item.key(values)).inserted { return true }
-        rows.append((values, try order.map { try $0.value.evaluate(frame) }))
-        if kept < .max / 4, rows.count > 2 * kept + 1000 {
-            sort()
-            rows.removeLast(rows.count - kept)
+        let row = (values: values, keys: try order.map { try $0.value.evaluate(frame) })
+        rows.append(row)
+        kept.note(Self.bytes(row))
+        if rows.count > bound || kept.isOver {
+            let isOver = kept.isOver
+            leaveOut()
+            // A sort for a few rows more would be one for each soon.
+            if isOver, kept.used > kept.limit / 4 * 3 { throw kept.tooLarge }
         }
         return true
     }
 
     mutating func finish() -> [[Item]] {
-        sort()
+        leaveOut()
         return rows.map(\.values)
+    }
+
+    private static func bytes(_ row: (values: [Item], keys: [Item])) -> Int {
+        Item.bytes(of: row.values) + Item.bytes(of: row.keys)
+    }
+
+    /// Sorts, and leaves out all but the first of equal results, and what is behind the last one that is needed.
+    private mutating func leaveOut() {
+        sort()
+        var seen: Set<[UInt8]> = []
+        var left = 0
+        for row in rows {
+            if left == most || plan.isDistinct && !seen.insert(Item.key(row.values)).inserted {
+                kept.note(-Self.bytes(row))
+            } else {
+                rows[left] = row
+                left += 1
+            }
+        }
+        rows.removeLast(rows.count - left)
+        grow()
+    }
+
+    private mutating func grow() {
+        bound = plan.isDistinct || most < .max / 4 ? 2 * Swift.min(most, rows.count) + 1000 : .max
     }
 
     /// Stable, as Swift's sort is: equal rows stay in the order in which they came.

@@ -15,7 +15,24 @@ struct DeletionDenials {
     private(set) var taken: [EntityRow] = []
     private var known: Set<EntityRow>
     /// What goes too if nothing else leads to it by these relations.
-    private var orphans: [(row: EntityRow, side: EdgeSide)] = []
+    private var orphans: [Candidate: Holders] = [:]
+    /// Of them those to be asked, in the order in which they were found.
+    private var waiting: [Candidate] = []
+
+    private struct Candidate: Hashable {
+        let row: EntityRow
+        /// The relation that leads to it.
+        let type: String
+        let relation: String
+    }
+
+    /// What is known of who leads to a candidate and stays. One is enough; only where that one went too all are
+    /// counted, once.
+    private enum Holders {
+        case unknown
+        case one(RowID)
+        case count(Int)
+    }
 
     /// - Parameter taken: what a deletion that is under way takes already.
     init(_ session: EntitySession, taken: Set<EntityRow>) {
@@ -38,28 +55,59 @@ struct DeletionDenials {
                     if side.description.deleteRule == .cascade {
                         waiting.append(row)
                     } else {
-                        orphans.append((row, side))
+                        release(Candidate(row: row, type: side.type, relation: side.name), from: next)
                     }
                 }
             }
         }
     }
 
+    /// Takes note of a link to a candidate whose source goes.
+    private mutating func release(_ candidate: Candidate, from source: EntityRow) {
+        guard let holders = orphans[candidate] else {
+            orphans[candidate] = .unknown
+            waiting.append(candidate)
+            return
+        }
+        switch holders {
+        case .one(let holder): if holder == source.rowID { waiting.append(candidate) }
+        case .count(let count) where source != candidate.row:
+            orphans[candidate] = .count(count - 1)
+            if count == 1 { waiting.append(candidate) }
+        case .unknown, .count: break
+        }
+    }
+
     /// Adds what nothing leads to any more once all of that is gone. To be called when all else is added.
     mutating func takeOrphans() throws {
-        var count = -1
-        while count != taken.count {
-            count = taken.count
-            let candidates = orphans
-            orphans = []
-            for (row, side) in candidates where !known.contains(row) {
-                var stays = false
-                try session.edges.forEachSource(side, of: row.rowID) { source in
-                    stays = stays || !known.contains(EntityRow(type: side.type, rowID: source))
-                }
-                if stays { orphans.append((row, side)) } else { try take(row) }
-            }
+        var place = 0
+        while place < waiting.count {
+            let candidate = waiting[place]
+            place += 1
+            if try !known.contains(candidate.row) && !isHeld(candidate) { try take(candidate.row) }
         }
+        waiting = []
+    }
+
+    /// Whether somebody who stays leads to it; its own link holds nothing.
+    private mutating func isHeld(_ candidate: Candidate) throws -> Bool {
+        let side = try session.schema.type(candidate.type).relation(candidate.relation)
+        let isFirst: Bool
+        switch orphans[candidate] ?? .unknown {
+        case .count(let count): return count > 0
+        case .one: isFirst = false
+        case .unknown: isFirst = true
+        }
+        var count = 0
+        try session.edges.forEachSource(side, of: candidate.row.rowID) { source in
+            let row = EntityRow(type: side.type, rowID: source)
+            if known.contains(row) || row == candidate.row { return true }
+            count += 1
+            if isFirst { orphans[candidate] = .one(source) }
+            return !isFirst
+        }
+        if !isFirst { orphans[candidate] = .count(count) }
+        return count > 0
     }
 
     /// `.deleteDenied` if a link leads from what goes to what stays, and its relation denies that.

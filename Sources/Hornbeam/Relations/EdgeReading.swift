@@ -145,24 +145,19 @@ extension EdgeTrees {
         return found.map(\.target)
     }
 
-    /// Every source that links to `target` by this side.
-    func forEachSource(_ side: EdgeSide, of target: RowID, _ body: (RowID) -> Void) throws {
+    /// Every source that links to `target` by this side, until `body` returns false.
+    func forEachSource(_ side: EdgeSide, of target: RowID, _ body: (RowID) throws -> Bool) throws {
         try settle()
         guard let other = side.other else { return }
-        try forEachLink(other.list, of: target) { link in
-            body(link.other.row)
-            return true
-        }
+        try forEachLink(other.list, of: target) { link in try body(link.other.row) }
     }
 
-    /// Whether any source links to `target` by this side.
-    func hasSource(_ side: EdgeSide, of target: RowID) throws -> Bool {
-        try settle()
-        guard let other = side.other else { return false }
+    /// Whether any source links to `target` by this side, other than the target itself.
+    func hasOtherSource(_ side: EdgeSide, of target: RowID) throws -> Bool {
         var isFound = false
-        try forEachLink(other.list, of: target) { _ in
-            isFound = true
-            return false
+        try forEachSource(side, of: target) { source in
+            isFound = source != target || side.type != side.target
+            return !isFound
         }
         return isFound
     }

@@ -142,8 +142,8 @@ public struct RelationDescription: Codable, Hashable, Sendable {
         /// The entity can't be deleted while the relation leads to stored entities, unless the same deletion takes
         /// them too.
         case deny
-        /// Each related entity is deleted too if no link of this relation leads to it any more. Links that go
-        /// otherwise, by a save or `detach`, delete nothing.
+        /// Each related entity is deleted too if no link of this relation leads to it any more, other than its own.
+        /// Links that go otherwise, by a save or `detach`, delete nothing.
         case whenOrphaned
         /// The links go; each related entity is told by `didLoseLink`, and may change itself.
         case notify

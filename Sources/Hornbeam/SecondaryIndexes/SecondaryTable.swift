@@ -101,7 +101,7 @@ final class SecondaryTable: Sendable {
     func converted(_ value: Value, for column: Int) throws(HornbeamError) -> Value {
         let type = columns[column].type
         if let converted = value.converted(to: type) { return converted }
-        if case .at(let number)? = NumberPlace(value, in: type.unwrapped) { return number }
+        if case .at(let number)? = ValuePlace(number: value, in: type.unwrapped, .asWritten) { return number }
         throw HornbeamError(
             .invalid,
             "column “\(columns[column].name)” of index “\(index)” has values of type \(type.unwrapped): \(value.text) "
@@ -163,7 +163,7 @@ final class SecondaryTable: Sendable {
     func comparison(
         _ column: Int, _ comparison: Comparison, _ value: Value
     ) throws(HornbeamError) -> Filter {
-        if let place = NumberPlace(value, in: columns[column].type.unwrapped) {
+        if let place = ValuePlace(number: value, in: columns[column].type.unwrapped, .asWritten) {
             return place.filter(column, comparison)
         }
         return .compare(column: column, comparison, try converted(value, for: column))
@@ -173,7 +173,7 @@ final class SecondaryTable: Sendable {
     func within(_ column: Int, _ values: [Value]) throws(HornbeamError) -> Filter {
         var literals: [Value] = []
         for value in values {
-            switch NumberPlace(value, in: columns[column].type.unwrapped) {
+            switch ValuePlace(number: value, in: columns[column].type.unwrapped, .asWritten) {
             case .at(let literal)?: literals.append(literal)
             case .some: break
             case nil: literals.append(try converted(value, for: column))

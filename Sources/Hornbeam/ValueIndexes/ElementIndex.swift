@@ -25,7 +25,7 @@ final class ElementIndex: Sendable {
     /// What a row's elements have of the components.
     let values: @Sendable (RowReader) throws -> [[Value]]
     /// What is known of whether text sees the same.
-    let asWritten = Mutex<Bool?>(nil)
+    let asWritten = Mutex<WrittenComponents?>(nil)
     /// Its keys as those of an index over columns that there aren't: what narrows one narrows the other.
     private let keys: EntityIndex
 
@@ -94,6 +94,12 @@ final class ElementIndex: Sendable {
         guard let match = try matcher.columns(keys) else { return nil }
         return ElementMatch(match: match, isExact: isExact && match.answered.count == conjuncts.count)
     }
+}
+
+/// Components that text sees as they are, as far as was known when the index had so many entries.
+struct WrittenComponents: Sendable {
+    let components: [ElementIndex.Component]
+    let count: UInt64
 }
 
 /// What an array index can do for a condition on elements.

@@ -34,7 +34,7 @@ extension RegisteredIndexes {
             guard let type = schema.types[index.record.entity],
                 index.record.columns == RegisteredCatalogue.fingerprint(type.description),
                 let registration = index.registration(type.description),
-                let trees = try IndexTrees(of: index, in: transaction),
+                let trees = try index.readableTrees(transaction),
                 let found = try? AttendedIndex(registration, trees, type)
             else { continue }
             attended[index.name] = found
@@ -44,6 +44,16 @@ extension RegisteredIndexes {
 }
 
 extension StoredIndex {
+    /// Nil also where what the file says of a tree is damaged.
+    fileprivate func readableTrees(_ transaction: Transaction) throws(StorageError) -> IndexTrees? {
+        do throws(StorageError) {
+            return try IndexTrees(of: self, in: transaction)
+        } catch {
+            guard case .corrupt = error else { throw error }
+            return nil
+        }
+    }
+
     /// A value index of stored properties; nil for others.
     fileprivate func registration(_ type: EntityDescription) -> IndexRegistration? {
         guard record.kind == ValueIndexDefinition.kind, record.build == nil,

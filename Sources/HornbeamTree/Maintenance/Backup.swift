@@ -90,8 +90,9 @@ private struct BackupCopy {
             if isStopped { return false }
             throw error
         }
+        // While there is no file yet: behind that nobody can end it.
+        guard report(figures) else { return false }
         try target.finish(root: copied, transaction: view.transaction)
-        _ = report(figures)
         return true
     }
 

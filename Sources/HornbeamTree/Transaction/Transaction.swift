@@ -57,6 +57,9 @@ package final class Transaction {
         nextTree = view.root.nextTree
     }
 
+    /// Whose thread waits for `helping` of this while a part of its work is done in others; nil in recovery.
+    package var helped: PageStore? { store }
+
     deinit {
         abort()
         dropCatalogue()

@@ -102,6 +102,17 @@ struct UpkeepTests {
         for size in 0..<800 { try save(size, database) }
         let path = folder.path("copy.hornbeam")
         #expect(throws: Enough.self) { try backUp(database, path) { _ in throw Enough() } }
+        var calls = 0
+        try backUp(database, folder.path("whole.hornbeam")) { _ in calls += 1 }
+        try FileManager.default.removeItem(atPath: folder.path("whole.hornbeam"))
+        // Also at its last call.
+        #expect(throws: Enough.self) {
+            try backUp(database, path) { _ in
+                calls -= 1
+                if calls == 0 { throw Enough() }
+            }
+        }
+        #expect(try calls == 0 && folder.names() == ["a.hornbeam"])
         let task = Task {
             try await database.backup(to: path) { _ in Thread.sleep(forTimeInterval: 0.2) }
         }

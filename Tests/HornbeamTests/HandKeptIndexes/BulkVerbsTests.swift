@@ -82,6 +82,26 @@ struct BulkVerbsTests {
         #expect(try database.isSound())
     }
 
+    @Test("in a read the entries of a hash are read as they are asked for")
+    func hashInRead() throws {
+        struct Enough: Error {}
+        let database = try LibraryTables.filled("a", "b", "c", "d")
+        try database.write { (context) throws in
+            let hash = try context.indexes.byISBN
+            for number in 0..<3_000 { try hash.set("a", for: "k\(number)") }
+        }
+        let pages = try database.pagesRead { (context) throws in
+            #expect(throws: Enough.self) { try context.indexes.byISBN.forEach { _, _ in throw Enough() } }
+        }
+        #expect(pages < 20, "\(pages)")
+        let all = try database.read { (context) throws in
+            var all: [String: String] = [:]
+            try context.indexes.byISBN.forEach { all[$0] = $1 }
+            return all
+        }
+        #expect(all.count == 3_004 && all["k2999"] == "a")
+    }
+
     @Test("Y35: the entries of a hash may go while they are gone through")
     func changingHash() throws {
         let database = try LibraryTables.filled("a", "b", "c", "d")

@@ -58,6 +58,28 @@ struct ParallelBuildTests {
         #expect(trees[1] == trees[0] && trees[2] == trees[0])
     }
 
+    @Test("a function that writes gets an error, in whichever thread it is called", arguments: [10, 500])
+    func writing(count: Int) throws {
+        let database = try filled(count)
+        let errors = Mutex<[HornbeamError.Code: Int]>([:])
+        let writing = MapIndex("writing", version: "1") { (post: TaggedPost, emit: inout MapEmitter<Int>) in
+            do {
+                try database.write { _ in }
+            } catch let error as HornbeamError {
+                errors.withLock { $0[error.code, default: 0] += 1 }
+            }
+            emit(key: .int(post.id), value: 1)
+        }
+        try database.register(writing)
+        let found = errors.withLock { $0 }
+        #expect(found.keys.elementsEqual([.invalid]) && found.values.allSatisfy { $0 >= count }, "\(found)")
+        #expect(try database.read { try writing.query().count(in: $0) } == count)
+        // It was only for the time of the registering.
+        DispatchQueue.concurrentPerform(iterations: 16) { _ in
+            #expect(throws: Never.self) { try database.write { _ in } }
+        }
+    }
+
     @Test("what is told of entities that can't be indexed is told of the first, whatever the threads")
     func firstFailure() throws {
         let database = try filled(2_000)

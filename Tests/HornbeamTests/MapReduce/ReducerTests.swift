@@ -81,6 +81,22 @@ struct ReducerTests {
         #expect(sum.finish(sum.map(rows: rows)).isNaN)
     }
 
+    @Test("a variance that isn't known is NaN, and not 0")
+    func unknownVariance() throws {
+        let reducer = StatisticsReducer<Double>()
+        func variance(_ values: [Double]) -> Double? {
+            let rows = values.map { value -> (key: MapKey, value: Double?) in (.null, value) }
+            return reducer.finish(reducer.map(rows: rows)).variance
+        }
+        #expect(variance([1e200, 3e200])?.isNaN == true)
+        #expect(variance([1, .nan])?.isNaN == true)
+        #expect(variance([1, .infinity])?.isNaN == true)
+        #expect(variance([-.infinity, .infinity])?.isNaN == true)
+        let great = try #require(variance([1e150, 3e150]))
+        #expect(abs(great / 1e300 - 1) < 1e-12)
+        #expect(variance([5, 5]) == 0)
+    }
+
     @Test("E14: a sum that is no Int throws, wherever it passes through; a million tenths are 100,000")
     func overflow() throws {
         let sum = IntegerSumReducer<Int>()

@@ -46,6 +46,30 @@ private struct Strange {
     var things: [Renamed]
 }
 
+/// Whose JSON has other letters than the property.
+private struct Lowered: Codable, Sendable {
+    var kind: String?
+
+    init(kind: String?) { self.kind = kind }
+    enum CodingKeys: String, CodingKey { case kind }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        kind = try container.decodeIfPresent(String.self, forKey: .kind)?.uppercased()
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encodeIfPresent(kind?.lowercased(), forKey: .kind)
+    }
+}
+
+@EntityModel
+private struct Quiet {
+    let id: Int
+    var things: [Lowered]
+}
+
 @Suite("Statements over elements")
 struct ElementStatementTests {
     private func plan(_ database: Database, _ text: String, _ parameters: any ColumnValue...) throws -> String {
@@ -79,7 +103,7 @@ struct ElementStatementTests {
     }
 
     private func database(_ owners: [Owner]) throws -> Database {
-        let database = try Database.inMemory(models: Owner.self, Strange.self)
+        let database = try Database.inMemory(models: Owner.self, Strange.self, Quiet.self)
         try database.write { (context) throws in for owner in owners { try owner.save(to: &context) } }
         return database
     }
@@ -180,6 +204,46 @@ struct ElementStatementTests {
         // The typed query means the property.
         let typed = Strange.query().unnest(\.things).filter { $0.kind == "a" }
         #expect(try database.read { try typed.resolve(in: $0) }.count == 1)
+    }
+
+    @Test("what elements without a value look like says nothing of those that have one")
+    func nothingSeen() throws {
+        let database = try database([])
+        try database.createIndex(
+            Quiet.self, withName: "kinds", config: ArrayIndexConfiguration(path: "things", expressions: ["kind"]))
+        try database.write { (context) throws in
+            try Quiet(id: 1, things: [Lowered(kind: nil)]).save(to: &context)
+        }
+        let text = "SELECT id FROM Quiet WHERE ANY t IN things SATISFIES t.kind = 'home' END"
+        #expect(try json(database, text).isEmpty)
+        try database.write { (context) throws in
+            try Quiet(id: 2, things: [Lowered(kind: "HOME")]).save(to: &context)
+        }
+        #expect(try json(database, text) == [#"{"id":2}"#])
+    }
+
+    @Test("nor does what a write had that came to nothing")
+    func aborted() throws {
+        struct Enough: Error {}
+        let database = try database([])
+        try database.createIndex(
+            Quiet.self, withName: "kinds", config: ArrayIndexConfiguration(path: "things", expressions: ["kind"]))
+        let statement = try Statement("SELECT id FROM Quiet WHERE ANY t IN things SATISFIES t.kind = '7' END")
+        #expect(throws: Enough.self) {
+            try database.write { (context) throws in
+                // Digits are the same in both.
+                try Quiet(id: 1, things: [Lowered(kind: "7")]).save(to: &context)
+                #expect(try statement.resolve(in: context, []).count == 1)
+                throw Enough()
+            }
+        }
+        try database.write { (context) throws in
+            try Quiet(id: 2, things: [Lowered(kind: "HOME")]).save(to: &context)
+        }
+        #expect(
+            try json(database, "SELECT id FROM Quiet WHERE ANY t IN things SATISFIES t.kind = 'home' END") == [
+                #"{"id":2}"#
+            ])
     }
 
     @Test("IN and NOT IN with a list that is given, or of a row before, use an index of the column")

@@ -120,6 +120,70 @@ struct KnownGroupsTests {
         }
     }
 
+    /// A condition that nothing makes a filter of has all rows looked at.
+    @Test("different rows come in the order that is asked for, whatever it is of", arguments: SeededGenerator.seeds(3))
+    func distinctOrders(seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        let sales = sales(&generator, 60)
+        let (plain, indexed) = (try database(sales, indexed: false), try database(sales, indexed: true))
+        func some() -> [String] {
+            let columns = ["section", "year", "price", "cost", "isOpen"].shuffled(using: &generator)
+            return Array(columns.prefix(1 + generator.below(3)))
+        }
+        func rows(_ database: Database, _ text: String) throws -> [String] {
+            try database.query(text).map { $0.json.precomposedStringWithCanonicalMapping }
+        }
+        for _ in 0..<200 {
+            let keys = some()
+            // The last one makes it an order of all rows.
+            let terms = (some() + [generator.oneIn(2) ? "id" : keys.joined(separator: ", ")]).map { column in
+                let direction = ["", " DESC"][generator.below(2)]
+                return column + direction + ["", " NULLS FIRST", " NULLS LAST"][generator.below(3)]
+            }
+            let select = "SELECT DISTINCT \(keys.joined(separator: ", ")) FROM Sale"
+            let cut = ["", " LIMIT 3", " LIMIT 4 OFFSET 2"][generator.below(3)]
+            let tail = " ORDER BY \(terms.joined(separator: ", "))\(cut)"
+            let expected = try rows(plain, select + " WHERE id + 0 >= 0" + tail)
+            for database in [plain, indexed] {
+                #expect(try rows(database, select + tail) == expected, "\(select)\(tail)")
+            }
+            let first = try rows(plain, select + " WHERE id + 0 >= 0")
+            for database in [plain, indexed] {
+                let cut = try rows(database, select + " LIMIT 3 OFFSET 1")
+                #expect(cut == Array(try rows(database, select).dropFirst().prefix(3)))
+                #expect(Set(try rows(database, select)) == Set(first))
+            }
+        }
+    }
+
+    @Test("the first different rows of an index are read without the others")
+    func firstRows() throws {
+        var generator = SeededGenerator(seed: 5)
+        let sales = (0..<4_000).map { id in
+            Sale(id: id, section: "s\(generator.below(9))", year: id, price: nil, cost: nil, isOpen: true)
+        }
+        let database = try database(sales, indexed: true)
+        let text = "SELECT DISTINCT year FROM Sale LIMIT 3 OFFSET 1"
+        let pages = try database.pagesRead { (context) throws in
+            #expect(try Statement(text).resolve(in: context).map(\.json) == [1, 2, 3].map { "{\"year\":\($0)}" })
+        }
+        #expect(pages < 40, "\(pages)")
+    }
+
+    @Test("what rows are sorted by comes before what they are told apart by")
+    func distinctByAnother() throws {
+        let database = try database([], indexed: false)
+        try database.write { (context) throws in
+            for (id, section, price) in [(1, "b", 5.0), (2, "a", 2), (3, "b", 1)] {
+                try Sale(id: id, section: section, year: 1, price: price, cost: nil, isOpen: true).save(to: &context)
+            }
+        }
+        for order in ["price", "price NULLS LAST, section", "price + 0"] {
+            let rows = try database.query("SELECT DISTINCT section FROM Sale ORDER BY \(order)")
+            #expect(try rows.map { try $0.value("section", as: String.self) } == ["b", "a"], "\(order)")
+        }
+    }
+
     @Test("groups come in the order of their keys, null first")
     func order() throws {
         let database = try database([], indexed: false)

@@ -147,6 +147,59 @@ struct StatementLimitsTests {
         #expect(error?.message.contains("at line 1, character 28:") == true, "\(error?.message ?? "")")
     }
 
+    @Test(
+        "what a statement keeps of rows has a bound",
+        arguments: [
+            ("SELECT name || TOSTRING(id) AS x FROM Scrap ORDER BY x", false),
+            ("SELECT name || TOSTRING(id) AS x FROM Scrap ORDER BY x LIMIT 5", true),
+            ("SELECT DISTINCT name || TOSTRING(id) AS x FROM Scrap", false),
+            ("SELECT DISTINCT name AS x FROM Scrap ORDER BY id + 0", true),
+            ("SELECT DISTINCT name || TOSTRING(id) AS x FROM Scrap ORDER BY x LIMIT 5", true),
+            ("SELECT ARRAY_AGG(name || TOSTRING(id)) AS x FROM Scrap", false),
+            ("SELECT MAX(name || TOSTRING(id)) AS x FROM Scrap", true),
+            ("SELECT COUNT(DISTINCT name || TOSTRING(id)) AS x FROM Scrap", false),
+            ("SELECT name || TOSTRING(id) AS x, COUNT(*) AS n FROM Scrap GROUP BY name || TOSTRING(id)", false),
+            ("SELECT DISTINCT id AS x FROM Scrap LIMIT 3", true),
+            ("SELECT STRING_AGG(number, '\(String(repeating: ",", count: 900_000))') AS x FROM Scrap", false),
+        ])
+    func kept(text: String, isEnough: Bool) throws {
+        var context = Context()
+        let letters = String(repeating: Self.letters, count: 4)
+        for id in 1...400 { try Scrap(id: id, name: letters, number: 1, list: []).save(to: &context) }
+        let session = try context.session.entities()
+        let statement = try Statement(text)
+        let plan = try SelectPlan(statement.tree, text, session, StatementParameters())
+        var count = 0
+        func run() throws {
+            try SelectRun(plan, session, keptLimit: 1 << 20).run { _ in
+                count += 1
+                return true
+            }
+        }
+        if isEnough {
+            try run()
+            #expect(count > 0)
+        } else {
+            let error = #expect(throws: HornbeamError.self) { try run() }
+            #expect(error?.code == .tooLarge && count < 400)
+        }
+    }
+
+    @Test("steps for one row are counted, those of LIKE too")
+    func steps() throws {
+        struct Enough: Error {}
+        let pattern = try LikePattern("%\(Self.letters)b", escape: nil)
+        #expect(throws: Enough.self) { try pattern.matches(Self.letters + Self.letters) { _ in throw Enough() } }
+        let frame = Frame(slots: 0)
+        try frame.work(Frame.maxSteps)
+        let error = #expect(throws: HornbeamError.self) { try frame.work(on: .array([.null])) }
+        #expect(error?.code == .tooLarge)
+        // Of each row anew.
+        let words = Array(repeating: "a", count: 100)
+        let condition = "ANY a IN ? SATISFIES a = name AND a IN list END"
+        #expect(try rows("SELECT id FROM Scrap WHERE \(condition)", words).count == 2)
+    }
+
     @Test("a statement of many columns is read in little time, and one of too many refused")
     func columns() throws {
         let most = SelectPlan.maxColumns

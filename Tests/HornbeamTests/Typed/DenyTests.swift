@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The delete rule deny: what it refuses, what it lets pass, and that a refused deletion changes nothing.
 
+import HornbeamPages
+import HornbeamTree
 import Testing
 
 @testable import Hornbeam
@@ -43,6 +45,20 @@ private struct Label {
 private struct Wall {
     let id: Int
     @Relationship() var labels: [Label]?
+}
+
+@EntityModel
+private struct Photo {
+    let id: Int
+    @Relationship(deleteRule: .whenOrphaned, inverse: \.photos) var words: [Word]?
+    @Relationship(deleteRule: .whenOrphaned, inverse: \.before) var next: Photo?
+    @Relationship(inverse: \.next) var before: [Photo]?
+}
+
+@EntityModel
+private struct Word {
+    let id: Int
+    @Relationship(inverse: \.words) var photos: [Photo]?
 }
 
 @Suite("The delete rule deny")
@@ -102,6 +118,46 @@ struct DenyTests {
         try House.delete(id: 1, from: &context)
         #expect(try context.ids(Box.self) + context.ids(Thing.self) == [])
         #expect(try context.isWhole())
+    }
+
+    @Test("of orphans that others lead to no more than one of these is looked for")
+    func manySources() throws {
+        let database = try Database.inMemory(models: Photo.self, Word.self, Box.self, Thing.self, Shelf.self)
+        let words = (0..<3).map { Word(id: $0) }
+        func pages(_ count: Int) throws -> UInt64 {
+            try database.write { (context) throws in
+                for id in 0..<count { try Photo(id: id, words: .relation(words)).save(to: &context) }
+            }
+            return try database.write { (context) throws in
+                let before = database.store.statistics.cache
+                try Photo.delete(id: 0, from: &context)
+                let after = database.store.statistics.cache
+                return after.hits + after.misses - before.hits - before.misses
+            }
+        }
+        let (few, many) = (try pages(200), try pages(8_000))
+        #expect(many < few + 40, "\(few) and \(many)")
+        // With all of them.
+        try database.write { (context) throws in _ = try Photo.query().delete(from: &context) }
+        #expect(try database.read { try Word.query().count(in: $0) } == 0)
+    }
+
+    @Test("a chain of orphans goes, and what leads to itself", arguments: [true, false])
+    func chain(denies: Bool) throws {
+        let database =
+            denies
+            ? try Database.inMemory(models: Photo.self, Word.self, Box.self, Thing.self, Shelf.self)
+            : try Database.inMemory(models: Photo.self, Word.self)
+        try database.write { (context) throws in
+            for id in (0..<50).reversed() {
+                var photo = Photo(id: id)
+                // The last one leads to itself.
+                photo.$next = .id(min(id + 1, 49))
+                try photo.save(to: &context)
+            }
+            try Photo.delete(id: 0, from: &context)
+            #expect(try context.ids(Photo.self).isEmpty)
+        }
     }
 
     @Test("counts stored entities alone: a link to an id that isn't stored denies nothing")

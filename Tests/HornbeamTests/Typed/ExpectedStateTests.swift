@@ -41,12 +41,34 @@ private struct Visit {
     }
 }
 
+/// Whose hook says what its id is.
+@EntityModel
+private struct Renumbered {
+    var id: Int
+    var note: String
+
+    mutating func willSave(to context: inout Context) throws { id = 2 }
+}
+
 @Suite("Expected states")
 struct ExpectedStateTests {
     private func database() throws -> Database {
         let database = try Database.inMemory(models: Ticket.self, Seat.self)
         try database.write { context in try Ticket(id: 1, note: "first").save(to: &context) }
         return database
+    }
+
+    @Test("what is expected is expected of the id that `willSave` leaves")
+    func renumbered() throws {
+        let database = try Database.inMemory(models: Renumbered.self)
+        try database.write { (context) throws in
+            try Renumbered(id: 1, note: "a").save(to: &context, expecting: nil)
+            let error = #expect(throws: HornbeamError.self) {
+                try Renumbered(id: 1, note: "b").save(to: &context, expecting: nil)
+            }
+            #expect(error?.code == .conflict && error?.message.contains("Renumbered 2") == true)
+            #expect(try Renumbered.query(2).resolve(in: context)?.note == "a")
+        }
     }
 
     private func token(_ database: Database, _ id: Int = 1) throws -> StateToken? {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a number lies among the values of a column that may not be able to hold it: an integer column has no 1.5, a
-// column of doubles no 9,007,199,254,740,993, none of decimals 1e300. A comparison with such a number is still true or
-// false. Fractions of different bases are seldom the same number: a double equals the decimal, and the float, that is
-// written as it is.
+// Where a value lies among those of a column, which may not be able to hold it: an integer column has no 1.5, a column
+// of doubles no 9,007,199,254,740,993, none of decimals 1e300. A comparison with such a number is still true or false.
+// All who make filters of values that aren't the column's ask here: queries of secondary indexes, and statements.
+// Fractions of different bases are seldom the same number: a double equals the decimal that is written as it is.
 
 import FoundationEssentials
+import HornbeamKeys
 
-/// A number beside the values of a column.
-enum NumberPlace {
+/// A value beside those of a column.
+enum ValuePlace: Equatable {
     /// It is this one.
     case at(Value)
     /// Between this one and the next greater one, of which there may be none but NaN.
@@ -15,8 +16,16 @@ enum NumberPlace {
     case aboveAll
     case belowAll
 
-    /// Nil if the value is no number, or the column none of numbers or dates.
-    init?(_ value: Value, in type: ColumnType) {
+    /// What a column of floats has that are no short doubles.
+    enum Floats {
+        /// 0.1 is the float that is written so.
+        case asWritten
+        /// 0.1 is none of them.
+        case asStored
+    }
+
+    /// The place of a number. Nil if the value is none, or the column none of numbers or dates.
+    init?(number value: Value, in type: ColumnType, _ floats: Floats) {
         switch value {
         case .int, .uint, .double, .decimal: break
         default: return nil
@@ -29,7 +38,7 @@ enum NumberPlace {
         let place: Self? =
             switch type {
             case .double: Self.double(value)
-            case .float: Self.double(value)?.map(Self.float)
+            case .float: Self.double(value)?.map { Self.float($0, floats) }
             case .date: Self.double(value)?.map { .at(.date($0)) }
             case .decimal: Self.decimal(value)
             default: nil
@@ -99,7 +108,7 @@ enum NumberPlace {
             if number.isNaN { return .at(.double(.nan)) }
             if let (whole, isWhole) = floor(value), isWhole { return double(whole) }
             guard let near = Double(number.description) else { return nil }
-            return nearest(near) { order(Decimal(string: "\($0)") ?? number, number) }
+            return nearest(near) { NumberOrder.order(.double($0), value) }
         default: return nil
         }
     }
@@ -115,12 +124,12 @@ enum NumberPlace {
     }
 
     /// A double among floats.
-    private static func float(_ number: Double) -> Self {
+    private static func float(_ number: Double, _ floats: Floats) -> Self {
         let near = Float(number)
         func value(_ float: Float) -> Value { .double(Double(float)) }
         if Double(near) == number || number.isNaN { return .at(value(near)) }
         guard near.isFinite else { return .behind(value(near > 0 ? .greatestFiniteMagnitude : -.infinity)) }
-        if Double("\(near)") == number { return .at(value(near)) }
+        if floats == .asWritten, Double("\(near)") == number { return .at(value(near)) }
         return .behind(value(Double(near) < number ? near : near.nextDown))
     }
 
@@ -132,16 +141,30 @@ enum NumberPlace {
         case .uint(let number): return .at(.decimal(Decimal(number)))
         case .double(let number):
             if number.isNaN { return .at(.decimal(.nan)) }
-            if number == 0 { return .at(.decimal(0)) }
-            if number.isFinite, let exact = Decimal(string: "\(number)"), Double(exact.description) == number {
-                return .at(.decimal(exact))
-            }
-            if abs(number) < 1 {
-                return .behind(.decimal(number > 0 ? 0 : -Decimal.leastNonzeroMagnitude))
-            }
-            return number > 0 ? .behind(.decimal(.greatestFiniteMagnitude)) : .belowAll
+            if number.isInfinite { return number < 0 ? .belowAll : .behind(.decimal(.greatestFiniteMagnitude)) }
+            return decimal(NumberOrder.Parts(value).decimal)
         default: return nil
         }
+    }
+
+    /// Decimals are integers of 128 bits, times a power of ten between the 128th negative one and the 127th.
+    private static func decimal(_ number: KeyDecimal) -> Self? {
+        var (mantissa, exponent) = (number.mantissa, number.exponent)
+        while exponent > Int(Int8.max) {
+            let (tenfold, overflow) = mantissa.multipliedReportingOverflow(by: 10)
+            if overflow { return number.isNegative ? .belowAll : .behind(.decimal(.greatestFiniteMagnitude)) }
+            (mantissa, exponent) = (tenfold, exponent - 1)
+        }
+        var isWhole = true
+        while exponent < Int(Int8.min) {
+            isWhole = isWhole && mantissa.isMultiple(of: 10)
+            (mantissa, exponent) = (mantissa / 10, exponent + 1)
+        }
+        // Of negative ones the lesser is farther from zero.
+        if !isWhole, number.isNegative { mantissa += 1 }
+        // As text, whose zeros stay: an initializer makes an exponent of them that is none.
+        guard let found = Decimal(string: "\(number.isNegative ? "-" : "")\(mantissa)e\(exponent)") else { return nil }
+        return isWhole ? .at(.decimal(found)) : .behind(.decimal(found))
     }
 
     private static func order<Number: Comparable>(_ left: Number, _ right: Number) -> Int {

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a statement keeps of rows until its result is made: groups, what is sorted, and what was seen once. So no short
+// statement takes all memory that there is.
+
+/// Counts what a run keeps. A class, because several parts of a run count together.
+final class KeptBytes {
+    static let standardLimit = 1 << 30
+    /// Of an entry of a set or a dictionary, beside what is in it.
+    static let entry = 48
+
+    let limit: Int
+    private(set) var used = 0
+
+    init(limit: Int = standardLimit) { self.limit = limit }
+
+    var isOver: Bool { used > limit }
+
+    func add(_ bytes: Int) throws(HornbeamError) {
+        used += bytes
+        try check()
+    }
+
+    /// Without a look at the limit, for whoever can do with less.
+    func note(_ bytes: Int) { used += bytes }
+
+    func check() throws(HornbeamError) {
+        if isOver { throw tooLarge }
+    }
+
+    var tooLarge: HornbeamError {
+        HornbeamError(
+            .tooLarge,
+            "what a statement keeps of rows to sort, group or tell them apart takes more than \(limit) bytes: have "
+                + "fewer rows, by conditions, or an order that an index has")
+    }
+}
+
+extension Item {
+    /// Bytes that an array of items takes.
+    static func bytes(of items: [Item]) -> Int {
+        items.reduce(MemoryLayout<Item>.stride) { $0 + $1.bytes }
+    }
+
+    /// Bytes that it takes in an array.
+    var bytes: Int { MemoryLayout<Item>.stride + size(upTo: .max) }
+}
