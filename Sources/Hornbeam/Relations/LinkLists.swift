@@ -108,8 +108,8 @@ extension [RowID] {
         return (1..<count).contains { sorted[$0] == sorted[$0 - 1] }
     }
 
-    /// Whether they ascend in steps so small, less than `distance` on an average, that what follows one of them in a tree
-    /// is mostly the next one, or in the same leaf.
+    /// Whether they ascend in steps so small, less than `distance` on an average, that what follows one of them in a
+    /// tree is mostly the next one, or in the same leaf.
     func isRun(distance: UInt64 = 4) -> Bool {
         guard count > 8, let first, let last, last >= first,
             (last.rawValue - first.rawValue) / distance < UInt64(count)

@@ -137,8 +137,8 @@ struct TermEntry {
             to: &target)
     }
 
-    /// Writes them elsewhere, where there is room for `documentFrequency`, which is at most 128. Positions are not looked
-    /// at.
+    /// Writes them elsewhere, where there is room for `documentFrequency`, which is at most 128. Positions are not
+    /// looked at.
     func decodeInline(
         storesPositions: Bool, docnos: UnsafeMutablePointer<UInt32>, frequencies: UnsafeMutablePointer<UInt32>
     ) -> Bool {

@@ -8,9 +8,9 @@
 //     u8 for each group of 32 distances from a position of a posting to the next one, less 1
 //     the groups, packed as PackedIntegers does fewer than 128, without exceptions
 //
-// First positions are apart from the others so that those of a posting that has one, as most do, are found without adding
-// up what is before it. Groups are small since one long document makes its whole group wide: all takes a twelfth less
-// than in groups of 128 would.
+// First positions are apart from the others so that those of a posting that has one, as most do, are found without
+// adding up what is before it. Groups are small since one long document makes its whole group wide: all takes a twelfth
+// less than in groups of 128 would.
 //
 // A block has at most 2^30 positions: what neighbours need no bits for takes a byte for 32 of them, so that few bytes
 // could claim any amount of memory.

@@ -84,7 +84,8 @@ struct PostingUnion: ~Copyable {
         frequencies[docno] = isNew ? count : sum(frequencies[docno], count)
     }
 
-    /// No document has so many words: a sum that is cut off is one of a damaged file, and must not look like a small one.
+    /// No document has so many words: a sum that is cut off is one of a damaged file, and must not look like a small
+    /// one.
     @inline(__always)
     private static func sum(_ first: UInt32, _ second: UInt32) -> UInt32 {
         let sum = first &+ second

@@ -5,7 +5,7 @@
 package import HornbeamPages
 
 extension Transaction {
-    /// The largest value that lies in its leaf, under a key of so many bytes; one that is larger gets a page of its own.
+    /// The largest value that lies in its leaf, under a key of so many bytes; a larger one gets a page of its own.
     package func inlineLimit(_ tree: TreeID, keySize: Int) throws(StorageError) -> Int {
         try opened(tree).pointee.inlineLimit(pageSize: view.pageSize) - NodeLayout.cellHeader - keySize
     }
