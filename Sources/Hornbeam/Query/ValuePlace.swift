@@ -142,18 +142,13 @@ enum ValuePlace: Equatable {
         case .double(let number):
             if number.isNaN { return .at(.decimal(.nan)) }
             if number.isInfinite { return number < 0 ? .belowAll : .behind(.decimal(.greatestFiniteMagnitude)) }
-            return KeyDecimal(written: number).map(decimal)
+            return decimal(NumberOrder.Parts(value).decimal)
         default: return nil
         }
     }
 
     /// Decimals are integers of 128 bits, times a power of ten between the 128th negative one and the 127th.
-    private static func decimal(_ number: KeyDecimal) -> Self {
-        func made(_ mantissa: UInt128, _ exponent: Int) -> Value? {
-            guard let digits = Decimal(string: "\(mantissa)") else { return nil }
-            return .decimal(
-                Decimal(sign: number.isNegative ? .minus : .plus, exponent: exponent, significand: digits))
-        }
+    private static func decimal(_ number: KeyDecimal) -> Self? {
         var (mantissa, exponent) = (number.mantissa, number.exponent)
         while exponent > Int(Int8.max) {
             let (tenfold, overflow) = mantissa.multipliedReportingOverflow(by: 10)
@@ -167,8 +162,9 @@ enum ValuePlace: Equatable {
         }
         // Of negative ones the lesser is farther from zero.
         if !isWhole, number.isNegative { mantissa += 1 }
-        guard let value = mantissa == 0 ? .decimal(0) : made(mantissa, exponent) else { return .belowAll }
-        return isWhole ? .at(value) : .behind(value)
+        // As text, whose zeros stay: an initializer makes an exponent of them that is none.
+        guard let found = Decimal(string: "\(number.isNegative ? "-" : "")\(mantissa)e\(exponent)") else { return nil }
+        return isWhole ? .at(.decimal(found)) : .behind(.decimal(found))
     }
 
     private static func order<Number: Comparable>(_ left: Number, _ right: Number) -> Int {

@@ -63,7 +63,7 @@ struct DamagedLinksTests {
                     _ = try? edges.targets(side, of: row)
                     _ = try? edges.count(side, of: row, behind: rows[0])
                     _ = try? edges.contains(side, row, rows[1])
-                    try? edges.forEachSource(side, of: row) { _ in }
+                    try? edges.forEachSource(side, of: row) { _ in true }
                     try? edges.append(side, row, rows[1])
                     try? edges.remove(side, row, rows[0])
                     try? edges.set(side, row, [rows[2], rows[1], rows[0]])

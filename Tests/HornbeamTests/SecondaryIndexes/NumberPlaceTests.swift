@@ -77,6 +77,7 @@ struct NumberPlaceTests {
         Case("exact", .double(1e300), [1, 2, 3], [], [4]), Case("exact", .double(-1e300), [], [], [1, 2, 3, 4]),
         Case("exact", .double(1e-300), [1, 2], [], [3, 4]), Case("exact", .double(-1e-300), [1], [], [2, 3, 4]),
         Case("exact", .double(.infinity), [1, 2, 3], [], [4]), Case("exact", .double(.nan), [1, 2, 3], [4], []),
+        Case("exact", .double(1e150), [1, 2, 3], [], [4]), Case("exact", .double(-1e150), [], [], [1, 2, 3, 4]),
         Case("exact", .double(1e100), [1, 2], [3], [4]), Case("exact", .double(-0.0), [1], [2], [3, 4]),
         Case("exact", .uint(.max), [1, 2], [], [3, 4]),
         Case("day", .int(9_007_199_254_740_993), [1, 3], [], [2, 4]), Case("day", .double(0x1p53), [3], [1], [2, 4]),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The delete rule deny: what it refuses, what it lets pass, and that a refused deletion changes nothing.
 
+import HornbeamPages
+import HornbeamTree
 import Testing
 
 @testable import Hornbeam
@@ -136,7 +138,7 @@ struct DenyTests {
         let (few, many) = (try pages(200), try pages(8_000))
         #expect(many < few + 40, "\(few) and \(many)")
         // With all of them.
-        try database.write { (context) throws in try Photo.query().delete(from: &context) }
+        try database.write { (context) throws in _ = try Photo.query().delete(from: &context) }
         #expect(try database.read { try Word.query().count(in: $0) } == 0)
     }
 
