@@ -88,8 +88,12 @@ public struct ChangeConsumer: Sendable {
                 let (log, consumer) = try stored(core.transaction)
                 let start = consumer.acknowledged + 1
                 if consumer.first > start { return .gap(from: start, to: consumer.first - 1) }
-                let changes = try log.changes(of: consumer, limit: limit).map { sequence, change in
-                    try logged(change, sequence, consumer, core.schema)
+                var changes: [LoggedChange] = []
+                for (sequence, change) in try log.changes(of: consumer, limit: limit) {
+                    // One that can't be told ends the batch: those before it are told, and acknowledged, first.
+                    let isTold = core.schema.types[consumer.types[change.type].name] != nil
+                    if !isTold, !changes.isEmpty { break }
+                    changes.append(try logged(change, sequence, consumer, core.schema))
                 }
                 guard let first = changes.first, let last = changes.last else { return .none }
                 return .batch(ChangeBatch(changes: changes, first: first.sequence, last: last.sequence))
@@ -163,9 +167,10 @@ extension Database {
     /// these types says so in the log, until the consumer has acknowledged it, across any number of openings. The same
     /// name again is the same consumer; other types and another bound then count from now on.
     ///
-    /// What the file keeps takes about 35 bytes a change and consumer. Give a bound to one that may stay away for
-    /// long: of what is beyond it, it is told that it missed it. A write keeps in memory what the rows that it changes
-    /// were before, while there are consumers. Changes that migrations make aren't logged.
+    /// What the file keeps of a change is an entry of 24 bytes and the entity's id for each consumer. Give a bound to
+    /// one that may stay away for long: of what is beyond it, it is told that it missed it. While there are consumers,
+    /// a write keeps in memory what all rows that it changes were before, of whatever type. Changes that migrations
+    /// make aren't logged.
     ///
     /// `.invalid` for a name that is empty or longer than 200 bytes, and for a bound below 1.
     /// - Parameter retention: at most so many changes are kept for it; nil is no bound.
@@ -202,9 +207,10 @@ extension Database {
         if !isThere {
             try write { context in
                 try context.session.run { session in
-                    guard let log = try ChangeLog(in: session.entities().transaction, create: true) else { return }
-                    let stored = try log.consumer(name) ?? StoredConsumer(number: log.newNumber())
-                    try log.put(stored.wanting(names, limit), name)
+                    guard let log = try ChangeLog(in: session.entities().transaction, create: true) else {
+                        throw ChangeLog.damaged("it can't be made")
+                    }
+                    try log.register(name, wanting: names, limit)
                 }
                 // Before the next write begins.
                 mayLog.store(true, ordering: .releasing)
@@ -230,7 +236,7 @@ extension Database {
                 guard let log = try ChangeLog(in: session.entities().transaction) else { return [] }
                 return try log.consumers().map { name, consumer in
                     ChangeConsumerDescription(
-                        name: name, types: consumer.types.filter(\.isWanted).map(\.name),
+                        name: name, types: consumer.wanted,
                         pending: Int(clamping: consumer.next - consumer.first), acknowledged: consumer.acknowledged,
                         retention: consumer.limit > 0 ? Int(clamping: consumer.limit) : nil)
                 }

@@ -176,12 +176,23 @@ struct ChangeLog {
                     try append(kind, id, idType, place, to: &consumer)
                 }
             }
-            guard consumer.next > stored.next else { continue }
-            if consumer.limit > 0, consumer.next - consumer.first > consumer.limit {
-                try keep(from: consumer.next - consumer.limit, of: &consumer)
-            }
-            try put(consumer, name)
+            if consumer.next > stored.next { try putWithinBound(consumer, name) }
         }
+    }
+
+    /// Registers a consumer, or what it wants from now on.
+    func register(_ name: String, wanting types: [String], _ limit: UInt64) throws {
+        let stored = try consumer(name) ?? StoredConsumer(number: newNumber())
+        try putWithinBound(stored.wanting(types, limit), name)
+    }
+
+    /// Lets go of what is beyond the consumer's bound.
+    private func putWithinBound(_ consumer: StoredConsumer, _ name: String) throws {
+        var consumer = consumer
+        if consumer.limit > 0, consumer.next - consumer.first > consumer.limit {
+            try keep(from: consumer.next - consumer.limit, of: &consumer)
+        }
+        try put(consumer, name)
     }
 
     private func append(
@@ -203,7 +214,8 @@ struct ChangeLog {
             guard let place = stored.types.firstIndex(where: { $0.name == type }) else { continue }
             var consumer = stored
             if let new { consumer.types[place].name = new } else { consumer.types[place].isWanted = false }
-            try log.put(consumer, name)
+            // What had that name before has no changes any more, and may be wanted as well.
+            try log.put(consumer.wanting(consumer.wanted, consumer.limit), name)
         }
     }
 }

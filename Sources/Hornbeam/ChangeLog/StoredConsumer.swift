@@ -61,16 +61,21 @@ struct StoredConsumer: Equatable {
         }
     }
 
-    /// The same for these types and this bound. Types that aren't wanted any more keep their places.
+    /// The same for these types and this bound. Types that aren't wanted any more keep their places, and of several
+    /// places with one name, which a type that takes another's name makes, one is wanted.
     func wanting(_ names: [String], _ limit: UInt64) -> Self {
         var consumer = self
         consumer.limit = limit
-        for place in types.indices { consumer.types[place].isWanted = names.contains(types[place].name) }
-        for name in names where !consumer.types.contains(where: { $0.name == name }) {
+        var left = Set(names)
+        for place in types.indices { consumer.types[place].isWanted = left.remove(types[place].name) != nil }
+        for name in names where left.remove(name) != nil {
             consumer.types.append(TypeName(name: name, isWanted: true))
         }
         return consumer
     }
+
+    /// The names of the types whose changes it gets.
+    var wanted: [String] { types.filter(\.isWanted).map(\.name) }
 }
 
 /// A change as the file has it.

@@ -37,8 +37,9 @@ public final class Database: Sendable {
     let live = LiveHub()
     /// Who holds a state of it.
     let longReads = LongLivedReads()
-    /// Whether the log may have consumers: each write looks into the file then.
-    let mayLog = Atomic<Bool>(false)
+    /// Whether the log may have consumers: each write looks into the file then. Writes come one after the other, so the
+    /// one that finds none says so to the next ones.
+    let mayLog = Atomic<Bool>(true)
     /// What runs before each commit.
     let middleware = CommitMiddlewareList()
 
@@ -107,12 +108,8 @@ public final class Database: Sendable {
     ) throws {
         do {
             let store = try open()
-            let hasLog: Bool
             do {
                 (schema, followedVersion) = try opening.run(in: store)
-                let read = try store.beginRead()
-                defer { read.abort() }
-                hasLog = try ChangeLog(in: read) != nil
             } catch {
                 // The reason to give is that of the schema, not of a close that follows it.
                 try? store.close()
@@ -122,7 +119,6 @@ public final class Database: Sendable {
             models = opening.models
             self.requiresRelations = requiresRelations
             registry = Mutex(schema.registered ?? RegisteredIndexes(stored: []))
-            mayLog.store(hasLog, ordering: .releasing)
         } catch let error as StorageError {
             throw HornbeamError(error)
         }
@@ -204,7 +200,9 @@ public final class Database: Sendable {
     private func isLogged(_ transaction: Transaction) throws(StorageError) -> Bool {
         guard mayLog.load(ordering: .acquiring) else { return false }
         do throws(StorageError) {
-            return try ChangeLog(in: transaction) != nil
+            if try ChangeLog(in: transaction) != nil { return true }
+            mayLog.store(false, ordering: .releasing)
+            return false
         } catch {
             transaction.abort()
             throw error

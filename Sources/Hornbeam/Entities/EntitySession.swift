@@ -124,7 +124,7 @@ package final class EntitySession {
         try flush()
         let pending = Dictionary(uniqueKeysWithValues: stores.map { ($0.type.name, $0.pending) })
         let touched = required?.count ?? 0
-        let changes = capture?.changeCount ?? 0
+        let captured = capture?.place
         let former = (schema: schema, adoptions: adoptions)
         let savepoint = try transaction.savepoint()
         do {
@@ -143,7 +143,7 @@ package final class EntitySession {
             edges.forget()
             for store in stores { store.forget(keeping: pending[store.type.name] ?? EntityStore.Pending()) }
             required?.forget(downTo: touched)
-            capture?.forget(downTo: changes)
+            if let captured { capture?.goBack(to: captured) }
             throw error
         }
     }

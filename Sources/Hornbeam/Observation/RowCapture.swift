@@ -46,7 +46,7 @@ package final class RowCapture {
     private var links: [UInt16: (tree: TreeID, rows: Set<RowID>)] = [:]
     /// The rows in the order of their changes, each as often as it was changed: for who asks within the transaction.
     private var order: [(tree: TreeID, row: RowID)] = []
-    private(set) var touched: [TreeID: Set<RowID>] = [:]
+    private var touches: [(tree: TreeID, row: RowID)] = []
     private var size = Size()
     private var isOverfull = false
     /// Whether none is let go of, however many they are: for who asks within the transaction.
@@ -73,14 +73,22 @@ package final class RowCapture {
 
     /// To be called for a row that was noted, and counts as changed whatever it is now.
     func noteTouch(_ row: RowID, in tree: TreeID) {
-        if !isOverfull { touched[tree, default: []].insert(row) }
+        if !isOverfull { touches.append((tree, row)) }
     }
 
-    /// How many changes there have been, to go back to.
-    var changeCount: Int { order.count }
+    /// How many changes and touches there have been, to go back to.
+    var place: (changes: Int, touches: Int) { (order.count, touches.count) }
 
-    /// Forgets the order of the changes that are undone.
-    func forget(downTo count: Int) { order.removeLast(max(0, order.count - count)) }
+    /// Forgets the order of the changes, and the touches, that are undone.
+    func goBack(to place: (changes: Int, touches: Int)) {
+        order.removeLast(max(0, order.count - place.changes))
+        touches.removeLast(max(0, touches.count - place.touches))
+    }
+
+    /// The rows of each tree that were touched.
+    var touched: [TreeID: Set<RowID>] {
+        touches.reduce(into: [:]) { $0[$1.tree, default: []].insert($1.row) }
+    }
 
     /// Which of a tree's rows were changed last, by growing numbers.
     func turns(of tree: TreeID) -> [RowID: Int] {
@@ -105,7 +113,7 @@ package final class RowCapture {
         isOverfull = true
         rows = [:]
         links = [:]
-        touched = [:]
+        touches = []
         size = Size()
     }
 

@@ -57,10 +57,11 @@ public struct StoreChanges: Sendable {
 
     /// What a transaction has changed so far.
     init(_ capture: RowCapture, in session: EntitySession) throws {
+        let touched = capture.touched
         for name in session.schema.typeNames {
+            guard let type = session.schema.types[name], let former = capture.rows[type.rows] else { continue }
             let store = try session.store(name)
-            guard let former = capture.rows[store.type.rows] else { continue }
-            let touched = capture.touched[store.type.rows] ?? []
+            let touched = touched[type.rows] ?? []
             try add(store, capture.turns(of: store.type.rows)) { body in
                 try store.forEachChange(since: former, touched: touched, ignoring: store.type.updatedAt, body)
                 return true

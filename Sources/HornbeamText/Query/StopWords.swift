@@ -8,7 +8,7 @@ import HornbeamPages
 extension TextQuery {
     /// The same query without those of its words that are in `list`, folded as `StopWordList` does, wherever another
     /// one of what stands beside them remains. Phrases, words that must be near each other, prefixes, patterns, fuzzy
-    /// words and what must not be found stay as they are. Linear in the query's length.
+    /// words and what must not be found stay as they are. Linear in the query's length times its depth.
     package func leavingOut(_ list: StopWordList) -> TextQuery {
         if case .kept(let query) = remainder(list) { return query }
         return self
@@ -29,7 +29,10 @@ extension TextQuery {
         case .without(let first, let second):
             switch first.remainder(list) {
             case .kept(let query): return .kept(.without(query, second))
-            case .gone(let other): return .gone(unless: Self.either(other.map { [$0, second] } ?? [second]))
+            case .gone(let other):
+                // What asks for nothing excludes nothing.
+                let second = second.isVoid(StopWordList.folding) ? nil : second
+                return .gone(unless: Self.either([other, second].compactMap(\.self)))
             }
         case .field(let fields, let part): return part.remainder(list).map { .field(fields, $0) }
         case .boost(let factor, let part): return part.remainder(list).map { .boost(factor, $0) }
@@ -39,42 +42,18 @@ extension TextQuery {
 
     /// What must not be found beside a part that is gone must not be found beside the others either.
     private static func allOf(_ parts: [TextQuery], _ list: StopWordList) -> Remainder {
-        var rest: [TextQuery] = []
-        var excluded: [TextQuery] = []
-        var (remains, isCut) = (false, false)
-        for part in parts {
-            switch part.remainder(list) {
-            case .kept(let query):
-                rest.append(query)
-                if !query.isVoid(StopWordList.folding) { remains = true }
-            case .gone(let other):
-                isCut = true
-                guard let other else { continue }
-                rest.append(.without(.everything, other))
-                excluded.append(other)
-            }
-        }
-        // What asks for nothing is nothing that remains.
-        return remains || !isCut ? .kept(.all(rest)) : .gone(unless: either(excluded))
+        let found = parts.map { $0.remainder(list) }
+        guard found.isAnswer else { return .gone(unless: either(found.compactMap(\.excluded))) }
+        return .kept(.all(found.compactMap { $0.query ?? $0.excluded.map { .without(.everything, $0) } }))
     }
 
     /// Where any of the parts is enough, only what excludes a document from all of them excludes it.
     private static func anyOf(_ parts: [TextQuery], _ list: StopWordList) -> Remainder {
-        var rest: [TextQuery] = []
-        var excluded: [TextQuery] = []
-        var (remains, isCut, excludes) = (false, false, true)
-        for part in parts {
-            switch part.remainder(list) {
-            case .kept(let query):
-                rest.append(query)
-                if !query.isVoid(StopWordList.folding) { remains = true }
-            case .gone(let other):
-                isCut = true
-                if let other { excluded.append(other) } else { excludes = false }
-            }
-        }
-        if remains || !isCut { return .kept(.any(rest)) }
-        guard excludes else { return .gone(unless: nil) }
+        let found = parts.map { $0.remainder(list) }
+        if found.isAnswer { return .kept(.any(found.compactMap(\.query))) }
+        let gone = found.filter { $0.query == nil }
+        let excluded = gone.compactMap(\.excluded)
+        guard excluded.count == gone.count else { return .gone(unless: nil) }
         return .gone(unless: excluded.count > 1 ? .all(excluded) : excluded.first)
     }
 
@@ -89,11 +68,22 @@ extension TextQuery {
 }
 
 extension TextQuery.Remainder {
+    fileprivate var query: TextQuery? { if case .kept(let query) = self { query } else { nil } }
+    fileprivate var excluded: TextQuery? { if case .gone(let excluded) = self { excluded } else { nil } }
+
     fileprivate func map(_ body: (TextQuery) -> TextQuery) -> Self {
         switch self {
         case .kept(let query): .kept(body(query))
         case .gone(let other): .gone(unless: other.map(body))
         }
+    }
+}
+
+extension [TextQuery.Remainder] {
+    /// Whether they are all there, or of those that are some asks for anything: what asks for nothing is nothing that
+    /// remains.
+    fileprivate var isAnswer: Bool {
+        allSatisfy { $0.query != nil } || contains { $0.query?.isVoid(StopWordList.folding) == false }
     }
 }
 
