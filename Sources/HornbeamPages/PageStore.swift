@@ -279,6 +279,7 @@ package final class PageStore: @unchecked Sendable {
         do throws(StorageError) {
             try checkpointIfNeeded()
             try shrinkRing()
+            try cutGrownTail()
         } catch {
             return error
         }

@@ -92,26 +92,45 @@ extension PageStore {
     package func cutTail() throws(StorageError) -> UInt64 {
         try withUsableTurn { () throws(StorageError) in
             try clearWay()
-            let former = side.space.sectorCount
-            let end = Swift.max(side.space.usedEnd, FileFormat.initialFileSectors)
-            guard file.isDurable, end < former else { return former }
-            side.space.cut(to: end)
-            do throws(StorageError) {
-                try checkpoint(side.tip)
-            } catch {
-                // No room for the checkpoint's own pages, say: the file stays as it is, as large as readers may look.
-                side.space.grow(to: former)
-                verification.noteFileSize(sectors: former)
-                throw error
-            }
-            // While slot 1 has the former checkpoint the file must be as long as that says.
-            if let error = concludeRun() { throw error }
-            let sectors = side.space.sectorCount
-            verification.noteFileSize(sectors: sectors)
-            try file.shrink(to: sectors << FileFormat.sectorShift)
-            noteStatistics()
-            return sectors
+            return try cut(to: side.space.usedEnd)
         }
+    }
+
+    /// When a store is closed: gives back what growing by eighths left behind the last sector in use, as a load does.
+    /// A thirty-second stays, so that a program that opens, writes a little and closes, again and again, doesn't cut
+    /// and grow the file each time.
+    func cutGrownTail() throws(StorageError) {
+        let extent = FileFormat.extentSectors
+        let used = side.space.usedEnd
+        guard side.run == nil, side.space.sectorCount > used + Swift.max(2 * extent, used / 16) else { return }
+        do throws(StorageError) {
+            _ = try cut(to: used + (used / 32 / extent + 1) * extent)
+        } catch .full {
+            return
+        }
+    }
+
+    /// In the turn, with no checkpoint under way. The file's size after, in sectors.
+    private func cut(to wanted: UInt64) throws(StorageError) -> UInt64 {
+        let former = side.space.sectorCount
+        let end = Swift.max(wanted, FileFormat.initialFileSectors)
+        guard file.isDurable, end < former else { return former }
+        side.space.cut(to: end)
+        do throws(StorageError) {
+            try checkpoint(side.tip)
+        } catch {
+            // No room for the checkpoint's own pages, say: the file stays as it is, as large as readers may look.
+            side.space.grow(to: former)
+            verification.noteFileSize(sectors: former)
+            throw error
+        }
+        // While slot 1 has the former checkpoint the file must be as long as that says.
+        if let error = concludeRun() { throw error }
+        let sectors = side.space.sectorCount
+        verification.noteFileSize(sectors: sectors)
+        try file.shrink(to: sectors << FileFormat.sectorShift)
+        noteStatistics()
+        return sectors
     }
 
     /// Runs `body` with the writer's turn, if the store can be written.

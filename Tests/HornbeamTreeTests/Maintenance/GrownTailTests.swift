@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a load leaves free behind the last page is given back when the store is closed, and nothing is lost wherever
+// that is cut off.
+
+import Glibc
+import HornbeamPages
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamTree
+
+@Suite("The free end of a file")
+struct GrownTailTests {
+    /// A store that has just let go of several megabytes at the end of its file.
+    private func grown() throws -> (disk: SimulatedDisk, store: TreeStore, model: SparseStore) {
+        var random = SeededGenerator()
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: SparseStore.options)
+        var model = SparseStore()
+        try model.fill(store, count: 100)
+        var write = try store.beginWrite()
+        let tree = try #require(try write.tree("load", create: true))
+        for key in UInt8(1)...60 { try write.put(tree, [key], random.bytes(100_000)) }
+        try write.commit()
+        try store.checkpoint()
+        write = try store.beginWrite()
+        for key in UInt8(1)...60 { #expect(try write.delete(tree, [key])) }
+        try write.commit()
+        try store.checkpoint()
+        return (disk, store, model)
+    }
+
+    @Test("goes when the store is closed, all but a little, and the next closing leaves the file alone", .seeded)
+    func isCut() throws {
+        let (disk, store, model) = try grown()
+        let before = disk.size()
+        let used = store.statistics.usedBytes
+        try store.close()
+        let after = disk.size()
+        #expect(after < before - (3 << 20))
+        #expect(after >= used && after <= used + used / 32 + (3 << 20))
+
+        var again = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()), options: SparseStore.options)
+        try model.expect(again)
+        #expect(try again.check { Issue.record("\($0)") })
+        #expect(again.statistics.fileBytes == after)
+        let write = try again.beginWrite()
+        let tree = try #require(try write.tree("little", create: true))
+        try write.put(tree, [1], [1])
+        try write.commit()
+        try again.close()
+        again = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()), options: SparseStore.options)
+        #expect(again.statistics.fileBytes == after)
+    }
+
+    @Test("stays with all that is in the file wherever a crash cuts the closing off", .seeded)
+    func everyCrash() throws {
+        let (first, _, model) = try grown()
+        let image = first.killedImage()
+        var call = 1
+        while true {
+            let disk = try SimulatedDisk(image: image)
+            let store = try TreeStore.open(file: disk, options: SparseStore.options)
+            disk.plan = SimulatedDisk.Plan(call: disk.calls + call, fault: .crash)
+            try? store.close()
+            for loss in 0..<3 {
+                let left = try SimulatedDisk(image: disk.powerLossImage(seed: UInt64(call * 3 + loss)))
+                let again = try TreeStore.open(file: left, options: SparseStore.options)
+                try model.expect(again, "power loss \(loss) at call \(call)")
+                try again.close()
+                #expect(left.size() < first.size() - (3 << 20), "closed after a crash at call \(call)")
+            }
+            let killed = try SimulatedDisk(image: disk.killedImage())
+            try model.expect(
+                try TreeStore.open(file: killed, options: SparseStore.options), "killed at call \(call)")
+            if !disk.hasCrashed { break }
+            call += 1
+        }
+        #expect(call > 4)
+    }
+
+    @Test("stays when a call fails, and the file is whole", .seeded, arguments: [EIO, ENOSPC])
+    func everyFault(code: Int32) throws {
+        let (first, _, model) = try grown()
+        let image = first.killedImage()
+        var call = 1
+        while true {
+            let disk = try SimulatedDisk(image: image)
+            let store = try TreeStore.open(file: disk, options: SparseStore.options)
+            let opened = disk.calls
+            disk.plan = SimulatedDisk.Plan(call: opened + call, fault: .error(code))
+            try? store.close()
+            let isStruck = disk.calls >= opened + call
+            let left = try SimulatedDisk(image: disk.powerLossImage(seed: UInt64(call)))
+            try model.expect(
+                try TreeStore.open(file: left, options: SparseStore.options), "reopened after call \(call)")
+            if !isStruck { break }
+            call += 1
+        }
+        #expect(call > 4)
+    }
+}
