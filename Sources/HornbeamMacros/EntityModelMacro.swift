@@ -35,10 +35,10 @@ package enum EntityModelMacro: ExtensionMacro {
     }
 
     private static func nameMember(_ model: ModelDeclaration) -> String {
-        "\(model.access)static var entityName: String {\n    \"\(model.name)\"\n}"
+        "\(model.access)static var entityName: String {\n    \"\(model.storedName)\"\n}"
     }
 
-    /// The table that everything at run time goes by. A generic type can't have a stored static, so it computes it.
+    /// The table that everything at run time goes by. A generic type can't have a stored static: the library keeps it.
     private static func shapeMember(_ model: ModelDeclaration) -> String {
         let parts = [
             list("columns", model.columnItems), list("indexes", model.indexItems),
@@ -48,8 +48,14 @@ package enum EntityModelMacro: ExtensionMacro {
         guard model.isGeneric else {
             return "\(model.access)static let entityShape = \(value)"
         }
-        let indented = value.split(separator: "\n").map { "    \($0)" }.joined(separator: "\n")
-        return "\(model.access)static var entityShape: Hornbeam.EntityShape<Self> {\n\(indented)\n}"
+        let indented = value.split(separator: "\n").map { "        \($0)" }.joined(separator: "\n")
+        return """
+            \(model.access)static var entityShape: Hornbeam.EntityShape<Self> {
+                Hornbeam.GenericEntity.shape {
+            \(indented)
+                }
+            }
+            """
     }
 
     private static func list(_ label: String, _ items: [String]) -> String {

@@ -48,6 +48,8 @@ struct ModelDeclaration {
 
     /// Unique among types: nested types carry the names of those around them.
     var name: String
+    /// The name in the store, as it stands in a string literal: a generic type's also says of what it is one.
+    var storedName = ""
     /// `public `, `package `, `fileprivate ` or nothing: the access of generated members.
     var access: String
     var isGeneric: Bool
@@ -77,6 +79,8 @@ struct ModelParser {
     mutating func parse(_ structure: StructDeclSyntax) -> ModelDeclaration? {
         let outer = enclosing.reversed().compactMap { $0.asProtocol((any DeclGroupSyntax).self)?.typeName }
         model.name = (outer + [structure.name.text]).joined(separator: ".")
+        let around = enclosing.reversed().compactMap { $0.asProtocol((any DeclGroupSyntax).self)?.storedName }
+        model.storedName = (around + [structure.storedName ?? structure.name.text]).joined(separator: ".")
         model.isNested = !outer.isEmpty
         model.access = access(of: structure)
         model.isGeneric =

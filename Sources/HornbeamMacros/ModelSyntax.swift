@@ -106,4 +106,19 @@ extension DeclGroupSyntax {
         if let named = self.asProtocol((any NamedDeclSyntax).self) { return named.name.text }
         return self.as(ExtensionDeclSyntax.self)?.extendedType.trimmedDescription
     }
+
+    /// The same with the names of what its parameters stand for, as it stands in a string literal. A pack has none.
+    var storedName: String? {
+        guard let typeName else { return nil }
+        let parameters = asProtocol((any WithGenericParametersSyntax).self)?.genericParameterClause?.parameters ?? []
+        let names = parameters.compactMap { parameter -> String? in
+            let name = parameter.name.text
+            switch parameter.specifier?.text {
+            case nil: return "\\(Hornbeam.GenericEntity.name(of: \(name).self))"
+            case "let": return "\\(\(name))"
+            default: return nil
+            }
+        }
+        return names.isEmpty ? typeName : "\(typeName)<\(names.joined(separator: ","))>"
+    }
 }

@@ -177,10 +177,15 @@ struct EntityModelExpansionTests {
         #expect(Expansion("enum Shop { \(item) }").text.contains("public static let entityShape"))
     }
 
-    @Test("a computed shape for a generic type, which can't have a stored one")
+    @Test("a generic type's shape, which it can't store, and a name for each specialisation")
     func genericType() {
-        let text = Expansion("@EntityModel struct Box<T: Codable & Sendable> { let id: Int; var value: T }").text
+        let box = "@EntityModel struct Box<T: Codable & Sendable, let size: Int> { let id: Int; var value: T }"
+        let text = Expansion(box).text
         #expect(text.contains("static var entityShape: Hornbeam.EntityShape<Self> {"))
+        #expect(text.contains("Hornbeam.GenericEntity.shape {"))
+        #expect(text.contains(#""Box<\(Hornbeam.GenericEntity.name(of: T.self)),\(size)>""#))
+        let nested = Expansion("enum Shop<Currency> { @EntityModel struct Item { let id: Int } }").text
+        #expect(nested.contains(#""Shop<\(Hornbeam.GenericEntity.name(of: Currency.self))>.Item""#))
     }
 
     @Test("static index properties, which only Swift 5 mode compiles, like those of the instance")

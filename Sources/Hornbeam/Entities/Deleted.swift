@@ -105,13 +105,15 @@ extension Deleted {
     public static var entityName: String { EntityType.tombstoneName(of: Entity.entityName) }
 
     public static var entityShape: EntityShape<Self> {
-        EntityShape(
-            columns: [
-                DeclaredColumn(ColumnDescription(name: "id", type: Entity.ID.columnType), \Self.id),
-                DeclaredColumn(ColumnDescription(name: "entity", type: .json), \Self.entity),
-                DeclaredColumn(ColumnDescription(name: "links", type: .json), \Self.links),
-            ],
-            indexes: [], relations: [])
+        GenericEntity.shape {
+            EntityShape(
+                columns: [
+                    DeclaredColumn(ColumnDescription(name: "id", type: Entity.ID.columnType), \Self.id),
+                    DeclaredColumn(ColumnDescription(name: "entity", type: .json), \Self.entity),
+                    DeclaredColumn(ColumnDescription(name: "links", type: .json), \Self.links),
+                ],
+                indexes: [], relations: [])
+        }
     }
 
     public mutating func normalize() {}

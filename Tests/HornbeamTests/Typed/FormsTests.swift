@@ -3,6 +3,7 @@
 
 import Foundation
 public import Hornbeam
+import HornbeamTestSupport
 import Testing
 
 /// Every type that a property can have.
@@ -206,6 +207,36 @@ struct FormsTests {
         #expect(try Boxed<[String: [Int]]>.filter(\.size == 2).resolve(in: context) == [box])
         try Announced(id: 1, name: "n").save(to: &context)
         #expect(try Announced.filter(.string(\.name, matches: "N")).ids(in: context) == [1])
+    }
+
+    @Test("specialisations of a generic type are types of their own, in one database")
+    func specialisations() throws {
+        #expect(Boxed<Int>.entityName == "Boxed<Int>")
+        #expect(Boxed<[String: [Int]]>.entityName == "Boxed<Dictionary<String, Array<Int>>>")
+        #expect(Boxed<Announced>.entityName == "Boxed<Announced>")
+        #expect(Deleted<Boxed<Int>>.entityName.contains("Boxed<Int>"))
+        #expect(Boxed<Int>.entityShape === Boxed<Int>.entityShape)
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        let path = folder.path("boxes.hornbeam")
+        do {
+            let database = try Database(at: path, models: Boxed<Int>.self, Boxed<String>.self)
+            try database.write { context in
+                try Boxed(id: 1, size: 2, content: 7).save(to: &context)
+                try Boxed(id: 1, size: 2, content: "seven").save(to: &context)
+                try Boxed(id: 2, size: 3, content: 8).save(to: &context)
+                try Boxed<Int>.delete(id: 2, from: &context)
+            }
+            try database.close()
+        }
+        let database = try Database(at: path, models: Boxed<Int>.self, Boxed<String>.self)
+        try database.read { context in
+            #expect(try Boxed<Int>.filter(\.size == 2).resolve(in: context) == [Boxed(id: 1, size: 2, content: 7)])
+            #expect(try Boxed<String>.filter(\.size == 2).resolve(in: context).map(\.content) == ["seven"])
+            #expect(try Deleted<Boxed<Int>>.query().ids(in: context) == [2])
+        }
+        #expect(try database.check())
+        try database.close()
     }
 
     @Test("index properties take no space in the entity")
