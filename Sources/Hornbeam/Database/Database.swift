@@ -47,13 +47,14 @@ public final class Database: Sendable {
     ///
     /// The declared types are compared with the stored ones, and the file is brought up to them in one transaction: new
     /// types, properties and indexes are added, stored entities get the defaults of new properties, and `migrations`
-    /// say what can't be told from the models. `.schemaMismatch` for a change that needs a migration. Whatever fails,
-    /// a closure of yours too, the file stays as it was. Takes time by the number of entities where rows or indexes
-    /// have to be made.
+    /// say what can't be told from the models. `.schemaMismatch` for a change that needs a migration. Whatever fails in
+    /// that, a closure of yours too, the file stays as it was. Takes time by the number of entities where rows or
+    /// indexes have to be made.
     ///
     /// - Parameters:
     ///   - migrations: in the order in which they were added to the program. Those that don't apply cost nothing.
-    ///   - indexes: to be registered, as `register` does, once the file fits the models.
+    ///   - indexes: to be registered, each in a transaction of its own as by `register`, once the file fits the models:
+    ///     if that fails, the file keeps the models' schema and the indexes before.
     ///   - progress: called now and then while rows are migrated and indexes built; throws to cancel.
     public convenience init(
         at path: String, models: any EntityModelProtocol.Type..., options: Options = Options(),
@@ -248,24 +249,26 @@ public final class Database: Sendable {
         }
     }
 
-    /// The same without blocking the caller's thread.
+    /// The same without blocking the caller's thread. A task that is cancelled before the closure has begun gets a
+    /// `CancellationError`; one that has begun runs to its end.
     public func read<Result: Sendable>(
         _ body: @escaping @Sendable (Context) throws -> Result
     ) async throws -> Result {
-        try await withCheckedThrowingContinuation { continuation in
-            readers.async { continuation.resume(with: Swift.Result { try self.read(body) }) }
+        try await inTurn(of: readers) { continuation in
+            continuation.resume(with: Swift.Result { try self.read(body) })
         }
     }
 
     /// The same without blocking the caller's thread. Closures of concurrent calls run one after the other; those whose
-    /// commits are due at the same time share one write to the medium.
+    /// commits are due at the same time share one write to the medium. A task that is cancelled before its closure has
+    /// begun gets a `CancellationError`, and nothing has happened; one that has begun runs to its end and is committed.
     public func write<Result: Sendable>(
         _ body: @escaping @Sendable (inout Context) throws -> Result
     ) async throws -> Result {
         try await enqueue(nil, body)
     }
 
-    /// The same without blocking the caller's thread.
+    /// The same with a durability of its own.
     public func write<Result: Sendable>(
         durability: Durability, _ body: @escaping @Sendable (inout Context) throws -> Result
     ) async throws -> Result {
@@ -291,29 +294,45 @@ public final class Database: Sendable {
 
     /// Runs what takes write transactions of its own, in the order of asynchronous writes.
     func inWriterQueue(_ body: @escaping @Sendable (Database) throws -> Void) async throws {
-        try await withCheckedThrowingContinuation { continuation in
-            writer.async { continuation.resume(with: Swift.Result { try body(self) }) }
-        }
+        try await inTurn(of: writer) { continuation in continuation.resume(with: Swift.Result { try body(self) }) }
     }
 
     private func enqueue<Result: Sendable>(
         _ durability: Durability?, _ body: @escaping @Sendable (inout Context) throws -> Result
     ) async throws -> Result {
-        try await withCheckedThrowingContinuation { continuation in
-            writer.async {
-                do {
-                    let (result, commit) = try self.begin(durability, body)
-                    self.commits.async {
-                        continuation.resume(
-                            with: Swift.Result {
-                                try self.finish(commit)
-                                return result
-                            })
+        try await inTurn(of: writer) { continuation in
+            do {
+                let (result, commit) = try self.begin(durability, body)
+                self.commits.async {
+                    continuation.resume(
+                        with: Swift.Result {
+                            try self.finish(commit)
+                            return result
+                        })
+                }
+            } catch {
+                continuation.resume(throwing: error)
+            }
+        }
+    }
+
+    /// Runs `body`, which resumes what it is given, when its turn on the queue comes, unless the task has been
+    /// cancelled by then.
+    private func inTurn<Result: Sendable>(
+        of queue: DispatchQueue, _ body: @escaping @Sendable (CheckedContinuation<Result, any Error>) -> Void
+    ) async throws -> Result {
+        let isCancelled = Atomic(false)
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                queue.async {
+                    guard !isCancelled.load(ordering: .relaxed) else {
+                        return continuation.resume(throwing: CancellationError())
                     }
-                } catch {
-                    continuation.resume(throwing: error)
+                    body(continuation)
                 }
             }
+        } onCancel: {
+            isCancelled.store(true, ordering: .relaxed)
         }
     }
 

@@ -177,4 +177,39 @@ struct AsyncWriteTests {
         #expect(try held.survivors(seed: 2) == [100, 200])
         #expect(try held.database.check { Issue.record("\($0)") })
     }
+
+    @Test("whose task is cancelled before their turn do nothing, and what has begun is committed")
+    func cancelled() async throws {
+        let database = try Database.inMemory(models: AsyncNote.self)
+        let begun = DispatchSemaphore(value: 0)
+        let gate = DispatchSemaphore(value: 0)
+        let first = Task {
+            try await database.write { context in
+                begun.signal()
+                gate.wait()
+                try AsyncNote(id: 1, text: "begun").save(to: &context)
+            }
+        }
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                begun.wait()
+                continuation.resume()
+            }
+        }
+        let second = Task {
+            try await database.write { context in try AsyncNote(id: 2, text: "waiting").save(to: &context) }
+        }
+        first.cancel()
+        second.cancel()
+        gate.signal()
+        try await first.value
+        await #expect(throws: CancellationError.self) { try await second.value }
+        let late = Task {
+            while !Task.isCancelled { await Task.yield() }
+            return try await database.read { try $0.ids(AsyncNote.self) }
+        }
+        late.cancel()
+        await #expect(throws: CancellationError.self) { try await late.value }
+        #expect(try await database.read { try $0.ids(AsyncNote.self) } == [1])
+    }
 }

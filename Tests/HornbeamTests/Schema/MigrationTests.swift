@@ -2,6 +2,7 @@
 // Declared migrations of properties and types: what each makes of a file of an earlier version, that it does nothing
 // the second time, and what is refused with the file as it was.
 
+import Dispatch
 import HornbeamPages
 import HornbeamTestSupport
 import HornbeamTree
@@ -316,6 +317,36 @@ struct MigrationTests {
         ) { _ in }
         #expect(last.keys.sorted() == ["buildingIndex Citizen byAge", "migratingRows Citizen "])
         #expect(last.values.allSatisfy { $0.done == 3000 && $0.total == 3000 })
+    }
+
+    @Test("opening need not block its thread; cancelled with its task it leaves the file as it was")
+    func asynchronous() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        let path = try folder.write("citizens.hornbeam", try #require(try file(count: 3000).image))
+        let migrations = all
+        let (reports, reported) = AsyncStream.makeStream(of: Void.self)
+        let gate = DispatchSemaphore(value: 0)
+        let opening = Task {
+            try await Database.open(at: path, models: Citizen.self, migrations: migrations) { report in
+                guard report.done == 0 || report.done == 1024 else { return }
+                reported.yield()
+                gate.wait()
+            }
+        }
+        for await _ in reports { break }
+        opening.cancel()
+        for _ in 0..<4 { gate.signal() }
+        await #expect(throws: CancellationError.self) { try await opening.value }
+
+        let store = try TreeStore.open(at: path)
+        let read = try store.beginRead()
+        #expect(try SchemaCatalogue.load(read).typeNames.contains("Human"))
+        read.abort()
+        try store.close()
+        let database = try await Database.open(at: path, models: Citizen.self, migrations: migrations)
+        #expect(try await database.read { try Citizen.filter(\.age == 14).ids(in: $0) } == ["p14"])
+        try database.close()
     }
 }
 
