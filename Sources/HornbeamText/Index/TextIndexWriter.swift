@@ -274,7 +274,8 @@ extension TextIndexWriter {
             "the old text given for a document is not the one that the text index “\(index.prefix)” was given before")
     }
 
-    private func count(_ documents: [DocumentChange]) throws(StorageError) {
+    /// Counts what changes in the statistics.
+    func count(_ documents: [DocumentChange]) throws(StorageError) {
         var count = Int64(clamping: statistics.documentCount)
         var length = Int64(clamping: statistics.totalLength)
         for change in documents {

@@ -38,6 +38,13 @@ struct FormerDocuments {
         return try snapshot.length(of: docno)
     }
 
+    /// How the tokens of a document that is there are divided, as `DocumentSections` encodes it; empty if there is one
+    /// section.
+    func sections(of docno: UInt32) throws(StorageError) -> [UInt8] {
+        if let last = unread.last(where: { $0.docno == docno }) { return last.sections }
+        return try snapshot.encodedSections(of: docno)
+    }
+
     /// Whether the document holds each of the terms that `forEachTerm` gives just as often as that says.
     func holds(
         _ docno: UInt32,

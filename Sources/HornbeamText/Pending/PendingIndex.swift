@@ -185,10 +185,12 @@ struct LastRecords {
         let docno: UInt32
         /// −1 if the document is gone.
         let length: Int64
+        /// How its tokens are divided, as `DocumentSections` encodes it; empty if there is one section.
+        let sections: [UInt8]
 
         init(sequence: UInt64, identity: UInt64, _ header: PendingHeader) {
             (self.sequence, self.identity) = (sequence, identity)
-            (row, docno, length) = (header.row, header.docno, header.newLength)
+            (row, docno, length, sections) = (header.row, header.docno, header.newLength, header.sections)
         }
     }
 
