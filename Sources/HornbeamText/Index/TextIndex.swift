@@ -4,7 +4,8 @@
 //   terms       term bytes → TermEntry (frequencies, bounds; the postings themselves while they are few)
 //   postings    number of the list u32, first document u32, both big-endian → PostingRun
 //   positions   the same key → PositionRun
-//   documents   DocumentLengths, DocumentSections, DocumentMap: each with a first byte of its own in the key
+//   documents   DocumentLengths, DocumentSections, DocumentMap, DocumentFingerprints: each with a first byte of its own
+//               in the key
 //   pending     sequence u64, big-endian → PendingRecord: changed documents that aren't in the others yet
 //   statistics  empty but for one entry: TextStatistics
 //

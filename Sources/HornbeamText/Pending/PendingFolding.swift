@@ -116,7 +116,7 @@ extension TextIndexWriter {
             changes.append(
                 DocumentChange(
                     row: document.row, docno: document.docno, oldLength: document.oldLength,
-                    newLength: document.newLength))
+                    newLength: document.newLength, fingerprint: document.fingerprint))
             cost.add(document)
             if cost.sum >= budget, !merge.isAtEnd { unreached = document.docno + 1 }
         }

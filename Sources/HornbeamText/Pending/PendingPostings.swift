@@ -14,8 +14,9 @@ final class PendingPostings: @unchecked Sendable {
     let frequencies: UnsafePointer<UInt32>
     /// Tokens of each posting's document.
     let lengths: UnsafePointer<UInt32>
-    /// Of each 128 postings.
+    /// Of each 128 postings, and of all.
     let blockBounds: [BoundPair]
+    let bounds: [Bound]
     /// Occurrences in all these documents.
     let occurrences: UInt64
     /// Stored documents that held the term and are changed or gone: how many, which ones, how often they held it, how
@@ -58,7 +59,8 @@ final class PendingPostings: @unchecked Sendable {
         (frequencies, lengths) = (docnos + added, docnos + 2 * added)
         removedDocnos = UnsafePointer(former)
         (removedFrequencies, removedLengths) = (removedDocnos + removed, removedDocnos + 2 * removed)
-        blockBounds = Self.bounds(gathered)
+        blockBounds = Self.blockBounds(gathered)
+        bounds = Self.bounds(blockBounds)
         occurrences = Self.sum(gathered.frequencies)
         removedOccurrences = Self.sum(gathered.removedFrequencies)
         let changed = former + 3 * removed
@@ -98,7 +100,17 @@ final class PendingPostings: @unchecked Sendable {
 
     deinit { memory.deallocate() }
 
-    private static func bounds(_ gathered: GatheredPostings) -> [BoundPair] {
+    private static func bounds(_ blocks: [BoundPair]) -> [Bound] {
+        var frontier = BoundFrontier()
+        for pair in blocks {
+            frontier.add(pair.first)
+            frontier.add(pair.second)
+        }
+        frontier.reduce(to: TermEntry.boundLimit)
+        return frontier.descending
+    }
+
+    private static func blockBounds(_ gathered: GatheredPostings) -> [BoundPair] {
         let count = gathered.docnos.count
         var bounds: [BoundPair] = []
         bounds.reserveCapacity((count + blockSize - 1) / blockSize)

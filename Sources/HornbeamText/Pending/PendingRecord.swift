@@ -11,6 +11,7 @@
 //              9   1-…    varints: row, document; then of the whole index, after this change: documents, tokens, next
 //                         document number, largest row ever, weight of all records ever; fields − 1, up to the last one
 //                         with tokens (0 if there is none), and for each of them but the first its tokens
+//              …     4    if it is there now: the fingerprint of its text, u32 little-endian
 //              …   1-…    varints, as far as the bits say so: tokens before; tokens now; size of the sections in bytes
 //              …     …    the sections now, as the index keeps them
 //              …   1-…    varint: terms
@@ -62,6 +63,8 @@ struct PendingHeader: Equatable, Sendable {
     var sections: [UInt8] = []
     /// Whether the record has the positions of each term.
     var hasPositions = true
+    /// Of the text now.
+    var fingerprint: UInt32 = 0
     var totals = Totals()
 
     /// Larger lengths than any text has are refused.
@@ -108,6 +111,7 @@ struct PendingRecordWriter {
         bytes.appendVarint(header.totals.weight)
         bytes.appendVarint(UInt64(header.totals.laterFields.count))
         for tokens in header.totals.laterFields { bytes.appendVarint(tokens) }
+        if hasNew { Swift.withUnsafeBytes(of: header.fingerprint.littleEndian) { bytes.append(contentsOf: $0) } }
         if hasOld { bytes.appendVarint(UInt64(header.oldLength)) }
         if hasNew { bytes.appendVarint(UInt64(header.newLength)) }
         if !header.sections.isEmpty {
@@ -189,6 +193,10 @@ struct PendingRecord {
             documentCount: documents, totalLength: tokens, nextDocno: next, largestRow: largest, weight: weight,
             laterFields: laterFields)
         header.hasPositions = flags & 8 == 0
+        if hasNew {
+            guard let fingerprint = reader.slice(4) else { return nil }
+            header.fingerprint = UInt32(littleEndian: fingerprint.loadUnaligned(as: UInt32.self))
+        }
         if hasOld {
             guard let length = Self.length(&reader) else { return nil }
             header.oldLength = length

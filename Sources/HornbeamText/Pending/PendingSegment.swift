@@ -15,6 +15,8 @@ struct PendingDocument: Equatable, Sendable {
     var newLength: Int64
     /// How the tokens now are divided, as `DocumentSections` encodes it; empty if there is one section.
     var sections: [UInt8] = []
+    /// Of the text now.
+    var fingerprint: UInt32 = 0
 
     /// Whether stored postings of it count no more.
     var isSuperseded: Bool { oldLength >= 0 }
@@ -124,6 +126,7 @@ final class PendingSegment: @unchecked Sendable {
 struct DocumentCost {
     private(set) var sum = 0
     private var lengths: UInt32?
+    private var fingerprints: UInt32?
     private var sections: UInt32?
 
     mutating func add(_ document: PendingDocument) {
@@ -131,6 +134,9 @@ struct DocumentCost {
         let chunk = document.docno >> DocumentLengths.chunkShift
         if lengths != chunk { sum += 64 }
         lengths = chunk
+        let quarter = document.docno >> DocumentFingerprints.chunkShift
+        if fingerprints != quarter { sum += 32 }
+        fingerprints = quarter
         guard document.isSuperseded || !document.sections.isEmpty else { return }
         let part = document.docno / SectionTable.chunkCapacity
         if sections != part { sum += 16 }

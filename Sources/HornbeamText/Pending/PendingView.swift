@@ -134,11 +134,6 @@ final class PendingPart: Sendable {
         return nil
     }
 
-    /// The newest segment about a document, which has all its postings; nil if none is.
-    func newestSegment(about docno: UInt32) -> PendingSegment? {
-        segments.last { $0.document(docno) != nil }
-    }
-
     /// Which segments speak of a term, and as which of theirs; the oldest first.
     func places(of term: Bytes) -> [(segment: Int, term: Int)] {
         var places: [(segment: Int, term: Int)] = []

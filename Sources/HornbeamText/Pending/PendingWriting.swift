@@ -27,7 +27,7 @@ extension TextIndexWriter {
         guard gathers else { return false }
         let new = new.map { GatheredText.texts($0) }
         if let known = gathered.place(of: row) {
-            guard let before = gathered.documents[known].new, tokenCount(before) == tokenCount(.texts(old)) else {
+            guard let before = gathered.documents[known].new, before.fingerprint == old.fingerprint else {
                 throw fail(oldTextDisagrees(row))
             }
             gathered.setNew(new, at: known)
@@ -39,12 +39,6 @@ extension TextIndexWriter {
         }
         try leaveGatheringIfFull()
         return true
-    }
-
-    private func tokenCount(_ text: GatheredText) -> Int {
-        var count = 0
-        text.forEachPiece(of: index.analyzer) { count += tokenizer.tokenCount(of: $0) }
-        return count
     }
 
     /// There are more changes than are kept as texts. They become records, and gathering goes on; unless this
@@ -89,7 +83,7 @@ extension TextIndexWriter {
                 throw .tooLarge(what: "text to index", size: document.new?.size ?? 0, limit: Self.textSizeLimit)
             }
             var header = read
-            if document.old != nil { try requireOld(header) }
+            if let old = document.old { try requireOld(header, old) }
             if document.docno == nil { nextDocno += 1 }
             header.totals = try totals(header, state, terms: terms)
             let record = records.write(header, after: state.next.identity)
@@ -142,7 +136,7 @@ extension TextIndexWriter {
     }
 
     /// The index must have what the old text makes.
-    private func requireOld(_ header: PendingHeader) throws(StorageError) {
+    private func requireOld(_ header: PendingHeader, _ old: GatheredText) throws(StorageError) {
         guard let former = try openedFormer() else { throw isMissing(header.row) }
         let length = try former.length(of: header.docno)
         guard length.map({ Int64($0) }) == header.oldLength else {
@@ -151,8 +145,8 @@ extension TextIndexWriter {
                 "document \(header.row) has \(length.map { "\($0)" } ?? "no") tokens in the index, but should have "
                     + "\(header.oldLength) by its text")
         }
-        let isSame = try former.holds(header.docno) { (body) throws(StorageError) in try records.forEachOld(body) }
-        guard isSame else { throw oldTextDisagrees(header.row) }
+        guard let fingerprint = try former.fingerprint(of: header.docno) else { throw isMissing(header.row) }
+        guard fingerprint == old.fingerprint else { throw oldTextDisagrees(header.row) }
     }
 
     /// What is pending, and the statistics with it, before what is gathered.

@@ -94,13 +94,12 @@ final class TermPostings {
     deinit { memory?.deallocate() }
 
     private static func bounds(_ stored: StoredPostings?, _ added: PendingPostings) -> [Bound] {
-        guard added.count > 0 else { return stored?.bounds ?? [] }
+        guard let stored, added.count > 0 else { return stored?.bounds ?? added.bounds }
+        // Mostly nothing that is pending is better than all that is stored.
+        if added.bounds.allSatisfy({ bound in stored.bounds.contains { $0.covers(bound) } }) { return stored.bounds }
         var frontier = BoundFrontier()
-        for bound in stored?.bounds ?? [] { frontier.add(bound) }
-        for pair in added.blockBounds {
-            frontier.add(pair.first)
-            frontier.add(pair.second)
-        }
+        for bound in stored.bounds { frontier.add(bound) }
+        for bound in added.bounds { frontier.add(bound) }
         frontier.reduce(to: TermEntry.boundLimit)
         return frontier.descending
     }

@@ -67,11 +67,6 @@ struct TextSnapshot {
         pending.later !== pending.whole && watermark.withBytes { term.order($0) > 0 }
     }
 
-    /// What is pending of a document, for terms that have that batch and for those that lack it.
-    func newestSegments(about docno: UInt32) -> (later: PendingSegment?, whole: PendingSegment?) {
-        (pending.later.newestSegment(about: docno), pending.whole.newestSegment(about: docno))
-    }
-
     // MARK: Terms
 
     /// How many documents hold the term, and how often they do.
@@ -182,6 +177,13 @@ struct TextSnapshot {
     func encodedSections(of docno: UInt32) throws(StorageError) -> [UInt8] {
         if let document = documents.document(docno) { return document.sections }
         return try SectionTable(transaction: transaction, tree: trees.documents, index: index).encoded(of: docno)
+    }
+
+    /// What tells the text of a document that is there from others.
+    func fingerprint(of docno: UInt32) throws(StorageError) -> UInt32? {
+        if let document = documents.document(docno) { return document.fingerprint }
+        return try DocumentFingerprints(transaction: transaction, tree: trees.documents, index: index)
+            .fingerprint(of: docno)
     }
 
     /// The row of a document of the index. That it is there is for the caller to know.
