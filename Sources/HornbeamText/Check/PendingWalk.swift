@@ -13,8 +13,12 @@ struct PendingWalk {
     /// The records of the batch that is being folded, and those behind it: read anew, not what is in memory.
     private let batch: PendingPart
     private let later: PendingPart
-    /// Documents of the batch whose stored postings count no more for a term behind the watermark.
+    /// Documents below have the batch.
+    private let foldedDocuments: UInt32
+    /// Documents that have the batch, and whose stored postings count no more for a term behind the watermark.
     private let superseded: Set<UInt32>
+    /// What the records say of documents that what is stored of them doesn't have.
+    private let documents: [PendingDocument]
 
     private init(
         _ state: PendingState, _ stored: TextStatistics, batch: PendingPart, later: PendingPart,
@@ -22,7 +26,12 @@ struct PendingWalk {
     ) {
         (self.state, self.stored, self.batch, self.later) = (state, stored, batch, later)
         self.transaction = transaction
-        superseded = Set(PendingSegment.mergedDocuments(batch.segments).lazy.filter(\.isSuperseded).map(\.docno))
+        let limit = state.fold.batch?.documents ?? .max
+        foldedDocuments = limit
+        let folded = PendingSegment.mergedDocuments(batch.segments).prefix { $0.docno < limit }
+        superseded = Set(folded.lazy.filter(\.isSuperseded).map(\.docno))
+        let unfolded = limit < .max ? PendingSegment.mergedDocuments(batch.segments + later.segments, from: limit) : []
+        documents = Array(PendingSegment.mergedDocuments(later.segments).prefix { $0.docno < limit }) + unfolded
     }
 
     /// (An initializer that throws and does all this makes the optimizer of Swift 6.3 crash.)
@@ -30,18 +39,33 @@ struct PendingWalk {
         _ state: PendingState, _ stored: TextStatistics, in transaction: Transaction
     ) throws(StorageError) -> PendingWalk {
         let bounds = state.bounds
+        if let tree = state.trees.pending { try checkSequences(state, tree, in: transaction) }
         guard let tree = state.trees.pending, !bounds.isEmpty else {
             return PendingWalk(state, stored, batch: .none, later: .none, in: transaction)
         }
         let reader = PendingTreeReader(tree: tree, index: state.index, transaction: transaction)
-        guard try transaction.count(tree) == bounds.end - bounds.start else {
-            throw state.index.corrupt(state.index.pendingName, "there are other pending records than there should be")
-        }
         var identity = bounds.startIdentity
         let start = bounds.foldEnd ?? bounds.start
         let batch = PendingPart(try reader.segments(from: bounds.start, to: start, after: &identity))
         let later = PendingPart(try reader.segments(from: start, to: bounds.end, after: &identity))
         return PendingWalk(state, stored, batch: batch, later: later, in: transaction)
+    }
+
+    /// There are the records that count, which are read anyway, and those before that haven't gone yet.
+    private static func checkSequences(
+        _ state: PendingState, _ tree: TreeID, in transaction: Transaction
+    ) throws(StorageError) {
+        let (bounds, leftover) = (state.bounds, state.fold.leftover)
+        var areThere = try transaction.count(tree) == bounds.end - bounds.start + leftover
+        var cursor = try transaction.cursor(tree)
+        var sequence = bounds.start - leftover
+        while areThere, sequence < bounds.start {
+            areThere = try cursor.next() && cursor.key.elementsEqual(PendingTreeReader.key(sequence))
+            sequence += 1
+        }
+        guard areThere else {
+            throw state.index.corrupt(state.index.pendingName, "there are other pending records than there should be")
+        }
     }
 
     /// Documents whose stored postings of a term count no more.
@@ -57,10 +81,14 @@ struct PendingWalk {
         var sum: Int64 = 0
         forEach(batch) { term, gathered in
             guard lacksBatch(term) else { return }
-            sum += gathered.frequencies.reduce(0) { $0 + Int64($1) }
-            sum -= gathered.removedFrequencies.reduce(0) { $0 + Int64($1) }
+            sum += occurrences(gathered.docnos, gathered.frequencies)
+            sum -= occurrences(gathered.removedDocnos, gathered.removedFrequencies)
         }
         return sum
+    }
+
+    private func occurrences(_ docnos: [UInt32], _ frequencies: [UInt32]) -> Int64 {
+        zip(docnos, frequencies).reduce(0) { $1.0 < foldedDocuments ? $0 + Int64($1.1) : $0 }
     }
 
     private func forEach(_ part: PendingPart, _ body: ([UInt8], GatheredPostings) -> Void) {
@@ -69,6 +97,7 @@ struct PendingWalk {
     }
 
     func run(_ problems: inout TextProblems) throws(StorageError) {
+        try problems.collect { () throws(StorageError) in try compareFields() }
         compareTotals(&problems)
         try compareDocuments(&problems)
         let dictionary = TermDictionary(transaction: transaction, tree: state.trees.terms, index: state.index)
@@ -97,7 +126,7 @@ struct PendingWalk {
         var length = Int64(clamping: stored.totalLength)
         var added: UInt64 = 0
         var largestRow = stored.largestRow ?? 0
-        for document in PendingSegment.mergedDocuments(later.segments) {
+        for document in documents {
             if !document.isSuperseded {
                 added += 1
                 largestRow = max(largestRow, document.row)
@@ -124,9 +153,25 @@ struct PendingWalk {
         }
     }
 
+    private func compareFields() throws(StorageError) {
+        var totals = stored.fieldTotals
+        let table = SectionTable(transaction: transaction, tree: state.trees.documents, index: state.index)
+        for document in documents {
+            let sections = document.isSuperseded ? try table.encoded(of: document.docno) : []
+            guard sections.withBytes({ totals.remove(document.oldLength, $0) }),
+                document.sections.withBytes({ totals.add(document.newLength, $0) })
+            else { throw table.unreadable() }
+        }
+        guard totals == state.statistics.fieldTotals else {
+            throw corrupt(
+                "the last pending record counts \(state.statistics.fieldTotals.tokens) tokens in the fields, the "
+                    + "documents have \(totals.tokens)")
+        }
+    }
+
     private func compareDocuments(_ problems: inout TextProblems) throws(StorageError) {
         let lengths = DocumentLengths(transaction: transaction, tree: state.trees.documents, index: state.index)
-        for document in PendingSegment.mergedDocuments(later.segments) where !problems.isFull {
+        for document in documents where !problems.isFull {
             try problems.collect { () throws(StorageError) in
                 let length = try lengths.length(of: document.docno).map { Int64($0) } ?? -1
                 guard length == document.oldLength else {

@@ -44,6 +44,9 @@ struct TextComparison: ~Copyable {
                 throw corrupt(
                     "document \(row) has \(stored.map { "\($0)" } ?? "no") tokens, its text has \(made.length)")
             }
+            guard try snapshot.fingerprint(of: docno) == text.fingerprint else {
+                throw corrupt("document \(row) has the fingerprint of another text than its own")
+            }
             guard try snapshot.sections(of: docno, length: stored ?? 0) == made else {
                 throw corrupt("the tokens of document \(row) are divided otherwise than its texts")
             }

@@ -208,6 +208,8 @@ private struct DocumentWalk {
         case (DocumentKey.sections, 5):
             if let chunk = key.bigEndian(at: 1, as: UInt32.self) { try walkSections(chunk, value) }
         case (DocumentKey.rows, 5): try walkRows(value)
+        case (DocumentKey.fingerprints, 5):
+            guard DocumentFingerprints.isEntry(value) else { throw corrupt("has fingerprints that are not readable") }
         case (DocumentKey.exception, 9):
             if let row = key.bigEndian(at: 1, as: UInt64.self) { try walkException(row) }
         default: throw corrupt("has a key that is no document's")

@@ -40,6 +40,11 @@ struct ChangeBuffer: ~Copyable {
 
     mutating func setNewLength(_ length: Int64, at place: UInt32) { documents[place].newLength = length }
 
+    /// Notes what tells the document's text from others.
+    mutating func setFingerprint(_ fingerprint: UInt32, at place: UInt32) {
+        documents[place].fingerprint = fingerprint
+    }
+
     /// Notes how the tokens of the document are divided; nil if it has left or is one section.
     mutating func setSections(_ new: DocumentSections?, at place: UInt32) {
         guard let new, !new.isPlain else {

@@ -13,6 +13,8 @@ struct DocumentChange {
     var sections: Int32 = -1
     var oldLength: Int64 = -1
     var newLength: Int64 = -1
+    /// Of the text now.
+    var fingerprint: UInt32 = 0
 
     /// Whether the row isn't in the index any more.
     var hasLeft: Bool { newLength < 0 }

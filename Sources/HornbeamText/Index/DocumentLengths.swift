@@ -17,6 +17,7 @@ enum DocumentKey {
     static let sections: UInt8 = 2
     static let rows: UInt8 = 3
     static let exception: UInt8 = 4
+    static let fingerprints: UInt8 = 5
 
     /// The bytes of such a key, for the length of `body`.
     @inline(__always)

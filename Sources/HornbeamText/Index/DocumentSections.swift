@@ -160,6 +160,20 @@ struct SectionTable {
         return found
     }
 
+    /// What is stored of a document's sections; empty if nothing is.
+    func encoded(of docno: UInt32) throws(StorageError) -> [UInt8] {
+        let number = docno / Self.chunkCapacity
+        let found = try DocumentKey.withBytes(DocumentKey.sections, number) { (key) throws(StorageError) in
+            try transaction.get(tree, key)
+        }
+        var sections: [UInt8] = []
+        guard let bytes = found else { return sections }
+        try forEach(bytes) { (place, stored) throws(StorageError) in
+            if UInt32(place) == docno % Self.chunkCapacity { sections = [UInt8](stored) }
+        }
+        return sections
+    }
+
     /// Finds the sections of a chunk, which live as the transaction's bytes do.
     func load(_ number: UInt32, into chunk: SectionChunk) throws(StorageError) {
         chunk.forget()

@@ -73,6 +73,7 @@ package struct DocumentText: Equatable, Sendable {
         let made = divide(of: analyzer) { buffer.add($0, document: place, from: $1, &tokenizer) }
         buffer.setSections(made, at: place)
         buffer.setNewLength(Int64(made.length), at: place)
+        buffer.setFingerprint(fingerprint, at: place)
         return made
     }
 

@@ -411,21 +411,24 @@ extension PostingListEditor {
         }
     }
 
-    /// Writes `merged` as runs: full ones if more will be appended, else of even size, so that each has room.
+    /// Writes `merged` as runs: full ones if more will be appended, else of even size, so that each has room. What didn't
+    /// fit a run that was cut where it is full would be a run of a few postings, and so with each change of it.
     private mutating func writeRuns(_ number: UInt32, packs: Bool, isNew: Bool) throws(StorageError) {
-        let count = merged.count
-        let blocks = (count + PostingRun.blockCapacity - 1) / PostingRun.blockCapacity
-        let most = (blocks + PostingRun.blockLimit - 1) / PostingRun.blockLimit
-        let perRun = packs || blocks == 0 ? PostingRun.blockLimit : (blocks + most - 1) / most
+        var perRun = PostingRun.blockLimit
+        if !packs { perRun = Self.even(Self.blocks(merged.count), most: perRun) }
         var (start, position) = (0, 0)
-        while start < count {
+        while start < merged.count {
             var end = try endOfRun(start, blocks: perRun)
             var positionEnd = encode(start..<end, positionsFrom: position)
-            let blocks = (end - start + PostingRun.blockCapacity - 1) / PostingRun.blockCapacity
-            let fitting = try blocksThatFit(blocks, isNew)
-            if fitting < blocks {
-                end = start + fitting * PostingRun.blockCapacity
-                positionEnd = encode(start..<end, positionsFrom: position)
+            let left = Self.blocks(merged.count - start)
+            let fitting = try blocksThatFit(Self.blocks(end - start), isNew)
+            if fitting < min(perRun, left) {
+                if !packs { perRun = Self.even(left, most: fitting) }
+                let fittingEnd = start + min(fitting, perRun) * PostingRun.blockCapacity
+                if fittingEnd < end {
+                    end = fittingEnd
+                    positionEnd = encode(start..<end, positionsFrom: position)
+                }
             }
             let key = PostingKey(list: number, first: merged.docnos[start])
             try put(trees.postings, key, run.bytes, isNew)
@@ -433,6 +436,16 @@ extension PostingListEditor {
             countWritten(start..<end)
             (start, position) = (end, positionEnd)
         }
+    }
+
+    private static func blocks(_ postings: Int) -> Int {
+        (postings + PostingRun.blockCapacity - 1) / PostingRun.blockCapacity
+    }
+
+    /// The blocks of each run, if so many are to be in as few runs as can be of `most` blocks.
+    private static func even(_ blocks: Int, most: Int) -> Int {
+        let runs = max((blocks + most - 1) / most, 1)
+        return max((blocks + runs - 1) / runs, 1)
     }
 
     /// Puts the run of these postings together, and their positions, which begin at `start`; where they end.

@@ -148,14 +148,6 @@ struct TermEntry {
     }
 }
 
-/// Where a term's postings are.
-enum PostingsPlace {
-    /// In its entry.
-    case entry(TermEntry)
-    /// In the list of this number.
-    case list(UInt32)
-}
-
 /// The terms tree.
 struct TermDictionary {
     let transaction: Transaction
@@ -175,20 +167,6 @@ struct TermDictionary {
             return try entry(ByteReader(value))
         }
         return try findLong(term).entry
-    }
-
-    /// Where the postings of `term` are, without reading more of its entry than that; nil if no document holds it.
-    func place(of term: Bytes) throws(StorageError) -> PostingsPlace? {
-        guard term.count > Self.plainLimit else {
-            guard let value = try transaction.get(tree, term) else { return nil }
-            var reader = ByteReader(value)
-            guard let code = reader.varint() else { throw unreadable() }
-            guard code & 1 == 0 else { return .entry(try entry(ByteReader(value))) }
-            guard let number = UInt32(exactly: code >> 1), number > 0 else { throw unreadable() }
-            return .list(number)
-        }
-        guard let entry = try findLong(term).entry else { return nil }
-        return entry.listNumber == 0 ? .entry(entry) : .list(entry.listNumber)
     }
 
     /// The entry of a long term, if there, and the key it has or would get.

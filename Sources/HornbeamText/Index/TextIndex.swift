@@ -4,7 +4,8 @@
 //   terms       term bytes → TermEntry (frequencies, bounds; the postings themselves while they are few)
 //   postings    number of the list u32, first document u32, both big-endian → PostingRun
 //   positions   the same key → PositionRun
-//   documents   DocumentLengths, DocumentSections, DocumentMap: each with a first byte of its own in the key
+//   documents   DocumentLengths, DocumentSections, DocumentMap, DocumentFingerprints: each with a first byte of its own
+//               in the key
 //   pending     sequence u64, big-endian → PendingRecord: changed documents that aren't in the others yet
 //   statistics  empty but for one entry: TextStatistics
 //
@@ -84,13 +85,18 @@ package struct TextIndex: Sendable {
         }
     }
 
-    /// How many documents it holds, whatever analyzer made its words.
+    /// How many documents it holds, whatever analyzer made its words; in an index of a former layout without what is
+    /// pending.
     package func documentCount(in transaction: Transaction) throws(StorageError) -> UInt64 {
         guard let tree = try transaction.tree(statisticsName) else { return 0 }
         let statistics = try TextStatistics.read(tree, of: self, in: transaction)
-        guard let pending = try transaction.tree(pendingName) else { return statistics.documentCount }
-        let last = try PendingTreeReader(tree: pending, index: self, transaction: transaction).last()
-        return last?.header.totals.documentCount ?? statistics.documentCount
+        // Records of former layouts are others.
+        guard statistics.layout == TextStatistics.currentLayout, let fold = FoldState(statistics.foldState),
+            let pending = try transaction.tree(pendingName),
+            let last = try PendingTreeReader(tree: pending, index: self, transaction: transaction).last(),
+            last.sequence >= fold.start.sequence
+        else { return statistics.documentCount }
+        return last.header.totals.documentCount
     }
 
     /// Makes the trees of a new index.

@@ -81,6 +81,7 @@ package final class TextIndexWriter {
         let place = try addNew(row)
         let length = buffer.add(text, document: place, from: 0, &tokenizer)
         buffer.setNewLength(Int64(length), at: place)
+        buffer.setFingerprint(TextFingerprint.of(text), at: place)
         try flushIfLarge()
     }
 
@@ -264,8 +265,12 @@ extension TextIndexWriter {
         statistics.nextDocno = nextDocno
         try SectionTable(transaction: transaction, tree: trees.documents, index: index)
             .apply(documents, &statistics.fieldTotals, bytes: sections)
+        let fingerprints = DocumentFingerprints(transaction: transaction, tree: trees.documents, index: index)
+        try fingerprints.apply(documents)
         try DocumentLengths(transaction: transaction, tree: trees.documents, index: index).apply(documents) {
-            (chunk) throws(StorageError) in try map.removeChunk(chunk)
+            (chunk) throws(StorageError) in
+            try map.removeChunk(chunk)
+            try fingerprints.removeChunk(chunk)
         }
     }
 
@@ -274,7 +279,8 @@ extension TextIndexWriter {
             "the old text given for a document is not the one that the text index “\(index.prefix)” was given before")
     }
 
-    private func count(_ documents: [DocumentChange]) throws(StorageError) {
+    /// Counts what changes in the statistics.
+    func count(_ documents: [DocumentChange]) throws(StorageError) {
         var count = Int64(clamping: statistics.documentCount)
         var length = Int64(clamping: statistics.totalLength)
         for change in documents {

@@ -2,7 +2,7 @@
 // What ranking needs to know of the whole index, and what the index must be read with. Exact at every commit.
 //
 //   offset  size  content
-//        0     1  layout of the index, 6
+//        0     1  layout of the index, 7
 //        1     1  size of the analyzer's identity
 //        2   0-…  that identity, UTF-8: its rules, their version, the version of Unicode, what its stemmer does
 //             1-…  varints: documents, tokens in all of them
@@ -13,7 +13,8 @@
 //             1-…  varint size, then as many bytes: the state of folding what is pending; empty if nothing is
 //             1-…  varint number of fields, and a varint for each: its tokens in all documents; none of the last are 0
 //
-// What is pending is not counted in the last of these, which is in step with the tree of documents.
+// All this is in step with the tree of documents: where records are pending, the last of them says what counts of the
+// whole index in place of it.
 // Layouts before began alike, up to the tokens. Those to come begin with the first byte.
 
 import HornbeamPages
@@ -25,7 +26,7 @@ package struct TextStatistics: Equatable, Sendable {
     package internal(set) var documentCount: UInt64 = 0
     /// Tokens of all documents.
     package internal(set) var totalLength: UInt64 = 0
-    /// The tokens of each field in the documents that are stored; those that are pending come on top.
+    /// The tokens of each field in all documents.
     var fieldTotals = FieldTotals()
     /// The number that the next posting list gets. 0 is no number.
     var nextListNumber: UInt32 = 1
@@ -45,7 +46,7 @@ package struct TextStatistics: Equatable, Sendable {
     private var identity: String
 
     static let key: [UInt8] = [0]
-    static let currentLayout: UInt8 = 6
+    static let currentLayout: UInt8 = 7
     /// No index has as many tokens: sums and differences of `totalLength` with a document's never overflow.
     static let lengthLimit: UInt64 = 1 << 62
 

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far pending records are folded into the stored postings: a part of the index's statistics. Records before `start`
-// are folded as a whole and gone. While a batch is being folded, what is stored of documents beside their postings has
-// all of the batch, and so have the terms up to the watermark; the records of the batch stay until the last term is
-// done, so every state of the index can be read: for terms behind the watermark from the records.
+// are folded as a whole; they go a few with each commit, and nobody reads those that are still there. A batch is folded
+// in two phases, each of as many commits as it takes. First what is stored of documents beside their postings gets it,
+// in the order of the documents; then the terms get it, in the order of their bytes, up to the watermark. The records
+// of the batch count until the last term is done, so every state of the index can be read: what they say of a document
+// is true whether the document has it or not, and what they say of a term counts behind the watermark.
 //
 //   varint  start: the first sequence that isn't folded
 //   u64     identity of the record before, little-endian
 //   varint  weight of all records before
+//   varint  how many of the records before are still there
 //   0/…     while a batch is folded: varint its end; u64 identity of its last record; varint weight of all records
-//           before its end; the watermark, to the end: no byte before the first term
+//           before its end; varint the first document + 1 that may not have the batch, 0 if all have it; the
+//           watermark, to the end: no byte before the first term
 //
 // No byte at all: nothing was ever pending.
 
@@ -28,11 +32,15 @@ struct FoldState: Equatable, Sendable {
     /// A batch that is being folded.
     struct Batch: Equatable, Sendable {
         var end: Mark
+        /// Documents below have the batch; nil once all have it. No term has it before that.
+        var documents: UInt32?
         /// The last term that has the batch; empty before the first.
-        var watermark: [UInt8]
+        var watermark: [UInt8] = []
     }
 
     var start = Mark()
+    /// So many records before `start` are still there.
+    var leftover: UInt64 = 0
     var batch: Batch?
 
     /// No index gets as many changes.
@@ -43,17 +51,21 @@ struct FoldState: Equatable, Sendable {
     /// Nil if the bytes are none.
     init?(_ bytes: [UInt8]) {
         if bytes.isEmpty { return }
-        let read: (Mark, Batch?)? = bytes.withBytes { bytes in
+        let read: (Mark, UInt64, Batch?)? = bytes.withBytes { bytes in
             var reader = ByteReader(bytes)
-            guard let start = Self.mark(&reader) else { return nil }
-            if reader.isAtEnd { return (start, nil) }
-            guard let end = Self.mark(&reader), end.sequence > start.sequence, end.weight >= start.weight else {
+            guard let start = Self.mark(&reader), let leftover = reader.varint(), leftover <= start.sequence else {
                 return nil
             }
-            return (start, Batch(end: end, watermark: [UInt8](reader.rest)))
+            if reader.isAtEnd { return (start, leftover, nil) }
+            guard let end = Self.mark(&reader), end.sequence > start.sequence, end.weight >= start.weight,
+                let documents = reader.varint32(), documents == 0 || reader.isAtEnd
+            else { return nil }
+            let batch = Batch(
+                end: end, documents: documents == 0 ? nil : documents - 1, watermark: [UInt8](reader.rest))
+            return (start, leftover, batch)
         }
         guard let read else { return nil }
-        (start, batch) = read
+        (start, leftover, batch) = read
     }
 
     private static func mark(_ reader: inout ByteReader) -> Mark? {
@@ -70,8 +82,10 @@ struct FoldState: Equatable, Sendable {
     func encoded() -> [UInt8] {
         var bytes: [UInt8] = []
         Self.append(start, to: &bytes)
+        bytes.appendVarint(leftover)
         guard let batch else { return bytes }
         Self.append(batch.end, to: &bytes)
+        bytes.appendVarint(batch.documents.map { UInt64($0) + 1 } ?? 0)
         return bytes + batch.watermark
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The documents of an index as a writer finds them. It asks for a few rows and the words of their old texts, for which
+// The documents of an index as a writer finds them. It asks for a few rows and what is kept of their texts, for which
 // it isn't worth while to bring what is in memory of the pending records up to the last one: the last few are looked
 // through as they are.
 
@@ -12,18 +12,17 @@ struct FormerDocuments {
     private let snapshot: TextSnapshot
     /// The last few, the newest at the end.
     private let unread: [LastRecords.Record]
-    private let reader: PendingTreeReader?
 
     static func reading(_ state: PendingState, in transaction: Transaction) throws(StorageError) -> FormerDocuments {
         guard let tree = state.trees.pending, !state.isEmpty else {
-            return FormerDocuments(snapshot: TextSnapshot(state, .empty, in: transaction), unread: [], reader: nil)
+            return FormerDocuments(snapshot: TextSnapshot(state, .empty, in: transaction), unread: [])
         }
         let pending = PendingIndex.of(tree, in: transaction)
         let view = try pending.view(
             state.bounds, tree, state.index, lacking: PendingIndex.unreadLimit, in: transaction)
         let reader = PendingTreeReader(tree: tree, index: state.index, transaction: transaction)
         let unread = try pending.records(behind: view, state.bounds, reader)
-        return FormerDocuments(snapshot: TextSnapshot(state, view, in: transaction), unread: unread, reader: reader)
+        return FormerDocuments(snapshot: TextSnapshot(state, view, in: transaction), unread: unread)
     }
 
     /// The document of a row, nil if the index has none.
@@ -38,23 +37,16 @@ struct FormerDocuments {
         return try snapshot.length(of: docno)
     }
 
-    /// Whether the document holds each of the terms that `forEachTerm` gives just as often as that says.
-    func holds(
-        _ docno: UInt32,
-        _ forEachTerm: ((Bytes, UInt32) throws(StorageError) -> Void) throws(StorageError) -> Void
-    ) throws(StorageError) -> Bool {
-        var isSame = true
-        guard let last = unread.last(where: { $0.docno == docno }), let reader else {
-            let document = try DocumentFrequencies(docno, in: snapshot)
-            try forEachTerm { (term, frequency) throws(StorageError) in
-                if isSame { isSame = try document.frequency(of: term) == frequency }
-            }
-            return isSame
-        }
-        let known = try reader.frequencies(last.sequence)
-        try forEachTerm { (term, frequency) throws(StorageError) in
-            if known[[UInt8](term)] != frequency { isSame = false }
-        }
-        return isSame
+    /// How the tokens of a document that is there are divided, as `DocumentSections` encodes it; empty if there is one
+    /// section.
+    func sections(of docno: UInt32) throws(StorageError) -> [UInt8] {
+        if let last = unread.last(where: { $0.docno == docno }) { return last.sections }
+        return try snapshot.encodedSections(of: docno)
+    }
+
+    /// What tells the text of a document that is there from others.
+    func fingerprint(of docno: UInt32) throws(StorageError) -> UInt32? {
+        if let last = unread.last(where: { $0.docno == docno }) { return last.fingerprint }
+        return try snapshot.fingerprint(of: docno)
     }
 }

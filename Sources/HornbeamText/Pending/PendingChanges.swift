@@ -17,6 +17,13 @@ enum GatheredText {
         }
     }
 
+    var fingerprint: UInt32 {
+        switch self {
+        case .plain(let bytes): bytes.withBytes { TextFingerprint.of($0) }
+        case .texts(let text): text.fingerprint
+        }
+    }
+
     /// Calls `body` with texts that have, one behind the other, the document's tokens.
     func forEachPiece(of analyzer: Analyzer, _ body: (Bytes) -> Void) {
         switch self {
@@ -133,6 +140,7 @@ struct PendingRecordMaker: ~Copyable {
                 return UInt32(truncatingIfNeeded: tokens.count - before)
             }
             header.newLength = Int64(tokens.count)
+            header.fingerprint = new.fingerprint
             if !sections.isPlain { sections.encode(to: &header.sections) }
         }
         return isOverflown ? nil : (header, table.count)
@@ -149,13 +157,6 @@ struct PendingRecordMaker: ~Copyable {
             newCounts.append(0)
         }
         return Int(number)
-    }
-
-    /// Calls `body` with each term of the old text and how often it stood there.
-    func forEachOld(_ body: (Bytes, UInt32) throws(StorageError) -> Void) throws(StorageError) {
-        for number in oldCounts.indices where oldCounts[number] > 0 {
-            try table.withText(number) { (term) throws(StorageError) in try body(term, oldCounts[number]) }
-        }
     }
 
     /// The whole record, behind one of identity `previous`; its own identity.

@@ -185,10 +185,13 @@ struct LastRecords {
         let docno: UInt32
         /// −1 if the document is gone.
         let length: Int64
+        /// How its tokens are divided, as `DocumentSections` encodes it; empty if there is one section.
+        let sections: [UInt8]
+        let fingerprint: UInt32
 
         init(sequence: UInt64, identity: UInt64, _ header: PendingHeader) {
-            (self.sequence, self.identity) = (sequence, identity)
-            (row, docno, length) = (header.row, header.docno, header.newLength)
+            (self.sequence, self.identity, fingerprint) = (sequence, identity, header.fingerprint)
+            (row, docno, length, sections) = (header.row, header.docno, header.newLength, header.sections)
         }
     }
 
@@ -292,20 +295,6 @@ struct PendingTreeReader {
             sequence += 1
             isThere = try cursor.next()
         }
-    }
-
-    /// The terms of a record's document after it, and how often it holds them.
-    func frequencies(_ sequence: UInt64) throws(StorageError) -> [[UInt8]: UInt32] {
-        guard let bytes = try transaction.get(tree, Self.key(sequence)), var record = PendingRecord(bytes) else {
-            throw damaged(sequence)
-        }
-        var frequencies: [[UInt8]: UInt32] = [:]
-        var term = TermBytes()
-        while let change = record.next(into: &term) {
-            if change.newFrequency > 0 { frequencies[[UInt8](term.bytes)] = change.newFrequency }
-        }
-        guard record.isWhole else { throw damaged(sequence) }
-        return frequencies
     }
 
     func damaged(_ sequence: UInt64) -> StorageError {

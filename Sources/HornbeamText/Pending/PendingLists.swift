@@ -98,17 +98,6 @@ struct PendingLists {
         (term == 0 ? 0 : Int(ends[term &- 1]))..<Int(ends[term])
     }
 
-    /// How often a document holds a term now.
-    func frequency(_ term: Int, _ docno: UInt32) -> UInt32 {
-        let range = added(term)
-        var (low, high) = (range.lowerBound, range.upperBound)
-        while low < high {
-            let middle = (low + high) / 2
-            if docnos[middle] < docno { low = middle + 1 } else { high = middle }
-        }
-        return low < range.upperBound && docnos[low] == docno ? counts[low] : 0
-    }
-
     /// The positions of postings that follow each other, as varints.
     @inline(__always)
     func positions(_ postings: Range<Int>) -> Bytes {

@@ -72,24 +72,53 @@ extension PendingSegment {
         }
     }
 
-    /// Ascending; of each document the first state before and the last state now.
-    static func mergedDocuments(_ segments: [PendingSegment]) -> [PendingDocument] {
-        var all: [PendingDocument] = []
-        all.reserveCapacity(segments.reduce(0) { $0 + $1.documents.count })
-        for segment in segments { all += segment.documents }
-        var order = all.indices.map { UInt64(all[$0].docno) << 32 | UInt64($0) }
-        order.sort()
+    /// Ascending, from one on; of each document the first state before and the last state now.
+    static func mergedDocuments(_ segments: [PendingSegment], from docno: UInt32 = 0) -> [PendingDocument] {
+        var merge = DocumentMerge(segments, from: docno)
         var merged: [PendingDocument] = []
-        merged.reserveCapacity(all.count)
-        for key in order {
-            var document = all[Int(key & 0xFFFF_FFFF)]
-            if let last = merged.last, last.docno == document.docno {
-                document.oldLength = last.oldLength
-                merged[merged.count - 1] = document
-            } else {
-                merged.append(document)
-            }
-        }
+        merged.reserveCapacity(merge.remaining)
+        while let document = merge.next() { merged.append(document) }
         return merged
+    }
+}
+
+/// Goes through the documents of segments that follow each other in time, ascending: of each the first state before and
+/// the last state now. There are few segments, so the least of their next documents is looked for each time.
+struct DocumentMerge {
+    private let documents: [[PendingDocument]]
+    private var places: [Int]
+    /// The number of each segment's next document; `end` behind its last.
+    private var heads: [UInt64]
+    private static let end = UInt64.max
+
+    init(_ segments: [PendingSegment], from docno: UInt32 = 0) {
+        documents = segments.map(\.documents)
+        places = segments.map { docno == 0 ? 0 : $0.place(of: docno) }
+        heads = []
+        for number in documents.indices { heads.append(head(of: number)) }
+    }
+
+    /// How many are left, or fewer.
+    var remaining: Int { zip(documents, places).reduce(0) { $0 + $1.0.count - $1.1 } }
+
+    var isAtEnd: Bool { heads.allSatisfy { $0 == Self.end } }
+
+    private func head(of number: Int) -> UInt64 {
+        places[number] < documents[number].count ? UInt64(documents[number][places[number]].docno) : Self.end
+    }
+
+    /// Nil behind the last.
+    mutating func next() -> PendingDocument? {
+        let least = heads.min() ?? Self.end
+        guard least < Self.end else { return nil }
+        var found: PendingDocument?
+        for number in heads.indices where heads[number] == least {
+            let before = found
+            found = documents[number][places[number]]
+            if let before { found?.oldLength = before.oldLength }
+            places[number] += 1
+            heads[number] = head(of: number)
+        }
+        return found
     }
 }

@@ -14,8 +14,9 @@ final class PendingPostings: @unchecked Sendable {
     let frequencies: UnsafePointer<UInt32>
     /// Tokens of each posting's document.
     let lengths: UnsafePointer<UInt32>
-    /// Of each 128 postings.
+    /// Of each 128 postings, and of all.
     let blockBounds: [BoundPair]
+    let bounds: [Bound]
     /// Occurrences in all these documents.
     let occurrences: UInt64
     /// Stored documents that held the term and are changed or gone: how many, which ones, how often they held it, how
@@ -25,6 +26,12 @@ final class PendingPostings: @unchecked Sendable {
     let removedFrequencies: UnsafePointer<UInt32>
     let removedLengths: UnsafePointer<UInt32>
     let removedOccurrences: UInt64
+    /// What becomes of the stored documents and frequencies, ascending: which document holds the term how often now; 0
+    /// is not at all. Those that hold it as often as before are not among them: of such only lengths and positions may
+    /// be others. Behind the last one there is `.max`.
+    let changeCount: Int
+    let changedDocnos: UnsafePointer<UInt32>
+    let changedFrequencies: UnsafePointer<UInt32>
     private let memory: UnsafeMutablePointer<UInt32>
     private let sources: [UInt64]
     private let segments: [PendingSegment]
@@ -40,7 +47,7 @@ final class PendingPostings: @unchecked Sendable {
             gathered.removedFrequencies, gathered.removedLengths,
         ]
         let (added, removed) = (gathered.docnos.count, gathered.removedDocnos.count)
-        memory = .allocate(capacity: max(3 * (added + removed), 1))
+        memory = .allocate(capacity: 5 * (added + removed) + 1)
         var place = memory
         for part in parts {
             place.initialize(from: part, count: part.count)
@@ -52,16 +59,58 @@ final class PendingPostings: @unchecked Sendable {
         (frequencies, lengths) = (docnos + added, docnos + 2 * added)
         removedDocnos = UnsafePointer(former)
         (removedFrequencies, removedLengths) = (removedDocnos + removed, removedDocnos + 2 * removed)
-        blockBounds = Self.bounds(gathered)
+        blockBounds = Self.blockBounds(gathered)
+        bounds = Self.bounds(blockBounds)
         occurrences = Self.sum(gathered.frequencies)
         removedOccurrences = Self.sum(gathered.removedFrequencies)
+        let changed = former + 3 * removed
+        let changedCounts = changed + added + removed + 1
+        changeCount = Self.writeChanges(gathered, to: changed, changedCounts)
+        (changedDocnos, changedFrequencies) = (UnsafePointer(changed), UnsafePointer(changedCounts))
         sources = gathered.sources
         self.segments = segments
     }
 
+    /// How many there are.
+    private static func writeChanges(
+        _ gathered: GatheredPostings, to docnos: UnsafeMutablePointer<UInt32>,
+        _ frequencies: UnsafeMutablePointer<UInt32>
+    ) -> Int {
+        let (added, removed) = (gathered.docnos, gathered.removedDocnos)
+        var (next, left, count) = (0, 0, 0)
+        while next < added.count || left < removed.count {
+            let docno = min(next < added.count ? added[next] : .max, left < removed.count ? removed[left] : .max)
+            var (before, now): (UInt32, UInt32) = (0, 0)
+            if next < added.count, added[next] == docno {
+                now = gathered.frequencies[next]
+                next += 1
+            }
+            if left < removed.count, removed[left] == docno {
+                before = gathered.removedFrequencies[left]
+                left += 1
+            }
+            if before == now { continue }
+            (docnos + count).initialize(to: docno)
+            (frequencies + count).initialize(to: now)
+            count += 1
+        }
+        (docnos + count).initialize(to: .max)
+        return count
+    }
+
     deinit { memory.deallocate() }
 
-    private static func bounds(_ gathered: GatheredPostings) -> [BoundPair] {
+    private static func bounds(_ blocks: [BoundPair]) -> [Bound] {
+        var frontier = BoundFrontier()
+        for pair in blocks {
+            frontier.add(pair.first)
+            frontier.add(pair.second)
+        }
+        frontier.reduce(to: TermEntry.boundLimit)
+        return frontier.descending
+    }
+
+    private static func blockBounds(_ gathered: GatheredPostings) -> [BoundPair] {
         let count = gathered.docnos.count
         var bounds: [BoundPair] = []
         bounds.reserveCapacity((count + blockSize - 1) / blockSize)

@@ -9,7 +9,9 @@
 //              1     8    identity u64, little-endian: checksum of what follows, seeded with the identity of the record
 //                         before. So two records of one identity have the same history.
 //              9   1-…    varints: row, document; then of the whole index, after this change: documents, tokens, next
-//                         document number, largest row ever, weight of all records ever
+//                         document number, largest row ever, weight of all records ever; fields − 1, up to the last one
+//                         with tokens (0 if there is none), and for each of them but the first its tokens
+//              …     4    if it is there now: the fingerprint of its text, u32 little-endian
 //              …   1-…    varints, as far as the bits say so: tokens before; tokens now; size of the sections in bytes
 //              …     …    the sections now, as the index keeps them
 //              …   1-…    varint: terms
@@ -35,9 +37,17 @@ struct PendingHeader: Equatable, Sendable {
         var largestRow: UInt64 = 0
         /// How much there is to fold, counted from the index's beginning: each record adds its `weight`.
         var weight: UInt64 = 0
+        /// Tokens of each field behind the first, which has all others; the last of them isn't 0.
+        var laterFields: [UInt64] = []
 
         /// No index gets as much: sums and differences of these never overflow.
         static let weightLimit: UInt64 = 1 << 62
+
+        var fieldTotals: FieldTotals {
+            // Nothing is read in which they are more than all.
+            let first = totalLength &- laterFields.reduce(0, &+)
+            return FieldTotals(first == 0 && laterFields.isEmpty ? [] : [first] + laterFields)
+        }
     }
 
     /// What a record of so many terms and tokens costs to fold, roughly: a document is as much as some terms, many
@@ -53,6 +63,8 @@ struct PendingHeader: Equatable, Sendable {
     var sections: [UInt8] = []
     /// Whether the record has the positions of each term.
     var hasPositions = true
+    /// Of the text now.
+    var fingerprint: UInt32 = 0
     var totals = Totals()
 
     /// Larger lengths than any text has are refused.
@@ -97,6 +109,9 @@ struct PendingRecordWriter {
         bytes.appendVarint(UInt64(header.totals.nextDocno))
         bytes.appendVarint(header.totals.largestRow)
         bytes.appendVarint(header.totals.weight)
+        bytes.appendVarint(UInt64(header.totals.laterFields.count))
+        for tokens in header.totals.laterFields { bytes.appendVarint(tokens) }
+        if hasNew { Swift.withUnsafeBytes(of: header.fingerprint.littleEndian) { bytes.append(contentsOf: $0) } }
         if hasOld { bytes.appendVarint(UInt64(header.oldLength)) }
         if hasNew { bytes.appendVarint(UInt64(header.newLength)) }
         if !header.sections.isEmpty {
@@ -119,8 +134,10 @@ struct PendingRecordWriter {
         bytes.append(UInt8(min(shared, 15)) << 4 | UInt8(min(own, 15)))
         if shared >= 15 { bytes.appendVarint(UInt64(shared - 15)) }
         if own >= 15 { bytes.appendVarint(UInt64(own - 15)) }
-        bytes.append(contentsOf: term[shared...])
-        last.replaceSubrange(shared..., with: term[shared...])
+        let rest = Bytes(rebasing: term[shared...])
+        bytes.append(contentsOf: rest)
+        last.removeLast(last.count - shared)
+        last.append(contentsOf: rest)
         if hasOld { bytes.appendVarint(UInt64(oldFrequency)) }
         guard hasNew else { return }
         bytes.appendVarint(UInt64(newFrequency))
@@ -170,12 +187,18 @@ struct PendingRecord {
         guard let row = reader.varint(), let docno = reader.varint32(), let documents = reader.varint(),
             let tokens = reader.varint(), tokens < TextStatistics.lengthLimit, let next = reader.varint32(),
             docno < next,
-            let largest = reader.varint(), let weight = reader.varint(), weight < PendingHeader.Totals.weightLimit
+            let largest = reader.varint(), let weight = reader.varint(), weight < PendingHeader.Totals.weightLimit,
+            let laterFields = Self.laterFields(&reader, of: tokens)
         else { return nil }
         var header = PendingHeader(row: row, docno: docno, oldLength: -1, newLength: -1)
         header.totals = PendingHeader.Totals(
-            documentCount: documents, totalLength: tokens, nextDocno: next, largestRow: largest, weight: weight)
+            documentCount: documents, totalLength: tokens, nextDocno: next, largestRow: largest, weight: weight,
+            laterFields: laterFields)
         header.hasPositions = flags & 8 == 0
+        if hasNew {
+            guard let fingerprint = reader.slice(4) else { return nil }
+            header.fingerprint = UInt32(littleEndian: fingerprint.loadUnaligned(as: UInt32.self))
+        }
         if hasOld {
             guard let length = Self.length(&reader) else { return nil }
             header.oldLength = length
@@ -194,6 +217,20 @@ struct PendingRecord {
         self.header = header
         self.reader = reader
         termCount = Int(terms)
+    }
+
+    private static func laterFields(_ reader: inout ByteReader, of tokens: UInt64) -> [UInt64]? {
+        // Each takes a byte.
+        guard let count = reader.varint(), count <= UInt64(reader.rest.count) else { return nil }
+        if count == 0 { return [] }
+        var fields: [UInt64] = []
+        var rest = tokens
+        for _ in 0..<count {
+            guard let field = reader.varint(), field <= rest else { return nil }
+            rest -= field
+            fields.append(field)
+        }
+        return fields.last == 0 ? nil : fields
     }
 
     private static func length(_ reader: inout ByteReader) -> Int64? {

@@ -18,6 +18,9 @@ extension TextIndex {
         while try cursor.next() { records.append(([UInt8](cursor.key), [UInt8](cursor.value))) }
         var identity = fold.start.identity
         for (key, record) in records where record.count > PendingRecordWriter.contentOffset {
+            let sequence = key.withBytes { $0.bigEndian(at: 0, as: UInt64.self) }
+            // Those before are folded, and nobody reads them.
+            if let sequence, sequence < fold.start.sequence { continue }
             var value = record
             identity = value.withBytes { PendingRecord.identity(of: $0, after: identity) }
             value.withUnsafeMutableBytes {
@@ -25,7 +28,6 @@ extension TextIndex {
                     of: identity.littleEndian, toByteOffset: PendingRecordWriter.identityOffset, as: UInt64.self)
             }
             try transaction.put(tree, key, value)
-            let sequence = key.withBytes { $0.bigEndian(at: 0, as: UInt64.self) }
             if let sequence, sequence &+ 1 == fold.batch?.end.sequence { fold.batch?.end.identity = identity }
         }
         statistics.foldState = fold.encoded()

@@ -15,6 +15,8 @@ struct PendingDocument: Equatable, Sendable {
     var newLength: Int64
     /// How the tokens now are divided, as `DocumentSections` encodes it; empty if there is one section.
     var sections: [UInt8] = []
+    /// Of the text now.
+    var fingerprint: UInt32 = 0
 
     /// Whether stored postings of it count no more.
     var isSuperseded: Bool { oldLength >= 0 }
@@ -31,10 +33,11 @@ final class PendingSegment: @unchecked Sendable {
     /// Places among `documents`, ascending by row, then docno.
     private let byRow: [UInt32]
     let lists: PendingLists
-    /// Whether the rows of the documents that were not there before ascend with their numbers; from which to which.
-    let addedRowsAscend: Bool
-    let addedRows: ClosedRange<UInt64>?
     let hasSections: Bool
+    /// What writing what is stored of its documents costs, roughly.
+    let documentCost: Int
+    /// Of the documents that were not there before: from which row to which, and whether these ascend with the numbers.
+    private let addedRows: (range: ClosedRange<UInt64>?, ascend: Bool)
 
     /// - Parameters:
     ///   - documents: ascending by docno, none twice.
@@ -44,27 +47,33 @@ final class PendingSegment: @unchecked Sendable {
         self.end = end
         self.documents = documents
         self.lists = lists
-        let rows = Self.addedRows(documents)
-        addedRows = rows.range
-        addedRowsAscend = rows.ascend
-        hasSections = rows.hasSections
+        addedRows = Self.addedRows(documents[...])
+        hasSections = documents.contains { !$0.sections.isEmpty }
+        var cost = DocumentCost()
+        for document in documents { cost.add(document) }
+        documentCost = cost.sum
         byRow = Self.byRow(documents)
     }
 
     deinit { lists.deallocate() }
 
     private static func addedRows(
-        _ documents: [PendingDocument]
-    ) -> (range: ClosedRange<UInt64>?, ascend: Bool, hasSections: Bool) {
-        var result: (range: ClosedRange<UInt64>?, ascend: Bool, hasSections: Bool) = (nil, true, false)
-        for document in documents {
-            if !document.sections.isEmpty { result.hasSections = true }
-            guard !document.isSuperseded else { continue }
+        _ documents: ArraySlice<PendingDocument>
+    ) -> (range: ClosedRange<UInt64>?, ascend: Bool) {
+        var result: (range: ClosedRange<UInt64>?, ascend: Bool) = (nil, true)
+        for document in documents where !document.isSuperseded {
             if let before = result.range, document.row <= before.upperBound { result.ascend = false }
             let first = min(result.range?.lowerBound ?? document.row, document.row)
             result.range = first...max(result.range?.upperBound ?? 0, document.row)
         }
         return result
+    }
+
+    /// Of the documents from one on that were not there before: from which row to which, and whether these ascend with
+    /// the numbers.
+    func addedRows(from docno: UInt32) -> (range: ClosedRange<UInt64>?, ascend: Bool) {
+        let place = docno == 0 ? 0 : place(of: docno)
+        return place == 0 ? addedRows : Self.addedRows(documents[place...])
     }
 
     private static func byRow(_ documents: [PendingDocument]) -> [UInt32] {
@@ -109,5 +118,28 @@ final class PendingSegment: @unchecked Sendable {
             low += 1
         }
         return found
+    }
+}
+
+/// What writing what is stored of documents costs, in ascending order, as folding measures it: roughly what as many
+/// postings cost. Lengths and sections are written a chunk at a time, however many documents of it change.
+struct DocumentCost {
+    private(set) var sum = 0
+    private var lengths: UInt32?
+    private var fingerprints: UInt32?
+    private var sections: UInt32?
+
+    mutating func add(_ document: PendingDocument) {
+        sum += 4
+        let chunk = document.docno >> DocumentLengths.chunkShift
+        if lengths != chunk { sum += 64 }
+        lengths = chunk
+        let quarter = document.docno >> DocumentFingerprints.chunkShift
+        if fingerprints != quarter { sum += 32 }
+        fingerprints = quarter
+        guard document.isSuperseded || !document.sections.isEmpty else { return }
+        let part = document.docno / SectionTable.chunkCapacity
+        if sections != part { sum += 16 }
+        sections = part
     }
 }

@@ -102,11 +102,12 @@ struct PendingSegmentBuilder: ~Copyable {
                 guard last.row == record.row, last.newLength == record.oldLength else { return nil }
                 documents[documents.count - 1].newLength = record.newLength
                 documents[documents.count - 1].sections = record.sections
+                documents[documents.count - 1].fingerprint = record.fingerprint
             } else {
                 documents.append(
                     PendingDocument(
                         docno: record.docno, row: record.row, oldLength: record.oldLength,
-                        newLength: record.newLength, sections: record.sections))
+                        newLength: record.newLength, sections: record.sections, fingerprint: record.fingerprint))
             }
             let document = UInt32(truncatingIfNeeded: documents.count - 1)
             for entry in (place == 0 ? 0 : ends[place - 1])..<ends[place] {

@@ -84,9 +84,7 @@ final class PendingView: Sendable {
 final class PendingPart: Sendable {
     let segments: [PendingSegment]
     private let overlap: PendingOverlap
-    /// Terms that were asked for.
-    private let known = Mutex<[[UInt8]: PendingPostings]>([:])
-    private static let knownLimit = 4096
+    private let known = Mutex(KnownPostings())
     static let none = PendingPart([])
 
     init(_ segments: [PendingSegment]) { (self.segments, overlap) = (segments, PendingOverlap(segments)) }
@@ -107,12 +105,13 @@ final class PendingPart: Sendable {
     /// Whether a document now has sections.
     var hasSections: Bool { segments.contains { $0.hasSections } }
 
-    /// Whether the rows of new documents ascend with their numbers, from a row on.
-    func addsAscendingRows(after row: UInt64?) -> Bool {
+    /// Whether the rows of new documents from one on ascend with their numbers, from a row on.
+    func addsAscendingRows(after row: UInt64?, from docno: UInt32) -> Bool {
         var last = row
         for segment in segments {
-            guard segment.addedRowsAscend else { return false }
-            guard let rows = segment.addedRows else { continue }
+            let (range, ascend) = segment.addedRows(from: docno)
+            guard ascend else { return false }
+            guard let rows = range else { continue }
             if let last, rows.lowerBound <= last { return false }
             last = rows.upperBound
         }
@@ -135,11 +134,6 @@ final class PendingPart: Sendable {
         return nil
     }
 
-    /// The newest segment about a document, which has all its postings; nil if none is.
-    func newestSegment(about docno: UInt32) -> PendingSegment? {
-        segments.last { $0.document(docno) != nil }
-    }
-
     /// Which segments speak of a term, and as which of theirs; the oldest first.
     func places(of term: Bytes) -> [(segment: Int, term: Int)] {
         var places: [(segment: Int, term: Int)] = []
@@ -150,16 +144,16 @@ final class PendingPart: Sendable {
         return places
     }
 
-    /// What the records say of a term, which is at these places; kept for who asks again.
-    func postings(of term: Bytes, at places: [(segment: Int, term: Int)]) -> PendingPostings {
-        if places.isEmpty { return .none }
+    /// What the records say of a term, kept for who asks again; nil if none of them names it.
+    func postings(of term: Bytes) -> PendingPostings? {
+        if segments.isEmpty { return nil }
         let key = [UInt8](term)
-        if let found = known.withLock({ $0[key] }) { return found }
+        // A look at each segment takes longer, and words that many documents hold are asked for over and over.
+        if let found = known.withLock({ $0.find(key) }) { return found }
+        let places = places(of: term)
+        if places.isEmpty { return nil }
         let postings = postings(at: places)
-        known.withLock { (known) in
-            if known.count >= Self.knownLimit { known.removeAll() }
-            known[key] = postings
-        }
+        known.withLock { $0.add(postings, of: key) }
         return postings
     }
 
@@ -181,4 +175,23 @@ final class PendingPart: Sendable {
 
     /// The terms that the records speak of, ascending.
     func terms() -> PendingTermCursor { PendingTermCursor(segments) }
+}
+
+/// The terms that were asked for: when there are many, those go that were not asked for again since half as many came.
+struct KnownPostings {
+    private var recent: [[UInt8]: PendingPostings] = [:]
+    private var older: [[UInt8]: PendingPostings] = [:]
+    private static let limit = 2048
+
+    mutating func find(_ term: [UInt8]) -> PendingPostings? {
+        if let found = recent[term] { return found }
+        guard let found = older[term] else { return nil }
+        add(found, of: term)
+        return found
+    }
+
+    mutating func add(_ postings: PendingPostings, of term: [UInt8]) {
+        if recent.count >= Self.limit { (recent, older) = ([:], recent) }
+        recent[term] = postings
+    }
 }

@@ -1,25 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a writer leaves few changes to be folded later, and folds: the batch is what is pending when it begins. What the
-// index keeps of documents beside their postings gets the whole batch at once; then each commit takes so many terms, in
-// the order of their bytes, as cost it little time, or twice what its own records will cost if that is more: so what is
-// pending stays bounded, however large the commits are. The records of the batch go with its last term.
+// How a writer leaves few changes to be folded later: as records of the documents, where they are few beside what is
+// pending.
 
 import HornbeamPages
 import HornbeamTree
-
-/// How much may be pending, and how much of it a commit folds at least; in terms and postings, roughly.
-package struct PendingLimits: Sendable {
-    /// Beyond this a batch is begun.
-    package var pending: UInt64
-    /// A slice ends with the term that reaches this.
-    package var slice: Int
-
-    package init(pending: UInt64, slice: Int) { (self.pending, self.slice) = (pending, slice) }
-
-    package static let standard = PendingLimits(pending: 400_000, slice: 6_000)
-    /// Every change is written into the postings at once.
-    package static let none = PendingLimits(pending: 0, slice: .max)
-}
 
 // Gathering.
 extension TextIndexWriter {
@@ -43,7 +27,7 @@ extension TextIndexWriter {
         guard gathers else { return false }
         let new = new.map { GatheredText.texts($0) }
         if let known = gathered.place(of: row) {
-            guard let before = gathered.documents[known].new, tokenCount(before) == tokenCount(.texts(old)) else {
+            guard let before = gathered.documents[known].new, before.fingerprint == old.fingerprint else {
                 throw fail(oldTextDisagrees(row))
             }
             gathered.setNew(new, at: known)
@@ -55,12 +39,6 @@ extension TextIndexWriter {
         }
         try leaveGatheringIfFull()
         return true
-    }
-
-    private func tokenCount(_ text: GatheredText) -> Int {
-        var count = 0
-        text.forEachPiece(of: index.analyzer) { count += tokenizer.tokenCount(of: $0) }
-        return count
     }
 
     /// There are more changes than are kept as texts. They become records, and gathering goes on; unless this
@@ -96,7 +74,7 @@ extension TextIndexWriter {
         guard let trees, let tree = trees.pending else { throw fail(statisticsDisagree()) }
         var state = try state(trees)
         knownState = nil
-        let before = state.next.weight
+        let before = state.next
         let pending = PendingIndex.of(tree, in: transaction)
         for document in gathered.documents where document.old != nil || document.new != nil {
             guard document.docno != nil || nextDocno < UInt32.max - 1 else { throw docnosUsedUp() }
@@ -105,7 +83,7 @@ extension TextIndexWriter {
                 throw .tooLarge(what: "text to index", size: document.new?.size ?? 0, limit: Self.textSizeLimit)
             }
             var header = read
-            if document.old != nil { try requireOld(header) }
+            if let old = document.old { try requireOld(header, old) }
             if document.docno == nil { nextDocno += 1 }
             header.totals = try totals(header, state, terms: terms)
             let record = records.write(header, after: state.next.identity)
@@ -120,9 +98,9 @@ extension TextIndexWriter {
         former = nil
         knownState = state
         try pending.keepUp(state.bounds, tree, index, in: transaction)
-        let added = state.next.weight - before
+        let added = state.next.weight - before.weight
         recordedWeight += added
-        if state.fold.batch != nil || state.weight > limits.pending { try foldSlice(added: added) }
+        try foldIfDue(state, added: added, records: state.next.sequence - before.sequence)
     }
 
     /// The index after a record, and before it `state`.
@@ -139,13 +117,26 @@ extension TextIndexWriter {
         guard count >= 0, length >= 0, !overflows, length < TextStatistics.lengthLimit,
             weight < PendingHeader.Totals.weightLimit
         else { throw statisticsDisagree() }
+        var fields = state.statistics.fieldTotals
+        let before = try formerSections(header, fields)
+        guard before.withBytes({ fields.remove(header.oldLength, $0) }),
+            header.sections.withBytes({ fields.add(header.newLength, $0) }), fields.isSum(UInt64(length))
+        else { throw statisticsDisagree() }
         return PendingHeader.Totals(
             documentCount: UInt64(count), totalLength: UInt64(length), nextDocno: nextDocno,
-            largestRow: max(state.largestRow ?? 0, header.row), weight: weight)
+            largestRow: max(state.largestRow ?? 0, header.row), weight: weight,
+            laterFields: Array(fields.tokens.dropFirst()))
+    }
+
+    /// How the index has divided a document that changes. While only first fields have tokens, they are that document's
+    /// too.
+    private func formerSections(_ header: PendingHeader, _ fields: FieldTotals) throws(StorageError) -> [UInt8] {
+        guard header.oldLength >= 0, fields.tokens.count > 1, let former = try openedFormer() else { return [] }
+        return try former.sections(of: header.docno)
     }
 
     /// The index must have what the old text makes.
-    private func requireOld(_ header: PendingHeader) throws(StorageError) {
+    private func requireOld(_ header: PendingHeader, _ old: GatheredText) throws(StorageError) {
         guard let former = try openedFormer() else { throw isMissing(header.row) }
         let length = try former.length(of: header.docno)
         guard length.map({ Int64($0) }) == header.oldLength else {
@@ -154,8 +145,8 @@ extension TextIndexWriter {
                 "document \(header.row) has \(length.map { "\($0)" } ?? "no") tokens in the index, but should have "
                     + "\(header.oldLength) by its text")
         }
-        let isSame = try former.holds(header.docno) { (body) throws(StorageError) in try records.forEachOld(body) }
-        guard isSame else { throw oldTextDisagrees(header.row) }
+        guard let fingerprint = try former.fingerprint(of: header.docno) else { throw isMissing(header.row) }
+        guard fingerprint == old.fingerprint else { throw oldTextDisagrees(header.row) }
     }
 
     /// What is pending, and the statistics with it, before what is gathered.
@@ -173,149 +164,5 @@ extension TextIndexWriter {
         let made = try FormerDocuments.reading(try state(trees), in: transaction)
         former = made
         return made
-    }
-}
-
-// Folding.
-extension TextIndexWriter {
-    /// Folds everything that is pending.
-    func foldAll() throws(StorageError) {
-        while let trees, try !state(trees).isEmpty {
-            try foldSlice(added: nil)
-        }
-    }
-
-    /// How much to fold after records of weight `added`: twice what folding these will cost, by what the batch costs,
-    /// so that a batch is done before half as much as it has come to be pending; a slice at least; and the more, the
-    /// farther what is pending is above its limit.
-    private func sliceBudget(_ part: PendingPart, _ state: PendingState, added: UInt64) -> Int {
-        let weight = (state.fold.batch?.end.weight ?? state.next.weight) - state.fold.start.weight
-        let cost = 2 * Double(added) * Double(part.foldCost) / Double(max(weight, 1))
-        let excess = max(1, Double(state.weight) / Double(max(limits.pending, 1)))
-        return Int(min(max(Double(limits.slice), cost) * excess, 1e15))
-    }
-
-    /// Folds terms of the batch, as many as records of weight `added` call for; all if that is nil. Begins a batch if
-    /// there is none.
-    private func foldSlice(added: UInt64?) throws(StorageError) {
-        guard let trees, let tree = trees.pending else { return }
-        var state = try state(trees)
-        guard !state.isEmpty else { return }
-        knownState = nil
-        var fold = state.fold
-        if fold.batch == nil {
-            fold.batch = FoldState.Batch(end: state.next, watermark: [])
-            statistics.foldState = fold.encoded()
-            state = try PendingState(index, trees, statistics, in: transaction)
-            try foldDocuments(state, trees)
-        }
-        guard var batch = fold.batch else { return }
-        let part = try state.view(in: transaction).batch
-        former = nil
-        let isDone = try foldTerms(part, &batch, trees, added.map { sliceBudget(part, state, added: $0) } ?? .max)
-        if isDone {
-            let start = fold.start
-            fold = FoldState()
-            fold.start = batch.end
-            _ = try transaction.deleteRange(
-                tree, from: PendingTreeReader.key(start.sequence), to: PendingTreeReader.key(batch.end.sequence))
-        } else {
-            fold.batch = batch
-        }
-        statistics.foldState = fold.encoded()
-        try transaction.put(trees.statistics, TextStatistics.key, statistics.encoded())
-    }
-
-    /// Rows, sections, lengths: all of the batch.
-    private func foldDocuments(_ state: PendingState, _ trees: TextTrees) throws(StorageError) {
-        let documents = PendingSegment.mergedDocuments(try state.view(in: transaction).batch.segments)
-        var places: [UInt32: Int] = [:]
-        var changes: [DocumentChange] = []
-        changes.reserveCapacity(documents.count)
-        let added = documents.lazy.filter { !$0.isSuperseded }.map(\.docno)
-        let numbers = statistics.nextDocno..<max(statistics.nextDocno, state.statistics.nextDocno)
-        guard added.elementsEqual(numbers) else {
-            throw index.corrupt(index.pendingName, "pending records give out other document numbers than the next ones")
-        }
-        for (place, document) in documents.enumerated() {
-            if !document.sections.isEmpty { places[document.docno] = place }
-            changes.append(
-                DocumentChange(
-                    row: document.row, docno: document.docno, oldLength: document.oldLength,
-                    newLength: document.newLength))
-        }
-        try write(changes, trees, nextDocno: state.statistics.nextDocno) { change in
-            places[change.docno].map { documents[$0].sections[...] } ?? []
-        }
-        statistics.documentCount = state.statistics.documentCount
-        statistics.totalLength = state.statistics.totalLength
-    }
-
-    /// The terms behind the watermark, as far as the budget goes; whether that was all.
-    private func foldTerms(
-        _ part: PendingPart, _ batch: inout FoldState.Batch, _ trees: TextTrees, _ budget: Int
-    ) throws(StorageError) -> Bool {
-        let dictionary = TermDictionary(transaction: transaction, tree: trees.terms, index: index)
-        let averageLength = Double(statistics.totalLength) / Double(max(statistics.documentCount, 1))
-        var editor = try PostingListEditor(
-            dictionary, trees, nextListNumber: statistics.nextListNumber, averageLength: max(averageLength, 1))
-        var cursor = part.terms()
-        batch.watermark.withBytes { cursor.seek($0) }
-        var spent = 0
-        var isDone = true
-        while cursor.advance() {
-            let term = cursor.withText { [UInt8]($0) }
-            if term == batch.watermark { continue }
-            spent += PendingPart.termCost + part.collect(cursor.current, to: &changes)
-            if changes.count > 0 {
-                try term.withBytes { (bytes) throws(StorageError) in try editor.apply(changes, to: bytes) }
-            }
-            batch.watermark = term
-            if spent >= budget {
-                isDone = false
-                break
-            }
-        }
-        statistics.nextListNumber = editor.nextListNumber
-        return isDone
-    }
-}
-
-extension PendingPart {
-    /// What folding a term costs beside its postings, of which each costs 1.
-    static let termCost = 16
-
-    /// What folding all of it costs, or some more.
-    var foldCost: Int { segments.reduce(0) { $0 + Self.termCost * $1.lists.termCount + $1.lists.postingCount } }
-
-    /// Puts what the records change of a term into `changes`; how many postings were looked at.
-    func collect(_ places: [(segment: Int, term: Int)], to changes: inout TermChanges) -> Int {
-        let gathered = gathered(places)
-        changes.removeAll()
-        var positions: [UInt32] = []
-        let hasOld = !gathered.removedDocnos.isEmpty
-        var removed = 0
-        func appendRemoved(before docno: UInt64) {
-            while removed < gathered.removedDocnos.count, UInt64(gathered.removedDocnos[removed]) < docno {
-                changes.postings.append(gathered.removedDocnos[removed], frequency: 0, length: 0)
-                changes.existed.append(true)
-                removed += 1
-            }
-        }
-        for place in gathered.docnos.indices {
-            let docno = gathered.docnos[place]
-            if hasOld {
-                appendRemoved(before: UInt64(docno))
-                let existed = removed < gathered.removedDocnos.count && gathered.removedDocnos[removed] == docno
-                if existed { removed += 1 }
-                changes.existed.append(existed)
-            }
-            changes.postings.append(docno, frequency: gathered.frequencies[place], length: gathered.lengths[place])
-            positions.removeAll(keepingCapacity: true)
-            GatheredPostings.appendPositions(gathered.sources[place], segments, to: &positions)
-            for position in positions { changes.postings.append(position: position) }
-        }
-        appendRemoved(before: .max)
-        return gathered.docnos.count + gathered.removedDocnos.count
     }
 }

@@ -3,7 +3,8 @@
 // and those of the records. Read as `StoredPostings` are, block by block, and as lazily: a stored block that nothing
 // pending falls into is passed on as it is; pending postings between stored blocks are blocks of their own; where both
 // meet, the block ends where the stored one does and what bounds it is known from both, so that they are put together
-// only when somebody asks for its postings. Bounds of stored postings hold for those of them that are left.
+// only when somebody asks for its postings. Bounds of stored postings hold for those of them that are left. Changed
+// documents mostly hold a word as often as before: where no others are, the stored block is as it was but for a bound.
 
 import HornbeamPages
 
@@ -33,6 +34,8 @@ final class TermPostings {
     /// What the current block is.
     private enum Kind {
         case stored
+        /// Stored ones, of which some are of documents that have changed and hold the term as often as before.
+        case same
         case pending
         /// Both, not put together yet.
         case both
@@ -48,9 +51,9 @@ final class TermPostings {
     /// The first pending posting that is not behind, and the first behind the current block.
     @exclusivity(unchecked) private var place = 0
     @exclusivity(unchecked) private var placeEnd = 0
-    /// The same of the stored postings that are taken away.
-    @exclusivity(unchecked) private var gone = 0
-    @exclusivity(unchecked) private var goneEnd = 0
+    /// The same of what becomes of the stored postings.
+    @exclusivity(unchecked) private var change = 0
+    @exclusivity(unchecked) private var changeEnd = 0
     /// Where blocks are put together: `capacity` documents and as many frequencies.
     @exclusivity(unchecked) private var memory: UnsafeMutablePointer<UInt32>?
     @exclusivity(unchecked) private var capacity = 0
@@ -91,13 +94,12 @@ final class TermPostings {
     deinit { memory?.deallocate() }
 
     private static func bounds(_ stored: StoredPostings?, _ added: PendingPostings) -> [Bound] {
-        guard added.count > 0 else { return stored?.bounds ?? [] }
+        guard let stored, added.count > 0 else { return stored?.bounds ?? added.bounds }
+        // Mostly nothing that is pending is better than all that is stored.
+        if added.bounds.allSatisfy({ bound in stored.bounds.contains { $0.covers(bound) } }) { return stored.bounds }
         var frontier = BoundFrontier()
-        for bound in stored?.bounds ?? [] { frontier.add(bound) }
-        for pair in added.blockBounds {
-            frontier.add(pair.first)
-            frontier.add(pair.second)
-        }
+        for bound in stored.bounds { frontier.add(bound) }
+        for bound in added.bounds { frontier.add(bound) }
         frontier.reduce(to: TermEntry.boundLimit)
         return frontier.descending
     }
@@ -145,10 +147,10 @@ final class TermPostings {
                 return
             }
             if hasAdded, added.docnos[place] < stored.blockFirst { return standOnPending(before: stored.blockFirst) }
-            gone = PostingSource.gallop(
-                added.removedDocnos, from: gone, count: added.removedCount, to: stored.blockFirst)
-            let loses = gone < added.removedCount && added.removedDocnos[gone] <= stored.blockLast
-            guard loses || hasAdded && added.docnos[place] <= stored.blockLast else { return standOnStored(stored) }
+            change = PostingSource.gallop(
+                added.changedDocnos, from: change, count: added.changeCount, to: stored.blockFirst)
+            let changes = change < added.changeCount && added.changedDocnos[change] <= stored.blockLast
+            guard changes || hasAdded && added.docnos[place] <= stored.blockLast else { return standOnStored(stored) }
             if try standOnBoth(stored) { return }
             place = placeEnd
             _ = try stored.nextBlock()
@@ -176,20 +178,25 @@ final class TermPostings {
 
     /// The stored block without what is taken away, and the pending postings up to its end. False if nothing is left.
     private func standOnBoth(_ stored: StoredPostings) throws(StorageError) -> Bool {
-        kind = .both
         let last = stored.blockLast
         placeEnd = Self.behind(last, added.docnos, from: place, added.count)
-        goneEnd = Self.behind(last, added.removedDocnos, from: gone, added.removedCount)
-        count = stored.count + placeEnd - place
-        (blockFirst, blockLast) = (stored.blockFirst, last)
+        changeEnd = Self.behind(last, added.changedDocnos, from: change, added.changeCount)
         var bound = BoundPair(stored.blockBound, stored.secondBlockBound)
         for posting in place..<placeEnd {
             bound.add(Bound(frequency: added.frequencies[posting], length: added.lengths[posting]))
         }
+        standOnStored(stored)
         (blockBound, secondBlockBound) = (bound.first, bound.second)
+        guard changeEnd > change else {
+            kind = .same
+            return true
+        }
+        kind = .both
+        count = stored.count + changeEnd - change
         // Where the last document goes, only its postings say where a block ends.
-        let losesLast = goneEnd > gone && added.removedDocnos[goneEnd - 1] == last
-        guard losesLast, placeEnd == place || added.docnos[placeEnd - 1] != last else { return true }
+        guard added.changedDocnos[changeEnd - 1] == last, added.changedFrequencies[changeEnd - 1] == 0 else {
+            return true
+        }
         try merge(stored)
         guard count > 0 else { return false }
         blockLast = docnos[count - 1]
@@ -230,7 +237,7 @@ final class TermPostings {
     /// Decodes the current block, if it isn't yet.
     @inline(__always)
     func decode() throws(StorageError) {
-        guard kind == .stored || kind == .both, let stored else { return }
+        guard kind != .pending, kind != .merged, let stored else { return }
         if kind == .both { return try merge(stored) }
         try stored.decode()
         blockFirst = stored.blockFirst
@@ -241,7 +248,7 @@ final class TermPostings {
         to docnos: UnsafeMutablePointer<UInt32>, _ frequencies: UnsafeMutablePointer<UInt32>
     ) throws(StorageError) {
         switch kind {
-        case .stored: try stored?.decode(to: docnos, frequencies)
+        case .stored, .same: try stored?.decode(to: docnos, frequencies)
         case .both:
             guard let stored else { return }
             try stored.decode()
@@ -258,13 +265,15 @@ final class TermPostings {
         switch kind {
         case .stored: try stored?.appendPositions(of: posting, to: &target)
         case .pending: added.appendPositions(of: place + posting, to: &target)
-        case .both, .merged:
+        case .same, .both, .merged:
             let docno = docnos[posting]
-            let pending = PostingSource.gallop(added.docnos, from: place, count: placeEnd, to: docno)
+            // A search that came into the middle of the block has passed some of its pending postings.
+            let pending = PostingSource.gallop(added.docnos, from: 0, count: placeEnd, to: docno)
             if pending < placeEnd, added.docnos[pending] == docno {
                 return added.appendPositions(of: pending, to: &target)
             }
             guard let stored else { return }
+            if kind == .same { return try stored.appendPositions(of: posting, to: &target) }
             let place = PostingSource.gallop(UnsafePointer(stored.docnos), from: 0, count: stored.count, to: docno)
             try stored.appendPositions(of: place, to: &target)
         }
@@ -286,32 +295,44 @@ final class TermPostings {
         kind = .merged
     }
 
-    /// Writes the current block, of which the stored postings are decoded; how many postings it has. Nearly all of them
-    /// are stored ones that stay, and these are copied as they lie. Whatever the file holds, documents ascend.
+    /// Writes the current block, of which the stored postings are decoded; how many postings it has. Whatever the file
+    /// holds, documents ascend, and there are no more than `count`.
     private func merge(
         _ stored: StoredPostings, to docnos: UnsafeMutablePointer<UInt32>,
         _ frequencies: UnsafeMutablePointer<UInt32>
     ) -> Int {
-        let (from, size) = (UnsafePointer(stored.docnos), stored.count)
-        let (added, removed) = (self.added.docnos, self.added.removedDocnos)
-        var (next, left, read, count) = (place, gone, 0, 0)
-        while next < placeEnd || left < goneEnd {
-            let docno = min(next < placeEnd ? added[next] : .max, left < goneEnd ? removed[left] : .max)
-            let end = PostingSource.gallop(from, from: read, count: size, to: docno)
-            (docnos + count).update(from: from + read, count: end &- read)
-            (frequencies + count).update(from: stored.frequencies + read, count: end &- read)
-            count &+= end &- read
-            read = end < size && from[end] == docno ? end &+ 1 : end
-            if left < goneEnd, removed[left] == docno { left &+= 1 }
-            if next < placeEnd, added[next] == docno {
-                docnos[count] = docno
-                frequencies[count] = self.added.frequencies[next]
-                count &+= 1
-                next &+= 1
+        let (from, counts, size) = (UnsafePointer(stored.docnos), UnsafePointer(stored.frequencies), stored.count)
+        let (changed, changedCounts) = (added.changedDocnos, added.changedFrequencies)
+        var (read, count) = (0, 0)
+        for place in change..<changeEnd {
+            let docno = changed[place]
+            // Nearly all are stored ones that stay.
+            while read &+ 3 < size, from[read &+ 3] < docno {
+                Self.copyFour(from + read, to: docnos + count)
+                Self.copyFour(counts + read, to: frequencies + count)
+                read &+= 4
+                count &+= 4
             }
+            while read < size, from[read] < docno {
+                docnos[count] = from[read]
+                frequencies[count] = counts[read]
+                read &+= 1
+                count &+= 1
+            }
+            if read < size, from[read] == docno { read &+= 1 }
+            guard changedCounts[place] > 0 else { continue }
+            docnos[count] = docno
+            frequencies[count] = changedCounts[place]
+            count &+= 1
         }
         (docnos + count).update(from: from + read, count: size &- read)
-        (frequencies + count).update(from: stored.frequencies + read, count: size &- read)
+        (frequencies + count).update(from: counts + read, count: size &- read)
         return count &+ size &- read
+    }
+
+    @inline(__always)
+    private static func copyFour(_ source: UnsafePointer<UInt32>, to target: UnsafeMutablePointer<UInt32>) {
+        let four = UnsafeRawPointer(source).loadUnaligned(as: SIMD4<UInt32>.self)
+        UnsafeMutableRawPointer(target).storeBytes(of: four, as: SIMD4<UInt32>.self)
     }
 }

@@ -15,6 +15,8 @@ struct TextSnapshot {
     /// What is pending for terms that lack the batch that is being folded, and for those that have it.
     let pending: PendingView
     private let watermark: [UInt8]
+    /// The first document that may lack the batch that is being folded; nil if all have it.
+    private let foldedDocuments: UInt32?
     private let map: DocumentMap
     private let lengths: DocumentLengths
     private let dictionary: TermDictionary
@@ -38,13 +40,21 @@ struct TextSnapshot {
         self.transaction = transaction
         self.pending = pending
         watermark = state.fold.batch?.watermark ?? []
+        foldedDocuments = state.fold.batch?.documents
         map = DocumentMap(index, trees, state.statistics, in: transaction)
         lengths = DocumentLengths(transaction: transaction, tree: trees.documents, index: index)
         dictionary = TermDictionary(transaction: transaction, tree: trees.terms, index: index)
     }
 
-    /// What is pending beside the postings: that has all of a batch that is being folded.
-    var documents: PendingPart { pending.later }
+    /// What is pending beside the postings. As long as a batch is written to what is stored of documents, all of it: its
+    /// states are true of documents that have it, too.
+    var documents: PendingPart { foldedDocuments == nil ? pending.later : pending.whole }
+
+    /// Whether the rows of all documents ascend with their numbers.
+    var rowsAscend: Bool {
+        map.statistics.exceptionCount == 0
+            && documents.addsAscendingRows(after: map.statistics.largestRow, from: foldedDocuments ?? 0)
+    }
 
     /// What is pending for a term.
     func part(_ term: Bytes) -> PendingPart {
@@ -55,11 +65,6 @@ struct TextSnapshot {
     /// Whether a batch is being folded that the stored postings of the term don't have yet.
     func lacksBatch(_ term: Bytes) -> Bool {
         pending.later !== pending.whole && watermark.withBytes { term.order($0) > 0 }
-    }
-
-    /// What is pending of a document, for terms that have that batch and for those that lack it.
-    func newestSegments(about docno: UInt32) -> (later: PendingSegment?, whole: PendingSegment?) {
-        (pending.later.newestSegment(about: docno), pending.whole.newestSegment(about: docno))
     }
 
     // MARK: Terms
@@ -90,9 +95,7 @@ struct TextSnapshot {
     /// What is pending for the term; nil if nothing bears on it, so that what is stored is all. A record names every
     /// term of its document before and now: a term that none names has lost nothing either.
     func added(to term: Bytes) -> PendingPostings? {
-        let part = part(term)
-        let places = part.places(of: term)
-        return places.isEmpty ? nil : part.postings(of: term, at: places)
+        part(term).postings(of: term)
     }
 
     /// The term's postings, nil if no document holds it.
@@ -170,6 +173,19 @@ struct TextSnapshot {
         return sections
     }
 
+    /// The same as `DocumentSections` encodes it; empty if there is one section.
+    func encodedSections(of docno: UInt32) throws(StorageError) -> [UInt8] {
+        if let document = documents.document(docno) { return document.sections }
+        return try SectionTable(transaction: transaction, tree: trees.documents, index: index).encoded(of: docno)
+    }
+
+    /// What tells the text of a document that is there from others.
+    func fingerprint(of docno: UInt32) throws(StorageError) -> UInt32? {
+        if let document = documents.document(docno) { return document.fingerprint }
+        return try DocumentFingerprints(transaction: transaction, tree: trees.documents, index: index)
+            .fingerprint(of: docno)
+    }
+
     /// The row of a document of the index. That it is there is for the caller to know.
     func row(of docno: UInt32) throws(StorageError) -> UInt64 {
         if let document = documents.document(docno) { return document.row }
@@ -212,7 +228,7 @@ struct PendingState {
             return
         }
         let reader = PendingTreeReader(tree: pending, index: index, transaction: transaction)
-        guard let last = try reader.last() else {
+        guard let last = try reader.last(), last.sequence + 1 != fold.start.sequence else {
             guard fold.batch == nil else { throw index.corrupt(index.pendingName, "the pending records are missing") }
             return
         }
@@ -231,6 +247,7 @@ struct PendingState {
     mutating func note(_ totals: PendingHeader.Totals, _ next: FoldState.Mark) {
         statistics.documentCount = totals.documentCount
         statistics.totalLength = totals.totalLength
+        statistics.fieldTotals = totals.fieldTotals
         statistics.nextDocno = totals.nextDocno
         largestRow = max(largestRow ?? 0, totals.largestRow)
         self.next = next

@@ -21,7 +21,7 @@ final class StoredView: IndexView {
     private let sectionTable: SectionTable
     private let sectionChunk = SectionChunk()
     /// Nil if nobody asked.
-    private var knownTotals: [UInt64]?
+    private var knownRowsAscend: Bool?
 
     init(_ snapshot: TextSnapshot) throws(StorageError) {
         self.snapshot = snapshot
@@ -174,7 +174,10 @@ final class StoredView: IndexView {
     }
 
     override var rowsAscend: Bool {
-        map.statistics.exceptionCount == 0 && snapshot.documents.addsAscendingRows(after: map.statistics.largestRow)
+        if let knownRowsAscend { return knownRowsAscend }
+        let ascend = snapshot.rowsAscend
+        knownRowsAscend = ascend
+        return ascend
     }
 
     /// Calls `body` with what is kept of a document's sections, and its length; empty if it is one section.
@@ -240,18 +243,10 @@ final class StoredView: IndexView {
     }
 
     override func fieldTotals() throws(StorageError) -> [UInt64] {
-        if let knownTotals { return knownTotals }
-        var totals = snapshot.statistics.fieldTotals
-        for document in PendingSegment.mergedDocuments(snapshot.documents.segments) {
-            let stored = document.isSuperseded ? try storedSections(document.docno) : Bytes(start: nil, count: 0)
-            guard totals.remove(document.oldLength, stored),
-                document.sections.withBytes({ totals.add(document.newLength, $0) })
-            else { throw sectionTable.unreadable() }
-        }
+        let totals = snapshot.statistics.fieldTotals
         guard totals.isSum(totalLength) else {
             throw index.corrupt(index.statisticsName, "the tokens of the fields aren't those of the documents")
         }
-        knownTotals = totals.tokens
         return totals.tokens
     }
 

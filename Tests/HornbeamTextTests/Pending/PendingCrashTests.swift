@@ -67,8 +67,8 @@ private struct PendingScript {
         return options
     }
     private static let transactions = 24
-    /// A batch after a few documents, and several slices for it.
-    private static let limits = PendingLimits(pending: 70, slice: 50)
+    /// A batch after a few documents, and several slices for its documents, its terms and its records.
+    private static let limits = PendingLimits(pending: 70, slice: 90, records: 1)
 
     private var random: SeededGenerator
     private var states: [NaiveIndex]

@@ -13,7 +13,7 @@ import Testing
 struct PendingRetrievalTests {
     typealias Generator = RetrievalTests.Generator
 
-    private static func text(_ document: TestDocument) -> DocumentText {
+    static func text(_ document: TestDocument) -> DocumentText {
         DocumentText(fields: document.fields.map { $0.map { $0.joined(separator: " ") } })
     }
 
@@ -28,7 +28,7 @@ struct PendingRetrievalTests {
     }
 
     /// Adds, changes or removes a document.
-    private static func change(
+    static func change(
         _ row: UInt64, _ documents: inout [UInt64: TestDocument], _ writer: TextIndexWriter,
         _ generator: inout Generator
     ) throws {

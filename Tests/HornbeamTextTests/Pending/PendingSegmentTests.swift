@@ -66,13 +66,38 @@ struct PendingSegmentTests {
         var history = PendingHistory(seed: 5, stored: 0)
         for _ in 0..<700 { history.change() }
         let part = PendingPart([try #require(history.segment(0..<700))])
-        let postings = withBytes(Array("a".utf8)) { part.postings(of: $0, at: part.places(of: $0)) }
+        let postings = try #require(withBytes(Array("a".utf8)) { part.postings(of: $0) })
         #expect(postings.count > 128)
         for place in 0..<postings.count {
             let bound = postings.blockBounds[place / 128]
             let posting = Bound(frequency: postings.frequencies[place], length: postings.lengths[place])
             #expect(bound.first.covers(posting) || bound.second.covers(posting))
         }
+    }
+
+    @Test("Documents of several segments are merged in order, from any of them on")
+    func mergedDocuments() throws {
+        var history = PendingHistory(seed: 12)
+        for _ in 0..<90 { history.change() }
+        let segments = try [0..<40, 40..<41, 41..<90].map { try #require(history.segment($0)) }
+        let all = try #require(history.segment(0..<90)).documents
+        #expect(PendingSegment.mergedDocuments(segments) == all)
+        for start in [all[3].docno, all[3].docno + 1, all[all.count - 1].docno, all[all.count - 1].docno + 1] {
+            #expect(
+                PendingSegment.mergedDocuments(segments, from: start) == all.filter { $0.docno >= start }, "\(start)")
+        }
+    }
+
+    @Test("What is asked for over and over is kept, however many others are asked for once")
+    func known() {
+        var known = KnownPostings()
+        known.add(.none, of: [1])
+        known.add(.none, of: [2])
+        for number in UInt16(0)..<9_000 {
+            known.add(.none, of: [3, UInt8(number >> 8), UInt8(number & 255)])
+            if number % 1_000 == 0 { #expect(known.find([1]) != nil, "\(number)") }
+        }
+        #expect(known.find([2]) == nil)
     }
 
     @Test("Records that contradict each other make no segment")

@@ -69,7 +69,10 @@ struct PendingWritingTests {
 
     @Test(
         "After any history every snapshot, old or new, answers as its texts", arguments: SeededGenerator.seeds(1),
-        [PendingLimits(pending: 60, slice: 20), PendingLimits(pending: 900, slice: 300), .standard])
+        [
+            PendingLimits(pending: 60, slice: 20, records: 1), PendingLimits(pending: 900, slice: 300, records: 9),
+            .standard,
+        ])
     func histories(seed: UInt64, limits: PendingLimits) throws {
         var generator = TextGenerator(seed: seed)
         let store = try TreeStore.inMemory()
@@ -349,7 +352,7 @@ struct PendingWritingTests {
         #expect(FoldState(fold.encoded()) == nil)
         fold.start.weight -= 1
         #expect(FoldState(fold.encoded()) == fold)
-        fold.batch = FoldState.Batch(end: FoldState.Mark(sequence: 4, identity: 6, weight: 7), watermark: [])
+        fold.batch = FoldState.Batch(end: FoldState.Mark(sequence: 4, identity: 6, weight: 7))
         #expect(FoldState(fold.encoded()) == nil, "it is less than before it")
     }
 

@@ -140,7 +140,7 @@ struct PendingHistory {
     func answers(_ range: Range<Int>, _ part: PendingPart) -> Answers {
         var answers = Answers()
         for word in Self.words + ["unknown"] {
-            let postings = withBytes(Array(word.utf8)) { part.postings(of: $0, at: part.places(of: $0)) }
+            let postings = withBytes(Array(word.utf8)) { part.postings(of: $0) } ?? .none
             var positions: [UInt32] = []
             for place in 0..<postings.count { postings.appendPositions(of: place, to: &positions) }
             let added = [postings.docnos, postings.frequencies, postings.lengths].map { ($0, postings.count) }

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// A batch on its way into the postings: documents, then terms, then the records that go, a slice with each commit. In
+// each of these states a snapshot answers as its texts and stands the check, also long after it was taken; and no
+// commit writes much more than others, however large the batch.
+
+import HornbeamPages
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamText
+@testable import HornbeamTree
+
+@Suite("Batches that are folded in slices")
+struct PendingFoldingTests {
+    /// What is going on in a state of an index.
+    private enum Phase: String, CaseIterable {
+        case gathering, documents, terms, records
+
+        init(_ fold: FoldState) {
+            switch (fold.batch, fold.leftover) {
+            case (let batch?, _): self = batch.documents == nil ? .terms : .documents
+            case (nil, 1...): self = .records
+            case (nil, _): self = .gathering
+            }
+        }
+    }
+
+    private func fold(_ transaction: Transaction) throws -> FoldState {
+        let opened = try #require(try testIndex.open(in: transaction))
+        return try #require(FoldState(opened.statistics.foldState))
+    }
+
+    private func phase(_ store: TreeStore) throws -> Phase {
+        let transaction = try store.beginRead()
+        defer { transaction.abort() }
+        return Phase(try fold(transaction))
+    }
+
+    // MARK: Every question in every phase
+
+    private struct Held {
+        let transaction: Transaction
+        let documents: [TestDocument]
+        let note: Comment
+    }
+
+    private func compare(_ held: Held, _ generator: inout RetrievalTests.Generator) throws {
+        let searcher = try TextSearcher(testIndex, in: held.transaction)
+        #expect(searcher.statistics.documentCount == UInt64(held.documents.count), held.note)
+        #expect(try testIndex.documentCount(in: held.transaction) == UInt64(held.documents.count), held.note)
+        for weights in [nil, [3, 0.5]] as [[Double]?] {
+            let model = NaiveQuery(held.documents, weights: weights)
+            let query = generator.query()
+            let expected = model.search(query)
+            #expect(try searcher.search(query, limit: 5, weights: weights) == Array(expected.prefix(5)), held.note)
+            #expect(try searcher.search(query, limit: .max, weights: weights) == expected, held.note)
+            #expect(try searcher.matches(query) == expected.map(\.docno).sorted(), held.note)
+        }
+        let problems = try TextCheck(testIndex, in: held.transaction).run { (body) throws(StorageError) in
+            for document in held.documents { try body(document.row, PendingRetrievalTests.text(document)) }
+        }
+        #expect(problems == [], held.note)
+    }
+
+    @Test(
+        "Snapshots of every phase answer as their texts, then and later", arguments: SeededGenerator.seeds(2))
+    func phases(seed: UInt64) throws {
+        var generator = RetrievalTests.Generator(seed: seed)
+        let store = try TreeStore.inMemory()
+        var documents: [UInt64: TestDocument] = [:]
+        try store.write { writer in
+            for row in UInt64(0)..<60 {
+                try PendingRetrievalTests.change(row * 3, &documents, writer, &generator)
+            }
+        }
+        var met: [Phase: Int] = [:]
+        var held: [Held] = []
+        for step in 0..<260 {
+            let limits = PendingLimits(pending: 300, slice: 150, records: 2)
+            try store.write(limits: limits) { writer in
+                let row = UInt64(generator.random.below(260))
+                try PendingRetrievalTests.change(row, &documents, writer, &generator)
+            }
+            let transaction = try store.beginRead()
+            let phase = Phase(try fold(transaction))
+            met[phase, default: 0] += 1
+            // Of each phase the second state, and some others.
+            guard met[phase, default: 0] == 2 || step % 8 == 0, !documents.isEmpty else {
+                transaction.abort()
+                continue
+            }
+            let now = Held(
+                transaction: transaction, documents: documents.values.sorted { $0.row < $1.row },
+                note: "step \(step), \(phase), HORNBEAM_SEED=\(seed)")
+            try compare(now, &generator)
+            held.append(now)
+            guard held.count > 5 else { continue }
+            let old = held.remove(at: generator.random.below(held.count))
+            try compare(old, &generator)
+            old.transaction.abort()
+        }
+        for phase in Phase.allCases { #expect(met[phase, default: 0] > 5, "\(phase), HORNBEAM_SEED=\(seed)") }
+    }
+
+    @Test("Rows that ascend are known to, in every phase, and others not", arguments: [true, false])
+    func ascendingRows(ascend: Bool) throws {
+        let store = try TreeStore.index(of: "one", "two")
+        var met: Set<Phase> = []
+        for number in UInt64(10)..<200 {
+            try store.write(limits: PendingLimits(pending: 300, slice: 150, records: 2)) { writer in
+                try writer.insert(ascend ? number : number ^ 1, text: "word\(number % 9) of \(number)")
+            }
+            let transaction = try store.beginRead()
+            defer { transaction.abort() }
+            met.insert(Phase(try fold(transaction)))
+            let snapshot = try #require(try TextSnapshot(testIndex, in: transaction))
+            #expect(snapshot.rowsAscend == (ascend || number == 10), "\(number)")
+        }
+        #expect(met.count == Phase.allCases.count)
+    }
+
+    // MARK: What a commit costs
+
+    /// Bytes of pages that a commit of one change writes.
+    private func written(_ store: TreeStore, _ limits: PendingLimits, _ change: (TextIndexWriter) throws -> Void)
+        throws -> Int
+    {
+        let transaction = try store.beginWrite()
+        let writer = try TextIndexWriter(testIndex, in: transaction, limits: limits)
+        try change(writer)
+        try writer.flush()
+        let size = try #require(transaction.writer).pages.dirtyBytes
+        try transaction.commit()
+        return size
+    }
+
+    @Test("No commit of a large batch of changes writes much more than others, from its first to its last")
+    func boundedCommits() throws {
+        let count: UInt64 = 40_000
+        let store = try TreeStore.inMemory()
+        func text(_ row: UInt64, _ version: Int) -> DocumentText {
+            DocumentText(fields: [["v\(version)"], ["w\(row % 97) of"]])
+        }
+        try store.write { writer in
+            for row in 0..<count { try writer.insert(row, text(row, 0)) }
+        }
+        // Documents all over the index, so that a batch changes all entries of lengths and most of sections.
+        var (next, changed): (UInt64, [UInt64: Int]) = (0, [:])
+        func change(_ writer: TextIndexWriter) throws {
+            next = (next + 26_417) % count
+            let version = changed[next] ?? 0
+            try writer.update(next, from: text(next, version), to: text(next, version + 1))
+            changed[next] = version + 1
+        }
+        let limits = PendingLimits(pending: 24_000, slice: 600, records: 32)
+        while try phase(store) == .gathering {
+            try store.write(limits: limits) { writer in
+                for _ in 0..<100 { try change(writer) }
+            }
+        }
+        var largest: [Phase: Int] = [:]
+        var commits: [Phase: Int] = [:]
+        var now = try phase(store)
+        while now != .gathering {
+            let size = try written(store, limits, change)
+            largest[now] = max(largest[now] ?? 0, size)
+            commits[now, default: 0] += 1
+            now = try phase(store)
+        }
+        // Ten entries of lengths and as many of sections, in leaves of their own, and the paths to them.
+        for (phase, size) in largest { #expect(size < 600_000, "\(phase): \(size) bytes, \(commits)") }
+        #expect(commits[.documents] ?? 0 > 20 && commits[.terms] ?? 0 > 0 && commits[.records] ?? 0 > 20, "\(commits)")
+    }
+
+    // MARK: The state of folding
+
+    @Test("Every state of folding is read as it was written, and none that can't be")
+    func states() {
+        var fold = FoldState()
+        fold.start = FoldState.Mark(sequence: 300, identity: .max, weight: 1 << 40)
+        for leftover in [UInt64(0), 7, 300] {
+            for batch in [nil, (nil, []), (nil, [1, 2]), (0, []), (UInt32.max - 1, [])] as [(UInt32?, [UInt8])?] {
+                fold.leftover = leftover
+                let end = FoldState.Mark(sequence: 301, identity: 1, weight: 1 << 40)
+                fold.batch = batch.map { FoldState.Batch(end: end, documents: $0.0, watermark: $0.1) }
+                #expect(FoldState(fold.encoded()) == fold)
+            }
+        }
+        fold.batch = FoldState.Batch(end: FoldState.Mark(sequence: 301, weight: 1 << 40), documents: 4, watermark: [9])
+        #expect(FoldState(fold.encoded()) == nil, "no term has the batch before all documents have it")
+        fold.batch = nil
+        fold.leftover = 301
+        #expect(FoldState(fold.encoded()) == nil, "there were not as many records")
+    }
+
+    @Test("Folded records that are missing are told by the check, and do no other harm")
+    func missingRecords() throws {
+        let store = try TreeStore.index(of: "one", "two")
+        var model = NaiveIndex(texts: [1: "one", 2: "two"])
+        let limits = PendingLimits(pending: 200, slice: 100_000, records: 1)
+        var row: UInt64 = 10
+        while try phase(store) != .records {
+            try store.write(limits: limits) { try $0.insert(row, text: "word \(row)") }
+            model[row] = "word \(row)"
+            row += 1
+        }
+        let transaction = try store.beginWrite()
+        let tree = try #require(try transaction.tree(testIndex.pendingName))
+        let state = try fold(transaction)
+        _ = try transaction.delete(tree, PendingTreeReader.key(state.start.sequence - 2))
+        try transaction.commit()
+        #expect(try store.problems(model).contains { $0.contains("other pending records") })
+        #expect(try store.searcher().count("word") == UInt64(model.texts.count - 2))
+        try store.write { try $0.insert(5, text: "word 5") }
+        model[5] = "word 5"
+        #expect(try store.problems(model) == [])
+        #expect(try store.searcher().count("word") == UInt64(model.texts.count - 2))
+    }
+
+    @Test("Field totals of the last record that aren't those of the documents are told")
+    func wrongTotals() throws {
+        let store = try TreeStore.inMemory()
+        let text = DocumentText(fields: [["a b"], ["c"]])
+        try store.write { try $0.insert(1, text) }
+        try store.write(limits: .standard) { try $0.insert(2, text) }
+        let transaction = try store.beginWrite()
+        let tree = try #require(try transaction.tree(testIndex.pendingName))
+        let bytes = try #require(try transaction.get(tree, PendingTreeReader.key(0)).map { [UInt8]($0) })
+        var header = try #require(withBytes(bytes) { PendingRecord($0)?.header })
+        #expect(header.totals.laterFields == [2] && header.totals.fieldTotals == FieldTotals([4, 2]))
+        header.totals.laterFields = [3]
+        var record = PendingRecordWriter(header, termCount: 3)
+        for (position, term) in ["a", "b", "c"].enumerated() {
+            withBytes(Array(term.utf8)) { term in
+                [UInt32(position)].withUnsafeBufferPointer {
+                    record.add(term, oldFrequency: 0, newFrequency: 1, positions: $0)
+                }
+            }
+        }
+        try transaction.put(tree, PendingTreeReader.key(0), record.finish(after: 0).bytes)
+        let problems = try TextCheck(testIndex, in: transaction).run { (body) throws(StorageError) in
+            try body(1, text)
+            try body(2, text)
+        }
+        #expect(problems.contains { $0.contains("[3, 3] tokens in the fields") }, "\(problems)")
+        header.totals.laterFields = [7]
+        var impossible = PendingRecordWriter(header, termCount: 0)
+        #expect(withBytes(impossible.finish(after: 0).bytes) { PendingRecord($0) == nil }, "more than all tokens")
+    }
+
+    @Test("Of a former layout the records are not read")
+    func formerLayout() throws {
+        let store = try TreeStore.index(of: "one", "two")
+        try store.write(limits: .standard) { try $0.insert(3, text: "three") }
+        let transaction = try store.beginWrite()
+        #expect(try testIndex.documentCount(in: transaction) == 3)
+        let tree = try #require(try transaction.tree(testIndex.statisticsName))
+        var bytes = [UInt8](try #require(try transaction.get(tree, TextStatistics.key)))
+        bytes[0] = TextStatistics.currentLayout - 1
+        try transaction.put(tree, TextStatistics.key, bytes)
+        let pending = try #require(try transaction.tree(testIndex.pendingName))
+        try transaction.put(pending, PendingTreeReader.key(0), [1, 2, 3])
+        #expect(try testIndex.documentCount(in: transaction) == 2)
+        #expect(try testIndex.isOutdated(in: transaction))
+    }
+}
