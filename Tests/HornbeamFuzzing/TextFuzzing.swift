@@ -57,27 +57,52 @@ private func leavePending(_ index: TextIndex, _ transaction: Transaction) throws
     }
 }
 
-/// The entry, a run or its positions of a list of several blocks become `input` behind its first byte, which chooses.
+/// The entry, a run or its positions of a list of several blocks become `input` behind its first byte. That chooses
+/// which of these (its lowest two bits), whether they are changed instead, in pairs of a place and a byte (bit 5), and
+/// by its highest bits what the documents are: of one field, of three fields, of one without positions, of three with
+/// pending records beside.
 public func fuzzPostings(_ input: UnsafeRawBufferPointer) {
     guard let choice = input.first else { return }
     do throws(StorageError) {
         let store = try TreeStore.inMemory()
         let transaction = try store.beginWrite()
         defer { transaction.abort() }
-        let index = TextIndex(prefix: "t:")
-        let writer = try TextIndexWriter(index, in: transaction)
-        for row in 0..<UInt64(300) {
-            try writer.insert(row * 3, text: row % 5 == 0 ? "common word3 common" : "other common rare\(row)")
+        let kind = choice >> 6
+        let index = TextIndex(prefix: "t:", storesPositions: kind != 2)
+        func text(_ row: UInt64) -> DocumentText {
+            let text = row % 5 == 0 ? "common word3 common" : "other common rare\(row)"
+            guard kind % 2 == 1 else { return DocumentText(text) }
+            let title = row % 7 == 0 ? "common" : "title"
+            return DocumentText(fields: [[title], row % 3 == 0 ? [] : ["word3"], [text, "a"]])
         }
+        let writer = try TextIndexWriter(index, in: transaction)
+        // Enough for leaders, and for fields in blocks.
+        for row in 0..<UInt64(300) { try writer.insert(row * 3, text(row)) }
         try writer.flush()
-        let name = [index.postingsName, index.positionsName, index.termsName][Int(choice % 3)]
+        if kind == 3 {
+            let writer = try TextIndexWriter(index, in: transaction)
+            for row in 0..<UInt64(12) { try writer.update(row * 60, from: text(row * 20), to: text(row)) }
+            try writer.insert(2_000, text(7))
+            try writer.flush()
+        }
+        let name = [index.postingsName, index.positionsName, index.termsName][Int(choice & 3) % 3]
         guard let tree = try transaction.tree(name) else { return }
         var cursor = try transaction.cursor(tree)
-        let key = choice % 3 == 2 ? Array("common".utf8) : []
+        let key = name == index.termsName ? Array("common".utf8) : []
         guard try key.isEmpty ? cursor.first() : cursor.seek(key) else { return }
-        try transaction.put(tree, Array(cursor.key), Array(input.dropFirst()))
-        use(index, transaction)
+        try transaction.put(tree, Array(cursor.key), changed(Array(cursor.value), input, choice & 32 != 0))
+        use(index, transaction, text(1))
     } catch {}
+}
+
+/// What is behind the first byte of the input, or the value with that as its changes.
+private func changed(_ value: [UInt8], _ input: UnsafeRawBufferPointer, _ keeps: Bool) -> [UInt8] {
+    guard keeps, !value.isEmpty else { return Array(input.dropFirst()) }
+    var value = value
+    for place in stride(from: 2, to: input.count, by: 2) {
+        value[Int(input[place - 1]) % value.count] = input[place]
+    }
+    return value
 }
 
 /// Any bytes are cut into tokens by every analyzer of the library, which must be UTF-8 and never longer than the text
@@ -103,7 +128,10 @@ public func fuzzTokens(_ input: UnsafeRawBufferPointer) {
     precondition(count <= 3 * text.unicodeScalars.count, "\(count) tokens")
 }
 
-private func use(_ index: TextIndex, _ transaction: Transaction) {
+/// - Parameter text: what row 3 has.
+private func use(
+    _ index: TextIndex, _ transaction: Transaction, _ text: DocumentText = DocumentText("common word3 rare3 5")
+) {
     do throws(StorageError) {
         let searcher = try TextSearcher(index, in: transaction)
         _ = try searcher.search("common rare3 word5", limit: 5)
@@ -112,22 +140,24 @@ private func use(_ index: TextIndex, _ transaction: Transaction) {
             .phrase("common word3", slop: 1), .near([.words("rare3 word3"), .prefix("com")], within: 4),
             .all([.prefix("wor"), .wildcard("c*n")]),
             .without(.everything, .fuzzy("comon", distance: 1, prefixLength: 1)),
-            .field([0], .words("common other")),
+            .field([0], .words("common other")), .field([1, 2], .all([.words("common"), .words("word3")])),
+            .words("common"), .any([.field([2], .words("common")), .words("word3")]),
         ]
         for query in queries {
             // What one of them finds damaged another may not need.
             do throws(StorageError) { _ = try searcher.search(query, limit: 3, weights: [2]) } catch {}
+            do throws(StorageError) { _ = try searcher.search(query, limit: 12) } catch {}
             do throws(StorageError) { _ = try searcher.count(query, filter: .documents([3, 6, 30])) } catch {}
         }
         // Reads all there is, positions too.
         _ = try TextCheck(index, in: transaction).run { (body) throws(StorageError) in
-            try body(3, DocumentText("common word3 rare3 5"))
+            try body(3, text)
         }
     } catch {}
     do throws(StorageError) {
         let writer = try TextIndexWriter(index, in: transaction)
         try writer.insert(1_000, text: "common word1 new")
-        try writer.remove(3, text: "common word3 rare3 5")
+        try writer.remove(3, text)
         try writer.flush()
     } catch {}
 }

@@ -65,11 +65,12 @@ struct TextWalk {
         _ statistics: TextStatistics, _ problems: inout TextProblems
     ) throws(StorageError) {
         var lengths = LengthCache(DocumentLengths(transaction: transaction, tree: trees.documents, index: index))
+        var ends = FieldEndCache(SectionTable(transaction: transaction, tree: trees.documents, index: index))
         var cursor = try transaction.cursor(trees.terms)
         while try cursor.next(), !problems.isFull {
             do {
                 let (term, entry) = try dictionary.read(cursor)
-                try walkTerm(term, entry, &lengths, &problems)
+                try walkTerm(term, entry, &lengths, &ends, &problems)
                 if entry.listNumber >= statistics.nextListNumber {
                     problems.add("\(Self.name(term)) has list \(entry.listNumber), which was not given out yet")
                 }
@@ -91,8 +92,10 @@ struct TextWalk {
     }
 
     private mutating func walkTerm(
-        _ term: [UInt8], _ entry: TermEntry, _ lengths: inout LengthCache, _ problems: inout TextProblems
+        _ term: [UInt8], _ entry: TermEntry, _ lengths: inout LengthCache, _ ends: inout FieldEndCache,
+        _ problems: inout TextProblems
     ) throws(StorageError) {
+        let columns = FieldColumns()
         let postings = try StoredPostings(entry, index: index, trees: trees, in: transaction)
         var documents: UInt64 = 0
         var frequencies: UInt64 = 0
@@ -102,6 +105,8 @@ struct TextWalk {
         while !postings.isAtEnd {
             try postings.decode()
             documents += UInt64(postings.count)
+            let fields = postings.knowsFields ? try postings.blockFields() : FieldBounds()
+            if postings.knowsFields { try postings.readFields(.all, into: columns) }
             for place in 0..<postings.count {
                 let docno = postings.docnos[place]
                 if superseded.contains(docno) {
@@ -120,6 +125,16 @@ struct TextWalk {
                 try postings.appendPositions(of: place, to: &positions)
                 if let last = positions.last, last >= bound.length {
                     problems.add("\(Self.name(term)) has a position behind the end of document \(docno)")
+                }
+                guard postings.knowsFields else { continue }
+                let counts = columns.counts(place, fields.places)
+                if try ends.ends(of: docno).counts(positions) != counts {
+                    problems.add("\(Self.name(term)) stands in other fields of document \(docno) than is said")
+                }
+                if !fields.covers(counts, length: bound.length) || !postings.fields.covers(counts, length: bound.length)
+                {
+                    problems.add(
+                        "\(Self.name(term)) has a posting that the bounds of fields don't cover, in document \(docno)")
                 }
             }
             _ = try postings.nextBlock()

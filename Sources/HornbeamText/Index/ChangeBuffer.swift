@@ -19,6 +19,8 @@ struct ChangeBuffer: ~Copyable {
     private var chains = ByteChains()
     /// The sections of documents that have them: of each, varint size and as many bytes.
     private var sections: [UInt8] = []
+    /// Where the fields of documents end, by their places; of those behind the last one of several fields not kept.
+    private var fieldEnds: [FieldEnds] = []
     /// Of the next tokens.
     private let keys = UnsafeMutablePointer<TermTable.Key>.allocate(capacity: lookAhead)
     private static let lookAhead = 32
@@ -28,7 +30,10 @@ struct ChangeBuffer: ~Copyable {
     var isEmpty: Bool { documents.isEmpty }
 
     /// Bytes in use, roughly: what the budget limits.
-    var size: Int { terms.size + chains.used + documents.size + sections.count }
+    var size: Int {
+        terms.size + chains.used + documents.size + sections.count
+            + fieldEnds.count * MemoryLayout<FieldEnds>.stride
+    }
 
     /// The place of the row's document that changed last.
     func place(of row: UInt64) -> UInt32? { documents.place(of: row) }
@@ -47,6 +52,7 @@ struct ChangeBuffer: ~Copyable {
 
     /// Notes how the tokens of the document are divided; nil if it has left or is one section.
     mutating func setSections(_ new: DocumentSections?, at place: UInt32) {
+        setFields(new.map { FieldEnds($0) } ?? .one, at: place)
         guard let new, !new.isPlain else {
             documents[place].sections = -1
             return
@@ -56,6 +62,20 @@ struct ChangeBuffer: ~Copyable {
         new.encode(to: &bytes)
         sections.appendVarint(UInt64(bytes.count))
         sections += bytes
+    }
+
+    private mutating func setFields(_ ends: FieldEnds, at place: UInt32) {
+        if Int(place) < fieldEnds.count {
+            fieldEnds[Int(place)] = ends
+        } else if ends != .one {
+            fieldEnds += repeatElement(.one, count: Int(place) - fieldEnds.count)
+            fieldEnds.append(ends)
+        }
+    }
+
+    @inline(__always)
+    private func fieldEnds(of place: UInt32) -> FieldEnds {
+        Int(place) < fieldEnds.count ? fieldEnds[Int(place)] : .one
     }
 
     /// Whether there is room for more sections.
@@ -169,6 +189,7 @@ struct ChangeBuffer: ~Copyable {
         terms.removeAll()
         chains.removeAll()
         sections.removeAll(keepingCapacity: true)
+        fieldEnds.removeAll(keepingCapacity: true)
     }
 }
 
@@ -220,6 +241,9 @@ extension ChangeBuffer {
         postings.reserve(positions: Int(term.codes))
         var place = UInt32.max
         var (position, frequency, before): (UInt32, UInt32, Int64) = (0, 0, -1)
+        let hasFields = !fieldEnds.isEmpty
+        var (fields, counter) = (FieldEnds.one, FieldEnds.Counter())
+        if hasFields { postings.makeFields() }
         for _ in 0..<term.codes {
             let code = reader.varint()
             if code & 1 == 0 {
@@ -227,7 +251,7 @@ extension ChangeBuffer {
                 frequency &+= 1
             } else {
                 guard code & 2 == 0 else { return false }
-                if frequency > 0 { postings.setLastFrequency(frequency) }
+                if frequency > 0 { Self.endPosting(&postings, frequency, hasFields ? counter : nil) }
                 place &+= UInt32(truncatingIfNeeded: code >> 2)
                 let document = documents[Int(place)]
                 guard document.oldLength < 0, document.newLength >= 0, Int64(document.docno) > before else {
@@ -238,11 +262,21 @@ extension ChangeBuffer {
                 frequency = 1
                 postings.append(
                     document.docno, frequency: 1, length: UInt32(truncatingIfNeeded: document.newLength))
+                if hasFields { (fields, counter) = (fieldEnds(of: place), FieldEnds.Counter()) }
             }
             postings.append(position: position)
+            if hasFields { counter.add(position, fields) }
         }
-        if frequency > 0 { postings.setLastFrequency(frequency) }
+        if frequency > 0 { Self.endPosting(&postings, frequency, hasFields ? counter : nil) }
         return true
+    }
+
+    @inline(__always)
+    private static func endPosting(
+        _ postings: inout PostingsBuffer, _ frequency: UInt32, _ fields: FieldEnds.Counter?
+    ) {
+        postings.setLastFrequency(frequency)
+        if let fields { postings.setFields(postings.count &- 1, fields.counts) }
     }
 
     /// A change in a chain.
@@ -277,6 +311,9 @@ extension ChangeBuffer {
                 last.docno, frequency: UInt32(last.positions.count),
                 length: UInt32(truncatingIfNeeded: max(document.newLength, 0)))
             for place in last.positions { changes.postings.append(position: positions[place]) }
+            if !fieldEnds.isEmpty, !last.positions.isEmpty {
+                changes.postings.setLastFields(fieldEnds(of: last.place).counts(positions[last.positions]))
+            }
             changes.existed.append(existed)
         }
         return true

@@ -256,3 +256,27 @@ struct SectionTable {
         index.corrupt(index.documentsName, "an entry of sections is not readable")
     }
 }
+
+/// Where the fields of documents end, in any order, each chunk read once.
+struct FieldEndCache: ~Copyable {
+    private let table: SectionTable
+    private let chunk = SectionChunk()
+    private var chunks: [UInt32: [FieldEnds]] = [:]
+
+    init(_ table: SectionTable) { self.table = table }
+
+    mutating func ends(of docno: UInt32) throws(StorageError) -> FieldEnds {
+        let (number, place) = (docno / SectionTable.chunkCapacity, Int(docno % SectionTable.chunkCapacity))
+        if let known = chunks[number] { return known[place] }
+        try table.load(number, into: chunk)
+        var ends: [FieldEnds] = []
+        for place in 0..<SectionTable.chunkCapacity {
+            guard let found = FieldEnds(sections: chunk[number * SectionTable.chunkCapacity + place]) else {
+                throw table.unreadable()
+            }
+            ends.append(found)
+        }
+        chunks[number] = ends
+        return ends[place]
+    }
+}

@@ -19,11 +19,16 @@ struct PostingListEditor: ~Copyable {
 
     private var cursor: Cursor
     private var directory = RunDirectory()
+    private var runFields = RunFields()
+    private let columns = FieldColumns()
     private var positionBlock = PositionBlock()
     private var lengths: LengthCache
+    private var fieldEnds: FieldEndCache
+    /// Whether any document has tokens elsewhere than in its first field.
+    private let hasFields: Bool
     private var decoded = PostingsBuffer()
     private var merged = PostingsBuffer()
-    private var runs = RunEncoder()
+    private var runs: RunEncoder
     private var positionRuns = PositionRunEncoder()
     private var value = ByteSink()
     /// Postings as they stand in the dictionary.
@@ -34,6 +39,7 @@ struct PostingListEditor: ~Copyable {
     private let runLimit: Int
     private let positionRunLimit: Int
     private var frontier = BoundFrontier()
+    private var fields = FieldBounds()
     private var leaders: LeaderGatherer
     /// The frequencies of the list's postings that are there no more.
     private var removed: [UInt32] = []
@@ -54,7 +60,7 @@ struct PostingListEditor: ~Copyable {
     private static let mostPositions = 1 << 12
 
     init(
-        _ dictionary: TermDictionary, _ trees: TextTrees, nextListNumber: UInt32, averageLength: Double
+        _ dictionary: TermDictionary, _ trees: TextTrees, _ statistics: TextStatistics
     ) throws(StorageError) {
         let transaction = dictionary.transaction
         let isNew = try transaction.count(dictionary.tree) == 0
@@ -64,11 +70,17 @@ struct PostingListEditor: ~Copyable {
         self.dictionary = dictionary
         self.trees = trees
         storesPositions = dictionary.index.storesPositions
-        self.nextListNumber = nextListNumber
+        runs = RunEncoder(tellsFields: storesPositions)
+        nextListNumber = statistics.nextListNumber
+        hasFields = statistics.fieldTotals.tokens.count > 1
         self.isNew = isNew
         (self.runLimit, self.positionRunLimit) = (runLimit, positionRunLimit)
         lengths = LengthCache(
             DocumentLengths(transaction: transaction, tree: trees.documents, index: dictionary.index))
+        fieldEnds = FieldEndCache(
+            SectionTable(transaction: transaction, tree: trees.documents, index: dictionary.index))
+        let average = Double(statistics.totalLength) / Double(max(statistics.documentCount, 1))
+        let averageLength = max(average, 1)
         leaders = LeaderGatherer(averageLength: averageLength)
         runs.averageLength = averageLength
         frontier.averageLength = averageLength
@@ -79,6 +91,7 @@ struct PostingListEditor: ~Copyable {
         (addedDocuments, addedOccurrences, written, lastWritten) = (0, 0, 0, nil)
         merged.removeAll()
         frontier.removeAll()
+        fields = FieldBounds()
         leaders.removeAll()
         removed.removeAll(keepingCapacity: true)
         value.removeAll()
@@ -105,6 +118,7 @@ struct PostingListEditor: ~Copyable {
         let number = entry?.listNumber ?? 0
         let (documentsBefore, occurrencesBefore) = (entry?.documentFrequency ?? 0, entry?.collectionFrequency ?? 0)
         let boundsBefore = entry?.bounds ?? []
+        let fieldsBefore = entry?.fields ?? FieldBounds()
         if number != 0 {
             try edit(number, changes)
         } else {
@@ -134,15 +148,22 @@ struct PostingListEditor: ~Copyable {
             } else {
                 result.listNumber = try takeListNumber()
                 // Changes know them; what stood in the dictionary doesn't.
-                if decoded.count > 0 { try loadLengths() }
+                if decoded.count > 0 {
+                    try loadLengths()
+                    try loadFields()
+                }
                 try writeRuns(result.listNumber, packs: true, isNew: true)
             }
         }
         if result.listNumber != 0 {
             // Runs that stay as they were are bounded by what bounded all.
-            if written != Int(documents) { for bound in boundsBefore { frontier.add(bound) } }
+            if written != Int(documents) {
+                for bound in boundsBefore { frontier.add(bound) }
+                fields.formUnion(fieldsBefore)
+            }
             frontier.reduce(to: TermEntry.boundLimit)
             result.bounds = frontier.descending
+            result.fields = fields
             if written != Int(documents) { addLeaders(entry?.leaders ?? Leaders(), changes) }
             result.leaders = leaders.leaders
         }
@@ -241,6 +262,19 @@ extension PostingListEditor {
     /// Fills in the lengths of postings that stood in the dictionary.
     private mutating func loadLengths() throws(StorageError) {
         for place in 0..<merged.count { merged.lengths[place] = try lengths.length(of: merged.docnos[place]) }
+    }
+
+    private mutating func loadFields() throws(StorageError) {
+        guard storesPositions, hasFields else { return }
+        var position = 0
+        for place in 0..<merged.count {
+            let end = position + Int(merged.frequencies[place])
+            let positions = UnsafeBufferPointer(start: merged.positions + position, count: end - position)
+            let counts = try fieldEnds.ends(of: merged.docnos[place]).counts(positions)
+            merged.makeFields()
+            merged.setFields(place, counts)
+            position = end
+        }
     }
 
     /// Appends the decoded postings, with the changes in `range`, to `merged`. The positions of these begin at `start`
@@ -364,6 +398,7 @@ extension PostingListEditor {
                 decoded.lengths[place] = try lengths.length(of: decoded.docnos[place])
             }
             decoded.added(postings: size)
+            try decodeFields(block, of: bytes, key, at: start)
             if storesPositions {
                 guard let block = PositionBlock.find(block, of: directory.count, in: positions),
                     positionBlock.open(block, frequencies: decoded.frequencies + start, count: size),
@@ -371,6 +406,22 @@ extension PostingListEditor {
                 else { throw positionsUnreadable(key) }
             }
         }
+    }
+
+    /// Notes in which fields the postings of a block stand that were appended to `decoded` from place `start` on.
+    private mutating func decodeFields(
+        _ block: Int, of run: Bytes, _ key: PostingKey, at start: Int
+    ) throws(StorageError) {
+        guard let fieldsStart = directory.fieldsStart else { return }
+        let all = FieldPlaces.all
+        let isRead = block > 0 || runFields.read(Bytes(rebasing: run[fieldsStart...]), of: directory)
+        guard isRead,
+            runFields.decode(
+                block, all, frequencies: decoded.frequencies + start, count: directory.size(block), to: columns)
+        else { throw unreadable(key) }
+        decoded.makeFields()
+        let places = runFields.places(block)
+        for place in 0..<directory.size(block) { decoded.setFields(start + place, columns.counts(place, places)) }
     }
 
     /// Adds the run behind, or else before, to `merged` if the two together are still small. Its first document.
@@ -451,7 +502,7 @@ extension PostingListEditor {
     /// Puts the run of these postings together, and their positions, which begin at `start`; where they end.
     private mutating func encode(_ range: Range<Int>, positionsFrom start: Int) -> Int {
         run.removeAll()
-        runs.encode(merged, range, to: &run, bounds: &frontier)
+        runs.encode(merged, range, to: &run, bounds: &frontier, fields: &fields)
         guard storesPositions else { return start }
         positionRun.removeAll()
         return positionRuns.encode(merged, range, positionsFrom: start, to: &positionRun)

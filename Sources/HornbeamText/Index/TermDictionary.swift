@@ -13,9 +13,10 @@
 //          1-…  InlinePostings
 //   or of a term with a list:
 //          1-…  varints: number of the list · 2; documents; occurrences in all of them − documents
-//          1-…  varint: pairs that bound the list, 1 to 4
+//          1-…  varint: pairs that bound the list, 1 to 4; + 8 if it tells of fields
 //          2-…  varints: the most frequent pair's frequency and length, then how much less those of the next are, …
 //          1-…  Leaders, of a term in 128 documents or more
+//          3-…  FieldBounds, if it tells of fields: of a term that stands elsewhere than in the first one
 
 import HornbeamPages
 import HornbeamTree
@@ -29,6 +30,8 @@ struct TermEntry {
     var collectionFrequency: UInt64
     /// Of a list: pairs that bound all its postings, the most frequent first.
     var bounds: [Bound] = []
+    /// Of a list: what bounds its postings in each field. Without positions nothing is known of fields.
+    var fields = FieldBounds()
     /// Of one without: no document is shorter.
     var shortest: UInt32 = 1
     /// Of a list of many documents: some of its best postings.
@@ -85,10 +88,12 @@ struct TermEntry {
         guard
             documents > UInt32(InlinePostings.documentLimit)
                 || collectionFrequency > UInt64(InlinePostings.occurrenceLimit),
-            let count = reader.varint(), count > 0, count <= UInt64(Self.boundLimit), let frequency = reader.varint32(),
+            let code = reader.varint(), code & 7 > 0, code & 7 <= UInt64(Self.boundLimit), code < 16,
+            let frequency = reader.varint32(),
             let length = reader.varint32(), frequency > 0
         else { return nil }
         var bound = Bound(frequency: frequency, length: length)
+        let count = code & 7
         bounds.reserveCapacity(Int(count))
         bounds.append(bound)
         for _ in 1..<count {
@@ -101,6 +106,12 @@ struct TermEntry {
         if documents >= Leaders.leastDocuments {
             guard let leaders = Leaders(&reader) else { return nil }
             self.leaders = leaders
+        }
+        if code & 8 != 0 {
+            guard let told = FieldBounds(&reader) else { return nil }
+            fields = told
+        } else {
+            fields = FieldBounds(Bound(frequency: frequency, length: bound.length), in: 0)
         }
         guard reader.isAtEnd else { return nil }
     }
@@ -120,7 +131,8 @@ struct TermEntry {
         bytes.append(varint: UInt64(listNumber) << 1)
         bytes.append(varint: UInt64(documentFrequency))
         bytes.append(varint: more)
-        bytes.append(varint: UInt64(bounds.count))
+        let tellsFields = fields.places != .first
+        bytes.append(varint: UInt64(bounds.count) + (tellsFields ? 8 : 0))
         var before: Bound?
         for bound in bounds {
             bytes.append(varint: UInt64((before?.frequency).map { $0 - bound.frequency } ?? bound.frequency))
@@ -128,6 +140,7 @@ struct TermEntry {
             before = bound
         }
         if documentFrequency >= Leaders.leastDocuments { leaders.encode(to: &bytes) }
+        if tellsFields { fields.encode(to: &bytes) }
     }
 
     /// Appends the postings that stand here to `target`. False if they are not readable.

@@ -233,9 +233,7 @@ extension TextIndexWriter {
         try count(documents)
         try write(documents, trees, nextDocno: nextDocno) { buffer.sections(of: $0) }
         let dictionary = TermDictionary(transaction: transaction, tree: trees.terms, index: index)
-        let averageLength = Double(statistics.totalLength) / Double(max(statistics.documentCount, 1))
-        var editor = try PostingListEditor(
-            dictionary, trees, nextListNumber: statistics.nextListNumber, averageLength: max(averageLength, 1))
+        var editor = try PostingListEditor(dictionary, trees, statistics)
         for term in buffer.sortedTerms(plainLimit: TermDictionary.plainLimit) {
             guard buffer.collect(term, to: &changes) else { throw leftTermsDisagree() }
             guard changes.count > 0 else { continue }

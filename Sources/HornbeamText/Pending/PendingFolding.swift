@@ -135,9 +135,7 @@ extension TextIndexWriter {
         _ part: PendingPart, _ batch: inout FoldState.Batch, _ trees: TextTrees, _ budget: Int
     ) throws(StorageError) -> Bool {
         let dictionary = TermDictionary(transaction: transaction, tree: trees.terms, index: index)
-        let averageLength = Double(statistics.totalLength) / Double(max(statistics.documentCount, 1))
-        var editor = try PostingListEditor(
-            dictionary, trees, nextListNumber: statistics.nextListNumber, averageLength: max(averageLength, 1))
+        var editor = try PostingListEditor(dictionary, trees, statistics)
         var cursor = part.terms()
         batch.watermark.withBytes { cursor.seek($0) }
         var spent = 0
@@ -195,6 +193,9 @@ extension PendingPart {
             positions.removeAll(keepingCapacity: true)
             GatheredPostings.appendPositions(gathered.sources[place], segments, to: &positions)
             for position in positions { changes.postings.append(position: position) }
+            if let fields = fieldCounts(docno, of: gathered.sources[place], positions) {
+                changes.postings.setLastFields(fields)
+            }
         }
         appendRemoved(before: .max)
         return gathered.docnos.count + gathered.removedDocnos.count

@@ -37,6 +37,8 @@ final class PendingPostings: @unchecked Sendable {
     private let segments: [PendingSegment]
     /// The leaders that were made last, and of which stored ones.
     private let made = Mutex<(stored: Leaders, leaders: Leaders)?>(nil)
+    /// Once somebody asked.
+    private let madeFields = Mutex<PendingFields?>(nil)
 
     static let blockSize = 128
     static let none = PendingPostings(GatheredPostings(), [])
@@ -146,6 +148,16 @@ final class PendingPostings: @unchecked Sendable {
             for place in 0..<count { gatherer.add(Bound(frequency: frequencies[place], length: lengths[place])) }
             made = (stored, gatherer.leaders)
             return gatherer.leaders
+        }
+    }
+
+    /// In which fields the postings stand.
+    var fields: PendingFields {
+        madeFields.withLock { (made) in
+            if let made { return made }
+            let fields = PendingFields(self, sources, segments)
+            made = fields
+            return fields
         }
     }
 

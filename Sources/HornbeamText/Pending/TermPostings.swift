@@ -47,6 +47,7 @@ final class TermPostings {
     private let added: PendingPostings
     /// Tokens of a document, on the average of all.
     private let averageLength: Double
+    private let storesPositions: Bool
     @exclusivity(unchecked) private var kind = Kind.stored
     /// The first pending posting that is not behind, and the first behind the current block.
     @exclusivity(unchecked) private var place = 0
@@ -57,6 +58,8 @@ final class TermPostings {
     /// Where blocks are put together: `capacity` documents and as many frequencies.
     @exclusivity(unchecked) private var memory: UnsafeMutablePointer<UInt32>?
     @exclusivity(unchecked) private var capacity = 0
+    /// Where fields of stored postings are read that go into such blocks.
+    @exclusivity(unchecked) private var storedColumns: FieldColumns?
     private static let smallestCapacity = 256
 
     /// Nil if no document holds the term. (An initializer that throws and does all this makes the optimizer of Swift
@@ -73,21 +76,22 @@ final class TermPostings {
         guard documents > 0 else { return nil }
         let postings = TermPostings(
             stored, added, averageLength, documents: UInt32(clamping: documents),
-            occurrences: storedOccurrences - added.removedOccurrences + added.occurrences)
+            occurrences: storedOccurrences - added.removedOccurrences + added.occurrences,
+            storesPositions: index.storesPositions)
         try postings.settle()
         return postings
     }
 
     private init(
         _ stored: StoredPostings?, _ added: PendingPostings, _ averageLength: Double, documents: UInt32,
-        occurrences: UInt64
+        occurrences: UInt64, storesPositions: Bool
     ) {
         documentFrequency = documents
         collectionFrequency = occurrences
         bounds = Self.bounds(stored, added)
         self.stored = stored
         self.added = added
-        self.averageLength = averageLength
+        (self.averageLength, self.storesPositions) = (averageLength, storesPositions)
         (docnos, frequencies) = (added.docnos, added.frequencies)
     }
 
@@ -209,6 +213,59 @@ final class TermPostings {
         _ last: UInt32, _ documents: UnsafePointer<UInt32>, from start: Int, _ count: Int
     ) -> Int {
         last < .max ? PostingSource.gallop(documents, from: start, count: count, to: last + 1) : count
+    }
+
+    // MARK: Fields
+
+    /// Whether it is known of all postings in which fields they stand.
+    var knowsFields: Bool { storesPositions && (stored?.knowsFields ?? true) }
+
+    /// What bounds all postings in each field.
+    var fields: FieldBounds {
+        var fields = stored?.fields ?? FieldBounds()
+        if added.count > 0 { fields.formUnion(added.fields.bounds) }
+        return fields
+    }
+
+    /// What bounds those of the current block.
+    func blockFields() throws(StorageError) -> FieldBounds {
+        var bounds = FieldBounds()
+        if kind != .pending, let stored { bounds = try stored.blockFields() }
+        guard kind != .stored, place < placeEnd else { return bounds }
+        let blocks = added.fields.blockBounds
+        for block in place / PendingPostings.blockSize...(placeEnd - 1) / PendingPostings.blockSize {
+            bounds.formUnion(blocks[block])
+        }
+        return bounds
+    }
+
+    /// Fills the columns of the wanted places for the current block's postings, which must be decoded here. Columns in
+    /// which no posting stands may be left as they are.
+    func readFields(_ wanted: FieldPlaces, into columns: FieldColumns) throws(StorageError) {
+        precondition(kind != .both)
+        if kind == .stored, let stored { return try stored.readFields(wanted, into: columns) }
+        columns.reserve(count)
+        let pending = added.fields
+        if kind == .pending {
+            for posting in 0..<count { columns.set(posting, pending[place + posting], wanted) }
+            return
+        }
+        guard let stored else { return }
+        let storedPlaces = try stored.blockFields().places
+        let storedColumns = storedColumns ?? FieldColumns()
+        self.storedColumns = storedColumns
+        try stored.readFields(wanted, into: storedColumns)
+        var (next, read) = (place, 0)
+        for posting in 0..<count {
+            let docno = docnos[posting]
+            while next < placeEnd, added.docnos[next] < docno { next &+= 1 }
+            if next < placeEnd, added.docnos[next] == docno {
+                columns.set(posting, pending[next], wanted)
+                continue
+            }
+            while read < stored.count, stored.docnos[read] < docno { read &+= 1 }
+            columns.set(posting, storedColumns.counts(read, storedPlaces, wanted), wanted)
+        }
     }
 
     // MARK: What is known beyond the current block

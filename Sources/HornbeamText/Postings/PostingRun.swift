@@ -2,7 +2,7 @@
 // Up to eight blocks of 128 postings of one term under one key: a directory, by which blocks are found and skipped, and
 // the blocks. The number of the run's first document is in the key.
 //
-//   varint  postings − 1; all blocks but the last have 128
+//   varint  (postings − 1) · 2, + 1 if it tells of fields; all blocks but the last have 128
 //   directory, for each block:
 //     varint  its last document − the last one of the block before (of the first block: − the run's first document)
 //     varint  size of the block in bytes
@@ -12,6 +12,7 @@
 //     ids     PackedIntegers of the documents' distances less 1, the first one's from the block before; or 0x3F and a
 //             bit set: bit i is the i-th document behind the block before, up to the block's last
 //     frequencies  PackedIntegers of the frequencies less 1; absent if all are 1
+//   RunFields, if it tells of fields
 //
 // In the first block the distance of the first document is taken as 1. The first pair's frequency is exact.
 
@@ -34,6 +35,8 @@ struct RunDirectory: ~Copyable {
     private(set) var count = 0
     private(set) var postings = 0
     private(set) var first: UInt32 = 0
+    /// Where the part that tells of fields begins in the run's bytes; nil without one.
+    private(set) var fieldsStart: Int?
     private let memory: UnsafeMutableRawPointer
     private let lasts: UnsafeMutablePointer<UInt32>
     /// Where each block ends in the run's bytes; one more before, where the first begins.
@@ -53,7 +56,7 @@ struct RunDirectory: ~Copyable {
 
     deinit { memory.deallocate() }
 
-    mutating func removeAll() { (count, postings) = (0, 0) }
+    mutating func removeAll() { (count, postings, fieldsStart) = (0, 0, nil) }
 
     /// The last document of a block.
     @inline(__always)
@@ -84,8 +87,8 @@ struct RunDirectory: ~Copyable {
     mutating func read(_ bytes: Bytes, first: UInt32) -> Bool {
         removeAll()
         var reader = ByteReader(bytes)
-        guard let less = reader.varint(), less < UInt64(PostingRun.capacity) else { return false }
-        let postings = Int(less) + 1
+        guard let code = reader.varint(), code < 2 * UInt64(PostingRun.capacity) else { return false }
+        let postings = Int(code >> 1) + 1
         let blocks = (postings + PostingRun.blockCapacity - 1) / PostingRun.blockCapacity
         var (last, size) = (first, 0)
         for block in 0..<blocks {
@@ -100,7 +103,9 @@ struct RunDirectory: ~Copyable {
             ends[block + 1] = size
             guard readBounds(&reader, block) else { return false }
         }
-        guard bytes.count - reader.offset == size else { return false }
+        let end = reader.offset + size
+        if code & 1 == 1 { fieldsStart = end }
+        guard code & 1 == 1 ? bytes.count > end : bytes.count == end else { return false }
         ends[0] = reader.offset
         for block in 0..<blocks { ends[block + 1] += reader.offset }
         (count, self.postings, self.first) = (blocks, postings, first)
@@ -296,8 +301,13 @@ struct RunEncoder: ~Copyable {
     private let values = UnsafeMutablePointer<UInt32>.allocate(capacity: PackedIntegers.capacity)
     private var data = ByteSink()
     private var block = BoundFrontier()
+    private var fields = RunFieldsEncoder()
+    /// Whether what is known of fields is written.
+    private let tellsFields: Bool
     /// What the run would take that ends with each block, or a byte less.
     private(set) var sizes = InlineArray<8, Int>(repeating: 0)
+
+    init(tellsFields: Bool = true) { self.tellsFields = tellsFields }
 
     deinit { values.deallocate() }
 
@@ -306,15 +316,19 @@ struct RunEncoder: ~Copyable {
         set { block.averageLength = newValue }
     }
 
-    /// Appends the run of the postings in `range`, 1 to 1,024 of them, to `target`, and adds its bounds to `list`.
+    /// Appends the run of the postings in `range`, 1 to 1,024 of them, to `target`, and adds its bounds to `list` and
+    /// `listFields`.
     mutating func encode(
         _ postings: borrowing PostingsBuffer, _ range: Range<Int>, to target: inout ByteSink,
-        bounds list: inout BoundFrontier
+        bounds list: inout BoundFrontier, fields listFields: inout FieldBounds
     ) {
         precondition(!range.isEmpty && range.count <= PostingRun.capacity)
         data.removeAll()
         let targetStart = target.count
-        target.append(varint: UInt64(range.count - 1))
+        let knowsFields = tellsFields && postings.hasFields
+        let fieldSizes = knowsFields ? encodeFields(postings, range, &listFields) : InlineArray(repeating: 0)
+        if !knowsFields { fields.removeAll() }
+        target.append(varint: UInt64(range.count - 1) << 1 | (fields.isNeeded ? 1 : 0))
         var start = range.lowerBound
         var last = postings.docnos[start]
         while start < range.upperBound {
@@ -327,10 +341,27 @@ struct RunEncoder: ~Copyable {
             target.append(varint: UInt64(blockLast - last))
             target.append(varint: UInt64(data.count - dataStart))
             encodeBounds(to: &target, &list)
-            sizes[(start - range.lowerBound) / PostingRun.blockCapacity] = target.count - targetStart + data.count
+            if !knowsFields { addFirstField(&listFields) }
+            let number = (start - range.lowerBound) / PostingRun.blockCapacity
+            sizes[number] = target.count - targetStart + data.count + fieldSizes[number]
             (start, last) = (end, blockLast)
         }
         target.append(data.bytes)
+        fields.write(to: &target)
+    }
+
+    /// Puts together what the run tells of fields; how much that is with each block.
+    private mutating func encodeFields(
+        _ postings: borrowing PostingsBuffer, _ range: Range<Int>, _ list: inout FieldBounds
+    ) -> InlineArray<8, Int> {
+        var sizes = InlineArray<8, Int>(repeating: 0)
+        fields.removeAll()
+        for number in 0..<(range.count + PostingRun.blockCapacity - 1) / PostingRun.blockCapacity {
+            let start = range.lowerBound + number * PostingRun.blockCapacity
+            fields.add(postings, start..<min(start + PostingRun.blockCapacity, range.upperBound), &list)
+            sizes[number] = fields.size
+        }
+        return sizes
     }
 
     private mutating func encodeDocuments(_ docnos: UnsafePointer<UInt32>, _ count: Int, base: UInt32) {
@@ -370,6 +401,12 @@ struct RunEncoder: ~Copyable {
         let plan = PackedIntegers.plan(values, count: range.count)
         let end = data.end(reserving: PackedIntegers.sizeLimit)
         data.finish(at: PackedIntegers.encode(values, count: range.count, plan, to: end))
+    }
+
+    /// The block's postings all stand in the first field.
+    private func addFirstField(_ list: inout FieldBounds) {
+        list.formUnion(
+            FieldBounds(Bound(frequency: block[block.count - 1].frequency, length: block[0].length), in: 0))
     }
 
     private mutating func encodeBounds(to target: inout ByteSink, _ list: inout BoundFrontier) {

@@ -11,6 +11,11 @@ struct PostingsBuffer: ~Copyable {
     private(set) var lengths = UnsafeMutablePointer<UInt32>.allocate(capacity: 1024)
     private(set) var count = 0
     private var capacity = 1024
+    /// In which fields each posting stands, once any stands elsewhere than in the first one; room for `fieldCapacity`.
+    private var fields: UnsafeMutablePointer<FieldCounts>?
+    private var fieldCapacity = 0
+    /// Whether any may stand elsewhere.
+    private(set) var hasFields = false
 
     /// Those of the first posting, then those of the next: as many as its frequency. Of an index without positions
     /// there may be fewer or none.
@@ -23,9 +28,10 @@ struct PostingsBuffer: ~Copyable {
         frequencies.deallocate()
         lengths.deallocate()
         positions.deallocate()
+        fields?.deallocate()
     }
 
-    mutating func removeAll() { (count, positionCount) = (0, 0) }
+    mutating func removeAll() { (count, positionCount, hasFields) = (0, 0, false) }
 
     /// Appends a posting; its positions are to follow.
     @inline(__always)
@@ -34,6 +40,7 @@ struct PostingsBuffer: ~Copyable {
         docnos[count] = docno
         frequencies[count] = frequency
         lengths[count] = length
+        if hasFields { setFields(count, FieldCounts(frequency, 0, 0, 0)) }
         count &+= 1
     }
 
@@ -63,6 +70,10 @@ struct PostingsBuffer: ~Copyable {
         (docnos + count).update(from: other.docnos + range.lowerBound, count: range.count)
         (frequencies + count).update(from: other.frequencies + range.lowerBound, count: range.count)
         (lengths + count).update(from: other.lengths + range.lowerBound, count: range.count)
+        if other.hasFields { makeFields() }
+        if hasFields {
+            for place in 0..<range.count { setFields(count + place, other.fieldCounts(range.lowerBound + place)) }
+        }
         count += range.count
         var occurrences = 0
         for place in range { occurrences += Int(other.frequencies[place]) }
@@ -88,7 +99,11 @@ struct PostingsBuffer: ~Copyable {
     }
 
     /// Counts what was written behind the end.
-    mutating func added(postings: Int) { count += postings }
+    mutating func added(postings: Int) {
+        count += postings
+        guard hasFields else { return }
+        for place in count - postings..<count { setFields(place, FieldCounts(frequencies[place], 0, 0, 0)) }
+    }
     mutating func added(positions: Int) { positionCount += positions }
 
     private static func grown(
@@ -98,6 +113,47 @@ struct PostingsBuffer: ~Copyable {
         larger.update(from: memory, count: count)
         memory.deallocate()
         return larger
+    }
+}
+
+// Fields.
+extension PostingsBuffer {
+    /// In which fields a posting stands.
+    @inline(__always)
+    func fieldCounts(_ place: Int) -> FieldCounts {
+        guard hasFields, let fields else { return FieldCounts(frequencies[place], 0, 0, 0) }
+        return fields[place]
+    }
+
+    /// From now on it is kept of each posting; so far all stand in the first field.
+    mutating func makeFields() {
+        guard !hasFields else { return }
+        hasFields = true
+        for place in 0..<count { setFields(place, FieldCounts(frequencies[place], 0, 0, 0)) }
+    }
+
+    /// Notes where a posting stands; `makeFields` was called.
+    @inline(__always)
+    mutating func setFields(_ place: Int, _ counts: FieldCounts) {
+        if place >= fieldCapacity { growFields(place) }
+        fields?[place] = counts
+    }
+
+    /// Notes where the posting stands that was appended last.
+    mutating func setLastFields(_ counts: FieldCounts) {
+        makeFields()
+        setFields(count - 1, counts)
+    }
+
+    @inline(never)
+    private mutating func growFields(_ place: Int) {
+        let larger = max(2 * fieldCapacity, capacity, place + 1)
+        let memory = UnsafeMutablePointer<FieldCounts>.allocate(capacity: larger)
+        if let fields {
+            memory.update(from: fields, count: fieldCapacity)
+            fields.deallocate()
+        }
+        (fields, fieldCapacity) = (memory, larger)
     }
 }
 

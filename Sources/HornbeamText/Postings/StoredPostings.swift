@@ -50,6 +50,9 @@ final class StoredPostings {
     /// The current block's place in its run.
     @exclusivity(unchecked) private var block = 0
     @exclusivity(unchecked) private var positions: PositionReader?
+    /// Of the run at hand if `fieldsAreRead`; made when first asked for.
+    @exclusivity(unchecked) private var runFields: RunFields?
+    @exclusivity(unchecked) private var fieldsAreRead = false
     private let entry: TermEntry
     /// Where positions are read that are appended elsewhere, once there are any.
     @exclusivity(unchecked) private var appended: PositionList?
@@ -217,6 +220,47 @@ final class StoredPostings {
         }
     }
 
+    // MARK: Fields
+
+    /// Whether it is known in which fields postings stand without a look at their positions.
+    var knowsFields: Bool { list != 0 && index.storesPositions }
+
+    /// What bounds all postings in each field; of meaning if that is known.
+    var fields: FieldBounds { entry.fields }
+
+    /// What bounds those of the current block.
+    func blockFields() throws(StorageError) -> FieldBounds {
+        guard directory.fieldsStart != nil else {
+            let shortest = min(blockBound.length, secondBlockBound.length)
+            return FieldBounds(Bound(frequency: blockBound.frequency, length: shortest), in: 0)
+        }
+        try readRunFields()
+        return runFields?.bound(block) ?? FieldBounds()
+    }
+
+    private func readRunFields() throws(StorageError) {
+        guard !fieldsAreRead, let start = directory.fieldsStart else { return }
+        if runFields == nil { runFields = RunFields() }
+        guard runFields?.read(Bytes(rebasing: run[start...]), of: directory) ?? false else {
+            throw unreadable(PostingKey.unreadable(PostingKey(list: list, first: directory.first)))
+        }
+        fieldsAreRead = true
+    }
+
+    /// Fills the columns of those wanted places in which any of the current block's postings stands, which must be
+    /// decoded.
+    func readFields(_ wanted: FieldPlaces, into columns: FieldColumns) throws(StorageError) {
+        precondition(isDecoded)
+        columns.reserve(count)
+        guard directory.fieldsStart != nil else {
+            return columns[0].update(from: frequencies, count: count)
+        }
+        try readRunFields()
+        guard runFields?.decode(block, wanted, frequencies: frequencies, count: count, to: columns) ?? false else {
+            throw unreadable(PostingKey.unreadable(PostingKey(list: list, first: directory.first)))
+        }
+    }
+
     private func allInlinePositions() throws(StorageError) -> [UInt32] {
         if let inlinePositions { return inlinePositions }
         var postings = PostingsBuffer()
@@ -280,6 +324,7 @@ final class StoredPostings {
         guard isThere, let key = currentKey else { return end() }
         if let passed, key.first <= passed { throw unreadable("runs of posting list \(list) overlap") }
         run = cursor?.value ?? run
+        fieldsAreRead = false
         guard directory.read(run, first: key.first) else { throw unreadable(PostingKey.unreadable(key)) }
         runCount += 1
         stand(on: 0)

@@ -41,6 +41,11 @@ final class Conjunction {
     private let slots: UnsafeMutablePointer<Int>
     private let readingOrder: UnsafeMutablePointer<Int>
     private let hasPhrases: Bool
+    /// No others match; all may if nil.
+    private let allowed: DocumentSet?
+    /// Those of the leading source's documents that are allowed, and their places; room for `capacity`.
+    @exclusivity(unchecked) private var leading: UnsafeMutablePointer<UInt32>
+    @exclusivity(unchecked) private var leadingPlaces: UnsafeMutablePointer<Int32>
     /// The documents of the batch at hand that hold all terms: how many, and of each source the postings' places.
     @exclusivity(unchecked) private var count = 0
     @exclusivity(unchecked) private var docnos: UnsafeMutablePointer<UInt32>
@@ -74,8 +79,11 @@ final class Conjunction {
     /// - Parameters:
     ///   - sources: one or more, each of another term, at their beginnings.
     ///   - parts: of those.
-    init(_ view: IndexView, _ sources: [PostingSource], _ parts: [ConjunctionPart]) {
-        self.view = view
+    ///   - allowed: no others match; all may if nil.
+    init(
+        _ view: IndexView, _ sources: [PostingSource], _ parts: [ConjunctionPart], among allowed: DocumentSet? = nil
+    ) {
+        (self.view, self.allowed) = (view, allowed)
         let average = Double(view.totalLength) / Double(view.documentCount)
         averageLength = average > 0 ? average : 1
         norm = LengthNorm(averageLength: averageLength)
@@ -109,8 +117,8 @@ final class Conjunction {
         for place in 0..<size { (blockFrequencies + place).initialize(to: sorted[place].frequencies) }
         tables = .allocate(capacity: size)
         tables.initialize(repeating: nil, count: size)
-        docnos = .allocate(capacity: 1)
-        places = .allocate(capacity: 1)
+        (docnos, leading) = (.allocate(capacity: 1), .allocate(capacity: 1))
+        (places, leadingPlaces) = (.allocate(capacity: 1), .allocate(capacity: 1))
         (estimates, lengths, counts) = (.allocate(capacity: 1), .allocate(capacity: 1), .allocate(capacity: 1))
         listBounds = .allocate(capacity: size)
         blockBounds = .allocate(capacity: size)
@@ -363,6 +371,10 @@ extension Conjunction {
         let end = lead.blockLast > last ? try lead.decode(from: last &+ 1) : lead.count
         blockFrequencies[0] = lead.frequencies
         guard sources.count > 1 else {
+            if let allowed {
+                count = allowed.keep(lead.docnos, first, end, to: docnos, places)
+                return
+            }
             for place in first..<end {
                 docnos[place &- first] = lead.docnos[place]
                 places[place &- first] = Int32(truncatingIfNeeded: place)
@@ -370,7 +382,13 @@ extension Conjunction {
             count = end - first
             return
         }
-        count = try intersect((lead.docnos, first, end), sources[1])
+        if let allowed {
+            let kept = allowed.keep(lead.docnos, first, end, to: leading, leadingPlaces)
+            count = kept > 0 ? try intersect((UnsafePointer(leading), 0, kept), sources[1]) : 0
+            for match in 0..<count { places[match] = leadingPlaces[Int(places[match])] }
+        } else {
+            count = try intersect((lead.docnos, first, end), sources[1])
+        }
         for place in sources.indices.dropFirst(2) where count > 0 { try keepHeld(by: place) }
     }
 
@@ -379,8 +397,8 @@ extension Conjunction {
         guard size + 1 > capacity else { return }
         giveMatches()
         capacity = (size + 4) / 4 * 4
-        docnos = .allocate(capacity: capacity)
-        places = .allocate(capacity: capacity * sources.count)
+        (docnos, leading) = (.allocate(capacity: capacity), .allocate(capacity: capacity))
+        (places, leadingPlaces) = (.allocate(capacity: capacity * sources.count), .allocate(capacity: capacity))
         (estimates, lengths) = (.allocate(capacity: capacity), .allocate(capacity: capacity))
         counts = .allocate(capacity: capacity)
         lengths.initialize(repeating: 1, count: capacity)
@@ -390,6 +408,8 @@ extension Conjunction {
     private func giveMatches() {
         docnos.deallocate()
         places.deallocate()
+        leading.deallocate()
+        leadingPlaces.deallocate()
         estimates.deallocate()
         lengths.deallocate()
         counts.deallocate()

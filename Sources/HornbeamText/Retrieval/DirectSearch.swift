@@ -91,14 +91,18 @@ struct DirectSearch {
         guard compiler.sources.count > 1 || compiler.hasPhrases || least <= Self.fewPostings else {
             return (false, nil, filter)
         }
-        guard case .selection(let selection, let test) = filter, selection.rows.count <= Int(least) else {
-            return (true, Conjunction(view, compiler.sources, compiler.parts), filter)
+        guard case .selection(let selection, let test) = filter,
+            selection.rows.count <= Int(least) || selection.isWorthwhile(Int(least), view)
+        else { return (true, Conjunction(view, compiler.sources, compiler.parts), filter) }
+        let rest = test.map { TextFilter.matching($0) } ?? .all
+        if let set = try selection.set(view) {
+            return (true, Conjunction(view, compiler.sources, compiler.parts, among: set), rest)
         }
         // One more list that all documents must be in, which doesn't score.
         let documents = try selection.documents(view)
         guard documents.count > 0 else { return (true, nil, filter) }
         let sources = compiler.sources + [ArrayPostings(documents)]
-        return (true, Conjunction(view, sources, compiler.parts), test.map { .matching($0) } ?? .all)
+        return (true, Conjunction(view, sources, compiler.parts), rest)
     }
 }
 

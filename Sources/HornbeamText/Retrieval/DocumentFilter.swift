@@ -10,6 +10,8 @@ struct DocumentFilter {
     private let filter: TextFilter
     /// The documents that the filter lets through at most, if the evaluation is to go by them.
     let allowed: DocumentList?
+    /// The same as a set, if they are not few beside all.
+    let set: DocumentSet?
     /// Whether they are so few that each of them is asked about.
     let isFew: Bool
 
@@ -24,8 +26,9 @@ struct DocumentFilter {
         isFew = rows.map { $0.count <= max(cost / Self.askingCost, 1) } ?? false
         if let selection, selection.isWorthwhile(cost, view) {
             allowed = DocumentList(try selection.documents(view))
+            set = try selection.set(view)
         } else {
-            allowed = nil
+            (allowed, set) = (nil, nil)
         }
     }
 
@@ -33,7 +36,7 @@ struct DocumentFilter {
     @inline(__always)
     func mayAccept(_ docno: UInt32) -> Bool {
         guard let allowed else { return true }
-        return allowed.advance(to: docno) == docno
+        return set?.contains(docno) ?? (allowed.advance(to: docno) == docno)
     }
 
     /// Whether it lets all through.

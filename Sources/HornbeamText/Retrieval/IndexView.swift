@@ -125,6 +125,27 @@ class IndexView {
     /// Sets `starts` to where the document's fields begin among its tokens, and their end: one more than fields.
     func fieldStarts(_ docno: UInt32, _ starts: inout [UInt32]) throws(StorageError) { starts = [0, .max] }
 
+    /// The fields' lengths that were asked for.
+    private final let fieldLengthCache = FieldLengthCache()
+
+    /// Sets the lengths of the fields of 64 documents, which are `FieldLengthCache.unknown` before, as far as they are
+    /// found all together.
+    func findFieldLengths(
+        _ chunk: UInt32, _ target: UnsafeMutablePointer<FieldLengthCache.Lengths>
+    ) throws(StorageError) {}
+
+    /// The tokens of a document of so many at each place of fields; nil if `fieldStarts` has to be asked.
+    @inline(__always)
+    final func fieldLengths(of docno: UInt32, _ length: UInt16) throws(StorageError) -> FieldLengthCache.Lengths? {
+        let chunk = try fieldLengthCache.chunk(docno / SectionTable.chunkCapacity) { (target) throws(StorageError) in
+            try findFieldLengths(docno / SectionTable.chunkCapacity, target)
+        }
+        let found = chunk[Int(docno % SectionTable.chunkCapacity)]
+        if found == FieldLengthCache.plain { return FieldLengthCache.Lengths(length, 0, 0, 0) }
+        // Of others than fit, and of what is damaged, the fields are looked up one by one.
+        return found != FieldLengthCache.unknown && found.wrappedSum() == length ? found : nil
+    }
+
     /// Whether the tokens at two positions of a document, the first not behind the second, stand in one section.
     func isOneSection(_ docno: UInt32, _ first: UInt32, _ second: UInt32) throws(StorageError) -> Bool { true }
 

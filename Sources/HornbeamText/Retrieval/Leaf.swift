@@ -12,13 +12,15 @@ final class ScoreContext {
     /// The fields that have tokens, the weightiest first, with their weights; empty if there are none.
     let fieldsByWeight: [(field: Int, weight: Double)]
     /// What a token counts at least.
-    private let leastWeight: Double
+    let leastWeight: Double
     /// Tokens of a document on average, weighted if there are weights.
     let averageLength: Double
     /// Whether leaves keep their postings.
     let scores: Bool
     let occurrences = OccurrenceBudget()
     private let memory: UnsafeMutablePointer<UInt16>
+    /// Of the document whose fields were looked up last.
+    private var starts: [UInt32] = []
     /// The window that lengths were last loaded of, and which of its chunks are.
     @exclusivity(unchecked) private var window: UInt32 = 0
     @exclusivity(unchecked) private var chunks: UInt32 = 0
@@ -90,6 +92,11 @@ final class ScoreContext {
         return Double(try view.length(of: window &+ UInt32(offset)))
     }
 
+    /// The length that the score of a document of that window goes by.
+    func weightedLength(at offset: Int) throws(StorageError) -> Double {
+        try weightedLength(window &+ UInt32(offset), memory[offset])
+    }
+
     func weight(documentFrequency: UInt32) -> Double {
         BM25.weight(documentCount: view.documentCount, documentFrequency: UInt64(documentFrequency))
     }
@@ -101,6 +108,20 @@ final class ScoreContext {
         for field in 0..<max(starts.count - 1, 0) {
             let tokens = starts[field + 1] &- starts[field]
             length += (field < fieldWeights.count ? fieldWeights[field] : 1) * Double(tokens)
+        }
+        return length
+    }
+
+    /// The same of a document of this length + 1, or 65,535 if that is at least 65,534.
+    func weightedLength(_ docno: UInt32, _ stored: UInt16) throws(StorageError) -> Double {
+        guard let fieldWeights else { return Double(stored) - 1 }
+        guard stored < DocumentLengths.escape, let found = try view.fieldLengths(of: docno, stored &- 1) else {
+            try view.fieldStarts(docno, &starts)
+            return weightedLength(starts)
+        }
+        var length = 0.0
+        for place in 0..<FieldPlace.count {
+            length += (place < fieldWeights.count ? fieldWeights[place] : 1) * Double(found[place])
         }
         return length
     }
@@ -145,7 +166,7 @@ class Leaf: QueryNode {
     final let capacity: Int
     final let offsets: UnsafeMutablePointer<UInt16>
     final let frequencies: UnsafeMutablePointer<Double>
-    /// With weights of fields: the length that each posting's score goes by.
+    /// With weights of fields: the length that each posting's score goes by; below zero if it is this or more.
     final let lengths: UnsafeMutablePointer<Double>?
     /// Which documents count; all if nil was said.
     private final let active = WindowSet()
@@ -153,9 +174,11 @@ class Leaf: QueryNode {
     /// Where the last document was found.
     @exclusivity(unchecked) private final var place = 0
 
-    /// - Parameter fields: those that count; all if nil.
+    /// - Parameters:
+    ///   - bound: no document's score has more from it, once.
+    ///   - mostWeight: what an occurrence counts at most.
     init(
-        _ context: ScoreContext, weight: Double, cost: Int, bounds: [Bound], fields: [Int]? = nil, title: String
+        _ context: ScoreContext, weight: Double, cost: Int, bound: Double, mostWeight: Double = 1, title: String
     ) {
         self.context = context
         self.weight = weight
@@ -165,11 +188,13 @@ class Leaf: QueryNode {
         offsets = .allocate(capacity: capacity + 1)
         frequencies = .allocate(capacity: capacity + 1)
         lengths = context.fieldWeights == nil ? nil : .allocate(capacity: capacity + 1)
-        let most = context.mostWeight(in: fields)
-        var best = 0.0
-        for bound in bounds { best = max(best, context.contributionBound(bound, weight: weight, most: most)) }
-        (mostWeight, bound) = (most, best)
+        (self.mostWeight, self.bound) = (mostWeight, bound)
         super.init(cost: cost)
+    }
+
+    /// What bounds postings that these bound, whose occurrences count `most` or less each.
+    static func bound(_ bounds: [Bound], _ context: ScoreContext, weight: Double, most: Double) -> Double {
+        bounds.reduce(0) { max($0, context.contributionBound($1, weight: weight, most: most)) }
     }
 
     deinit {
@@ -204,6 +229,12 @@ class Leaf: QueryNode {
         return max(first, contributionBound(blocks.secondBlockBound))
     }
 
+    /// Takes the window's postings that contribute at least `minimum`, and sets their sums: the path of a search in
+    /// which no document without this leaf can be among the best. False if there is no such path.
+    func takeBest(
+        _ base: UInt32, _ minimum: Double, _ sums: UnsafeMutablePointer<Double>
+    ) throws(StorageError) -> Bool { false }
+
     final override func activate(_ active: WindowBits) {
         self.active.words.assign(active)
         isRestricted = true
@@ -224,7 +255,8 @@ class Leaf: QueryNode {
             for place in 0..<count where !isRestricted || active.bits.contains(Int(offsets[place])) {
                 let frequency = frequencies[place]
                 guard frequency > 0 else { continue }
-                sums[Int(offsets[place])] += weight * frequency / (frequency + (constant + slope * lengths[place]))
+                let length = lengths[place].magnitude
+                sums[Int(offsets[place])] += weight * frequency / (frequency + (constant + slope * length))
             }
         } else if isRestricted {
             for place in 0..<count {
@@ -276,8 +308,10 @@ class Leaf: QueryNode {
 
     /// The length that the posting's score goes by.
     final func length(_ place: Int) throws(StorageError) -> Double {
-        if let lengths { return lengths[place] }
-        return try context.length(Int(offsets[place]))
+        let offset = Int(offsets[place])
+        guard let lengths else { return try context.length(offset) }
+        if lengths[place].sign == .minus { lengths[place] = try context.weightedLength(at: offset) }
+        return lengths[place]
     }
 }
 
@@ -290,7 +324,8 @@ final class TermLeaf: Leaf {
     init(_ context: ScoreContext, _ source: PostingSource, weight: Double, title: String) {
         self.source = source
         super.init(
-            context, weight: weight, cost: Int(source.documentFrequency), bounds: source.bounds, title: title)
+            context, weight: weight, cost: Int(source.documentFrequency),
+            bound: Leaf.bound(source.bounds, context, weight: weight, most: 1), title: title)
     }
 
     override func lowerBound(from target: UInt32) throws(StorageError) -> UInt32 {
@@ -385,20 +420,19 @@ final class TermLeaf: Leaf {
         }
     }
 
-    /// Takes the window's postings that contribute at least `minimum`, and sets their sums: the path of a search in
-    /// which no document without this term can be among the best.
-    func takeBest(
+    override func takeBest(
         _ base: UInt32, _ minimum: Double, _ sums: UnsafeMutablePointer<Double>
-    ) throws(StorageError) {
+    ) throws(StorageError) -> Bool {
         bits.clear()
         count = 0
         let last = DocumentWindow.last(base)
         try source.seekBlock(base)
         while !source.isAtEnd, source.blockFirst <= last {
             if blockBound(source) >= minimum { try takeBlock(base, minimum, sums) }
-            guard source.blockLast < last else { return }
+            guard source.blockLast < last else { return true }
             try source.nextBlock()
         }
+        return true
     }
 
     private func takeBlock(

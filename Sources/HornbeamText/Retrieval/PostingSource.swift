@@ -91,6 +91,19 @@ class PostingSource {
         list.assign(positions)
     }
 
+    /// Whether it tells in which fields its postings stand; of others positions tell it.
+    var knowsFields: Bool { false }
+
+    /// What bounds all postings in each field; a subclass's task if it knows.
+    var fields: FieldBounds { FieldBounds() }
+
+    /// What bounds the current block's postings in each field; a subclass's task if it knows.
+    func blockFields() throws(StorageError) -> FieldBounds { FieldBounds() }
+
+    /// Fills the columns of the wanted places for the decoded block's postings; those in which none stands may be left
+    /// as they are. A subclass's task if it knows.
+    func readFields(_ wanted: FieldPlaces, into columns: FieldColumns) throws(StorageError) {}
+
     /// One pair that stands for all postings.
     final var bound: Bound {
         bounds.dropFirst().reduce(bounds.first ?? Bound(frequency: .max, length: 0)) {

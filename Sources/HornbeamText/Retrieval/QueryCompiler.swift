@@ -122,7 +122,7 @@ struct QueryCompiler {
             }
             let weight = context.weight(documentFrequency: group.documents.documentFrequency)
             let title = "“\(Self.text(token.term))\(token.isOpen ? "…" : "")”"
-            let leaf = leaf(group, weight: weight, scope, title)
+            let leaf = try leaf(group, weight: weight, scope, title)
             leaves[token] = .some(leaf)
             order.append(leaf)
             nodes.append(leaf)
@@ -132,10 +132,17 @@ struct QueryCompiler {
 
     private static func text(_ term: [UInt8]) -> String { String(decoding: term, as: UTF8.self) }
 
-    private func leaf(_ group: Group, weight: Double, _ scope: Scope, _ title: String) -> Leaf {
+    private func leaf(
+        _ group: Group, weight: Double, _ scope: Scope, _ title: String
+    ) throws(StorageError) -> Leaf {
         let weight = weight * scope.boost
         guard scope.fields != nil || context.fieldWeights != nil else {
             return TermLeaf(context, group.documents, weight: weight, title: title)
+        }
+        if group.sum == nil, group.documents.knowsFields,
+            let scoring = try FieldScoring(context, fields: scope.fields)
+        {
+            return FieldLeaf(context, group.documents, scoring, weight: weight, title: title)
         }
         return SpanLeaf(context, spans(group), weight: weight, fields: scope.fields, title: title)
     }
@@ -159,7 +166,7 @@ extension QueryCompiler {
             guard let source = try view.postings(of: term.term) else { continue }
             let weight = common / Double(1 + term.distance)
             let edits = term.distance == 0 ? "" : ", \(term.distance) edits away"
-            let leaf = leaf(
+            let leaf = try leaf(
                 Group(documents: source), weight: weight, scope, "“\(Self.text(term.term))”\(edits)")
             order.append(leaf)
             nodes.append(leaf)
@@ -226,14 +233,14 @@ extension QueryCompiler {
         case .prefix(let text) where analyzer.phraseTokens(of: text).count == 1, .wildcard(let text):
             guard let terms = terms(query), let group = try group(terms) else { return nil }
             let weight = context.weight(documentFrequency: group.documents.documentFrequency)
-            let leaf = leaf(group, weight: weight, scope, Self.title(query, text))
+            let leaf = try leaf(group, weight: weight, scope, Self.title(query, text))
             order.append(leaf)
             return leaf
         case .phrase(let text, _) where !needsPositions && analyzer.phraseParts(of: text).count == 1:
             // A word like any other: where it stands doesn't matter.
             guard let group = try group(analyzer.phraseParts(of: text)[0]) else { return nil }
             let weight = context.weight(documentFrequency: group.documents.documentFrequency)
-            let leaf = leaf(group, weight: weight, scope, "\(query)")
+            let leaf = try leaf(group, weight: weight, scope, "\(query)")
             order.append(leaf)
             return leaf
         default:

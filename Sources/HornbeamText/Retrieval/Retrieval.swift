@@ -138,8 +138,9 @@ extension Retrieval {
         for leaf in leaves { leaf.reset() }
         let required = requiredBits(base)
         let candidates = self.candidates.words
-        if optional + 1 == clauses.count, required == nil, let leaf = clauses[ranks[optional]] as? TermLeaf {
+        if optional + 1 == clauses.count, required == nil, let leaf = clauses[ranks[optional]] as? Leaf,
             try leaf.takeBest(base, need - rest, sums)
+        {
             candidates.assign(leaf.bits)
         } else {
             candidates.clear()

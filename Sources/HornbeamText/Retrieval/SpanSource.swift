@@ -253,9 +253,10 @@ final class SpanLeaf: Leaf {
         blocks = source.blocks
         let fields = fields.map { Array($0) }
         self.fields = fields
+        let most = context.mostWeight(in: fields)
+        let bound = Leaf.bound(source.blocks?.bounds ?? [source.bound], context, weight: weight, most: most)
         super.init(
-            context, weight: weight, cost: source.documentBound, bounds: source.blocks?.bounds ?? [source.bound],
-            fields: fields, title: title)
+            context, weight: weight, cost: source.documentBound, bound: bound, mostWeight: most, title: title)
     }
 
     override func lowerBound(from target: UInt32) throws(StorageError) -> UInt32 {

@@ -227,6 +227,22 @@ final class StoredView: IndexView {
         }
     }
 
+    override func findFieldLengths(
+        _ chunk: UInt32, _ target: UnsafeMutablePointer<FieldLengthCache.Lengths>
+    ) throws(StorageError) {
+        guard try mayHaveSections() else {
+            return target.update(repeating: FieldLengthCache.plain, count: FieldLengthCache.chunkCapacity)
+        }
+        let first = chunk * SectionTable.chunkCapacity
+        try sectionTable.load(chunk, into: sectionChunk)
+        for place in 0..<SectionTable.chunkCapacity {
+            FieldLengthCache.note(sectionChunk[first + place], &target[Int(place)])
+        }
+        snapshot.documents.forEachDocument(in: first...(first + SectionTable.chunkCapacity - 1)) { (document) in
+            document.sections.withBytes { FieldLengthCache.note($0, &target[Int(document.docno - first)]) }
+        }
+    }
+
     override func isOneSection(_ docno: UInt32, _ first: UInt32, _ second: UInt32) throws(StorageError) -> Bool {
         guard first < second, try mayHaveSections() else { return true }
         return try withSections(of: docno) { (sections, length) throws(StorageError) in
@@ -308,6 +324,14 @@ final class StoredSource: PostingSource {
     override func readPositions(_ place: Int, into list: PositionList) throws(StorageError) {
         try stored.readPositions(of: place, into: list)
     }
+
+    override var knowsFields: Bool { stored.knowsFields }
+    override var fields: FieldBounds { stored.fields }
+    override func blockFields() throws(StorageError) -> FieldBounds { try stored.blockFields() }
+
+    override func readFields(_ wanted: FieldPlaces, into columns: FieldColumns) throws(StorageError) {
+        try stored.readFields(wanted, into: columns)
+    }
 }
 
 /// A term's postings, stored and pending.
@@ -356,5 +380,13 @@ final class PendingSource: PostingSource {
     override func readPositions(_ place: Int, _ positions: inout [UInt32]) throws(StorageError) {
         positions.removeAll(keepingCapacity: true)
         try postings.appendPositions(of: place, to: &positions)
+    }
+
+    override var knowsFields: Bool { postings.knowsFields }
+    override var fields: FieldBounds { postings.fields }
+    override func blockFields() throws(StorageError) -> FieldBounds { try postings.blockFields() }
+
+    override func readFields(_ wanted: FieldPlaces, into columns: FieldColumns) throws(StorageError) {
+        try postings.readFields(wanted, into: columns)
     }
 }

@@ -416,13 +416,25 @@ extension TermRanking {
         if count < Self.fewPostings || filter.allowed == nil {
             try add(docnos, frequencies, count, weight, base)
         } else {
-            if !hasAllowedBits { filter.allowed?.match(base, through: last, scratch.bits) }
-            hasAllowedBits = true
-            let kept = scratch.keep(docnos, frequencies, count: count, base: base)
+            let kept = keepAllowed(docnos, frequencies, count, base, last)
             try add(scratch.docnos, scratch.frequencies, kept, weight, base)
         }
         term.pointee.pass(to: end)
         return count
+    }
+
+    /// Puts the postings that the filter lets through into the scratch; how many.
+    @inline(__always)
+    private func keepAllowed(
+        _ docnos: UnsafePointer<UInt32>, _ frequencies: UnsafePointer<UInt32>, _ count: Int, _ base: UInt32,
+        _ last: UInt32
+    ) -> Int {
+        if let set = filter.set {
+            return set.keep(docnos, frequencies, count: count, to: scratch.docnos, scratch.frequencies)
+        }
+        if !hasAllowedBits { filter.allowed?.match(base, through: last, scratch.bits) }
+        hasAllowedBits = true
+        return scratch.keep(docnos, frequencies, count: count, base: base)
     }
 
     /// Adds what postings contribute to the sums of their documents.

@@ -48,6 +48,10 @@ struct LengthNorm {
         slope = BM25.k1 * BM25.b / averageLength
         constant = BM25.k1 * (1 - BM25.b) - slope
     }
+
+    /// What a length of so much adds, nearly.
+    @inline(__always)
+    func added(_ length: Double) -> Double { constant + slope * (length + 1) }
 }
 
 /// How long a document may be that holds a term so often and scores enough by that.

@@ -47,7 +47,8 @@ struct PostingRunTests {
             buffer.append(posting.docno, frequency: UInt32(posting.positions.count), length: posting.length)
             for position in posting.positions { buffer.append(position: position) }
         }
-        encoder.encode(buffer, 0..<buffer.count, to: &run, bounds: &frontier)
+        var fields = FieldBounds()
+        encoder.encode(buffer, 0..<buffer.count, to: &run, bounds: &frontier, fields: &fields)
         let end = positionEncoder.encode(buffer, 0..<buffer.count, positionsFrom: 0, to: &positions)
         #expect(end == buffer.positionCount)
         frontier.reduce(to: 4)

@@ -14,7 +14,7 @@ struct FieldRetrievalTests {
     typealias Generator = RetrievalTests.Generator
 
     /// A query that asks where things stand.
-    private static func query(_ generator: inout Generator) -> TextQuery {
+    private static func query(_ generator: inout Generator, fields: Int = 3) -> TextQuery {
         func one() -> TextQuery {
             switch generator.random.below(6) {
             case 0: .phrase(generator.text(2...3), slop: generator.random.below(2))
@@ -23,7 +23,9 @@ struct FieldRetrievalTests {
             default: .words(generator.text(1...3))
             }
         }
-        let field = TextQuery.field([generator.random.below(3)], one())
+        let first = generator.random.below(fields)
+        let field = TextQuery.field(
+            generator.random.oneIn(3) ? [first, (first + 1) % fields] : [first], one())
         switch generator.random.below(6) {
         case 0: return one()
         case 1: return .any([field, one()])
@@ -34,15 +36,19 @@ struct FieldRetrievalTests {
         }
     }
 
-    @Test("Skipping leaves out nothing, whatever fields count and weigh", arguments: SeededGenerator.seeds(2))
-    func skipping(seed: UInt64) throws {
+    /// Postings tell four fields apart; of six the last three are one to them.
+    @Test(
+        "Skipping leaves out nothing, whatever fields count and weigh", arguments: SeededGenerator.seeds(2), [3, 1, 6])
+    func skipping(seed: UInt64, fields: Int) throws {
         var generator = Generator(seed: seed)
-        let documents = generator.documents(6_000, fields: 3).compactMap { $0 }
-        let view = MemoryView(documents, fieldCount: 3)
+        let documents = generator.documents(fields == 3 ? 6_000 : 2_500, fields: fields).compactMap { $0 }
+        let view = MemoryView(documents, fieldCount: fields)
         let searcher = try StoredRetrievalTests.store(documents).searcher()
-        let weights: [[Double]?] = [nil, [2, 0.5, 1], [5], [0, 1], [0.1, 0.1, 0.2], [1, 1, 1], [1]]
+        let weights: [[Double]?] = [
+            nil, [2, 0.5, 1], [5], [0, 1], [0.1, 0.1, 0.2], [1, 1, 1], [1], [1, 2, 1, 3, 3, 1],
+        ]
         for round in 0..<35 {
-            let query = Self.query(&generator)
+            let query = Self.query(&generator, fields: fields)
             let weights = weights[round % weights.count]
             let note: Comment = "\(query), weights \(weights ?? []), HORNBEAM_SEED=\(seed)"
             let all = try RetrievalTests.search(view, query, weights: weights)
@@ -57,6 +63,14 @@ struct FieldRetrievalTests {
             let found = try searcher.search(query, limit: 10, filter: .documents(allowed), weights: weights)
             #expect(found == Array(some.prefix(10)), note)
             #expect(try searcher.matches(query) == all.map(\.docno).sorted(), note)
+        }
+    }
+
+    private static func problems(_ store: TreeStore, _ documents: [(UInt64, DocumentText)]) throws -> [String] {
+        let transaction = try store.beginRead()
+        defer { transaction.abort() }
+        return try TextCheck(testIndex, in: transaction).run { (body) throws(StorageError) in
+            for (row, text) in documents { try body(row, text) }
         }
     }
 
@@ -100,6 +114,7 @@ struct FieldRetrievalTests {
             }
             pendingStates += try bounds().isEmpty ? 0 : 1
             foldingStates += try bounds().foldEnd == nil ? 0 : 1
+            #expect(try Self.problems(store, documents.values.map { ($0.row, text($0)) }) == [], "round \(round)")
             let searcher = try store.searcher()
             for (place, weights) in weights.enumerated() {
                 let model = NaiveQuery(documents.values.sorted { $0.row < $1.row }, weights: weights)
@@ -145,6 +160,142 @@ struct FieldRetrievalTests {
             let most = context.mostWeight(in: fields)
             #expect(context.contributionBound(bound, weight: 1, most: most) >= score * (1 - 1e-12))
         }
+    }
+
+    @Test("No posting scores more than what bounds its fields says", .seeded)
+    func fieldBounds() throws {
+        var random = SeededGenerator()
+        var generator = Generator(seed: 5)
+        let view = MemoryView(generator.documents(40, fields: 4), fieldCount: 4)
+        for round in 0..<2_000 {
+            let weights = round % 3 == 0 ? nil : (0..<4).map { _ in [0, 0.1, 1, 5, 20][random.below(5)] }
+            let context = try ScoreContext(view, weights: weights, scores: false)
+            let fields: Set<Int>? = random.oneIn(3) ? nil : [random.below(4), random.below(4)]
+            let scoring = try #require(try FieldScoring(context, fields: fields))
+            var bounds = FieldBounds()
+            var frontier = BoundFrontier()
+            var best = 0.0
+            for _ in 0..<1 + random.below(6) {
+                let tokens = (0..<4).map { _ in random.below(20) }
+                let found = tokens.map { random.below($0 + 1) }
+                let counts = FieldCounts(found.map { UInt32($0) })
+                let whole = tokens.reduce(0, +)
+                guard found.contains(where: { $0 > 0 }) else { continue }
+                bounds.add(counts, length: UInt32(whole))
+                frontier.add(Bound(frequency: counts.wrappedSum(), length: UInt32(whole)))
+                var (frequency, length) = (0.0, weights == nil ? Double(whole) : 0)
+                for field in 0..<4 {
+                    length += (weights?[field] ?? 0) * Double(tokens[field])
+                    if fields?.contains(field) ?? true { frequency += (weights?[field] ?? 1) * Double(found[field]) }
+                }
+                guard frequency > 0 else { continue }
+                best = max(
+                    best,
+                    BM25.score(
+                        weight: 1, frequency: frequency, length: length, averageLength: context.averageLength))
+            }
+            frontier.reduce(to: 2)
+            let bound = scoring.bound(
+                bounds, frontier.descending, weight: 1, averageLength: context.averageLength)
+            #expect(bound >= best * (1 - 1e-12), "\(weights ?? []), \(fields ?? [])")
+        }
+    }
+
+    @Test("Words in fields and with weights are found and ranked without their positions")
+    func withoutPositions() throws {
+        var generator = Generator(seed: 3)
+        let documents = generator.documents(3_000, fields: 2).compactMap { $0 }
+        let store = try StoredRetrievalTests.store(documents)
+        let queries: [(TextQuery, [Double]?)] = [
+            (.field([0], .words("a")), nil), (.field([1], .words("a b")), nil), (.words("a b"), [3, 1]),
+            (.field([0], .all([.words("a"), .words("b")])), [3, 0.5]),
+        ]
+        let expected = try queries.map { try store.searcher().search($0.0, limit: 20, weights: $0.1) }
+        let transaction = try store.beginWrite()
+        let positions = try #require(try transaction.tree(testIndex.positionsName))
+        _ = try transaction.deleteRange(positions, from: [0], to: [255])
+        try transaction.commit()
+        let searcher = try store.searcher()
+        for (place, (query, weights)) in queries.enumerated() {
+            let found = try searcher.search(query, limit: 20, weights: weights)
+            #expect(found == expected[place] && found.count == 20)
+        }
+        #expect(throws: StorageError.self) { try searcher.search(.phrase("a b", slop: 0), limit: 20) }
+    }
+
+    @Test("Blocks without a posting in the field are passed by, and a list without one is not gone through")
+    func passing() throws {
+        let store = try TreeStore.inMemory()
+        try store.write { writer in
+            for row in 0..<UInt64(3_000) {
+                let title = row == 5 || row == 2_600 ? "common" : "other"
+                try writer.insert(row, DocumentText(fields: [[title], ["common never \(row)"]]))
+            }
+        }
+        let searcher = try store.searcher()
+        #expect(try searcher.search(.field([0], .words("common")), limit: 10).map(\.docno) == [5, 2_600])
+        #expect(try searcher.matches(.field([0], .words("common never"))) == [5, 2_600])
+        #expect(try searcher.count(.field([0], .words("never"))) == 0)
+        #expect(try searcher.count(.field([1], .words("common"))) == 3_000)
+        #expect(try searcher.count(.field([2], .words("common"))) == 0)
+        let transaction = try store.beginRead()
+        defer { transaction.abort() }
+        let snapshot = try #require(try TextSnapshot(testIndex, in: transaction))
+        let postings = try #require(try withBytes(Array("common".utf8)) { try snapshot.postings(of: $0) })
+        #expect(postings.knowsFields && postings.fields.places == FieldPlaces(bits: 3))
+        #expect(postings.fields[0] == Bound(frequency: 1, length: 4))
+        var blocks = 0
+        while !postings.isAtEnd {
+            if try postings.blockFields().places.contains(0) { blocks += 1 }
+            _ = try postings.nextBlock()
+        }
+        #expect(blocks == 2)
+    }
+
+    /// The story: the bytes that tell fields change under the checksums. A search may then find something else, but
+    /// the check says so; or it finds what it found before.
+    @Test("What is damaged of fields is found by the check, or changes nothing", arguments: SeededGenerator.seeds(2))
+    func damage(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        var generator = Generator(seed: seed)
+        let documents = generator.documents(500, fields: 3).compactMap { $0 }
+        let store = try StoredRetrievalTests.store(documents)
+        let queries = [TextQuery.field([0], .words("a b")), .field([1, 2], .words("ab a")), .words("a abc")]
+        let expected = try queries.map { try store.searcher().search($0, limit: 20, weights: [4, 1, 2]) }
+        var found = 0
+        for round in 0..<80 {
+            let transaction = try store.beginWrite()
+            defer { transaction.abort() }
+            let isEntry = round % 4 == 0
+            let tree = try #require(
+                try transaction.tree(isEntry ? testIndex.termsName : testIndex.postingsName))
+            var cursor = try transaction.cursor(tree)
+            #expect(try cursor.seek(index: UInt64(random.below(Int(try transaction.count(tree))))))
+            var value = Array(cursor.value)
+            var directory = RunDirectory()
+            let first = isEntry ? 0 : cursor.key.bigEndian(at: 4, as: UInt32.self) ?? 0
+            let start = withBytes(value) { directory.read($0, first: first) ? directory.fieldsStart : nil } ?? 0
+            let place = start + random.below(value.count - start)
+            value[place] ^= 1 << UInt8(random.below(8))
+            try transaction.put(tree, Array(cursor.key), value)
+            let problems = try TextCheck(testIndex, in: transaction).run { (body) throws(StorageError) in
+                for document in documents {
+                    let fields = document.fields.map { $0.map { $0.joined(separator: " ") } }
+                    try body(document.row, DocumentText(fields: fields))
+                }
+            }
+            found += problems.isEmpty ? 0 : 1
+            for (place, query) in queries.enumerated() {
+                do {
+                    let hits = try TextSearcher(testIndex, in: transaction)
+                        .search(query, limit: 20, weights: [4, 1, 2])
+                    if problems.isEmpty { #expect(hits == expected[place], "round \(round), HORNBEAM_SEED=\(seed)") }
+                } catch {
+                    #expect(!problems.isEmpty, "\(error), round \(round), HORNBEAM_SEED=\(seed)")
+                }
+            }
+        }
+        #expect(found > 30, "\(found)")
     }
 
     @Test("What a field alone may score goes by its own weight")

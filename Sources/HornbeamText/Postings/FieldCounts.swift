@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// In which fields of a document a term stands, as postings tell it: the first three fields one by one, all others
+// together. So most searches in a field, and those with weights of fields, need neither positions nor where fields
+// begin; and a block or a list tells what bounds it in each of these four places.
+
+import HornbeamPages
+
+/// How often a term stands in the first three fields of a document and in the others: the posting's frequency in all.
+typealias FieldCounts = SIMD4<UInt32>
+
+/// The places at which fields are told apart.
+enum FieldPlace {
+    static let count = 4
+    /// The place of all fields from this number on.
+    static let others = 3
+
+    @inline(__always)
+    static func of(_ field: Int) -> Int { min(field, others) }
+}
+
+/// Some of the places, a bit for each.
+struct FieldPlaces: Equatable, Sendable {
+    private(set) var bits: UInt8
+
+    init(bits: UInt8 = 0) { self.bits = bits }
+
+    static let all = FieldPlaces(bits: 1 << UInt8(FieldPlace.count) - 1)
+    static let first = FieldPlaces(bits: 1)
+
+    @inline(__always)
+    func contains(_ place: Int) -> Bool { bits &>> UInt8(truncatingIfNeeded: place) & 1 == 1 }
+
+    @inline(__always)
+    mutating func insert(_ place: Int) { bits |= 1 &<< UInt8(truncatingIfNeeded: place) }
+
+    @inline(__always)
+    func isDisjoint(with other: Self) -> Bool { bits & other.bits == 0 }
+
+    var count: Int { bits.nonzeroBitCount }
+}
+
+/// Where the first three fields of a document end among its tokens.
+struct FieldEnds: Equatable, Sendable {
+    /// The last is beyond every position, and so are those of fields that a document doesn't have.
+    private var ends: SIMD4<UInt32>
+
+    /// A document of one field.
+    static let one = FieldEnds()
+
+    private init() { ends = SIMD4(repeating: .max) }
+
+    /// - Parameter sections: what is stored of a document's; nothing of one that is one section. Nil if they can't be
+    ///   read.
+    init?(sections: Bytes) {
+        self.init()
+        guard !sections.isEmpty else { return }
+        var (next, end): (Int, UInt32) = (0, 0)
+        var ends = self.ends
+        let fields = DocumentSections.forEach(in: sections) { field, tokens in
+            // Those without any text end where the one before does.
+            while next < min(field, FieldPlace.others) {
+                ends[next] = end
+                next += 1
+            }
+            end = end &+ tokens
+        }
+        guard let fields else { return nil }
+        while next < min(fields, FieldPlace.others) {
+            ends[next] = end
+            next += 1
+        }
+        self.ends = ends
+    }
+
+    init(_ sections: DocumentSections) {
+        self.init()
+        var end: UInt32 = 0
+        for (field, tokens) in sections.fieldLengths.enumerated().prefix(FieldPlace.others) {
+            end = end &+ tokens
+            ends[field] = end
+        }
+    }
+
+    /// The tokens of the fields of a document that has so many in all.
+    func lengths(_ length: UInt32) -> FieldCounts { Self.differences(pointwiseMin(ends, SIMD4(repeating: length))) }
+
+    /// In which fields these positions of a document are.
+    func counts(_ positions: some Sequence<UInt32>) -> FieldCounts {
+        var counter = Counter()
+        for position in positions { counter.add(position, self) }
+        return counter.counts
+    }
+
+    /// Counts positions one by one.
+    struct Counter {
+        /// How many are before each end.
+        private var before = SIMD4<UInt32>()
+
+        @inline(__always)
+        mutating func add(_ position: UInt32, _ fields: FieldEnds) {
+            // What is less than an end is −1 there.
+            let isBefore = SIMD4(repeating: position) .< fields.ends
+            before &-= unsafeBitCast(isBefore, to: SIMD4<UInt32>.self)
+        }
+
+        var counts: FieldCounts { FieldEnds.differences(before) }
+    }
+
+    @inline(__always)
+    private static func differences(_ sums: SIMD4<UInt32>) -> FieldCounts {
+        sums &- SIMD4(0, sums[0], sums[1], sums[2])
+    }
+}
+
+/// What bounds postings in each field: how often any of them stands in it at most, and how many tokens the documents
+/// have at least in which it does.
+struct FieldBounds: Equatable, Sendable {
+    private(set) var frequencies = FieldCounts()
+    private(set) var lengths = SIMD4<UInt32>(repeating: .max)
+
+    init() {}
+
+    /// Postings that stand in the fields of one place alone.
+    init(_ bound: Bound, in place: Int) {
+        frequencies[place] = bound.frequency
+        lengths[place] = bound.length
+    }
+
+    var places: FieldPlaces {
+        var places = FieldPlaces()
+        for place in 0..<FieldPlace.count where frequencies[place] > 0 { places.insert(place) }
+        return places
+    }
+
+    @inline(__always)
+    subscript(place: Int) -> Bound { Bound(frequency: frequencies[place], length: lengths[place]) }
+
+    mutating func set(_ bound: Bound, in place: Int) {
+        frequencies[place] = bound.frequency
+        lengths[place] = bound.length
+    }
+
+    @inline(__always)
+    mutating func add(_ counts: FieldCounts, length: UInt32) {
+        frequencies = pointwiseMax(frequencies, counts)
+        let own = SIMD4<UInt32>(repeating: .max).replacing(with: SIMD4(repeating: length), where: counts .> 0)
+        lengths = pointwiseMin(lengths, own)
+    }
+
+    mutating func formUnion(_ other: FieldBounds) {
+        frequencies = pointwiseMax(frequencies, other.frequencies)
+        lengths = pointwiseMin(lengths, other.lengths)
+    }
+
+    /// Whether it bounds a posting.
+    func covers(_ counts: FieldCounts, length: UInt32) -> Bool {
+        var grown = self
+        grown.add(counts, length: length)
+        return grown == self
+    }
+
+    /// The places, and for each what bounds it.
+    func encode(to bytes: inout ByteSink) {
+        bytes.append(byte: places.bits)
+        encodeBounds(to: &bytes)
+    }
+
+    func encodeBounds(to bytes: inout ByteSink) {
+        for place in 0..<FieldPlace.count where frequencies[place] > 0 {
+            bytes.append(varint: UInt64(frequencies[place] - 1))
+            bytes.append(varint: UInt64(lengths[place]))
+        }
+    }
+
+    /// Nil if the bytes aren't any.
+    init?(_ reader: inout ByteReader) {
+        guard let bits = reader.byte(), bits > 0, bits < 1 << UInt8(FieldPlace.count) else { return nil }
+        self.init(FieldPlaces(bits: bits), &reader)
+    }
+
+    init?(_ places: FieldPlaces, _ reader: inout ByteReader) {
+        for place in 0..<FieldPlace.count where places.contains(place) {
+            guard let less = reader.varint32(), less < .max, let length = reader.varint32() else { return nil }
+            set(Bound(frequency: less + 1, length: length), in: place)
+        }
+    }
+}
+
+/// How often each posting of a block stands in the fields of each place, in four columns. Memory of its own, used for
+/// one block after the other. Belongs to one search.
+final class FieldColumns {
+    @exclusivity(unchecked) private var memory: UnsafeMutablePointer<UInt32>
+    @exclusivity(unchecked) private var capacity = PostingRun.blockCapacity
+
+    init() { memory = .allocate(capacity: FieldPlace.count * PostingRun.blockCapacity) }
+
+    deinit { memory.deallocate() }
+
+    /// Makes room for so many postings; what was there is forgotten.
+    func reserve(_ count: Int) {
+        guard count > capacity else { return }
+        memory.deallocate()
+        capacity = 2 * count
+        memory = .allocate(capacity: FieldPlace.count * capacity)
+    }
+
+    @inline(__always)
+    subscript(place: Int) -> UnsafeMutablePointer<UInt32> { memory + place &* capacity }
+
+    /// Those of one posting, of the wanted places that are filled.
+    @inline(__always)
+    func counts(_ posting: Int, _ filled: FieldPlaces, _ wanted: FieldPlaces = .all) -> FieldCounts {
+        var counts = FieldCounts()
+        for place in 0..<FieldPlace.count where filled.contains(place) && wanted.contains(place) {
+            counts[place] = self[place][posting]
+        }
+        return counts
+    }
+
+    @inline(__always)
+    func set(_ posting: Int, _ counts: FieldCounts, _ wanted: FieldPlaces) {
+        for place in 0..<FieldPlace.count where wanted.contains(place) { self[place][posting] = counts[place] }
+    }
+}

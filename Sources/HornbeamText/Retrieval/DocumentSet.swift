@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The documents that a filter lets through as a bit for each document: where they are not much rarer than what a search
+// goes through, to look a document up costs less than any way of going through both.
+
+import HornbeamPages
+
+/// A set of documents. Immutable; owns its memory.
+final class DocumentSet {
+    private let words: UnsafeMutablePointer<UInt64>
+    private let limit: UInt32
+
+    /// Sets are made of no fewer documents than one of so many: for others a list takes less memory.
+    private static let share = 64
+
+    /// Whether so many documents of so many should be a set.
+    static func isWorthwhile(_ count: Int, of docnoLimit: UInt32) -> Bool { count >= Int(docnoLimit) / share }
+
+    /// - Parameter documents: ascending. Those from the limit on are none.
+    init(_ documents: PostingArrays, docnoLimit: UInt32) {
+        limit = docnoLimit
+        let size = Int(docnoLimit) / 64 + 1
+        words = .allocate(capacity: size)
+        words.initialize(repeating: 0, count: size)
+        for place in 0..<documents.count where documents.docnos[place] < docnoLimit {
+            let docno = documents.docnos[place]
+            words[Int(docno &>> 6)] |= 1 &<< UInt64(docno & 63)
+        }
+    }
+
+    deinit { words.deallocate() }
+
+    @inline(__always)
+    func contains(_ docno: UInt32) -> Bool { docno < limit && bit(docno) == 1 }
+
+    @inline(__always)
+    private func bit(_ docno: UInt32) -> Int {
+        Int(truncatingIfNeeded: words[Int(docno &>> 6)] &>> UInt64(docno & 63) & 1)
+    }
+
+    /// Writes those of the documents from one place up to another that it has, and their places; how many. They ascend;
+    /// there is room for one more than it has.
+    func keep(
+        _ documents: UnsafePointer<UInt32>, _ start: Int, _ end: Int, to docnos: UnsafeMutablePointer<UInt32>,
+        _ places: UnsafeMutablePointer<Int32>
+    ) -> Int {
+        // What is not in the index is found by whoever asks for its length.
+        guard start < end, documents[end &- 1] < limit else { return 0 }
+        var count = 0
+        for place in start..<end {
+            let docno = documents[place]
+            // Without a branch, which would be taken at random.
+            docnos[count] = docno
+            places[count] = Int32(truncatingIfNeeded: place)
+            count &+= bit(docno)
+        }
+        return count
+    }
+
+    /// The same with what stands beside the documents.
+    @inline(__always)
+    func keep(
+        _ documents: UnsafePointer<UInt32>, _ frequencies: UnsafePointer<UInt32>, count: Int,
+        to docnos: UnsafeMutablePointer<UInt32>, _ kept: UnsafeMutablePointer<UInt32>
+    ) -> Int {
+        guard count > 0, documents[count &- 1] < limit else { return 0 }
+        var found = 0
+        for place in 0..<count {
+            let docno = documents[place]
+            docnos[found] = docno
+            kept[found] = frequencies[place]
+            found &+= bit(docno)
+        }
+        return found
+    }
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// One term in some fields alone, or with weights of fields, whose postings tell where they stand: positions are not
+// read. Blocks without a posting in a field that counts are passed by, and those that contribute too little. Of a
+// posting that may contribute enough by its document's whole length, the lengths of the fields are looked at last.
+
+import HornbeamPages
+
+/// A term by its fields.
+final class FieldLeaf: Leaf {
+    private let source: PostingSource
+    private let scoring: FieldScoring
+    private let columns = FieldColumns()
+    /// Of the block at hand: how often each posting stands where it counts, and what that counts.
+    @exclusivity(unchecked) private var held: UnsafeMutablePointer<UInt32>
+    @exclusivity(unchecked) private var counted: UnsafeMutablePointer<Double>
+    @exclusivity(unchecked) private var blockCapacity = PostingRun.blockCapacity
+    /// What bounds the source's block that ends with this document.
+    @exclusivity(unchecked) private var knownBound = 0.0
+    @exclusivity(unchecked) private var knownLast: UInt32?
+
+    init(
+        _ context: ScoreContext, _ source: PostingSource, _ scoring: FieldScoring, weight: Double, title: String
+    ) {
+        (self.source, self.scoring) = (source, scoring)
+        held = .allocate(capacity: blockCapacity)
+        counted = .allocate(capacity: blockCapacity)
+        let bound = scoring.bound(
+            source.fields, source.bounds, weight: weight, averageLength: context.averageLength)
+        super.init(
+            context, weight: weight, cost: Int(source.documentFrequency), bound: bound, mostWeight: 1, title: title)
+    }
+
+    deinit {
+        held.deallocate()
+        counted.deallocate()
+    }
+
+    // MARK: Blocks
+
+    /// To the first block from the current one on that reaches `target` and has a posting that counts.
+    private func seek(_ target: UInt32) throws(StorageError) {
+        try source.seekBlock(target)
+        try passOthers()
+    }
+
+    private func next() throws(StorageError) {
+        try source.nextBlock()
+        try passOthers()
+    }
+
+    private func passOthers() throws(StorageError) {
+        while !source.isAtEnd, try source.blockFields().places.isDisjoint(with: scoring.wanted) {
+            try source.nextBlock()
+        }
+    }
+
+    private func currentBound() throws(StorageError) -> Double {
+        if knownLast == source.blockLast { return knownBound * Double(multiplicity) }
+        let fields = try source.blockFields()
+        let (weight, averageLength) = (self.weight, context.averageLength)
+        var best = scoring.bound(fields, source.blockBound, weight: weight, averageLength: averageLength)
+        if source.secondBlockBound != source.blockBound {
+            best = max(
+                best, scoring.bound(fields, source.secondBlockBound, weight: weight, averageLength: averageLength))
+        }
+        (knownBound, knownLast) = (best, source.blockLast)
+        return best * Double(multiplicity)
+    }
+
+    override func lowerBound(from target: UInt32) throws(StorageError) -> UInt32 {
+        try seek(target)
+        return source.isAtEnd ? .max : max(source.blockFirst, target)
+    }
+
+    override func windowBound(_ base: UInt32) throws(StorageError) -> Double {
+        try seek(base)
+        guard !source.isAtEnd, source.blockFirst <= DocumentWindow.last(base) else { return 0 }
+        guard source.blockLast >= DocumentWindow.last(base) else { return bound * Double(multiplicity) }
+        return try currentBound()
+    }
+
+    // MARK: Postings
+
+    override func match(_ base: UInt32, _ within: WindowBits?, _ minimum: Double) throws(StorageError) {
+        try match(base, within, minimum, nil)
+    }
+
+    override func takeBest(
+        _ base: UInt32, _ minimum: Double, _ sums: UnsafeMutablePointer<Double>
+    ) throws(StorageError) -> Bool {
+        try match(base, nil, minimum, sums)
+        return true
+    }
+
+    private func match(
+        _ base: UInt32, _ within: WindowBits?, _ minimum: Double, _ sums: UnsafeMutablePointer<Double>?
+    ) throws(StorageError) {
+        bits.clear()
+        count = 0
+        let last = DocumentWindow.last(base)
+        try seek(base)
+        while !source.isAtEnd, source.blockFirst <= last {
+            if let within {
+                let next = within.next(from: Int(max(source.blockFirst, base) &- base))
+                guard next < DocumentWindow.size else { return }
+                let target = base &+ UInt32(next)
+                if target > source.blockLast {
+                    try seek(target)
+                    continue
+                }
+            }
+            let isEnough = minimum == -.infinity ? true : try currentBound() >= minimum
+            if isEnough { try take(base, within, minimum, sums) }
+            guard source.blockLast < last else { return }
+            try next()
+        }
+    }
+
+    /// Takes the current block's postings in the window that count, and contribute at least `minimum` if that is
+    /// positive.
+    private func take(
+        _ base: UInt32, _ within: WindowBits?, _ minimum: Double, _ sums: UnsafeMutablePointer<Double>?
+    ) throws(StorageError) {
+        let first = try source.decode(from: base)
+        try countFields()
+        let (docnos, last) = (source.docnos, DocumentWindow.last(base))
+        let end =
+            source.blockLast <= last
+            ? source.count : PostingSource.gallop(docnos, from: first, count: source.count, to: last &+ 1)
+        // `gallop` wants to begin below its target.
+        guard first < end, docnos[first] <= last else { return }
+        let lengths = try context.lengths(
+            base, from: Int(docnos[first] &- base), through: Int(docnos[end &- 1] &- base))
+        let (weight, needed) = (self.weight * Double(multiplicity), max(minimum, 0))
+        let norm = LengthNorm(averageLength: context.averageLength)
+        let (held, counted, bits, isWeighted) = (self.held, self.counted, self.bits, scoring.leastWeight != nil)
+        for place in first..<end where held[place] > 0 {
+            let offset = Int(docnos[place] &- base)
+            if let within, !within.contains(offset) { continue }
+            guard context.scores else {
+                bits.insert(offset)
+                continue
+            }
+            let frequency = counted[place]
+            let stored = lengths[offset]
+            guard stored > 0 else { throw missing() }
+            var length = scoring.leastLength(
+                Double(stored) - 1, held: Double(held[place]), frequency: frequency)
+            // Both are positive: no need to divide what doesn't count.
+            guard weight * frequency >= needed * (frequency + norm.added(length)) else { continue }
+            if let sums {
+                // Here nothing follows that would tell apart what is among the best.
+                if isWeighted {
+                    length = try context.weightedLength(base &+ UInt32(offset), stored)
+                    guard weight * frequency >= needed * (frequency + norm.added(length)) else { continue }
+                }
+                sums[offset] = weight * frequency / (frequency + norm.added(length))
+            }
+            guard count < capacity else { throw missing() }
+            offsets[count] = UInt16(truncatingIfNeeded: offset)
+            frequencies[count] = frequency
+            // Less than 0: the least it may be.
+            self.lengths?[count] = sums == nil ? -length : length
+            bits.insert(offset)
+            count &+= 1
+        }
+    }
+
+    private func missing() -> StorageError {
+        context.view.corrupt("\(name) has postings of documents that are not in the index, or more than documents")
+    }
+
+    /// Sets `held` and `counted` for the decoded block.
+    private func countFields() throws(StorageError) {
+        let size = source.count
+        if size > blockCapacity { grow(size) }
+        let places = try source.blockFields().places
+        try source.readFields(scoring.wanted, into: columns)
+        let (held, counted) = (self.held, self.counted)
+        held.update(repeating: 0, count: size)
+        for place in 0..<FieldPlace.count where places.contains(place) && scoring.wanted.contains(place) {
+            let column = columns[place]
+            for posting in 0..<size { held[posting] &+= column[posting] }
+        }
+        guard scoring.leastWeight != nil else {
+            for posting in 0..<size { counted[posting] = Double(held[posting]) }
+            return
+        }
+        counted.update(repeating: 0, count: size)
+        // In the order of the fields, as scores are defined.
+        for place in 0..<FieldPlace.count where places.contains(place) && scoring.wanted.contains(place) {
+            let (column, weight) = (columns[place], scoring.weights[place])
+            for posting in 0..<size { counted[posting] += weight * Double(column[posting]) }
+        }
+    }
+
+    private func grow(_ size: Int) {
+        held.deallocate()
+        counted.deallocate()
+        blockCapacity = 2 * size
+        held = .allocate(capacity: blockCapacity)
+        counted = .allocate(capacity: blockCapacity)
+    }
+}

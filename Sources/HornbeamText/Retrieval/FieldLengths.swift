@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many tokens the fields of documents have, for scores with weights: what was found once of 64 documents is kept,
+// in bounded memory, as neighbours are asked for by the same search and by the next ones.
+
+import HornbeamPages
+
+/// Tokens at each place of fields, of chunks of 64 documents. Belongs to one search at a time.
+final class FieldLengthCache {
+    typealias Lengths = SIMD4<UInt16>
+
+    /// Of a document whose lengths have to be looked up by itself.
+    static let unknown = Lengths(repeating: .max)
+    /// Of a document of one section.
+    static let plain = Lengths(.max, 0, 0, 0)
+    static let chunkCapacity = Int(SectionTable.chunkCapacity)
+    /// 2 MiB at most.
+    private static let slots = 4096
+    private var chunks: [UnsafeMutablePointer<Lengths>?]
+    private var numbers: [UInt32]
+
+    init() {
+        chunks = []
+        numbers = []
+    }
+
+    deinit { for chunk in chunks { chunk?.deallocate() } }
+
+    /// The lengths of the documents of a chunk; `fill` is called for one that isn't there.
+    @inline(__always)
+    func chunk(
+        _ number: UInt32, fill: (UnsafeMutablePointer<Lengths>) throws(StorageError) -> Void
+    ) throws(StorageError) -> UnsafePointer<Lengths> {
+        let slot = Int(number) % Self.slots
+        if slot < chunks.count, let chunk = chunks[slot], numbers[slot] == number { return UnsafePointer(chunk) }
+        if chunks.isEmpty {
+            chunks = Array(repeating: nil, count: Self.slots)
+            numbers = Array(repeating: 0, count: Self.slots)
+        }
+        let chunk = chunks[slot] ?? .allocate(capacity: Self.chunkCapacity)
+        chunks[slot] = chunk
+        numbers[slot] = .max
+        chunk.initialize(repeating: Self.unknown, count: Self.chunkCapacity)
+        try fill(chunk)
+        numbers[slot] = number
+        return UnsafePointer(chunk)
+    }
+
+    /// Notes the lengths of a document, by what is stored of its sections; those that don't fit stay unknown.
+    static func note(_ sections: Bytes, _ target: inout Lengths) {
+        target = sections.isEmpty ? plain : unknown
+        guard !sections.isEmpty else { return }
+        var (sums, end): (SIMD4<UInt64>, UInt64) = (SIMD4(), 0)
+        let fields = DocumentSections.forEach(in: sections) { field, tokens in
+            sums[FieldPlace.of(field)] &+= UInt64(tokens)
+            end &+= UInt64(tokens)
+        }
+        guard fields != nil, end < UInt64(UInt16.max) else { return }
+        target = Lengths(truncatingIfNeeded: sums)
+    }
+}
