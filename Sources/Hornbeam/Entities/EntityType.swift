@@ -74,6 +74,15 @@ package final class EntityType: Sendable {
         reaches = relations.contains { $0.description.deleteRule.reaches }
     }
 
+    /// A type that lies nowhere, for who needs no more than names and types.
+    convenience init(named description: EntityDescription) {
+        let none = TreeID(rawValue: 0)
+        self.init(
+            description: description, declared: description.columns.count,
+            layout: RowLayout(columns: description.columns, type: description.name), rows: none, ids: none,
+            unsaved: none, links: none, indexes: [], textIndexes: [], relations: [], counterpart: nil)
+    }
+
     /// The name of the type that the deleted entities of a type lie in.
     static func tombstoneName(of name: String) -> String { "Deleted<\(name)>" }
 
@@ -167,6 +176,10 @@ package final class EntityIndex: Sendable {
     let computed: [ComputedComponent]
     /// Which rows have an entry; nil for all.
     let condition: IndexCondition?
+    /// The columns that the key is made of, be it by way of a computed component.
+    let sources: [Int]
+    /// Whether a component is made of what only the program's code knows.
+    let isOfCode: Bool
 
     init(
         description: IndexDescription, tree: TreeID, components: [Component], computed: [ComputedComponent] = [],
@@ -180,6 +193,8 @@ package final class EntityIndex: Sendable {
         columns = components.map(\.column)
         isUnique = description.kind == .unique
         isHashed = description.kind == .hash
+        isOfCode = computed.contains { $0.sources == nil }
+        sources = components.map(\.column).filter { $0 >= 0 } + computed.flatMap { $0.sources ?? [] }
     }
 }
 

@@ -25,6 +25,8 @@ indirect enum Expression: Sendable, Equatable {
     case within(Expression, [Expression])
     case withinArray(Expression, Expression)
     case test(Expression, StateTest)
+    /// `x COLLATE UNICODE`: an operand of a comparison, or of an order, that says how texts compare.
+    case collate(Expression, TextCollation, TextPlace)
     /// `CASE x WHEN …` if there is a subject, else `CASE WHEN …`.
     case choice(subject: Expression?, cases: [Choice], otherwise: Expression?)
     /// `ANY|EVERY|ANY AND EVERY name IN array SATISFIES condition END`
