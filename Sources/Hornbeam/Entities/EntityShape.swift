@@ -147,9 +147,10 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     ) {
         description = EntityDescription(
             name: Entity.entityName,
-            columns: columns.map(\.description) + [.updatedAt],
+            columns: columns.map(\.description) + ColumnDescription.hidden(Entity.storedMetadata),
             indexes: indexes.map(\.description), relations: relations.map(\.description))
         self.relations = relations
+        updatedAtColumn = columns.count
         properties = columns.map { ($0.description.name, $0.keyPath) }
         resolvers = indexes.compactMap { index in index.collisions.map { (index.description, $0) } }
         hasResolvers = !resolvers.isEmpty
@@ -193,8 +194,8 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         searched.contains { $0.columns == match.columns && $0.index.answers(match) }
     }
 
-    /// The hidden column of the time of the last save: behind the declared ones.
-    var updatedAtColumn: Int { description.columns.count - 1 }
+    /// The hidden column of the time of the last save: the first one behind the declared ones.
+    let updatedAtColumn: Int
 
     /// The column that a key path names; nil for computed and nested properties.
     func column<Property>(_ keyPath: KeyPath<Entity, Property>) -> ColumnPlace? {

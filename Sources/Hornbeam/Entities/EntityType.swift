@@ -25,6 +25,9 @@ package final class EntityType: Sendable {
     let declared: Int
     /// The column of the time of the last save, if the type has one.
     let updatedAt: Int?
+    /// Those of the time of the first save, and of the number of changes.
+    let createdAt: Int?
+    let version: Int?
     /// An entity is stored or deleted, never both: the rows of the type called `counterpartName`, nil if the store
     /// knows none.
     let counterpart: TreeID?
@@ -57,6 +60,8 @@ package final class EntityType: Sendable {
     ) {
         self.counterpart = counterpart
         updatedAt = description.column(ColumnDescription.updatedAt.name)
+        createdAt = description.column(ColumnDescription.createdAt.name)
+        version = description.column(ColumnDescription.version.name)
         self.description = description
         self.declared = declared
         self.layout = layout

@@ -84,7 +84,7 @@ final class RowOrder {
         self.scores = scores
         needsStored = terms.contains { term in
             switch term.key {
-            case .column(let column): column == type.updatedAt
+            case .column(let column): type.description.columns[column].isHidden
             case .linkCount: true
             case .derived, .score, .opaque: false
             }

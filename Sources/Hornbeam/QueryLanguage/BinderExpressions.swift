@@ -292,8 +292,14 @@ extension Binder {
             let type = source.type
         else { throw failure("no entity is called “\(alias ?? "")”", at: place) }
         if field == .id { return slot(.column(0), of: source) }
-        guard let column = type.description.column(ColumnDescription.updatedAt.name) else {
-            throw failure("the store doesn't keep when \(type.name) was last saved", at: place)
+        let wanted: ColumnDescription =
+            switch field {
+            case .createdAt: .createdAt
+            case .version: .version
+            case .updatedAt, .id: .updatedAt
+            }
+        guard let column = type.description.column(wanted.name) else {
+            throw failure("the store doesn't keep \(wanted.label) of \(type.name)", at: place)
         }
         return slot(.column(column), of: source)
     }

@@ -39,7 +39,7 @@ indirect enum Expression: Sendable, Equatable {
     case match(TextMatching)
     /// `RANK()` or `RANK(index)`: the score of that.
     case rank(TextPlace)
-    /// `META(alias).id`, `META(alias).updatedAt`: what the store knows of an entity.
+    /// `META(alias).id`, `META(alias).updatedAt` and the like: what the store knows of an entity.
     case meta(MetaField, alias: String?, TextPlace)
     /// `*` or `alias.*`, as a result or in `COUNT(*)`.
     case star(alias: String?, TextPlace)
@@ -123,10 +123,13 @@ enum StateTest: String, Sendable {
     case valued = "VALUED"
 }
 
-/// What META has: the entity's id, whatever its property is called, and the time of its last save.
+/// What META has: the entity's id, whatever its property is called, the time of its last save, and what else its type
+/// keeps.
 enum MetaField: String, Sendable {
     case id
     case updatedAt
+    case createdAt
+    case version
 }
 
 enum Quantifier: String, Sendable {

@@ -10,7 +10,7 @@
 //     collation  = BINARY | NOCASE | FOLDED | UNICODE | ( one of these {NOCASE | NODIAC} ['locale'] )
 //     operand    = literal | parameter | path | function([DISTINCT] list) | function(*) | ( expression ) | [ list ]
 //                | { "name" : expression, … } | CASE … END | ANY … END | EVERY … END | ARRAY … END
-//                | MATCH(path {, path}, expression) | RANK([name]) | META([name]).(id | updatedAt)
+//                | MATCH(path {, path}, expression) | RANK([name]) | META([name]).(id | updatedAt | createdAt | version)
 //     path       = name {. name | [ number ]}
 
 import FoundationEssentials
@@ -395,7 +395,7 @@ extension StatementParser {
             try expect(sign: ")", "behind META(")
             try expect(sign: ".", "and id or updatedAt: META().id")
             guard let field = MetaField(rawValue: try memberName()) else {
-                throw failure("META() has an id and updatedAt, and nothing else", at: start)
+                throw failure("META() has an id, updatedAt, createdAt and version, and nothing else", at: start)
             }
             return .meta(field, alias: alias, start)
         default: break
